@@ -15,10 +15,19 @@
 /* The only state outside the stack: what a signal handler can reach. */
 static AcrInterrupt interrupt_state;
 
+/* What a verb shows at the end of a terminal stays there, and nothing may be glued to it. */
+static void leave_status_line(void)
+{
+    ssize_t ignored = isatty(STDERR_FILENO) ? write(STDERR_FILENO, "\n", 1) : 0;
+    (void)ignored;
+}
+
 static void on_signal(int number)
 {
-    if (interrupt_state.signal)
+    if (interrupt_state.signal) {
+        leave_status_line();
         _exit(ACR_EXIT_INTERRUPTED); /* asked twice: at once */
+    }
     interrupt_state.signal = number;
     alarm(ACR_GRACE_S);
 }
@@ -39,6 +48,7 @@ static void on_alarm(int number)
         alarm(ACR_GRACE_S);
         return;
     }
+    leave_status_line();
     ssize_t ignored = is_interrupted ? write(STDERR_FILENO, stuck, sizeof stuck - 1)
                                      : write(STDERR_FILENO, late, sizeof late - 1);
     (void)ignored;
@@ -72,9 +82,9 @@ static bool take_closed_streams(void)
     return true;
 }
 
-/* With fewer than this many more files open at once, something fails in the middle of every verb, and
- * looks like a file that is missing in some places. */
-#define NEEDED_FILES 12
+/* Folders inside each other, workers and the interpreter's start hold files open at the same time. With
+ * fewer than these, which of them fails is chance, and looks like a file that is missing. */
+#define NEEDED_FILES 100
 
 static bool can_open_files(void)
 {
@@ -104,6 +114,18 @@ static char *find_data(const char *exe)
     g_autofree char *package = g_build_filename(installed, "python", "acr", NULL);
     return g_strdup(g_file_test(package, G_FILE_TEST_IS_DIR) ? installed : ACR_SOURCE_DIR);
 }
+
+static const char first_words[] =
+    "acr-host reads an issue, finds the code that it is about with a language model, and writes a "
+    "patch,\nwhich it proves by running it in a sandbox. In a git repository of Python code, try:\n"
+    "\n"
+    "  acr-host search 'search_class(\"Session\")'            # look at code as the model does; no "
+    "key is needed\n"
+    "  acr-host run --issue issue.md --model openai/gpt-4.1  # the patch goes to stdout and to the "
+    "run folder\n"
+    "  acr-host run --issue https://github.com/OWNER/NAME/issues/1 --model openai/gpt-4.1 --apply\n"
+    "\n"
+    "acr-host --help lists the verbs, acr-host VERB --help describes one.\n";
 
 static void print_usage(FILE *out)
 {
@@ -157,7 +179,7 @@ int main(int argc, char **argv)
         return ACR_EXIT_ENVIRONMENT;
     }
     if (argc < 2) {
-        print_usage(stderr);
+        fputs(first_words, stderr);
         return ACR_EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
@@ -166,8 +188,7 @@ int main(int argc, char **argv)
         return end_output();
     }
     if (strcmp(argv[1], "--version") == 0) {
-        puts("acr-host " ACR_VERSION);
-        return end_output();
+        return acr_version_print(argc > 2 && strcmp(argv[2], "--json") == 0);
     }
     if (!has_stack()) {
         fprintf(stderr,

@@ -106,6 +106,9 @@ void acr_json_free(AcrJson *json);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJson, acr_json_free)
 AcrJson *acr_json_copy(const AcrJson *json) ACR_MUST_USE; /* owned */
 
+/* The version of cJSON; static. */
+const char *acr_json_library(void);
+
 /* One line, no spaces; owned (g_free). Keys stand in the order they were set. */
 char *acr_json_print(const AcrJson *json) ACR_MUST_USE;
 /* Indented, for files that people read; ends in a newline; owned (g_free). */

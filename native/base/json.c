@@ -408,3 +408,8 @@ bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore)
 {
     return equal(const_node_of(a), const_node_of(b), ignore);
 }
+
+const char *acr_json_library(void)
+{
+    return cJSON_Version();
+}

@@ -106,7 +106,7 @@ static AcrPeerReply take_answer(const GByteArray *in, GBytes **out_answer)
     if (in->len < sizeof head)
         return 0;
     memcpy(&head, in->data, sizeof head);
-    if (head.reply < ACR_PEER_READY || head.reply > ACR_PEER_FAILED ||
+    if (head.reply < ACR_PEER_READY || head.reply > ACR_PEER_ASKS ||
         head.len > ACR_PEER_MAX_ANSWER || in->len > sizeof head + head.len)
         return ACR_PEER_GONE;
     if (in->len < sizeof head + head.len)

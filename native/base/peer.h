@@ -5,7 +5,8 @@
  *
  * The protocol: numbers are 32 bits in the machine's order, since both sides are the same binary. A
  * peer begins with one answer: READY, or REFUSED with why it can answer nothing. Then for each
- * question, in their order, one answer: ANSWERED, or FAILED with why.
+ * question, in their order, one answer: ANSWERED, or FAILED with why. Before that answer it may ask back:
+ * ASKS, whose reply is sent as a question is, and then waits for it alone.
  */
 #ifndef ACR_BASE_PEER_H
 #define ACR_BASE_PEER_H
@@ -25,6 +26,7 @@ typedef enum {
     ACR_PEER_REFUSED,
     ACR_PEER_ANSWERED,
     ACR_PEER_FAILED,
+    ACR_PEER_ASKS,
     /* Not sent: what became of a question that got no answer. */
     ACR_PEER_GONE, /* it ended, or its answer is malformed */
     ACR_PEER_LATE,
@@ -56,7 +58,7 @@ char *acr_peer_end(AcrPeer *peer, gint64 grace_ms) ACR_MUST_USE;
 void acr_peer_put(GByteArray *out, const char *name, GBytes *question);
 /*
  * Sends `out` and waits for one answer, of at most ACR_PEER_MAX_ANSWER bytes: *out_answer, owned, is
- * set with a reply that is sent. After another reply the peer must be ended.
+ * set with a reply that is sent; after ASKS another await is due. After another reply the peer must be ended.
  */
 AcrPeerReply acr_peer_await(AcrPeer *peer, const GByteArray *out, gint64 timeout_ms,
                             const AcrInterrupt *interrupt, GBytes **out_answer);

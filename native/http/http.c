@@ -29,19 +29,21 @@ bool acr_http_global_init(GError **error)
     g_autofree char *key_log = g_strdup(g_getenv("SSLKEYLOGFILE"));
     CURLcode code = CURLE_OK;
 
+    if (!acr_http_load_curl(error))
+        return false;
     g_unsetenv("SSLKEYLOGFILE");
-    code = curl_global_init(CURL_GLOBAL_DEFAULT);
+    code = acr_curl.global_init(CURL_GLOBAL_DEFAULT);
     if (key_log)
         g_setenv("SSLKEYLOGFILE", key_log, TRUE);
     if (code == CURLE_OK)
         return true;
     return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED, "cannot start libcurl: %s",
-                         curl_easy_strerror(code));
+                         acr_curl.easy_strerror(code));
 }
 
 void acr_http_global_cleanup(void)
 {
-    curl_global_cleanup();
+    acr_curl.global_cleanup();
 }
 
 /* ---- Clients ---- */
@@ -50,10 +52,11 @@ AcrHttpClient *acr_http_client_new(void)
 {
     AcrHttpClient *client = g_new0(AcrHttpClient, 1);
 
-    client->multi = curl_multi_init();
-    client->easy = curl_easy_init();
+    g_assert(acr_curl.multi_init); /* acr_http_global_init() comes first */
+    client->multi = acr_curl.multi_init();
+    client->easy = acr_curl.easy_init();
     g_assert(client->multi && client->easy); /* without memory the program ends, as GLib's does */
-    curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
+    acr_curl.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
     return client;
 }
 
@@ -61,8 +64,8 @@ void acr_http_client_free(AcrHttpClient *client)
 {
     if (!client)
         return;
-    curl_easy_cleanup(client->easy);
-    curl_multi_cleanup(client->multi);
+    acr_curl.easy_cleanup(client->easy);
+    acr_curl.multi_cleanup(client->multi);
     g_free(client);
 }
 
@@ -137,13 +140,13 @@ static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
 {
     long verified = 0;
 
-    curl_easy_getinfo(x->client->easy, CURLINFO_SSL_VERIFYRESULT, &verified);
+    acr_curl.easy_getinfo(x->client->easy, CURLINFO_SSL_VERIFYRESULT, &verified);
     return code == CURLE_PEER_FAILED_VERIFICATION && verified > UNVERIFIED;
 }
 
 static bool fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
 {
-    const char *what = x->detail[0] ? x->detail : curl_easy_strerror(code);
+    const char *what = x->detail[0] ? x->detail : acr_curl.easy_strerror(code);
 
     if (x->end != ACR_HTTP_END_NONE)
         return fail_ended(x, error);
@@ -213,15 +216,15 @@ static CURLcode drive(AcrHttpTransfer *x)
         gint64 wait_ms = 0;
         CURLMsg *message = NULL;
 
-        if (curl_multi_perform(x->client->multi, &running) != CURLM_OK)
+        if (acr_curl.multi_perform(x->client->multi, &running) != CURLM_OK)
             return CURLE_FAILED_INIT;
-        message = curl_multi_info_read(x->client->multi, &queued);
+        message = acr_curl.multi_info_read(x->client->multi, &queued);
         if (message)
             return message->data.result;
         wait_ms = next_step_ms(x);
         if (x->end != ACR_HTTP_END_NONE)
             return CURLE_ABORTED_BY_CALLBACK;
-        (void)curl_multi_poll(x->client->multi, NULL, 0, (int)wait_ms, NULL);
+        (void)acr_curl.multi_poll(x->client->multi, NULL, 0, (int)wait_ms, NULL);
     }
 }
 
@@ -251,7 +254,7 @@ static bool is_of_other_length(AcrHttpTransfer *x, CURLcode code, GError **error
 
     x->is_longer = x->is_longer || (code == CURLE_OK && said >= 0 && said < came);
     if (code == CURLE_OK && !x->is_longer) {
-        curl_easy_getinfo(x->client->easy, CURLINFO_ACTIVESOCKET, &fd);
+        acr_curl.easy_getinfo(x->client->easy, CURLINFO_ACTIVESOCKET, &fd);
         acr_http_look_behind(x, fd);
     }
     if (is_shorter || x->is_longer)
@@ -266,7 +269,7 @@ static bool begin(AcrHttpTransfer *x, GError **error)
     acr_http_set_receiver(x);
     if (!acr_http_set_request(x, error))
         return false;
-    x->added = curl_multi_add_handle(x->client->multi, x->client->easy) == CURLM_OK;
+    x->added = acr_curl.multi_add_handle(x->client->multi, x->client->easy) == CURLM_OK;
     if (!x->added)
         g_set_error_literal(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
                             "cannot send the request: libcurl refuses the transfer");
@@ -279,11 +282,11 @@ static void clear_transfer(AcrHttpTransfer *x)
 {
     x->client->current = NULL;
     if (x->added)
-        curl_multi_remove_handle(x->client->multi, x->client->easy);
-    curl_easy_reset(x->client->easy);
+        acr_curl.multi_remove_handle(x->client->multi, x->client->easy);
+    acr_curl.easy_reset(x->client->easy);
     for (struct curl_slist *line = x->sent_headers; line; line = line->next)
         explicit_bzero(line->data, strlen(line->data)); /* one of them holds a key */
-    curl_slist_free_all(x->sent_headers);
+    acr_curl.slist_free_all(x->sent_headers);
     g_free(x->authority);
     if (x->body)
         g_byte_array_unref(x->body);
@@ -337,8 +340,8 @@ static bool exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHt
     hand_over(&x, whole, out);
     if (whole)
         return true;
-    curl_easy_setopt(client->easy, CURLOPT_QUICK_EXIT,
-                     1L); /* else a name still being looked up is waited for */
+    acr_curl.easy_setopt(client->easy, CURLOPT_QUICK_EXIT,
+                         1L); /* else a name still being looked up is waited for */
     return fail(&x, code, error);
 }
 

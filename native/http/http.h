@@ -27,7 +27,7 @@ GQuark acr_http_error_quark(void);
 #define ACR_HTTP_MAX_HEADERS 500u
 #define ACR_HTTP_MAX_BODY_BYTES (64u * 1024 * 1024)
 
-/* Once per process, before threads: libcurl's global state. */
+/* Before everything else here, once per process, before threads: loads libcurl. */
 bool acr_http_global_init(GError **error) ACR_MUST_USE;
 void acr_http_global_cleanup(void);
 
@@ -109,5 +109,8 @@ const char *acr_http_header(GHashTable *headers, const char *name);
 char *acr_http_url_authority(const char *url) ACR_MUST_USE;
 /* Whether the URL's host is localhost, 127.0.0.0/8 or ::1, by its spelling. Thread-safe. */
 bool acr_http_url_is_loopback(const char *url);
+
+/* The version of libcurl, static; NULL: it cannot be loaded. */
+const char *acr_http_library(void);
 
 #endif

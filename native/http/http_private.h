@@ -8,6 +8,24 @@
 
 #include "http/http.h"
 
+/* What is used of libcurl, as `curl_NAME` there. With the forty libraries that it needs it takes 8 ms
+ * to load: a program that asks no server should not wait for that. */
+// clang-format off
+#define ACR_CURL_FUNCTIONS(F) \
+    F(global_init) F(global_cleanup) F(easy_init) F(easy_cleanup) F(easy_reset) F(easy_setopt) \
+    F(easy_getinfo) F(easy_strerror) F(multi_init) F(multi_cleanup) F(multi_setopt) \
+    F(multi_add_handle) F(multi_remove_handle) F(multi_perform) F(multi_info_read) F(multi_poll) \
+    F(slist_append) F(slist_free_all) F(url) F(url_cleanup) F(url_set) F(url_get) F(free) \
+    F(version_info)
+// clang-format on
+typedef struct {
+#define MEMBER(name) __typeof__(&curl_##name) name;
+    ACR_CURL_FUNCTIONS(MEMBER)
+#undef MEMBER
+} AcrCurl;
+extern AcrCurl acr_curl; /* empty until acr_http_load_curl() */
+bool acr_http_load_curl(GError **error) ACR_MUST_USE;
+
 struct AcrHttpClient {
     CURLM *multi;                    /* owned; holds the kept connections */
     CURL *easy;                      /* owned; all its options are reset after each exchange */

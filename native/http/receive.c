@@ -41,7 +41,7 @@ static void end_head(AcrHttpTransfer *x)
 {
     long status = 0;
 
-    curl_easy_getinfo(x->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    acr_curl.easy_getinfo(x->client->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status < 200)
         return;
     x->head.status = (int)status;
@@ -130,7 +130,7 @@ gint64 acr_http_length(const AcrHttpTransfer *x)
 {
     curl_off_t length = -1;
 
-    curl_easy_getinfo(x->client->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    acr_curl.easy_getinfo(x->client->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     return length;
 }
 
@@ -178,16 +178,16 @@ void acr_http_set_receiver(AcrHttpTransfer *x)
     x->body = x->request->on_body ? NULL : g_byte_array_new();
     x->body_limit = x->request->body_limit > 0 ? x->request->body_limit : ACR_HTTP_MAX_BODY_BYTES;
     x->head.headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, x->detail);
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, x);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, x);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, x->client);
-    curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug);
-    curl_easy_setopt(easy, CURLOPT_DEBUGDATA, x);
-    curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);
+    acr_curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, x->detail);
+    acr_curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    acr_curl.easy_setopt(easy, CURLOPT_HEADERDATA, x);
+    acr_curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    acr_curl.easy_setopt(easy, CURLOPT_WRITEDATA, x);
+    acr_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    acr_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, x->client);
+    acr_curl.easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug);
+    acr_curl.easy_setopt(easy, CURLOPT_DEBUGDATA, x);
+    acr_curl.easy_setopt(easy, CURLOPT_VERBOSE, 1L);
 }
 
 void acr_http_response_clear(AcrHttpResponse *response)

@@ -26,7 +26,7 @@ static bool refuse(GError **error, const char *what)
 /* Without memory the program ends, as GLib's allocations do. */
 static void append_header(AcrHttpTransfer *x, const char *line)
 {
-    x->sent_headers = curl_slist_append(x->sent_headers, line);
+    x->sent_headers = acr_curl.slist_append(x->sent_headers, line);
     g_assert(x->sent_headers);
 }
 
@@ -45,7 +45,7 @@ static bool set_headers(AcrHttpTransfer *x, GError **error)
     append_header(x, "Expect:");
     if (!typed)
         append_header(x, "Content-Type:");
-    curl_easy_setopt(x->client->easy, CURLOPT_HTTPHEADER, x->sent_headers);
+    acr_curl.easy_setopt(x->client->easy, CURLOPT_HTTPHEADER, x->sent_headers);
     return true;
 }
 
@@ -56,11 +56,11 @@ static void set_method(const AcrHttpTransfer *x)
     CURL *easy = x->client->easy;
 
     if (request->body || strcmp(method, "POST") == 0) {
-        curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body ? request->body : "");
+        acr_curl.easy_setopt(easy, CURLOPT_POST, 1L);
+        acr_curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
+        acr_curl.easy_setopt(easy, CURLOPT_POSTFIELDS, request->body ? request->body : "");
     }
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+    acr_curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 }
 
 /* The system's folder of certificates is left out with its file: the one given stands for both. */
@@ -81,10 +81,10 @@ static bool set_certificates(const AcrHttpTransfer *x, GError **error)
     if (access(file, R_OK) != 0 || !g_file_test(file, G_FILE_TEST_IS_REGULAR))
         return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
                              "cannot read the certificates '%s' that %s names", file, named_by);
-    curl_easy_setopt(easy, CURLOPT_CAINFO, file);
-    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-    curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, file);
-    curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL);
+    acr_curl.easy_setopt(easy, CURLOPT_CAINFO, file);
+    acr_curl.easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    acr_curl.easy_setopt(easy, CURLOPT_PROXY_CAINFO, file);
+    acr_curl.easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL);
     return true;
 }
 
@@ -96,15 +96,15 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
     x->authority = acr_http_url_authority(request->url);
     if (!x->authority)
         return refuse(error, "the URL is not one of http or https");
-    curl_easy_setopt(easy, CURLOPT_URL, request->url);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    acr_curl.easy_setopt(easy, CURLOPT_URL, request->url);
+    acr_curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     if (request->unix_socket) {
         if (strlen(request->unix_socket) >= sizeof((struct sockaddr_un *)0)->sun_path)
             return refuse(error, "the path of the socket is too long");
-        curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
+        acr_curl.easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
     }
     if (request->unix_socket || acr_http_url_is_loopback(request->url))
-        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+        acr_curl.easy_setopt(easy, CURLOPT_PROXY, "");
     if (g_ascii_strncasecmp(request->url, "https:", strlen("https:")) == 0)
         return set_certificates(x, error);
     return true;
@@ -141,19 +141,19 @@ static void set_behaviour(AcrHttpTransfer *x)
     gint64 connect_ms =
         request->connect_timeout_ms > 0 ? request->connect_timeout_ms : CONNECT_TIMEOUT_MS;
 
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
-    curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 15L);
-    curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, KEPT_SECONDS);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "acr-host/" ACR_VERSION);
-    curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
-    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connection);
-    curl_easy_setopt(easy, CURLOPT_PREREQDATA, x);
+    acr_curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    acr_curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    acr_curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    acr_curl.easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    acr_curl.easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    acr_curl.easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
+    acr_curl.easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 15L);
+    acr_curl.easy_setopt(easy, CURLOPT_MAXAGE_CONN, KEPT_SECONDS);
+    acr_curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
+    acr_curl.easy_setopt(easy, CURLOPT_USERAGENT, "acr-host/" ACR_VERSION);
+    acr_curl.easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+    acr_curl.easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connection);
+    acr_curl.easy_setopt(easy, CURLOPT_PREREQDATA, x);
 }
 
 bool acr_http_set_request(AcrHttpTransfer *x, GError **error)

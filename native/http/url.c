@@ -1,17 +1,16 @@
 /* What a caller must know of a URL, read by the parser that will connect to it. */
-#include "http/http.h"
-
-#include <curl/curl.h>
 #include <string.h>
+
+#include "http/http_private.h"
 
 static void free_url(CURLU **url)
 {
-    curl_url_cleanup(*url);
+    acr_curl.url_cleanup(*url);
 }
 
 static void free_part(char **part)
 {
-    curl_free(*part);
+    acr_curl.free(*part);
 }
 
 #define AUTO_URL __attribute__((cleanup(free_url))) CURLU
@@ -19,14 +18,16 @@ static void free_part(char **part)
 
 static CURLU *parse(const char *text)
 {
-    CURLU *url = curl_url();
     AUTO_PART *scheme = NULL;
 
-    if (url && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
-        curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+    g_assert(acr_curl.url); /* acr_http_global_init() comes first */
+    CURLU *url = acr_curl.url();
+
+    if (url && acr_curl.url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
+        acr_curl.url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
         (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0))
         return url;
-    curl_url_cleanup(url);
+    acr_curl.url_cleanup(url);
     return NULL;
 }
 
@@ -36,8 +37,8 @@ char *acr_http_url_authority(const char *url)
     AUTO_PART *host = NULL;
     AUTO_PART *port = NULL;
 
-    if (!parsed || curl_url_get(parsed, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
-        curl_url_get(parsed, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
+    if (!parsed || acr_curl.url_get(parsed, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
+        acr_curl.url_get(parsed, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
         return NULL;
     return g_strdup_printf("%s:%s", host, port);
 }
@@ -54,7 +55,7 @@ bool acr_http_url_is_loopback(const char *url)
     AUTO_URL *parsed = parse(url);
     AUTO_PART *host = NULL;
 
-    if (!parsed || curl_url_get(parsed, CURLUPART_HOST, &host, 0) != CURLUE_OK)
+    if (!parsed || acr_curl.url_get(parsed, CURLUPART_HOST, &host, 0) != CURLUE_OK)
         return false;
     return g_ascii_strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
            is_ipv4_loopback(host);

@@ -341,3 +341,8 @@ AcrCacheState acr_cache_database_write(AcrCacheDatabase *database, const GPtrArr
         sqlite3_exec(database->db, "ROLLBACK", NULL, NULL, NULL);
     return state;
 }
+
+const char *acr_index_library(void)
+{
+    return sqlite3_libversion();
+}

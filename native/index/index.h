@@ -274,4 +274,7 @@ const char *acr_index_cache_remark(const AcrIndexCache *cache);
  */
 bool acr_index_cache_clear(const char *path, GError **error) ACR_MUST_USE;
 
+/* The version of SQLite; static. */
+const char *acr_index_library(void);
+
 #endif

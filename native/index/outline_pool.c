@@ -8,12 +8,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define FILES_PER_PEER 12u     /* fewer are not worth another peer's start */
-#define SPARE_FDS 24u          /* for all else: each peer takes one descriptor here */
 #define MAX_STARTS_LOST 3u     /* peers in a row that ended before they were ready */
 #define START_TIMEOUT_MS 60000 /* until a peer is ready */
 #define POLL_MS 100            /* how late an interruption is seen */
@@ -264,7 +262,8 @@ static bool step(Pool *pool)
         fds[i] = (struct pollfd){worker->peer.pid ? worker->peer.fd : -1, events, 0};
     }
     if (poll(fds, pool->n, POLL_MS) < 0 && errno != EINTR)
-        return true;
+        return acr_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
+                             "cannot wait for outline workers: %s", g_strerror(errno));
     for (guint i = 0; i < pool->n; i++) {
         g_autofree char *reason = NULL;
         Worker *worker = &pool->all[i];
@@ -302,9 +301,6 @@ static guint useful_peers(const AcrOutlineBatch *batch, const AcrOutlineWorkers 
 {
     guint jobs = workers->jobs ? workers->jobs : g_get_num_processors();
     guint worth = (guint)MIN((batch->n + FILES_PER_PEER - 1) / FILES_PER_PEER, G_MAXINT);
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-        jobs = MIN(jobs, (guint)(MIN(files.rlim_cur, G_MAXINT) - MIN(files.rlim_cur, SPARE_FDS)));
     return CLAMP(MIN(jobs, worth), 1, ACR_OUTLINE_MAX_JOBS);
 }
 

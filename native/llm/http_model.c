@@ -323,8 +323,10 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
         attempt.ok = false;
         acr_fail(failure, ACR_LLM_ERROR_FAILED, error->message);
     }
-    if (attempt.ok)
+    if (attempt.ok) {
         out->usage = attempt.usage;
+        out->model = out->model ? out->model : g_strdup(self->model_name);
+    }
     g_array_append_val(self->report.tries, attempt);
     return attempt.ok;
 }
@@ -414,6 +416,46 @@ static const AcrModelReport *http_report(AcrModel *model)
     return &((HttpModel *)model)->report;
 }
 
+/* ---- Before it is asked ---- */
+
+static void http_facts(AcrModel *model, AcrModelFacts *out)
+{
+    const HttpModel *self = (const HttpModel *)model;
+    const AcrEndpoint *endpoint = &self->endpoint;
+
+    *out = (AcrModelFacts){
+        .address = self->authority,
+        .key = endpoint->key ? (endpoint->key_variable ? endpoint->key_variable : "option") : NULL,
+        .price = self->spend.assumed,
+        .has_price = self->spend.has_price,
+        .is_free = self->spend.is_free,
+    };
+}
+
+static bool http_reach(AcrModel *model, gint64 timeout_ms, int *out_status, GError **error)
+{
+    HttpModel *self = (HttpModel *)model;
+    g_auto(AcrHttpResponse) response = {0};
+    g_autoptr(GError) reason = NULL;
+    AcrHttpRequest request = {.url = self->endpoint.base_url,
+                              .unix_socket = self->endpoint.unix_socket,
+                              .connect_timeout_ms = timeout_ms,
+                              .total_timeout_ms = timeout_ms,
+                              .ca_file = self->ca_file,
+                              .interrupt = self->interrupt};
+
+    bool ok = acr_http_exchange(NULL, &request, &response, &reason);
+    *out_status = response.status;
+    if (ok || response.status > 0) /* it answers, whatever becomes of the page */
+        return true;
+    AcrLlmError code = g_error_matches(reason, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED)
+                           ? ACR_LLM_ERROR_INTERRUPTED
+                       : g_error_matches(reason, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TIMEOUT)
+                           ? ACR_LLM_ERROR_TIMEOUT
+                           : ACR_LLM_ERROR_NETWORK;
+    return acr_set_error(error, ACR_LLM_ERROR, code, "%s", reason->message);
+}
+
 /* ---- Making ---- */
 
 static void take_options(HttpModel *self, const AcrProvider *provider,
@@ -440,8 +482,11 @@ static void take_options(HttpModel *self, const AcrProvider *provider,
 AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, const char *model,
                              const AcrModelOptions *options, GError **error)
 {
-    static const AcrModelOps ops = {
-        .complete = http_complete, .free = http_free, .report = http_report};
+    static const AcrModelOps ops = {.complete = http_complete,
+                                    .free = http_free,
+                                    .report = http_report,
+                                    .facts = http_facts,
+                                    .reach = http_reach};
     HttpModel *self = g_new0(HttpModel, 1);
     g_autoptr(AcrModel) made = &self->base;
 

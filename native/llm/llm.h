@@ -88,7 +88,7 @@ typedef struct {
     char *content;    /* owned; valid UTF-8 without NUL, maybe "" */
     char *finish;     /* owned; in OpenAI's words, whoever answers: "stop", "length", "tool_calls",
                          "content_filter"; any other word as the provider says it */
-    char *model;      /* owned; as the provider names it, or NULL */
+    char *model;      /* owned; as the provider names it, else as it was asked for; or NULL */
     char *request_id; /* owned; or NULL */
     AcrUsage usage;
 } AcrModelAnswer;
@@ -122,6 +122,15 @@ typedef struct {
     gint64 window; /* after CONTEXT_OVERFLOW: tokens that fit, where the server says it; else 0 */
 } AcrModelReport;
 
+/* What is known of a model before it is asked. All borrowed from it. */
+typedef struct {
+    const char *address; /* "host:port", or a socket's path; NULL: nowhere, it is a script */
+    const char *key;     /* where its key comes from, a variable or "option"; NULL: it has none */
+    AcrPrice price;      /* as it is charged */
+    bool has_price;      /* else its price is assumed */
+    bool is_free;        /* nothing is charged */
+} AcrModelFacts;
+
 /* A backend's functions; its state begins with an AcrModel. */
 typedef struct AcrModel AcrModel;
 typedef struct {
@@ -133,6 +142,9 @@ typedef struct {
     void (*skip)(AcrModel *model, const AcrModelRequest *request);
     /* May be NULL: nothing to report. Borrowed until the next call. */
     const AcrModelReport *(*report)(AcrModel *model);
+    /* May be NULL both: a script. */
+    void (*facts)(AcrModel *model, AcrModelFacts *out);
+    bool (*reach)(AcrModel *model, gint64 timeout_ms, int *out_status, GError **error);
 } AcrModelOps;
 struct AcrModel {
     const AcrModelOps *ops;
@@ -148,6 +160,14 @@ void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
 /* Of the last call; borrowed until the next one; never NULL. */
 const AcrModelReport *acr_model_report(AcrModel *model);
 guint acr_report_sent(const AcrModelReport *report); /* requests that were sent */
+/* Nothing is sent for it. Not of a fallback model: ask for those of each. */
+void acr_model_facts(AcrModel *model, AcrModelFacts *out);
+/*
+ * Whether its server answers at all: one GET of its base URL, without key, headers of the user's or body; any
+ * status will do. *out_status 0: a script. Errors: NETWORK, TIMEOUT, INTERRUPTED.
+ */
+bool acr_model_reach(AcrModel *model, gint64 timeout_ms, int *out_status,
+                     GError **error) ACR_MUST_USE;
 void acr_model_free(AcrModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrModel, acr_model_free)
 
@@ -194,6 +214,8 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
 
 /* Whether a model can have that name. Errors: USAGE. */
 bool acr_llm_check_name(const char *name, GError **error) ACR_MUST_USE;
+/* For each provider whose key is in the environment, "PROVIDER (VARIABLE)"; owned (g_strfreev). */
+char **acr_llm_keys_set(void) ACR_MUST_USE;
 /* Whether both names are of providers that read the same key. */
 bool acr_llm_same_key(const char *a, const char *b);
 

@@ -68,6 +68,19 @@ const AcrModelReport *acr_model_report(AcrModel *model)
     return model->ops->report ? model->ops->report(model) : &nothing;
 }
 
+void acr_model_facts(AcrModel *model, AcrModelFacts *out)
+{
+    *out = (AcrModelFacts){.is_free = true};
+    if (model->ops->facts)
+        model->ops->facts(model, out);
+}
+
+bool acr_model_reach(AcrModel *model, gint64 timeout_ms, int *out_status, GError **error)
+{
+    *out_status = 0;
+    return !model->ops->reach || model->ops->reach(model, timeout_ms, out_status, error);
+}
+
 guint acr_report_sent(const AcrModelReport *report)
 {
     guint sent = 0;

@@ -67,6 +67,20 @@ bool acr_llm_same_key(const char *a, const char *b)
                                strcmp(variables[0], second->key_variables[0]) == 0);
 }
 
+char **acr_llm_keys_set(void)
+{
+    g_autoptr(GPtrArray) set = g_ptr_array_new();
+
+    for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
+        for (const char *const *at = providers[i]->key_variables; at && *at; at++)
+            if (acr_variable(*at)) {
+                g_ptr_array_add(set, g_strdup_printf("%s (%s)", providers[i]->name, *at));
+                break;
+            }
+    g_ptr_array_add(set, NULL);
+    return (char **)g_ptr_array_free(g_steal_pointer(&set), FALSE);
+}
+
 static bool refuse_name(const char *name, GError **error)
 {
     const char *slash = strchr(name, '/');

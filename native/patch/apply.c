@@ -257,8 +257,9 @@ static bool write_file(Work *work, File *file, GError **error)
         return false;
     if (file->gone || (before && !file->to && g_bytes_equal(before, file->after)))
         return true;
-    return acr_patch_may_stand(work->context->referee, path, before, file->after, &file->broken,
-                               error) &&
+    const AcrReferee *referee = work->context->referee;
+    return acr_patch_may_stand(referee, path, before, file->after, &file->broken, error) &&
+           (!file->broken || !file->source || acr_patch_repair(work, file, error)) &&
            acr_overlay_write(work->overlay, path, file->mode, file->after, error);
 }
 

@@ -76,6 +76,7 @@ void acr_patch_located_free(gpointer data)
 {
     Located *located = data;
     g_array_unref(located->readings);
+    acr_match_clear(&located->match);
     g_free(located);
 }
 

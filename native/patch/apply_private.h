@@ -13,6 +13,8 @@
 typedef struct {
     guint number;      /* of the edit in the answer, from 0 */
     GArray *readings;  /* owned; of AcrSplice; at least one */
+    AcrMatch match;    /* owned; what the readings were made of; without places: not known */
+    AcrPlace place;    /* borrowed from `match` */
     guint chosen;      /* of the readings */
     gsize first, last; /* the bytes of the text that any reading touches: [first, last) */
 } Located;
@@ -89,6 +91,8 @@ const char *acr_edit_quote_name(const AcrEdit *edit);
 /* The file of that path of the snapshot; borrowed; NULL with `error` when it cannot be read. */
 File *acr_patch_open_file(Work *work, const char *path, GError **error) ACR_MUST_USE;
 void acr_patch_file_free(gpointer file);
+/* For a file that is broken: takes another reading of one of its edits, if exactly one compiles. */
+bool acr_patch_repair(const Work *work, File *file, GError **error) ACR_MUST_USE;
 /* How many edits have that outcome. */
 guint acr_patch_count(const Work *work, AcrEditStatus status);
 
@@ -99,12 +103,20 @@ static inline bool acr_is_blank_text(const char *text)
 
 /* ---- One edit's place (choose_place.c) ------------------------------------------------------- */
 
+/* Whether the new text exists in the file's encoding; else *out_why (owned) says why. */
+bool acr_patch_can_encode(const AcrSource *source, const GArray *readings,
+                          char **out_why) ACR_MUST_USE;
 /* Finds one edit in a text; owned; NULL: refused, or not found (then *out_missing). Of several
  * readings the edit keeps first the one that was found. */
 Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *source,
                                 bool *out_missing) ACR_MUST_USE;
 /* Whether more may be searched; where not, acr_patch_choose_place finds nothing. */
 bool acr_patch_may_search(const Work *work);
+
+/* Where the replacement is all of the function that the place is in: the match becomes one of the
+ * whole function (*out_widened), or the edit is refused (false). */
+bool acr_patch_take_whole_function(const Work *work, guint number, const AcrSource *source,
+                                   AcrMatch *match, gsize chosen, bool *out_widened) ACR_MUST_USE;
 
 /* ---- All edits of a file (apply_files.c) ----------------------------------------------------- */
 

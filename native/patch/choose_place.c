@@ -22,15 +22,22 @@ typedef struct {
     const char *words; /* the answer's, in front of the edit, back to the edit before it */
 } Clues;
 
+static bool follows(const char *words, const char *at, const char *before)
+{
+    gsize n = strlen(before);
+    return (gsize)(at - words) >= n && strncmp(at - n, before, n) == 0;
+}
+
 /* Whether the name stands in running text as one of code: `name`, name(), a.name,
- * <class>name</class>, or with an underscore in it. */
+ * <class>name</class>, class name, or with an underscore in it. */
 static bool is_named(const char *words, const char *name)
 {
     gsize n = strlen(name);
     for (const char *at = words; n > 0 && (at = strstr(at, name)); at++) {
         char before = at > words ? at[-1] : ' ', after = at[n] ? at[n] : ' ';
         if (!acr_is_word(before) && !acr_is_word(after) &&
-            (strchr("`'\"<>./:*", before) || strchr("`'\"<(", after) || strchr(name, '_')))
+            (strchr("`'\"<>./:*", before) || strchr("`'\"<(", after) || strchr(name, '_') ||
+             follows(words, at, "@@ class ")))
             return true;
     }
     return false;
@@ -106,8 +113,7 @@ static char *place_list(const char *quote, const AcrMatch *match, const char *pa
     return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-/* Whether the new text exists in the file's encoding. */
-static bool can_encode(const AcrSource *source, const GArray *readings, char **out_why)
+bool acr_patch_can_encode(const AcrSource *source, const GArray *readings, char **out_why)
 {
     AcrText plain = source->text;
     plain.bom = false;
@@ -242,10 +248,18 @@ Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *sourc
         acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, g_steal_pointer(&match.why));
         return NULL;
     }
+    bool widened = false;
+    if (!acr_patch_take_whole_function(work, number, source, &match, (gsize)chosen, &widened))
+        return NULL;
+    place = &g_array_index(match.places, AcrPlace, widened ? 0 : chosen);
     g_autoptr(GArray) readings = acr_replacement_readings(source, edit, &match, place, &why);
-    if (why || !can_encode(source, readings, &why)) {
+    if (why || !acr_patch_can_encode(source, readings, &why)) {
         acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, why);
         return NULL;
     }
-    return acr_patch_located_new(number, readings);
+    Located *located = acr_patch_located_new(number, readings);
+    located->place = *place;
+    located->match = match;
+    match = (AcrMatch){0};
+    return located;
 }

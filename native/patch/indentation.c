@@ -35,8 +35,7 @@ static bool lost_first_lead(const Fit *fit)
     return any;
 }
 
-/* `lead` made wider or narrower by some columns, in the kind of blanks that it has. Owned. */
-static char *shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns)
+char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns)
 {
     bool tabs = memchr(lead, '\t', len) != NULL;
     if (len == 0) { /* the file's other lines tell */
@@ -110,8 +109,9 @@ static char *lead_as_original(const Fit *fit, const AcrLine *line, gssize at)
     if (j < 0)
         return g_strndup(line->s, line->lead);
     const AcrLine *theirs = &fit->source->lines.line[file_line(fit, (gsize)j)];
-    return shift_lead(fit, theirs->s, theirs->lead,
-                      (gssize)width - (gssize)acr_line_width(&fit->match->original.line[j]));
+    return acr_fit_shift_lead(fit, theirs->s, theirs->lead,
+                              (gssize)width -
+                                  (gssize)acr_line_width(&fit->match->original.line[j]));
 }
 
 /* The file's line that the first quoted line of code stands for. */
@@ -131,7 +131,7 @@ static char *lead_of(const Fit *fit, Reading reading, gsize k, gssize at)
     gssize shift =
         (gssize)acr_line_width(line) - (gssize)acr_line_width(&fit->match->patched.line[first]);
     if (reading == READ_RELATIVE || (gssize)k == first)
-        return shift_lead(fit, anchor->s, anchor->lead, shift);
+        return acr_fit_shift_lead(fit, anchor->s, anchor->lead, shift);
     return g_strndup(line->s, line->lead);
 }
 

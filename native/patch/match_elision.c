@@ -10,6 +10,9 @@
 
 #include "patch/match_private.h"
 
+#define MAX_STRING_LINES 2000u /* of a replacement in which strings are looked for */
+#define MAX_STRING_LINE 400u   /* bytes of each of them */
+
 typedef struct {
     const AcrLines *file;
     const AcrLines *quote;
@@ -165,8 +168,30 @@ static gssize header_of(const AcrLines *lines, gsize k)
     return -1;
 }
 
+/* The line with which the string of three quotes around line k of the replacement begins; -1: it is
+ * in none. */
+static gssize string_around(const AcrLines *lines, gsize k)
+{
+    gssize begin = -1;
+    char mark = 0;
+    for (gsize i = 0; i < k && k < MAX_STRING_LINES; i++) {
+        const AcrLine *line = &lines->line[i];
+        for (gsize at = 0; at + 3 <= MIN(line->len, MAX_STRING_LINE); at++) {
+            const char *s = line->s + at;
+            bool quotes = memcmp(s, "\"\"\"", 3) == 0 || memcmp(s, "'''", 3) == 0;
+            if (!quotes || (begin >= 0 && *s != mark))
+                continue;
+            begin = begin < 0 ? (gssize)i : -1;
+            mark = *s;
+            at += 2;
+        }
+    }
+    return begin;
+}
+
 /* Whether `...` in line k of the replacement is code: all there is of a block whose header the
- * quote has not, as of an overload; or it continues an example in a docstring. */
+ * quote has not, as of an overload; it continues an example in a docstring, or is a line of a string
+ * that the quote has not. */
 static bool is_ellipsis(const AcrMatch *match, gsize k)
 {
     const AcrLines *lines = &match->patched;
@@ -177,7 +202,9 @@ static bool is_ellipsis(const AcrMatch *match, gsize k)
         return true;
     if (match->original.n > 0 && lines->n > ACR_PATCH_MAX_SCAN / match->original.n)
         return false;
-    gssize header = header_of(lines, k);
+    gssize string = string_around(lines, k), header = header_of(lines, k);
+    if (string >= 0)
+        return !has_core(&match->original, &lines->line[string]);
     if (header < 0 || acr_line_last(&lines->line[header]) != ':' ||
         has_core(&match->original, &lines->line[header]))
         return false;

@@ -195,6 +195,7 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
 {
     acr_match_init(out);
     const AcrLines *file = &source->lines;
+    out->file = file;
     acr_quote_read(out, original, patched);
     bool found = find_whole(file, out);
     if (!found && acr_quote_trim_blank(out))
@@ -207,4 +208,5 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
         acr_elision_check(out);
     else
         out->level = ACR_LEVEL_NONE;
+    out->file = NULL;
 }

@@ -32,6 +32,7 @@ typedef struct {
     AcrLevel level;
     GArray *places;             /* owned; of AcrPlace; empty: not found */
     bool many;                  /* more places than ACR_PATCH_MAX_PLACES */
+    const AcrLines *file;       /* borrowed; while it is searched for, else NULL */
     AcrLines original, patched; /* as matched; views into the edit or into `store` */
     GPtrArray *store;           /* owned texts */
     char *why; /* owned; why it must be refused although the code was found, or NULL */
@@ -57,7 +58,8 @@ gsize acr_quote_take_numbers(AcrMatch *match); /* line numbers; that of the firs
 bool acr_quote_unescape(AcrMatch *match, const char *original, const char *patched);
 /* `text` without its HTML escapes of ASCII; owned, NULL: it has none. */
 char *acr_text_unescape(const char *text) ACR_MUST_USE;
-/* A line that stands for code left out: `...`, `# ...`, `# rest of the method unchanged`. */
+/* A line that stands for code left out: `...`, `# ...`, `# rest of the method unchanged`; a comment
+ * that only ends in dots does where it speaks of code. */
 bool acr_line_is_elision(const AcrLine *line);
 gsize acr_elision_count(const AcrLines *lines);
 

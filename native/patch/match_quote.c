@@ -7,37 +7,63 @@
 
 #include "patch/match_private.h"
 
-static bool has_phrase(const char *s, gsize len)
+#define MAX_LOOKED_UP 64u /* comments of a quote that are looked up in the file */
+
+/* Whether one of the words, any case, is in the text. */
+static bool has_any(const char *s, gsize len, const char *const *words)
 {
-    static const char *const phrases[] = {"rest of ",       "existing code",    "unchanged",
-                                          "omitted",        "remains the same", "remain the same",
-                                          "same as before", "other code",       "previous code"};
     g_autofree char *lower = g_ascii_strdown(s, (gssize)len);
-    for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++)
-        if (strstr(lower, phrases[i]))
+    for (; *words; words++)
+        if (strstr(lower, *words))
             return true;
     return false;
 }
 
+static bool is_dots(const char *s, gsize len)
+{
+    return (len == 3 && (memcmp(s, "...", 3) == 0 || memcmp(s, "\xe2\x80\xa6", 3) == 0)) ||
+           (len == 5 && (memcmp(s, "[...]", 5) == 0 || memcmp(s, "(...)", 5) == 0));
+}
+
 bool acr_line_is_elision(const AcrLine *line)
 {
+    static const char *const phrases[] = {
+        "rest of ",        "existing code",  "unchanged",  "omitted",       "remains the same",
+        "remain the same", "same as before", "other code", "previous code", NULL};
+    /* What a comment that ends in dots leaves out; others only trail off ("# wait for it ..."). */
+    static const char *const left_out[] = {"existing", "rest",     "other",    "remain",    "same",
+                                           "previous", "original", "code",     "content",   "body",
+                                           "method",   "function", "class",    "import",    "logic",
+                                           "more",     "keep",     "continue", "implement", NULL};
     const char *s = line->s + line->lead;
     gsize len = line->core;
     bool comment = len > 0 && *s == '#';
-    if (len == 0 || len > 160)
+    if (len == 0 || len > 160 || line->literal)
         return false;
     while (len > 0 && (*s == '#' || acr_is_blank(*s))) {
         s++;
         len--;
     }
-    if ((len == 3 && memcmp(s, "...", 3) == 0) || (len == 3 && memcmp(s, "\xe2\x80\xa6", 3) == 0) ||
-        (len == 5 && (memcmp(s, "[...]", 5) == 0 || memcmp(s, "(...)", 5) == 0)))
+    if (is_dots(s, len))
         return true;
     if (!comment || len < 3)
         return false;
-    bool dots = memcmp(s, "...", 3) == 0 || memcmp(s + len - 3, "...", 3) == 0 ||
-                memcmp(s, "\xe2\x80\xa6", 3) == 0 || memcmp(s + len - 3, "\xe2\x80\xa6", 3) == 0;
-    return dots || has_phrase(s, len);
+    bool begins = is_dots(s, 3), ends = is_dots(s + len - 3, 3);
+    return begins || has_any(s, len, phrases) || (ends && has_any(s, len, left_out));
+}
+
+/* A comment of words that is a line of the file, too, stands for itself. */
+static void mark_comments(const AcrLines *file, AcrLines *quote)
+{
+    guint looked_up = 0;
+    for (gsize j = 0; j < quote->n && looked_up < MAX_LOOKED_UP; j++) {
+        AcrLine *line = &quote->line[j];
+        if (!acr_line_is_comment(line) || !acr_line_is_elision(line) || line->core <= 6)
+            continue;
+        looked_up++;
+        for (gsize i = 0; i < file->n && !line->literal; i++)
+            line->literal = acr_line_same_core(&file->line[i], line);
+    }
 }
 
 gsize acr_elision_count(const AcrLines *lines)
@@ -199,6 +225,10 @@ void acr_quote_read(AcrMatch *match, const char *original, const char *patched)
     acr_lines_clear(&match->patched);
     acr_lines_of_quote(original, &match->original);
     acr_lines_of_quote(patched, &match->patched);
+    if (match->file) {
+        mark_comments(match->file, &match->original);
+        mark_comments(match->file, &match->patched);
+    }
 }
 
 bool acr_quote_unescape(AcrMatch *match, const char *original, const char *patched)

@@ -6,277 +6,12 @@
  * it is, and that a file is new, deleted or renamed; the marks that git puts in front of paths (a/,
  * b/) are taken off where both names have them.
  *
+ * Patches between "*** Begin Patch" and "*** End Patch" are read alike: their hunks begin with "@@"
+ * and the header of the code around them.
+ *
  * A diff ends at the end of its fence; outside of one, at a line that cannot belong to it.
  */
-#include <string.h>
-
-#include "patch/parse_private.h"
-
-/* A diff being read. */
-typedef struct {
-    AcrParse *parse; /* borrowed */
-    bool fenced;     /* the diff is in a fence, whose end is its end */
-    gsize indent;    /* blanks in front of the fence, and so in front of each line */
-} Diff;
-
-typedef struct {
-    const char *s; /* a view into the answer, behind the indent */
-    gsize len;     /* without the line end */
-    gsize next;    /* offset of the next line */
-} Line;
-
-/* What the headers say of a file. */
-typedef struct {
-    gsize off;             /* of the headers */
-    char *name;            /* owned; as it is called now; NULL: not said */
-    char *to;              /* owned; its new name, when it is renamed; else NULL */
-    const char *complaint; /* static; why it cannot be used, or NULL */
-    bool created, deleted, executable;
-} FileHeader;
-
-/* Lines end in LF or CRLF: a lone CR is a character of the code. */
-static Line line_at(const Diff *diff, gsize off)
-{
-    const AcrParse *parse = diff->parse;
-    const char *lf = memchr(parse->s + off, '\n', parse->len - off);
-    gsize end = lf ? (gsize)(lf - parse->s) : parse->len, next = lf ? end + 1 : end, from = off;
-    if (lf && end > off && parse->s[end - 1] == '\r')
-        end--;
-    while (from < end && from - off < diff->indent && acr_is_blank(parse->s[from]))
-        from++;
-    return (Line){parse->s + from, end - from, next};
-}
-
-static bool begins_with(const Line *line, const char *with)
-{
-    gsize n = strlen(with);
-    return line->len >= n && memcmp(line->s, with, n) == 0;
-}
-
-/* The names as they stand in the headers. */
-typedef enum {
-    OLD_NAME, /* --- */
-    NEW_NAME, /* +++ */
-    FROM,     /* rename from */
-    TO,       /* rename to */
-    BOTH,     /* diff --git a/X b/X */
-    N_NAMES,
-} NameKind;
-
-typedef struct {
-    char *name[N_NAMES]; /* owned */
-    bool git;
-} Headers;
-
-static void file_header_clear(FileHeader *file)
-{
-    g_free(file->name);
-    g_free(file->to);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(FileHeader, file_header_clear)
-
-static void headers_clear(Headers *headers)
-{
-    for (gsize i = 0; i < N_NAMES; i++)
-        g_free(headers->name[i]);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Headers, headers_clear)
-
-/* Text that follows a name: a date, a remark in brackets. */
-static gsize without_remark(const char *s, gsize len)
-{
-    const char *tab = memchr(s, '\t', len);
-    if (tab)
-        len = (gsize)(tab - s);
-    for (gsize i = 1; i + 1 < len; i++)
-        if (s[i] == ' ' && (g_ascii_isdigit(s[i + 1]) || s[i + 1] == '(' || s[i + 1] == ' '))
-            return i;
-    return len;
-}
-
-/* The name behind `skip` bytes of a line; owned. git's quotes and escapes are resolved. */
-static char *name_in(const Line *line, gsize skip)
-{
-    skip = acr_skip_blanks(line->s, skip, line->len);
-    const char *s = line->s + skip;
-    gsize len = MIN(line->len - skip, 2 * ACR_PARSE_MAX_NAME);
-    const char *quote = len > 1 && *s == '"' ? memchr(s + 1, '"', len - 1) : NULL;
-    g_autofree char *escaped = quote ? g_strndup(s + 1, (gsize)(quote - s) - 1) : NULL;
-    g_autofree char *plain = quote ? g_strcompress(escaped) : g_strndup(s, without_remark(s, len));
-    return acr_utf8_repair(plain, strlen(plain));
-}
-
-/* "a/X b/X" -> X; NULL when the halves differ. Owned. */
-static char *name_of_both(const Line *line, gsize skip)
-{
-    const char *s = line->s + skip;
-    gsize len = line->len - skip, half = (len - 1) / 2;
-    if (len < 5 || len % 2 == 0 || s[half] != ' ' || s[1] != '/' || s[half + 2] != '/' ||
-        memcmp(s + 2, s + half + 3, half - 2) != 0)
-        return NULL;
-    return g_strndup(s + 2, half - 2);
-}
-
-static void keep(char **slot, char *name)
-{
-    g_free(*slot);
-    *slot = name;
-}
-
-/* Lines that only git writes, behind "diff --git". */
-static bool read_git_line(const Line *line, Headers *headers, FileHeader *file)
-{
-    static const char *const passed[] = {"index ", "similarity index ", "dissimilarity index ",
-                                         "old mode ", "new mode "};
-    for (gsize i = 0; i < G_N_ELEMENTS(passed); i++)
-        if (begins_with(line, passed[i]))
-            return true;
-    if (begins_with(line, "rename from "))
-        keep(&headers->name[FROM], name_in(line, strlen("rename from ")));
-    else if (begins_with(line, "rename to "))
-        keep(&headers->name[TO], name_in(line, strlen("rename to ")));
-    else if (begins_with(line, "copy from ") || begins_with(line, "copy to "))
-        file->complaint = "files are not copied; write the new file whole";
-    else if (begins_with(line, "Binary files ") || begins_with(line, "GIT binary patch"))
-        file->complaint = "a binary patch cannot be read";
-    else if (begins_with(line, "deleted file mode "))
-        file->deleted = true;
-    else if (!begins_with(line, "new file mode "))
-        return false;
-    else
-        file->created = true;
-    if (begins_with(line, "new file mode 12"))
-        file->complaint = "symbolic links are not made";
-    file->executable = file->executable || begins_with(line, "new file mode 100755");
-    return true;
-}
-
-/* Length of a mark in front of a path: a/, b/, or another that git or people use. */
-static gsize mark_length(const char *name)
-{
-    static const char *const marks[] = {"a/", "b/", "c/", "i/", "o/", "w/", "old/", "new/"};
-    for (gsize i = 0; i < G_N_ELEMENTS(marks); i++)
-        if (g_str_has_prefix(name, marks[i]) && name[strlen(marks[i])] != '\0')
-            return strlen(marks[i]);
-    return 0;
-}
-
-/* "--- X" of another file than the one that the lines above rename. */
-static bool names_another(const Line *line, const char *renamed)
-{
-    g_autofree char *name = name_in(line, strlen("--- "));
-    return renamed && strcmp(name, renamed) != 0 && strcmp(name + mark_length(name), renamed) != 0;
-}
-
-static gsize read_lines(const Diff *diff, gsize at, Headers *headers, FileHeader *file)
-{
-    bool done = false;
-    while (!done && at < diff->parse->len) {
-        Line line = line_at(diff, at);
-        if (begins_with(&line, "diff --git ") && !headers->git) {
-            headers->git = true;
-            headers->name[BOTH] = name_of_both(&line, strlen("diff --git "));
-        } else if (begins_with(&line, "--- ") && !headers->name[OLD_NAME]) {
-            if (names_another(&line, headers->name[FROM]))
-                return at;
-            headers->name[OLD_NAME] = name_in(&line, strlen("--- "));
-        } else if (begins_with(&line, "+++ ") && !headers->name[NEW_NAME]) {
-            headers->name[NEW_NAME] = name_in(&line, strlen("+++ "));
-            done = true;
-        } else if (!headers->git || headers->name[OLD_NAME] ||
-                   !read_git_line(&line, headers, file)) {
-            return at;
-        }
-        at = line.next;
-    }
-    return at;
-}
-
-static bool is_null(const char *name)
-{
-    return name && strcmp(name, "/dev/null") == 0;
-}
-
-/* Takes the marks off, where both names have one, or there is but one name. */
-static void strip_marks(Headers *headers)
-{
-    char **old_name = &headers->name[OLD_NAME], **new_name = &headers->name[NEW_NAME];
-    gsize old_mark = *old_name ? mark_length(*old_name) : 0,
-          new_mark = *new_name ? mark_length(*new_name) : 0;
-    bool one = !*old_name || !*new_name || is_null(*old_name) || is_null(*new_name);
-    if (!one && (old_mark == 0 || new_mark == 0))
-        return;
-    if (old_mark > 0)
-        keep(old_name, g_strdup(*old_name + old_mark));
-    if (new_mark > 0)
-        keep(new_name, g_strdup(*new_name + new_mark));
-}
-
-/* x.py.orig and x.py, old/x.py and x.py: one file at two times. */
-static bool same_file(const char *old_name, const char *new_name)
-{
-    g_autofree char *old_base = g_path_get_basename(old_name);
-    g_autofree char *new_base = g_path_get_basename(new_name);
-    if (!g_str_has_prefix(old_base, new_base))
-        return false;
-    const char *more = old_base + strlen(new_base);
-    return *more == '\0' || strcmp(more, ".orig") == 0 || strcmp(more, ".old") == 0 ||
-           strcmp(more, ".bak") == 0;
-}
-
-static void decide_name(const Headers *headers, FileHeader *file)
-{
-    const char *old_name = is_null(headers->name[OLD_NAME]) ? NULL : headers->name[OLD_NAME],
-               *new_name = is_null(headers->name[NEW_NAME]) ? NULL : headers->name[NEW_NAME];
-    file->created = file->created || is_null(headers->name[OLD_NAME]);
-    file->deleted = file->deleted || is_null(headers->name[NEW_NAME]);
-    if (headers->name[FROM] || headers->name[TO]) {
-        file->name = g_strdup(headers->name[FROM]);
-        file->to = g_strdup(headers->name[TO]);
-        if (!file->complaint && (!file->name || !file->to))
-            file->complaint = "rename from and rename to belong together";
-        return;
-    }
-    if (!file->complaint && old_name && new_name && !same_file(old_name, new_name))
-        file->complaint =
-            "--- and +++ name different files; a new name takes rename from and rename to";
-    const char *name = file->deleted && old_name ? old_name : new_name ? new_name : old_name;
-    file->name = g_strdup(name ? name : headers->name[BOTH]);
-}
-
-/* Reads the header lines at `at`, if there are any; returns the offset of the line behind them. */
-static gsize read_headers(const Diff *diff, gsize at, FileHeader *out)
-{
-    g_auto(Headers) headers = {0};
-    out->off = at;
-    at = read_lines(diff, at, &headers, out);
-    strip_marks(&headers);
-    decide_name(&headers, out);
-    if (out->created && out->deleted && !out->complaint)
-        out->complaint = "the diff says that the file is new and that it goes";
-    return at;
-}
-
-/* A line with which the part about one file begins. `in_hunk`: after lines of a hunk whose counts
- * do not say that it is complete. */
-static bool begins_file(const Diff *diff, const Line *line, bool in_hunk)
-{
-    if (begins_with(line, "diff --git "))
-        return true;
-    bool from = begins_with(line, "--- ");
-    if (!from && !begins_with(line, "+++ "))
-        return false;
-    Line second = line_at(diff, line->next), third = line_at(diff, second.next);
-    if (diff->fenced && begins_with(&second, "@@"))
-        return true;
-    if (!from || !begins_with(&second, "+++ "))
-        return false;
-    if (begins_with(&third, "@@"))
-        return true;
-    if (in_hunk)
-        return false;
-    return diff->fenced || (third.len > 0 && strchr("+- ", third.s[0]));
-}
+#include "patch/parse_diff_private.h"
 
 /* One line of a hunk, with its mark. */
 typedef struct {
@@ -355,8 +90,8 @@ static bool is_complete(const Hunk *hunk)
 static bool ends_diff(const Line *line)
 {
     gsize rest = 0;
-    return begins_with(line, "```") || acr_search_mark(line->s, line->len, &rest) > 0 ||
-           begins_with(line, "# modification") ||
+    return begins_with(line, "```") || begins_with(line, "*** End Patch") ||
+           acr_search_mark(line->s, line->len, &rest) > 0 || begins_with(line, "# modification") ||
            (line->len > 5 && g_ascii_strncasecmp(line->s, "<file", 5) == 0);
 }
 
@@ -365,7 +100,7 @@ static bool belongs(const Diff *diff, const Hunk *hunk, const Line *line)
 {
     bool complete = is_complete(hunk);
     if (ends_diff(line) || begins_with(line, "@@") ||
-        begins_file(diff, line, hunk->counted && !complete))
+        acr_diff_begins_file(diff, line, hunk->counted && !complete))
         return false;
     if (complete && (begins_with(line, "-- ") || (line->len == 2 && line->s[1] == '-')) &&
         line->s[0] == '-')
@@ -374,7 +109,7 @@ static bool belongs(const Diff *diff, const Hunk *hunk, const Line *line)
         return true;
     if (hunk->blanks > 0 && complete)
         return false;
-    if (strchr("+- \\", line->s[0]))
+    if (strchr("+- \\", line->s[0]) || begins_with(line, "*** End of File"))
         return true;
     return hunk->blanks == 0 && hunk->counted && !complete;
 }
@@ -385,12 +120,16 @@ static gsize read_hunk_lines(const Diff *diff, Hunk *hunk, gsize at)
     gsize end = at;
     hunk->off = at;
     while (at < diff->parse->len) {
-        Line line = line_at(diff, at);
+        Line line = acr_diff_line_at(diff, at);
         if (!belongs(diff, hunk, &line))
             break;
         at = line.next;
         if (line.len == 0) {
             hunk->blanks++;
+            continue;
+        }
+        if (begins_with(&line, "*** End of File")) {
+            end = at;
             continue;
         }
         for (; hunk->blanks > 0; hunk->blanks--)
@@ -410,7 +149,7 @@ static gsize read_hunk_lines(const Diff *diff, Hunk *hunk, gsize at)
  * `hunk` has; moves *at behind it. */
 static void read_hunk(const Diff *diff, Hunk *hunk, gsize *at)
 {
-    Line line = line_at(diff, *at);
+    Line line = acr_diff_line_at(diff, *at);
     *hunk = (Hunk){.lines = hunk->lines, .last = ' '};
     if (!hunk->lines)
         hunk->lines = g_array_new(FALSE, FALSE, sizeof(HunkLine));
@@ -428,7 +167,7 @@ static bool at_hunk(const Diff *diff, gsize at)
 {
     if (at >= diff->parse->len || acr_parse_is_full(diff->parse))
         return false;
-    Line line = line_at(diff, at);
+    Line line = acr_diff_line_at(diff, at);
     return begins_with(&line, "@@");
 }
 
@@ -524,7 +263,7 @@ static gsize read_hunks(const Diff *diff, const FileHeader *file, gsize at)
 static gsize read_file(const Diff *diff, gsize at)
 {
     g_auto(FileHeader) file = {0};
-    at = read_headers(diff, at, &file);
+    at = acr_diff_read_headers(diff, at, &file);
     if (!file.name)
         file.name = acr_parse_named_near(diff->parse);
     if (!file.name && !file.complaint)
@@ -544,7 +283,7 @@ static bool begins(const Diff *diff, gsize off, const Line *line, bool diff_fenc
     gsize first = acr_next_line(parse->s, parse->fence.off, parse->len);
     if (ends_diff(line))
         return false;
-    if (begins_file(diff, line, false) || begins_with(line, "@@ -"))
+    if (acr_diff_begins_file(diff, line, false) || begins_with(line, "@@ -"))
         return true;
     return diff_fence && off == first && line->len > 0;
 }
@@ -560,9 +299,12 @@ static bool open_diff(AcrParse *parse, gsize off, Diff *diff)
     if (diff->fenced)
         diff->indent = acr_skip_blanks(fence, 0, parse->fence.len);
     gsize first = acr_skip_blanks(parse->s, off, parse->len);
-    if (first >= parse->len || (!named && !strchr("-+d@", parse->s[first])))
+    if (first >= parse->len || (!named && !strchr("-+d@*", parse->s[first])))
         return false;
-    Line line = line_at(diff, off);
+    Line line = acr_diff_line_at(diff, off);
+    if (begins_with(&line, "*** Begin Patch"))
+        diff->fenced = diff->fenced ||
+                       g_strstr_len(parse->s + off, (gssize)(parse->len - off), "\n*** End Patch");
     return begins(diff, off, &line, named);
 }
 
@@ -576,9 +318,9 @@ bool acr_diff_begins_at(AcrParse *parse, gsize off)
 static bool find_next_file(const Diff *diff, gsize *at)
 {
     while (*at < diff->parse->len) {
-        Line line = line_at(diff, *at);
+        Line line = acr_diff_line_at(diff, *at);
         if (line.len > 0)
-            return begins_file(diff, &line, false);
+            return acr_diff_begins_file(diff, &line, false);
         *at = line.next;
     }
     return false;

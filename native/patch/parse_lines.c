@@ -8,6 +8,8 @@
 
 #include "patch/parse_private.h"
 
+#define MAX_SENTENCE 400u /* bytes of a line in which a path may stand between other words */
+
 gsize acr_skip_blanks(const char *s, gsize at, gsize to)
 {
     while (at < to && acr_is_blank(s[at]))
@@ -266,6 +268,27 @@ void acr_parse_name(AcrParse *parse, const char *file)
     parse->near_file = g_strdup(file);
 }
 
+/* The one path between backquotes in a sentence; owned, NULL: none, or several. */
+static char *path_in_sentence(const char *s, gsize len)
+{
+    g_autofree char *found = NULL;
+    const char *end = s + len, *at = len <= MAX_SENTENCE ? s : end;
+    while ((at = memchr(at, '`', (gsize)(end - at)))) {
+        const char *close = memchr(at + 1, '`', (gsize)(end - at) - 1);
+        if (!close)
+            break;
+        g_autofree char *path = g_strndup(at + 1, (gsize)(close - at) - 1);
+        at = close + 1;
+        if (!is_path_like(path, strlen(path)) ||
+            (!strchr(path, '/') && !g_str_has_suffix(path, ".py")))
+            continue; /* a name with a dot is most often code: `self.area` */
+        if (found)
+            return NULL;
+        found = g_steal_pointer(&path);
+    }
+    return g_steal_pointer(&found);
+}
+
 char *acr_parse_named_near(const AcrParse *parse)
 {
     gsize info = 0;
@@ -273,5 +296,7 @@ char *acr_parse_named_near(const AcrParse *parse)
     char *path = acr_path_in_line(parse->s + parse->above.off, parse->above.len);
     if (!path && parse->fence.len > 0 && acr_is_fence(fence, parse->fence.len, &info))
         path = acr_path_in_info(fence + info, parse->fence.len - info);
-    return path ? path : g_strdup(parse->near_file);
+    if (!path && parse->near_file)
+        return g_strdup(parse->near_file);
+    return path ? path : path_in_sentence(parse->s + parse->above.off, parse->above.len);
 }

@@ -181,68 +181,98 @@ static AcrSplice splice_inside(const Fit *fit, Reading reading)
                        g_string_free(g_steal_pointer(&text), FALSE)};
 }
 
-/* Whether a place takes the new text of a hunk as it is. */
-static bool is_verbatim(const AcrEdit *edit, const AcrMatch *match, const AcrPlace *place)
+/* Whether the result's last line has no line end: of a hunk that was found as it is the diff says
+ * it; else it stays as it is. */
+static bool ends_bare(const Fit *fit, const AcrEdit *edit)
 {
-    return edit->form == ACR_EDIT_DIFF && match->level == ACR_LEVEL_EXACT && !place->inside &&
-           place->last - place->first == match->original.n;
+    if (fit->place->first == fit->place->last)
+        return false;
+    bool is_now = is_bare(fit->source, fit->place->last - 1);
+    if (!fit->verbatim)
+        return is_now;
+    return fit->place->last == fit->source->lines.n &&
+           (edit->bare || (is_now && !edit->was_bare)) &&
+           (fit->lines->len == 0 || *g_array_index(fit->lines, NewLine, fit->lines->len - 1).text);
 }
 
-/* The new text of a hunk, line by line; whether the file's last line has a line end changes only if
- * the diff says so. */
-static AcrSplice splice_verbatim(Fit *fit, const AcrEdit *edit)
+/* The new text of a hunk, line by line. */
+static void make_verbatim(Fit *fit, const AcrEdit *edit)
 {
     const AcrLines *patched = &fit->match->patched;
-    bool at_end = fit->place->last == fit->source->lines.n;
-    bool bare =
-        at_end && (edit->bare || (is_bare(fit->source, fit->place->last - 1) && !edit->was_bare));
     for (gsize k = 0; k < patched->n + edit->one_blank; k++) {
         const AcrLine *line = k < patched->n ? &patched->line[k] : NULL;
         NewLine new = {.keep = -1, .text = line ? g_strndup(line->s, line->len) : g_strdup("")};
         g_array_append_val(fit->lines, new);
-        bare = bare && (*new.text || k + 1 < patched->n + edit->one_blank);
     }
-    restore_lines(fit, true);
-    return make_splice(fit, bare);
 }
 
-static void readings_of_lines(Fit *fit, GArray *readings, char **out_why)
+/* Makes the lines of one reading; false with *out_why (owned) when it cannot be fitted. */
+static bool make_reading(Fit *fit, const AcrEdit *edit, Reading reading, char **out_why)
+{
+    if (fit->verbatim) {
+        g_array_set_size(fit->lines, 0);
+        make_verbatim(fit, edit);
+    } else if (fit->match->level != ACR_LEVEL_SIMILAR) {
+        make_lines(fit, reading);
+    } else if (!acr_fit_transplant(fit, reading, out_why)) {
+        return false;
+    }
+    return true;
+}
+
+void acr_fit_lines(Fit *fit, const AcrEdit *edit)
 {
     gsize n = 0;
-    const Reading *order = acr_indentation_order(fit, &n);
-    bool bare = fit->place->last > fit->place->first && is_bare(fit->source, fit->place->last - 1);
-    for (gsize i = 0; i < n; i++) {
-        if (fit->match->level != ACR_LEVEL_SIMILAR)
-            make_lines(fit, order[i]);
-        else if (!acr_fit_transplant(fit, order[i], out_why))
-            return;
-        restore_lines(fit, false);
-        add_reading(readings, make_splice(fit, bare));
-    }
+    g_autofree char *unused = NULL;
+    if (!make_reading(fit, edit, acr_indentation_order(fit, &n)[0], &unused))
+        g_array_set_size(fit->lines, 0);
+    restore_lines(fit, fit->verbatim);
 }
 
+void acr_fit_add(Fit *fit, const AcrEdit *edit, GArray *out)
+{
+    restore_lines(fit, fit->verbatim);
+    add_reading(out, make_splice(fit, ends_bare(fit, edit)));
+}
+
+void acr_fit_init(Fit *fit, const AcrSource *source, const AcrEdit *edit, const AcrMatch *match,
+                  const AcrPlace *place)
+{
+    *fit = (Fit){.source = source, .match = match, .place = place};
+    fit->verbatim = edit->form == ACR_EDIT_DIFF && match->level == ACR_LEVEL_EXACT &&
+                    !place->inside && place->last - place->first == match->original.n;
+    acr_indentation_init(fit);
+    fit->paired = g_new(gssize, match->patched.n + 1);
+    acr_lines_align(match->original.line, match->original.n, match->patched.line, match->patched.n,
+                    fit->paired);
+    fit->lines = g_array_new(FALSE, FALSE, sizeof(NewLine));
+    g_array_set_clear_func(fit->lines, clear_line);
+}
+
+void acr_fit_clear(Fit *fit)
+{
+    g_clear_pointer(&fit->lines, g_array_unref);
+    g_clear_pointer(&fit->paired, g_free);
+}
 GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
                                  const AcrMatch *match, const AcrPlace *place, char **out_why)
 {
     GArray *readings = acr_splices_new();
-    Fit fit = {.source = source, .match = match, .place = place};
+    g_auto(Fit) fit = {0};
+    gsize n = 0;
     *out_why = NULL;
-    acr_indentation_init(&fit);
-    fit.paired = g_new(gssize, match->patched.n + 1);
-    acr_lines_align(match->original.line, match->original.n, match->patched.line, match->patched.n,
-                    fit.paired);
-    fit.lines = g_array_new(FALSE, FALSE, sizeof(NewLine));
-    g_array_set_clear_func(fit.lines, clear_line);
+    acr_fit_init(&fit, source, edit, match, place);
     if (place->inside) {
         add_reading(readings, splice_inside(&fit, READ_RELATIVE));
         add_reading(readings, splice_inside(&fit, READ_ABSOLUTE));
-    } else if (is_verbatim(edit, match, place)) {
-        add_reading(readings, splice_verbatim(&fit, edit));
-    } else {
-        readings_of_lines(&fit, readings, out_why);
+        return readings;
     }
-    g_array_unref(fit.lines);
-    g_free(fit.paired);
+    const Reading *order = acr_indentation_order(&fit, &n);
+    for (gsize i = 0; i < (fit.verbatim ? 1 : n); i++) {
+        if (!make_reading(&fit, edit, order[i], out_why))
+            break;
+        acr_fit_add(&fit, edit, readings);
+    }
     return readings;
 }
 

@@ -52,6 +52,7 @@ typedef struct {
     gssize *paired;  /* patched line -> original line, or -1 */
     gsize step;      /* columns of one indentation step, as the model writes it */
     bool first_lost; /* the first quoted line lost its indentation, the others have it */
+    bool verbatim;   /* a hunk found as it is: its new text is taken as it is, too */
     GArray *lines;   /* of NewLine */
 } Fit;
 
@@ -60,10 +61,21 @@ static inline gssize file_line(const Fit *fit, gsize j)
     return fit->place->map ? fit->place->map[j] : (gssize)(fit->place->first + j);
 }
 
+/* A replacement for one place; all borrowed. */
+void acr_fit_init(Fit *fit, const AcrSource *source, const AcrEdit *edit, const AcrMatch *match,
+                  const AcrPlace *place);
+void acr_fit_clear(Fit *fit);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fit, acr_fit_clear)
 /* Sets `step` and `first_lost`. */
 void acr_indentation_init(Fit *fit);
 /* The readings to be tried, the likeliest first; *out_n: how many. Static. */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n);
+/* Makes the lines of the likeliest reading, those that the file has as its own. */
+void acr_fit_lines(Fit *fit, const AcrEdit *edit);
+/* Adds the splice that the lines make, unless it is there. */
+void acr_fit_add(Fit *fit, const AcrEdit *edit, GArray *out);
+/* `lead` made wider or narrower by some columns, in the kind of blanks that it has. Owned. */
+char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns) ACR_MUST_USE;
 /* Adds line f of the file to the result. */
 void acr_fit_keep(Fit *fit, gssize f);
 /* Adds line k of <patched>, which stands behind quote line `at`; `core` (owned, taken): its text

@@ -16,6 +16,7 @@
 typedef struct {
     const char *s;
     gsize len, full, lead, core;
+    bool literal; /* of a quote: it sounds like an elision and is none */
 } AcrLine;
 
 typedef struct {

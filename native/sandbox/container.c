@@ -21,6 +21,7 @@
 typedef struct {
     AcrEngine *engine;
     char *image_id; /* of the user's image */
+    gint64 image_bytes;
     char *image;    /* what containers are made of: the user's, or the set-up's */
     bool has_shell; /* a command has been run by `image`'s */
     bool has_told;  /* the user knows of missing walls */
@@ -35,7 +36,8 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
     state->engine = acr_engine_open(sandbox->options.interrupt, error);
     if (!state->engine)
         return false;
-    state->image_id = acr_engine_image(state->engine, sandbox->options.image, error);
+    state->image_id =
+        acr_engine_image(state->engine, sandbox->options.image, &state->image_bytes, error);
     state->image = g_strdup(sandbox->options.image);
     state->walls = state->image_id ? acr_engine_walls_folder(sandbox->cache, error) : NULL;
     if (!state->walls)
@@ -243,22 +245,32 @@ static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution,
                             "%s (it must end before a container begins)", reason->message);
 }
 
-static void take_result(const State *state, const char *id, const AcrExecution *execution,
-                        const AcrSpawnResult *spawned, AcrExecuted *out)
+static bool fail_ended(GError **error)
+{
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                            "the container was ended from outside while the command ran");
+}
+
+static bool take_result(const State *state, const char *id, const AcrExecution *execution,
+                        const AcrSpawnResult *spawned, AcrExecuted *out, GError **error)
 {
     int code = spawned->exit_code;
     bool is_signal = code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX;
     AcrEngineCounts counts;
     acr_engine_count(state->engine, id, execution->limits.processes, &counts);
+    if (counts.is_ended && !spawned->timed_out && !spawned->flooded)
+        return fail_ended(error);
     *out = (AcrExecuted){
         .exit_code = is_signal ? -1 : code,
         .signal = is_signal ? code - SIGNAL_EXIT : 0,
         .peak_bytes = counts.peak_bytes,
+        .image_bytes = state->image_bytes,
     };
     AcrSandboxLimit seen = counts.killed       ? ACR_LIMIT_MEMORY
                            : counts.is_crowded ? ACR_LIMIT_PROCESSES
                                                : ACR_LIMIT_NONE;
     acr_sandbox_take_result(spawned, &execution->limits, seen, out);
+    return true;
 }
 
 /* What the engine is asked about laid files. */
@@ -308,13 +320,19 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
         .on_output = execution->on_output,
         .on_output_ctx = execution->on_output_ctx,
     };
-    bool ok = acr_engine_exec(state->engine, id, &exec, error);
-    if (ok) {
-        take_result(state, id, execution, &exec.spawned, out);
-        out->changed = execution->tell_changed ? changes(sandbox, id, files) : NULL;
+    g_autoptr(GError) reason = NULL;
+    bool ok = acr_engine_exec(state->engine, id, &exec, &reason);
+    if (ok)
+        ok = take_result(state, id, execution, &exec.spawned, out, &reason);
+    else if (g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED) &&
+             acr_engine_is_ended(state->engine, id)) {
+        g_clear_error(&reason);
+        (void)fail_ended(&reason);
     }
+    if (ok)
+        out->changed = execution->tell_changed ? changes(sandbox, id, files) : NULL;
     acr_spawn_result_clear(&exec.spawned);
-    return ok;
+    return ok || acr_pass_error(error, &reason);
 }
 
 static bool finish(AcrSandbox *sandbox, const char *id)
@@ -393,6 +411,24 @@ static char *start(AcrSandbox *sandbox, const AcrEngineContainer *container, GEr
     return next ? next : ACR_NULL(acr_pass_error(error, &reason));
 }
 
+/* A container of `start`; where there is none, and the image is of another architecture, that is why. */
+static char *need_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
+                            GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    char *id = start(sandbox, container, &reason);
+    if (id)
+        return id;
+    bool is_interrupt = g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
+    g_autofree char *foreign = is_interrupt ? NULL
+                                            : acr_engine_foreign(((State *)sandbox->state)->engine,
+                                                                 sandbox->options.image);
+    return ACR_NULL(foreign ? acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                               "the image '%s' cannot be run here: %s",
+                                               sandbox->options.image, foreign)
+                            : acr_pass_error(error, &reason));
+}
+
 static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                 GError **error)
 {
@@ -400,7 +436,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     const AcrEngineContainer container = {state->image,         sandbox->dir,
                                           &execution->limits,   execution->network,
                                           execution->host_name, state->walls};
-    g_autofree char *id = start(sandbox, &container, error);
+    g_autofree char *id = need_container(sandbox, &container, error);
     if (!id)
         return false;
     bool ok = run_in(sandbox, id, execution, out, error);
@@ -419,7 +455,7 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
         return true;
     const AcrEngineContainer container = {
         state->image, sandbox->dir, &limits, sandbox->options.setup_network, NULL, state->walls};
-    g_autofree char *id = start(sandbox, &container, error);
+    g_autofree char *id = need_container(sandbox, &container, error);
     bool ok = id && acr_sandbox_run_setup(sandbox, run_in, id, error) &&
               acr_engine_commit(state->engine, id, name, error);
     if (id)

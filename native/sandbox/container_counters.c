@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-#define READ_MS (5 * 1000) /* twice at worst, beyond the time of the command */
+#define READ_TRIES 3
+#define READ_AGAIN_US 200000
+#define READ_MS (5 * 1000) /* a few times at worst, beyond the time of the command */
 #define MAX_TEXT_BYTES 4096u
 
 static const char script[] =
@@ -58,8 +60,13 @@ void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEng
 {
     g_autofree char *text = read_counters(engine, id);
     *out = (AcrEngineCounts){0};
+    for (guint i = 1; !text && i < READ_TRIES; i++) { /* memory may not yet be free for a shell */
+        g_usleep(READ_AGAIN_US);
+        text = read_counters(engine, id);
+    }
     if (!text) { /* the limit of processes may be reached */
-        out->is_crowded = is_full(engine, id, processes);
+        out->is_ended = acr_engine_is_ended(engine, id);
+        out->is_crowded = !out->is_ended && is_full(engine, id, processes);
         return;
     }
     out->peak_bytes = number_of(text, "memory/memory.max_usage_in_bytes ", "memory.peak ");

@@ -128,8 +128,9 @@ static char *path_of_host(const char *name)
     return g_strdup(g_str_has_prefix(host, "unix://") ? host + strlen("unix://") : host);
 }
 
-/* The one that is named, and no other; else one of the usual places. */
-static char *find_socket(void)
+/* The one that is named, and no other; else one of the usual places, which are all in `tried` where nothing
+ * is there. */
+static char *find_socket(GString *tried)
 {
     g_autofree char *docker = path_of_host("DOCKER_HOST"), *podman = path_of_host("CONTAINER_HOST");
     if (docker || podman)
@@ -139,22 +140,28 @@ static char *find_socket(void)
                     *own_docker = runtime ? g_build_filename(runtime, "docker.sock", NULL) : NULL;
     const char *const usual[] = {"/var/run/docker.sock", own_docker, "/run/podman/podman.sock",
                                  own};
-    for (guint i = 0; i < G_N_ELEMENTS(usual); i++)
+    for (guint i = 0; i < G_N_ELEMENTS(usual); i++) {
         if (is_socket(usual[i]))
             return g_strdup(usual[i]);
+        if (usual[i])
+            g_string_append_printf(tried, "%s%s", tried->len ? ", " : "", usual[i]);
+    }
     return NULL;
 }
 
 AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
 {
     g_autoptr(AcrEngine) engine = g_new0(AcrEngine, 1);
+    g_autoptr(GString) tried = g_string_new(NULL);
     engine->interrupt = interrupt;
     engine->client = acr_http_client_new();
-    engine->socket = find_socket();
+    engine->socket = find_socket(tried);
     if (!engine->socket)
         return ACR_NULL(acr_sandbox_fail(
             error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-            "no container engine is there (DOCKER_HOST=unix://… names its socket)"));
+            "no container engine is there: there is no socket at any of %s (DOCKER_HOST=unix://… "
+            "names another)",
+            tried->str));
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
     /* Not its version: podman asks other programs for theirs before it answers. */
@@ -188,7 +195,7 @@ static char *escape(const char *name)
     return g_uri_escape_string(name, "/:@", FALSE);
 }
 
-char *acr_engine_image(AcrEngine *engine, const char *name, GError **error)
+char *acr_engine_image(AcrEngine *engine, const char *name, gint64 *out_bytes, GError **error)
 {
     g_autofree char *escaped = escape(name);
     g_autofree char *path = g_strdup_printf("/images/%s/json", escaped);
@@ -196,6 +203,7 @@ char *acr_engine_image(AcrEngine *engine, const char *name, GError **error)
     if (!acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &answer, error))
         return NULL;
     const char *id = acr_json_get_string(answer.json, "Id");
+    *out_bytes = acr_json_get_int(answer.json, "Size", 0);
     if (answer.status == 200 && id)
         return g_strdup(id);
     return ACR_NULL(acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
@@ -203,10 +211,29 @@ char *acr_engine_image(AcrEngine *engine, const char *name, GError **error)
                                      message_of(&answer)));
 }
 
+char *acr_engine_foreign(AcrEngine *engine, const char *name)
+{
+    g_autofree char *escaped = escape(name);
+    g_autofree char *path = g_strdup_printf("/images/%s/json", escaped);
+    g_autoptr(GError) reason = NULL;
+    g_auto(AcrEngineAnswer) image = {0}, version = {0};
+    if (!acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &image,
+                         &reason) ||
+        !acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = "/version"}, &version,
+                         &reason))
+        return NULL;
+    const char *its = acr_json_get_string(image.json, "Architecture"),
+               *here = acr_json_get_string(version.json, "Arch");
+    if (!its || !here || !*its || strcmp(its, here) == 0)
+        return NULL;
+    return g_strdup_printf("it is for %s, and the engine's machine is %s", its, here);
+}
+
 bool acr_engine_has_image(AcrEngine *engine, const char *name)
 {
     g_autoptr(GError) reason = NULL;
-    g_autofree char *id = acr_engine_image(engine, name, &reason);
+    gint64 bytes = 0;
+    g_autofree char *id = acr_engine_image(engine, name, &bytes, &reason);
     return id != NULL;
 }
 
@@ -416,6 +443,19 @@ void acr_engine_sweep(AcrEngine *engine)
     }
 }
 
+bool acr_engine_is_ended(AcrEngine *engine, const char *id)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/json", id);
+    g_autoptr(GError) reason = NULL;
+    g_auto(AcrEngineAnswer) answer = {0};
+    if (!acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &answer, &reason))
+        return false;
+    const AcrJson *state = acr_json_get(answer.json, "State");
+    return answer.status == 404 ||
+           (answer.status == 200 && state && !acr_json_get_bool(state, "Running", true) &&
+            !acr_json_get_bool(state, "OOMKilled", false));
+}
+
 bool acr_engine_put(AcrEngine *engine, const char *id, const char *dir, GBytes *tar, GError **error)
 {
     g_autofree char *escaped = g_uri_escape_string(dir, "/", FALSE);
@@ -438,6 +478,19 @@ bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name, GErr
         "keep an image", &answer, error);
 }
 
+/* An engine names each folder in which something changed, too. */
+static void remove_parents(GHashTable *paths)
+{
+    g_autofree gpointer *keys = g_hash_table_get_keys_as_array(paths, NULL);
+    g_autoptr(GPtrArray) parents = g_ptr_array_new_with_free_func(g_free);
+    for (gpointer *at = keys; *at; at++) {
+        for (const char *slash = strchr(*at, '/'); slash; slash = strchr(slash + 1, '/'))
+            g_ptr_array_add(parents, g_strndup(*at, (gsize)(slash - (const char *)*at)));
+    }
+    for (guint i = 0; i < parents->len; i++)
+        g_hash_table_remove(paths, parents->pdata[i]);
+}
+
 GHashTable *acr_engine_changes(AcrEngine *engine, const char *id, const char *dir)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s/changes", id),
@@ -455,6 +508,7 @@ GHashTable *acr_engine_changes(AcrEngine *engine, const char *id, const char *di
         if (name && g_str_has_prefix(name, prefix))
             g_hash_table_add(paths, g_strdup(name + strlen(prefix)));
     }
+    remove_parents(paths);
     return paths;
 }
 

@@ -18,10 +18,16 @@ AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error) ACR_MU
 void acr_engine_free(AcrEngine *engine);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEngine, acr_engine_free)
 
-/* The image's id, owned. Errors: UNAVAILABLE (no such image here; it is not pulled). */
-char *acr_engine_image(AcrEngine *engine, const char *name, GError **error) ACR_MUST_USE;
+/* The image's id, owned; *out_bytes: its size, 0: not known. Errors: UNAVAILABLE (no such image here; it is
+ * not pulled). */
+char *acr_engine_image(AcrEngine *engine, const char *name, gint64 *out_bytes,
+                       GError **error) ACR_MUST_USE;
 /* Whether there is such an image; false also where the engine does not answer. */
 bool acr_engine_has_image(AcrEngine *engine, const char *name);
+
+/* Why an image of another architecture than the engine's cannot be run there; owned; NULL: it is of the same, or
+ * that is not known. */
+char *acr_engine_foreign(AcrEngine *engine, const char *name) ACR_MUST_USE;
 
 /* What every image must have: it keeps a container waiting, and commands are run by it. */
 #define ACR_ENGINE_SHELL "/bin/sh"
@@ -49,6 +55,8 @@ AcrWalls acr_engine_walls(const AcrEngine *engine);
 bool acr_engine_lower_walls(AcrEngine *engine);
 /* Kills and removes it, whatever it is doing. */
 bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error) ACR_MUST_USE;
+/* Whether it was ended, or removed, by somebody else; not for want of memory. */
+bool acr_engine_is_ended(AcrEngine *engine, const char *id);
 /* Removes the containers of processes that are gone. */
 void acr_engine_sweep(AcrEngine *engine);
 /* Unpacks a tar archive (borrowed) into a folder of the container. */
@@ -84,6 +92,7 @@ typedef struct {
     gint64 peak_bytes; /* of memory, files that it read and wrote among it; 0: not known */
     guint64 killed;    /* processes, out of memory */
     bool is_crowded;   /* a process was refused: the limit was reached */
+    bool is_ended;     /* the container was ended by somebody else */
 } AcrEngineCounts;
 /* Zeros where they are not known. */
 void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out);

@@ -19,6 +19,7 @@ typedef enum {
     ACR_SANDBOX_ERROR_USAGE,       /* options that exclude each other; no such backend */
     ACR_SANDBOX_ERROR_UNAVAILABLE, /* this backend cannot work here: no such program, namespaces are
                                       forbidden, no engine listens, no such image, no Python */
+    ACR_SANDBOX_ERROR_NO_SPACE,    /* where an engine keeps its images */
     ACR_SANDBOX_ERROR_SETUP, /* the set-up command failed; the first line of the message says how,
                                 further ones are its last output */
     ACR_SANDBOX_ERROR_INTERRUPTED,
@@ -144,7 +145,8 @@ typedef struct {
     gint64
         peak_bytes; /* of all processes together, sampled; in a container with the files that they
                           read and wrote; 0: not known */
-    char *dir;      /* owned; where the tree was, if not at acr_sandbox_dir; else NULL */
+    gint64 image_bytes; /* the size of the user's image; 0: there is none, or it is not known */
+    char *dir;          /* owned; where the tree was, if not at acr_sandbox_dir; else NULL */
     char **changed; /* owned; paths of the tree that it wrote or removed, sorted; NULL: not known or
                        not asked for */
 } AcrExecuted;

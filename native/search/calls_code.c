@@ -115,6 +115,21 @@ static void append_hints(GString *out, AcrSearch *search, const char *text)
         acr_suggest_occurrences(out, search, arg.last);
 }
 
+/* How the text of a pattern is asked for as it is, where it stands in the code so. */
+static bool tell_literal(AcrSearch *search, const char *text, const AcrFileMatch *files,
+                         GString *out, GError **error)
+{
+    g_auto(AcrReply) literal = {0};
+    g_autofree char *shown = acr_search_shown(text);
+    acr_reply_init(&literal, search);
+    if (!find_text(&literal, text, files, error))
+        return false;
+    if (literal.hits->len)
+        g_string_append_printf(
+            out, "The text itself stands in the code; this finds it: re:\\Q%s\\E\n", shown);
+    return true;
+}
+
 static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files,
                            AcrAnswer *out, GError **error)
 {
@@ -132,6 +147,8 @@ static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMa
         g_string_append_printf(text, "Cannot search for %s: %s.\n", shown, why);
     else
         g_string_append_printf(text, "Found no code that matches %s.\n", shown);
+    if (!tell_literal(reply->search, call->values[0], files, text, error))
+        return false;
     if (files)
         acr_suggest_files(text, reply->search, files, call->values[1]);
     acr_reply_miss(reply, g_strdup(text->str), out);
@@ -245,7 +262,10 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
         return acr_reply_finish(&reply, one, many, ACR_COLLAPSE_FILES, out, error);
     g_autofree char *shown = acr_search_shown(call->values[0]);
     g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "Found no line %s in %s.\n", call->values[1], shown);
+    if (files.entries->len)
+        g_string_append_printf(text, "Found no line %s in %s.\n", call->values[1], shown);
+    else
+        g_string_append_printf(text, "Found no file %s.\n", shown);
     acr_suggest_files(text, search, &files, call->values[0]);
     acr_reply_miss(&reply, g_strdup(text->str), out);
     return true;

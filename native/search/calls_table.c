@@ -7,49 +7,49 @@
 
 #include "search/calls_private.h"
 
-#define STR(param)                                                                                 \
-    {                                                                                              \
-        param, ACR_PARAM_STRING                                                                    \
-    }
-#define INT(param)                                                                                 \
-    {                                                                                              \
-        param, ACR_PARAM_INTEGER                                                                   \
-    }
+// clang-format off
+#define CLASS_NAME {"class_name", ACR_PARAM_STRING, "Name of a class, also dotted: Outer.Inner, module.Class"}
+#define METHOD_NAME {"method_name", ACR_PARAM_STRING, "Name of a function or method, without parentheses"}
+#define FILE_NAME {"file_name", ACR_PARAM_STRING, "Name of a file, or the end of its path: core/add.py"}
+#define CODE_STR {"code_str", ACR_PARAM_STRING, "Text to find; re:PATTERN for a regular expression"}
+#define LINE_NUMBER {"line_number", ACR_PARAM_INTEGER, "Number of a line, from 1"}
+#define WINDOW_SIZE {"window_size", ACR_PARAM_INTEGER, "Lines to show before and after it, at most 500"}
+// clang-format on
 
 static const AcrCallSpec calls[] = {
     {"search_class",
-     {STR("class_name")},
+     {CLASS_NAME},
      "Shows the signatures of every class of that name: bases, methods with decorators, "
      "class-level assignments.",
      acr_answer_class},
     {"search_class_in_file",
-     {STR("class_name"), STR("file_name")},
+     {CLASS_NAME, FILE_NAME},
      "Shows the whole source of a class in the files of that name.",
      acr_answer_class_in_file},
     {"search_method",
-     {STR("method_name")},
+     {METHOD_NAME},
      "Shows every function and method of that name in the repository.",
      acr_answer_method},
     {"search_method_in_file",
-     {STR("method_name"), STR("file_name")},
+     {METHOD_NAME, FILE_NAME},
      "Shows the functions and methods of that name in the files of that name.",
      acr_answer_method_in_file},
     {"search_method_in_class",
-     {STR("method_name"), STR("class_name")},
+     {METHOD_NAME, CLASS_NAME},
      "Shows a method of a class, also one that the class inherits.",
      acr_answer_method_in_class},
     {"search_code",
-     {STR("code_str")},
+     {CODE_STR},
      "Finds literal text in the Python files and shows the lines around each place; text that "
      "begins with re: is a regular expression.",
      acr_answer_code},
     {"search_code_in_file",
-     {STR("code_str"), STR("file_name")},
+     {CODE_STR, FILE_NAME},
      "Finds literal text in the files of that name and shows the lines around each place; text "
      "that begins with re: is a regular expression.",
      acr_answer_code_in_file},
     {"get_code_around_line",
-     {STR("file_name"), INT("line_number"), INT("window_size")},
+     {FILE_NAME, LINE_NUMBER, WINDOW_SIZE},
      "Shows a line of a file with window_size lines before and after it.",
      acr_answer_around_line},
 };
@@ -67,6 +67,55 @@ const AcrCallSpec *acr_search_call_spec(const char *name)
             return &calls[i];
     return NULL;
 }
+
+/* ---- The registry ---- */
+
+struct AcrCalls {
+    GPtrArray *added; /* of AcrCallSpec, borrowed */
+};
+
+AcrCalls *acr_calls_new(void)
+{
+    AcrCalls *all = g_new0(AcrCalls, 1);
+    all->added = g_ptr_array_new();
+    return all;
+}
+
+void acr_calls_free(AcrCalls *all)
+{
+    if (!all)
+        return;
+    g_ptr_array_unref(all->added);
+    g_free(all);
+}
+
+gsize acr_calls_n(const AcrCalls *all)
+{
+    return G_N_ELEMENTS(calls) + (all ? all->added->len : 0);
+}
+
+const AcrCallSpec *acr_calls_at(const AcrCalls *all, gsize i)
+{
+    return i < G_N_ELEMENTS(calls) ? &calls[i] : all->added->pdata[i - G_N_ELEMENTS(calls)];
+}
+
+const AcrCallSpec *acr_calls_find(const AcrCalls *all, const char *name)
+{
+    for (gsize i = 0; i < acr_calls_n(all); i++)
+        if (strcmp(acr_calls_at(all, i)->name, name) == 0)
+            return acr_calls_at(all, i);
+    return NULL;
+}
+
+bool acr_calls_add(AcrCalls *all, const AcrCallSpec *spec)
+{
+    if (acr_calls_find(all, spec->name))
+        return false;
+    g_ptr_array_add(all->added, (void *)spec);
+    return true;
+}
+
+/* ---- Running ---- */
 
 /* What is wrong with an argument, as a sentence for the model; owned; NULL when nothing is. */
 static char *fault_of(const AcrParam *param, const char *value)

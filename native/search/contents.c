@@ -39,6 +39,11 @@ AcrSearch *acr_search_new(AcrIndex *index)
     return search;
 }
 
+const AcrIndex *acr_search_index(const AcrSearch *search)
+{
+    return search->index;
+}
+
 void acr_search_free(AcrSearch *search)
 {
     if (!search)

@@ -4,10 +4,10 @@
  *   method+class  members of the class, inherited ones too; a file given narrows classes of one name
  *   method+file   functions and methods of that name in the files
  *   class+file, class, method, file
- * A class field that names no class is read as a module (where no file is given) or as a method
- * (where none is given). At the first two levels and at `method` a hit inside a class brings the
+ * A class field that names no class is read as a class and its method ("C.run"), as a module (where
+ * no file is given) or as a method (where none is given). At the first two levels and at `method` a hit inside a class brings the
  * class's signatures as context; at the first two also the nearest ancestor's method that it
- * overrides. One location gives at most MAX_PER_LOCATION places: at level `method` those in the
+ * overrides. The context of a class holds the names assigned in its body and its __init__. One location gives at most MAX_PER_LOCATION places: at level `method` those in the
  * named file's folder first, then the longest; a `__name__` that more define does not count there. A
  * class or file too long to show whole is shown as signatures; a body too long loses its middle.
  * Test files are left out.
@@ -19,6 +19,7 @@
 #define MAX_PER_LOCATION 5u
 #define MAX_CODE (32u * 1024) /* bytes of one place's code */
 #define MAX_WHOLE_FILE_LINES 300u
+#define MAX_INIT_LINES 100u /* of an __init__ that is shown with its class */
 
 typedef struct {
     AcrSearch *search;
@@ -61,6 +62,29 @@ static GArray *file_signatures(const AcrSearch *search, gsize entry, guint32 n_l
     return lines;
 }
 
+/* Lines of a class's signatures, with all of its own __init__ where that is short: what objects of it
+ * hold. */
+static GArray *context_lines(const AcrSearch *search, guint32 id)
+{
+    g_autoptr(GArray) signatures = acr_render_signature_lines(search->index, id);
+    g_autoptr(GArray) inits = acr_index_methods(search->index, id, "__init__");
+    const AcrSymbol *init =
+        inits->len ? acr_index_symbol(search->index, g_array_index(inits, guint32, 0)) : NULL;
+    if (!init || init->last - init->first >= MAX_INIT_LINES)
+        return g_steal_pointer(&signatures);
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(guint32));
+    guint i = 0;
+    for (; i < signatures->len && g_array_index(signatures, guint32, i) < init->first; i++)
+        append_range(lines, g_array_index(signatures, guint32, i),
+                     g_array_index(signatures, guint32, i));
+    append_range(lines, init->first, init->last);
+    for (; i < signatures->len; i++)
+        if (g_array_index(signatures, guint32, i) > init->last)
+            append_range(lines, g_array_index(signatures, guint32, i),
+                         g_array_index(signatures, guint32, i));
+    return lines;
+}
+
 /* The lines to show of a place: all, or signatures where it is context or too long. */
 static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrHit *hit)
 {
@@ -75,8 +99,10 @@ static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrH
     if (hit->view == ACR_VIEW_WHOLE && (!too_long || (!is_class && hit->symbol >= 0)))
         return lines;
     g_array_unref(lines);
-    lines = is_class ? acr_render_signature_lines(search->index, (guint32)hit->symbol)
-                     : file_signatures(search, hit->entry, n);
+    lines = hit->view == ACR_VIEW_SIGNATURES && is_class
+                ? context_lines(search, (guint32)hit->symbol)
+            : is_class ? acr_render_signature_lines(search->index, (guint32)hit->symbol)
+                       : file_signatures(search, hit->entry, n);
     while (lines->len && g_array_index(lines, guint32, lines->len - 1) > n)
         g_array_set_size(lines, lines->len - 1);
     return lines;
@@ -373,11 +399,38 @@ static void split_method(Locating *at)
         acr_name_arg_init(&at->klass, at->method.qualifier);
 }
 
-/* A class field that names no class: a module, else a method, where that is not given. */
+/* "C.run" in the class field, where C is a class that has or inherits run: class and method. */
+static bool split_class(Locating *at)
+{
+    const AcrIndex *index = at->search->index;
+    if (!at->klass.qualifier ||
+        (at->method.text && g_strcmp0(at->method.last, at->klass.last) != 0))
+        return false;
+    g_auto(AcrNameArg) outer = {0};
+    acr_name_arg_init(&outer, at->klass.qualifier);
+    g_autoptr(GArray) classes = acr_find_classes(index, &outer, NULL);
+    bool has_member = false;
+    for (guint i = 0; i < classes->len && !has_member; i++) {
+        guint32 owner;
+        g_autoptr(GArray) members =
+            acr_find_members(index, g_array_index(classes, guint32, i), at->klass.last, &owner);
+        has_member = members->len > 0;
+    }
+    if (!has_member)
+        return false;
+    acr_name_arg_clear(&at->method);
+    at->method = at->klass;
+    at->klass = outer;
+    outer = (AcrNameArg){0};
+    return true;
+}
+
+/* A class field that names no class: a class and its method, a module, else a method, where that is
+ * not given. */
 static void reread_class(Locating *at)
 {
     g_autoptr(GArray) classes = at->klass.text ? classes_named(at) : NULL;
-    if (!classes || classes->len || !at->klass.is_name)
+    if (!classes || classes->len || !at->klass.is_name || split_class(at))
         return;
     if (!at->has_file && at->klass.qualifier) {
         acr_file_match_clear(&at->files);

@@ -199,3 +199,10 @@ bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, 
                               "character counts.");
     return true;
 }
+
+char *acr_search_library(void)
+{
+    char version[64] = "";
+    pcre2_config(PCRE2_CONFIG_VERSION, version);
+    return g_strdup(version);
+}

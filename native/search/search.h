@@ -34,6 +34,7 @@ typedef enum { ACR_PARAM_STRING, ACR_PARAM_INTEGER } AcrParamType;
 typedef struct {
     const char *name;
     AcrParamType type;
+    const char *about; /* one phrase for who fills it in */
 } AcrParam;
 
 #define ACR_CALL_MAX_PARAMS 4
@@ -58,9 +59,24 @@ struct AcrCallSpec {
     AcrCallAnswer answer;
 };
 
-/* The calls in the order in which they are shown; borrowed for ever. */
+/* The built-in calls in the order in which they are shown; borrowed for ever. */
 const AcrCallSpec *acr_search_call_specs(gsize *out_n);
 const AcrCallSpec *acr_search_call_spec(const char *name); /* NULL if unknown */
+
+/*
+ * The registry: the built-in calls and, after them, those that were added. What binds, shows or
+ * serves calls takes one; NULL stands for the built-in ones alone. Not changed while it is used.
+ */
+typedef struct AcrCalls AcrCalls;
+AcrCalls *acr_calls_new(void) ACR_MUST_USE; /* owned */
+void acr_calls_free(AcrCalls *calls);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCalls, acr_calls_free)
+/* Adds a row, borrowed, whose `answer` may look at call->spec for what it is part of. False: there is
+ * a call of that name. */
+bool acr_calls_add(AcrCalls *calls, const AcrCallSpec *spec) ACR_MUST_USE;
+gsize acr_calls_n(const AcrCalls *calls);
+const AcrCallSpec *acr_calls_at(const AcrCalls *calls, gsize i);            /* borrowed */
+const AcrCallSpec *acr_calls_find(const AcrCalls *calls, const char *name); /* NULL if unknown */
 
 /* A call with its arguments bound: values[i] belongs to spec->params[i]; integers are written in
  * decimal. */
@@ -72,6 +88,21 @@ void acr_call_clear(AcrCall *call);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrCall, acr_call_clear)
 /* `search_class("Prefix")`, canonical; owned (g_free). */
 char *acr_call_print(const AcrCall *call) ACR_MUST_USE;
+
+/* ---- Calls for programs (call_schema.c) ---- */
+
+/* JSON schema of a call's arguments: an object, all of whose members are required; owned. With the
+ * row's name and summary it is a tool, of MCP or of a model's API. */
+AcrJson *acr_call_schema(const AcrCallSpec *spec) ACR_MUST_USE;
+/* Adds a member (its schema is taken) to what acr_call_schema gave. */
+void acr_schema_add(AcrJson *schema, const char *name, AcrJson *member, bool is_required);
+/*
+ * Binds a JSON object of arguments (NULL: none) to the row; integers may be digits in a string.
+ * `beside`: one more name that may stand among them, or NULL. Errors: BAD_CALL, with a message that a
+ * model can act on.
+ */
+bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const char *beside,
+                        AcrCall *out, GError **error) ACR_MUST_USE;
 
 /* ---- Answers ---- */
 
@@ -98,16 +129,35 @@ struct AcrAnswer {
 void acr_answer_clear(AcrAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAnswer, acr_answer_clear)
 
+/* {"call","ok","output","results"}, the results as acr_place_to_json has them; owned. */
+AcrJson *acr_answer_to_json(const char *call, const AcrAnswer *answer) ACR_MUST_USE;
+AcrJson *acr_answer_schema(void) ACR_MUST_USE; /* JSON schema of that; owned */
+
 /* An index with what searching needs beside it (file contents, read when first needed and kept).
  * One thread at a time. */
 AcrSearch *acr_search_new(AcrIndex *index) ACR_MUST_USE; /* owned; keeps a reference */
 void acr_search_free(AcrSearch *search);
+const AcrIndex *acr_search_index(const AcrSearch *search); /* borrowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSearch, acr_search_free)
 
 /* Answers one call by its row. Errors: BAD_CALL (a value is missing), FAILED
  * (out of reach: an object is missing); never for a miss. */
 bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                     GError **error) ACR_MUST_USE;
+
+/*
+ * Answers with the code at `places` (of AcrPlace; class and function need not be set), shown as a
+ * call of the table shows what it found, after `heading`; an empty list is a miss. Lines past a file's end
+ * are left out. Errors: BAD_CALL (no such file, or no such line in it; says which), FAILED.
+ */
+bool acr_search_show(AcrSearch *search, const char *heading, const GPtrArray *places,
+                     AcrAnswer *out, GError **error) ACR_MUST_USE;
+
+/*
+ * The source files, and what each defines at its top level, as text: with names, else with counts,
+ * else by folder, as fits into ACR_SEARCH_MAX_OUTPUT bytes (more where a path is not UTF-8). Owned.
+ */
+char *acr_search_map(const AcrIndex *index) ACR_MUST_USE;
 
 /* ---- Bug locations ---- */
 
@@ -154,5 +204,8 @@ void acr_located_free(AcrLocated *located);
  */
 #define ACR_LOCATE_MAX_PLACES 50u
 GPtrArray *acr_search_locate(AcrSearch *search, const GPtrArray *locations) ACR_MUST_USE;
+
+/* The version of PCRE2; owned (g_free). */
+char *acr_search_library(void) ACR_MUST_USE;
 
 #endif

@@ -5,6 +5,7 @@
  * only concern writers matter. Object ids and ref storage that libgit2 cannot read are refused
  * here, by name.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,22 @@
 /* libgit2's options are process-wide and not thread-safe to set, hence one pthread_once; this is
  * all of our state. */
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
+static _Thread_local bool is_starting;
+
+/*
+ * Where libgit2 is built with mbedTLS its start decodes every certificate of the system, which is half
+ * of what a search costs, for connections that are never made here. This function is found before the
+ * library's, and leaves them out while libgit2 starts; whoever else calls it gets the library's.
+ */
+int mbedtls_x509_crt_parse_file(void *chain, const char *path);
+int mbedtls_x509_crt_parse_file(void *chain, const char *path)
+{
+    static const int none = -0x3E00; /* MBEDTLS_ERR_PK_FILE_IO_ERROR */
+    int (*library)(void *, const char *) = NULL;
+    if (!is_starting)
+        *(void **)&library = dlsym(RTLD_NEXT, "mbedtls_x509_crt_parse_file");
+    return library ? library(chain, path) : none;
+}
 
 static void init_libgit2(void)
 {
@@ -29,7 +46,10 @@ static void init_libgit2(void)
         "partialclone", "worktreeconfig", "relativeworktrees",
         "objectformat", "refstorage", /* their values are checked after opening */
     };
-    if (git_libgit2_init() < 1)
+    is_starting = true;
+    int starts = git_libgit2_init();
+    is_starting = false;
+    if (starts < 1)
         return;
     git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
     git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
@@ -272,4 +292,11 @@ AcrRepo *acr_repo_open(const char *path, GError **error)
                              "cannot open repository '%s'", path));
     }
     return open_git(git, path, error);
+}
+
+char *acr_vcs_library(void)
+{
+    int major = 0, minor = 0, patch = 0;
+    git_libgit2_version(&major, &minor, &patch);
+    return g_strdup_printf("%d.%d.%d", major, minor, patch);
 }

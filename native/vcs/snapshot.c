@@ -96,6 +96,7 @@ void acr_snapshot_unref(AcrSnapshot *snapshot)
     g_free(snapshot->blob_dir);
     g_free(snapshot->note);
     g_free(snapshot->remarks);
+    acr_vcs_marks_free(snapshot->marks);
     acr_repo_unref(snapshot->repo);
     g_free(snapshot);
 }

@@ -27,6 +27,7 @@ typedef struct {
     GHashTable *submodules; /* paths */
     AcrVcsIgnore *ignore;   /* NULL without git */
     GHashTable *head;       /* ids of HEAD's blobs, each 20 bytes */
+    AcrVcsMarks *marks;     /* borrowed; NULL: none are wanted */
     GString *path;          /* of the current file or folder, without a slash at its end */
     guint64 kept_bytes;
     goffset hashed_bytes; /* of files that are too large to be kept */
@@ -185,6 +186,7 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
     if (walk->git && !g_hash_table_contains(walk->tracked, path) &&
         (taking == TAKE_TRACKED || acr_vcs_ignore_has(walk->ignore, path, false)))
         return true;
+    acr_vcs_marks_add(walk->marks, path, &st);
     return S_ISLNK(st.st_mode) ? add_link(walk, folder, name) : add_file(walk, folder, name);
 }
 
@@ -211,7 +213,10 @@ static bool list_names(Walk *walk, int fd, GPtrArray *names)
 
 static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
 {
+    struct stat st;
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    if (walk->marks)
+        acr_vcs_marks_add(walk->marks, walk->path->str, fstat(fd, &st) == 0 ? &st : NULL);
     if (!list_names(walk, fd, names))
         return false;
     if (walk->seen > ACR_VCS_MAX_FILES || depth > ACR_VCS_MAX_DEPTH)
@@ -315,6 +320,18 @@ static bool learn_index(Walk *walk, bool *out_learnt)
     return true;
 }
 
+/* The files of the git folder that say which files are taken. */
+static void mark_git_files(const Walk *walk)
+{
+    const char *own = walk->snapshot->repo->path, *common = git_repository_commondir(walk->git);
+    g_autofree char *index = g_build_filename(own, "index", NULL),
+                    *head = g_build_filename(own, "HEAD", NULL),
+                    *exclude = g_build_filename(common, "info", "exclude", NULL);
+    acr_vcs_marks_add_file(walk->marks, index);
+    acr_vcs_marks_add_file(walk->marks, head);
+    acr_vcs_marks_add_file(walk->marks, exclude);
+}
+
 static bool walk_all(Walk *walk)
 {
     const char *root = walk->snapshot->repo->workdir;
@@ -325,6 +342,8 @@ static bool walk_all(Walk *walk)
                                                                 : ACR_VCS_ERROR_FAILED,
                             "cannot open '%s': %s", root, g_strerror(errno));
     bool has_index = false;
+    if (walk->git)
+        mark_git_files(walk);
     if (walk->git && !learn_index(walk, &has_index))
         return false;
     if (walk->git)
@@ -337,7 +356,7 @@ static GHashTable *new_names(void)
     return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 }
 
-static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
+static AcrSnapshot *snapshot_locked(AcrRepo *repo, bool is_marked, GError **error)
 {
     g_autoptr(AcrSnapshot) snapshot = acr_vcs_snapshot_new(repo);
     g_autoptr(git_odb) odb = NULL;
@@ -353,6 +372,7 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
     g_autoptr(GString) path = walk.path = g_string_new(NULL);
     walk.ignore = repo->git ? acr_vcs_ignore_new(repo->git) : NULL;
     snapshot->worktree = true;
+    walk.marks = snapshot->marks = is_marked ? acr_vcs_marks_new() : NULL;
     bool done = walk_all(&walk);
     acr_vcs_ignore_free(walk.ignore);
     if (!done)
@@ -361,14 +381,24 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
     return g_steal_pointer(&snapshot);
 }
 
-AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error)
+static AcrSnapshot *snapshot_of_worktree(AcrRepo *repo, bool is_marked, GError **error)
 {
     if (!repo->workdir)
         return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_UNSUPPORTED,
                                      "'%s' is a bare repository: it has no working tree",
                                      repo->path));
     pthread_mutex_lock(&repo->lock);
-    AcrSnapshot *snapshot = snapshot_locked(repo, error);
+    AcrSnapshot *snapshot = snapshot_locked(repo, is_marked, error);
     pthread_mutex_unlock(&repo->lock);
     return snapshot;
+}
+
+AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error)
+{
+    return snapshot_of_worktree(repo, false, error);
+}
+
+AcrSnapshot *acr_snapshot_of_worktree_marked(AcrRepo *repo, GError **error)
+{
+    return snapshot_of_worktree(repo, true, error);
 }

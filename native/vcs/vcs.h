@@ -87,6 +87,15 @@ AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **err
  */
 #define ACR_VCS_MAX_WORKTREE_BYTES (2048ull * 1024 * 1024)
 AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error) ACR_MUST_USE;
+/* Likewise, and it notes what acr_snapshot_is_current needs. */
+AcrSnapshot *acr_snapshot_of_worktree_marked(AcrRepo *repo, GError **error) ACR_MUST_USE;
+/*
+ * Whether the working tree is as it was when that snapshot was taken, by what the file system says of
+ * its files and folders, and of git's index and ignore rules of the repository; no file is read.
+ * False for any other snapshot, and where it cannot be known: something had changed just before.
+ * One system call for each file and folder. Thread-safe.
+ */
+bool acr_snapshot_is_current(const AcrSnapshot *snapshot);
 AcrSnapshot *acr_snapshot_ref(AcrSnapshot *snapshot);
 void acr_snapshot_unref(AcrSnapshot *snapshot);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSnapshot, acr_snapshot_unref)
@@ -206,5 +215,8 @@ bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len,
  * the file that has changed).
  */
 bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **error) ACR_MUST_USE;
+
+/* The version of libgit2; owned (g_free). */
+char *acr_vcs_library(void) ACR_MUST_USE;
 
 #endif

@@ -89,7 +89,18 @@ struct AcrSnapshot {
     char *remarks;                      /* made when sealed */
     char commit[41];                    /* empty: none */
     bool worktree;
+    struct AcrVcsMarks *marks; /* of a working tree, where they were asked for; else NULL */
 };
+
+/* What the file system said of a working tree when it was walked (worktree_marks.c). */
+typedef struct AcrVcsMarks AcrVcsMarks;
+AcrVcsMarks *acr_vcs_marks_new(void) ACR_MUST_USE; /* owned; from before the walk begins */
+void acr_vcs_marks_free(AcrVcsMarks *marks);
+/* Marks a path below the working tree, as it was before it was read; NULL `marks`: nothing is done. */
+struct stat;
+void acr_vcs_marks_add(AcrVcsMarks *marks, const char *path, const struct stat *st);
+/* Likewise a file by its absolute path, which need not exist. */
+void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path);
 
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo) ACR_MUST_USE; /* shared; `repo` may be NULL */
 /* Adds an entry; false once ACR_VCS_MAX_FILES are there. */

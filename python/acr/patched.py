@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 DECIDING = {
     "__eq__", "__ne__", "__bool__", "__len__", "__contains__", "__instancecheck__", "__repr__", "__str__", "__format__",
-    "__abs__", "__float__", "__int__", "__round__", "__sub__", "__rsub__",
+    "__abs__", "__float__", "__int__", "__round__", "__sub__", "__rsub__", "__add__", "__radd__", "__mul__", "__rmul__",
+    "__truediv__", "__rtruediv__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__divmod__", "__pow__", "__neg__",
+    "__pos__", "__invert__", "__index__", "__complex__", "__bytes__", "__floor__", "__ceil__", "__trunc__", "__fspath__",
 }  # fmt: skip
 # Methods that decide what an object of the class is.
 _MAKERS = {
@@ -39,6 +41,7 @@ class Change:
         self.ranges = ranges
         self.before, self.after = _scopes(before), _scopes(after)
         self.names = set(_assigned(after, self.touches))
+        self.data = _data(after, self.touches) & _data(before, lambda *_: True)
         self.values = set(_assigned(after, self.touches, imports=False))
         self.constant = sorted(set(_constant(after, self.touches)) - set(_constant(before, lambda *_: True)))
         self.covered = sorted((_bound(after) - _bound(before)) & set(dir(builtins)))
@@ -98,6 +101,35 @@ def _bound(source: str) -> set[str]:
         return changed_code.members(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError):
         return set()
+
+
+def _data(source: str, touches: Callable[[int, int], bool]) -> set[str]:
+    """The names that a module's changed statements assign plain data to."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError):
+        return set()
+    plain = (
+        ast.Constant,
+        ast.List,
+        ast.Tuple,
+        ast.Dict,
+        ast.Set,
+        ast.UnaryOp,
+        ast.BinOp,
+        ast.expr_context,
+        ast.operator,
+    )
+    return {
+        target.id
+        for at in body
+        if isinstance(at, (ast.Assign, ast.AnnAssign))
+        and at.value
+        and touches(at.lineno, at.end_lineno or at.lineno)
+        and all(isinstance(part, (*plain, ast.unaryop)) for part in ast.walk(at.value))
+        for target in (at.targets if isinstance(at, ast.Assign) else [at.target])
+        if isinstance(target, ast.Name)
+    }
 
 
 def _is_liar(node: ast.AST) -> bool:

@@ -6,6 +6,8 @@ import ast
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     Place = tuple[int, int]  # line and column
 
 
@@ -83,6 +85,15 @@ class Script:
             node = made[0] if len(made) == 1 and not bound else node
         return node if isinstance(node, ast.Constant) else None
 
+    def _is_literal(self, node: ast.expr) -> bool:
+        """Whether the script alone says what it is."""
+        made = {
+            at.targets[0].id: at.value for at in self.tree.body if isinstance(at, ast.Assign) and _is_name(at.targets)
+        }
+        node = made.get(node.id, node) if isinstance(node, ast.Name) else node
+        literal = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.unaryop, ast.expr_context)
+        return all(isinstance(at, literal) for at in ast.walk(node))
+
     def only_looks(self, test: ast.expr) -> bool:
         """Whether a condition asks what is written in an imported thing, not what it does."""
         imports = [at for at in ast.walk(self.tree) if isinstance(at, (ast.Import, ast.ImportFrom))]
@@ -126,6 +137,41 @@ class Script:
         call = at.node.value if isinstance(at.node, ast.Expr) else None
         name = tail(call.func) if isinstance(call, ast.Call) else ""
         return name in self.failing
+
+    def measures(self, names: set[str]) -> Iterator[tuple[int, str]]:
+        """(line, name) of what compares something but a constant with one of some imported names, or loops over it."""
+        imports = [at for at in ast.walk(self.tree) if isinstance(at, (ast.Import, ast.ImportFrom))]
+        imported = {at.asname or at.name.split(".")[0] for node in imports for at in node.names}
+        for at in ast.walk(self.tree):
+            sides, by = [], []
+            if isinstance(at, ast.Compare):
+                sides = [at.left, *at.comparators]
+            elif isinstance(at, ast.Call) and tail(at.func).startswith(("assert", "isclose", "allclose", "approx")):
+                sides, by = at.args, [keyword.value for keyword in at.keywords]
+            elif isinstance(at, (ast.For, ast.comprehension)):
+                by = [part for part in ast.walk(at.iter) if isinstance(part, ast.expr)]
+            if not any(self._is_literal(side) for side in sides):
+                by = [*by, *sides]
+            found = {(side.lineno, tail(_held(side))) for side in by if _is_of(_held(side), names, imported)}
+            yield from sorted(found)
+
+
+def _is_name(targets: list[ast.expr]) -> bool:
+    return len(targets) == 1 and isinstance(targets[0], ast.Name)
+
+
+def _held(node: ast.expr) -> ast.expr:
+    """What a subscript or a method's call is made of."""
+    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        node = node.value if isinstance(node, ast.Subscript) else node.func.value
+    return node
+
+
+def _is_of(node: ast.expr, names: set[str], imported: set[str]) -> bool:
+    whole = node
+    while isinstance(whole, ast.Attribute):
+        whole = whole.value
+    return tail(node) in names and isinstance(whole, ast.Name) and whole.id in imported
 
 
 def tail(node: ast.expr) -> str:

@@ -50,15 +50,27 @@ _USES_AGREEABLE = re.compile(r"\bANY\b|approx|(?i:mock)")
 _DECIDES = re.compile(
     r"of the standard library:|by os\._exit:|turns off all logging|__defaults__|sys\.argv\[0\]|by (unittest\.)?mock\b"
 )
+# The same where nothing watches what is run, as a command that validates a patch.
+_DECIDES_UNWATCHED = re.compile(
+    r"can end the process by|(starts or replaces processes|runs code later) by (os\.|atexit|signal|\w*\.?excepthook)"
+)
 _LEAVES = {"exit", "quit", "_exit", "main", "run_module", "run_path"}
 # What a function may answer with its class's own code, though the patch changed that: it is what was asked.
 _ASKED = {"in": {"__contains__"}, "not in": {"__contains__"}, "len": {"__len__"}}
 
 
-_BOOT = """import sys
+_BOOT = """import os, sys
 path = [''] + sys.path[1:]
 sys.path[:] = [at for at in path if at.startswith(sys.base_prefix) and "packages" not in at]
-exec(sys.stdin.buffer.read())
+def read(count):
+    text = b""
+    while len(text) < count:
+        more = os.read(0, count - len(text))
+        if not more:
+            raise EOFError
+        text += more
+    return text
+exec(read(LENGTH))
 modules = [(name, text, type(sys)(name)) for name, text in given[0]]
 sys.modules.update((name, module) for name, _, module in modules)
 for name, text, module in modules:
@@ -66,7 +78,7 @@ for name, text, module in modules:
     exec(compile(text, "<observer>", "exec"), module.__dict__)
 for name, text, _ in modules:
     del sys.modules[name]
-module.run(*given[1:], path[1:])
+module.run(read, *given[1:], path[1:])
 """
 _OBSERVER = ("operands", "rewrite", "watch", "touched", "runner")
 
@@ -79,16 +91,18 @@ class Lie(ValueError):
 
 
 def begin(script: bytes) -> bytes:
-    """A script -> packed (text for `python -c`, its standard input, tag, key): a run that is watched.
+    """Packed (script, "twice" or "") -> packed (text for `python -c`, its standard input, tag, key): a run that is watched.
 
-    The text reads the observer from standard input and imports it before anything can be imported from the project.
+    The text reads the observer from standard input and imports it before anything can be imported from the project. Twice:
+    the script runs once unheard before. What it runs in then has not seen the key, which is the end of the input.
     """
-    tag, key = secrets.token_hex(4), secrets.token_bytes(32)
+    tag, key = secrets.token_hex(4), secrets.token_hex(32)
+    source, twice = (at.decode("utf-8") for at in unpack(script))
     folder = Path(__file__).parent / "observe"
     sources = [("acr", ""), ("acr.observe", "")]
     sources += [(f"acr.observe.{name}", (folder / f"{name}.py").read_text("utf-8")) for name in _OBSERVER]
-    given = f"given = {(sources, tag, key, script.decode('utf-8'))!a}"
-    return pack(at.encode() for at in (_BOOT, given, tag, key.hex()))
+    given = f"given = {(sources, tag, source, twice == 'twice')!a}"
+    return pack(at.encode() for at in (_BOOT.replace("LENGTH", str(len(given))), given + key, tag, key))
 
 
 def end(argument: bytes) -> bytes:
@@ -184,6 +198,8 @@ class Judge:
             yield from (f"the patch makes {at} of {file}, plain data with answers of its own" for at in change.liars)
             if re.search(r"\bimport\s*\*", self.script.source):
                 yield from (f"the patch makes {at} of {file} another than Python's" for at in change.covered)
+            for line, name in self.script.measures(change.data):
+                yield f"line {line} of the script goes by {name}, which the patch changes in {file}"
             for name in change.constant:
                 if re.search(rf"\b{re.escape(name)}\b", self.script.source) or name in DECIDING:
                     yield f"the patch makes {name} of {file} answer always the same"
@@ -470,8 +486,9 @@ def judge(argument: bytes) -> bytes:
         sides = {path: (was[1:], now[1:]) for path, was, now in zip(fields[::3], fields[1::3], fields[2::3])}
         changes = {path: Change(*sides[path], ranges) for path, ranges in doubts["changed"].items()}
         reasons = [
-            *_barred(doubts),
+            *decisive(doubts),
             *Judge(Script(script.decode("utf-8")), before, after, changes).reasons(),
+            *(at for at in doubts["told"] if b"pytest" in script and at.startswith("the patch sets how tests are run")),
             *_asked_for(script.decode("utf-8"), [path for path, two in sides.items() if not any(two[:1])]),
         ]
     except (Lie, SyntaxError, ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError) as error:
@@ -486,9 +503,12 @@ def told(files: bytes) -> bytes:
 
 
 def barred(files: bytes) -> bytes:
-    """What in a patch makes that it proves nothing, whatever is run; likewise."""
-    return pack(at.encode("utf-8", "replace") for at in _barred(json.loads(unpack(patch_doubts.find(files))[0])))
+    """What in a patch makes that a command which ends well with it proves nothing; likewise."""
+    doubts = json.loads(unpack(patch_doubts.find(files))[0])
+    found = [*decisive(doubts), *(at for at in doubts["told"] if _DECIDES_UNWATCHED.search(at))]
+    return pack(at.encode("utf-8", "replace") for at in found)
 
 
-def _barred(doubts: dict[str, list[str]]) -> list[str]:
+def decisive(doubts: dict[str, list[str]]) -> list[str]:
+    """What makes that a patch proves nothing, of what `patch_doubts.find` gives."""
     return [*doubts["barred"], *(at for at in doubts["told"] if _DECIDES.search(at))]

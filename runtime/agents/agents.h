@@ -72,8 +72,8 @@ char *acr_issue_clean(const char *text) ACR_MUST_USE;
 
 /* ---- Extract, the proxy (extract.c) ---------------------------------------------------------- */
 
-/* The table of calls as it is shown to models, one a line; owned (g_free). */
-char *acr_agent_calls_text(void) ACR_MUST_USE;
+/* The registry of calls as it is shown to models, one a line; owned (g_free). */
+char *acr_agent_calls_text(const AcrCalls *calls) ACR_MUST_USE;
 
 #define ACR_EXTRACT_MAX_CALLS 30u /* of one answer; a remark says that more were left out */
 #define ACR_EXTRACT_MAX_LOCATIONS 30u
@@ -89,8 +89,8 @@ typedef struct {
 void acr_extraction_clear(AcrExtraction *extraction);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExtraction, acr_extraction_clear)
 /* Reads an answer. Errors: only Python's own (lost, memory); a bad answer is a `problem`. */
-bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction *out,
-                            GError **error) ACR_MUST_USE;
+bool acr_agent_extract_read(AcrPython *python, const AcrCalls *calls, const char *answer,
+                            AcrExtraction *out, GError **error) ACR_MUST_USE;
 
 /* ---- Patch writer (patch_conversation.c) ----------------------------------------------------- */
 
@@ -136,5 +136,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReviewAnswer, acr_review_answer_clear)
  */
 bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out,
                            char **out_problem) ACR_MUST_USE;
+/* Reads {"expected", "reason"}: whether the issue asks for what makes a test fail, and why (owned).
+ * False: *out_problem (owned) says what is missing. */
+bool acr_agent_regression_read(const char *answer, bool *out_expected, char **out_reason,
+                               char **out_problem) ACR_MUST_USE;
 
 #endif

@@ -177,3 +177,17 @@ bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out, char **out_
     *out = read;
     return true;
 }
+
+bool acr_agent_regression_read(const char *answer, bool *out_expected, char **out_reason,
+                               char **out_problem)
+{
+    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, out_problem);
+    if (!json || !take_decision(json, "expected", out_expected, out_problem))
+        return false;
+    g_autofree char *reason = g_strstrip(take_text(json, "reason"));
+    if (!*reason)
+        *out_problem = g_strdup("\"reason\" is missing");
+    else
+        *out_reason = g_strdelimit(g_strdup(reason), "\r\n\t", ' ');
+    return *reason != '\0';
+}

@@ -10,17 +10,16 @@
 
 #define MAX_FIELD_BYTES (16u * 1024)
 
-char *acr_agent_calls_text(void)
+char *acr_agent_calls_text(const AcrCalls *calls)
 {
-    gsize n;
-    const AcrCallSpec *specs = acr_search_call_specs(&n);
     GString *out = g_string_new(NULL);
-    for (gsize i = 0; i < n; i++) {
-        g_string_append_printf(out, "%s- %s(", i ? "\n" : "", specs[i].name);
-        for (guint p = 0; p < ACR_CALL_MAX_PARAMS && specs[i].params[p].name; p++)
-            g_string_append_printf(out, "%s%s: %s", p ? ", " : "", specs[i].params[p].name,
-                                   specs[i].params[p].type == ACR_PARAM_INTEGER ? "int" : "str");
-        g_string_append_printf(out, "): %s", specs[i].summary);
+    for (gsize i = 0; i < acr_calls_n(calls); i++) {
+        const AcrCallSpec *spec = acr_calls_at(calls, i);
+        g_string_append_printf(out, "%s- %s(", i ? "\n" : "", spec->name);
+        for (guint p = 0; p < ACR_CALL_MAX_PARAMS && spec->params[p].name; p++)
+            g_string_append_printf(out, "%s%s: %s", p ? ", " : "", spec->params[p].name,
+                                   spec->params[p].type == ACR_PARAM_INTEGER ? "int" : "str");
+        g_string_append_printf(out, "): %s", spec->summary);
     }
     return g_string_free(out, FALSE);
 }
@@ -61,7 +60,8 @@ static void read_location(const AcrJson *item, AcrExtraction *out)
 
 /* Binds the texts of calls; what is not a valid call becomes a remark. False only where Python itself
  * fails. */
-static bool read_calls(AcrPython *python, const AcrJson *list, AcrExtraction *out, GError **error)
+static bool read_calls(AcrPython *python, const AcrCalls *calls, const AcrJson *list,
+                       AcrExtraction *out, GError **error)
 {
     guint n = 0;
     for (const AcrJson *item = acr_json_first(list); item; item = acr_json_next(item), n++) {
@@ -74,7 +74,7 @@ static bool read_calls(AcrPython *python, const AcrJson *list, AcrExtraction *ou
             continue;
         }
         AcrCall *call = g_new0(AcrCall, 1);
-        if (acr_python_bind_call(python, text, call, &reason)) {
+        if (acr_python_bind_call(python, calls, text, call, &reason)) {
             g_ptr_array_add(out->calls, call);
             continue;
         }
@@ -104,8 +104,8 @@ static char *name_problem(const GPtrArray *remarks)
     return g_string_free(problem, FALSE);
 }
 
-bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction *out,
-                            GError **error)
+bool acr_agent_extract_read(AcrPython *python, const AcrCalls *calls, const char *answer,
+                            AcrExtraction *out, GError **error)
 {
     g_auto(AcrExtraction) read = {
         .calls = g_ptr_array_new_with_free_func(free_call),
@@ -114,7 +114,7 @@ bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction
     };
     g_autoptr(AcrJson) json = acr_agents_parse_object(answer, &read.problem);
     if (json) {
-        if (!read_calls(python, acr_json_get(json, "API_calls"), &read, error))
+        if (!read_calls(python, calls, acr_json_get(json, "API_calls"), &read, error))
             return false;
         const AcrJson *item = acr_json_first(acr_json_get(json, "bug_locations"));
         for (; item && read.locations->len < ACR_EXTRACT_MAX_LOCATIONS; item = acr_json_next(item))

@@ -48,7 +48,11 @@
     ROW(TEST_REVIEWED, "test_reviewed.txt", "patch", "executions", "advice")                       \
     ROW(REVIEW_SYSTEM, "review_system.txt", NULL)                                                  \
     ROW(REVIEW, "review.txt", "issue", "test", "patch", "executions")                              \
-    ROW(REVIEW_RETRY, "review_retry.txt", "problem")
+    ROW(REVIEW_RETRY, "review_retry.txt", "problem")                                               \
+    /* A test that passed without the patch fails with it: does the issue ask for that? */         \
+    ROW(REGRESSION_SYSTEM, "regression_system.txt", NULL)                                          \
+    ROW(REGRESSION, "regression.txt", "issue", "patch", "test", "failure")                         \
+    ROW(REGRESSION_RETRY, "regression_retry.txt", "problem")
 
 #define ACR_AGENT_ID(id, ...) ACR_AGENT_##id,
 #define ACR_PROMPT_ID(id, ...) ACR_PROMPT_##id,

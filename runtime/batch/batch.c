@@ -121,24 +121,37 @@ static void look_for_pause(Batch *batch, const AcrRunResult *result)
         batch->result.paused = acr_llm_paused(batch->shared_dir);
 }
 
-/* Counts an ended task and brings the predictions up to date. Called under the lock. */
-static void account(Batch *batch, const AcrInstance *instance, const AcrRunResult *result)
+/* With --fail-fast no task is begun after that number of tasks have failed. */
+static void look_for_failures(Batch *batch)
 {
+    gint64 most = batch->options->spec->fail_fast;
+    if (most > 0 && batch->result.failed >= most && !batch->result.paused)
+        batch->result.paused = g_strdup_printf("%u failed (--fail-fast)", batch->result.failed);
+}
+
+/* Counts an ended task and brings the predictions up to date. Called under the lock. */
+static void account(Batch *batch, AcrBatchTask *task)
+{
+    const AcrRunResult *result = task->result;
     int code = result->exit_code;
     const AcrBatchOptions *options = batch->options;
     batch->ended++;
     batch->result.patches += code == ACR_EXIT_OK;
     batch->result.without += code == ACR_EXIT_NONE;
     batch->result.stopped += code == ACR_EXIT_CEILING;
-    bool has_failed = code > ACR_EXIT_NONE && code != ACR_EXIT_CEILING;
+    batch->result.interrupted += code == ACR_EXIT_INTERRUPTED;
+    bool has_failed =
+        code > ACR_EXIT_NONE && code != ACR_EXIT_CEILING && code != ACR_EXIT_INTERRUPTED;
     look_for_pause(batch, result);
     GError **keep_first = batch->failure ? NULL : &batch->failure;
     if (!acr_predictions_write(options->spec, batch->instances, keep_first))
         has_failed = true;
     batch->result.failed += has_failed;
+    look_for_failures(batch);
+    task->ended = batch->ended;
+    task->total = batch->instances->len;
     if (options->on_task)
-        options->on_task(options->on_task_ctx, instance, result, batch->ended,
-                         batch->instances->len);
+        options->on_task(options->on_task_ctx, task);
 }
 
 /* Whether a task is over already, so that it needs neither money nor time. */
@@ -152,33 +165,48 @@ static bool is_finished(const Batch *batch, const AcrInstance *instance)
     return acr_task_read(path, &spec, &result, &has_result, NULL) && has_result && !result.error;
 }
 
-/* The next task that is to be begun; NULL: there is none. Called under the lock. */
-static const AcrInstance *take_task(Batch *batch)
+/* The next task that is to be begun; false: there is none. Called under the lock. */
+static bool take_task(Batch *batch, guint *out)
 {
     while (batch->next < batch->instances->len && !batch->result.paused &&
            !acr_interrupted(batch->options->interrupt)) {
-        const AcrInstance *instance = batch->instances->pdata[batch->next++];
-        if (!acr_limits_are_over(&batch->limits, LEDGER_SCOPE) || is_finished(batch, instance))
-            return instance;
+        *out = batch->next++;
+        if (!acr_limits_are_over(&batch->limits, LEDGER_SCOPE) ||
+            is_finished(batch, batch->instances->pdata[*out]))
+            return true;
         batch->result.stopped++;
     }
-    return NULL;
+    return false;
+}
+
+static void follow_up(const Batch *batch, guint instance)
+{
+    const AcrBatchOptions *options = batch->options;
+    if (options->after_task && !acr_interrupted(options->interrupt))
+        options->after_task(options->after_task_ctx, instance,
+                            acr_budget_deadline(batch->limits.budget));
 }
 
 static void *work(void *data)
 {
     Batch *batch = data;
     for (;;) {
+        guint number = 0;
         pthread_mutex_lock(&batch->lock);
-        const AcrInstance *instance = take_task(batch);
+        bool is_over = !take_task(batch, &number);
         pthread_mutex_unlock(&batch->lock);
-        if (!instance)
+        if (is_over)
             return NULL;
         g_auto(AcrRunResult) result = {0};
-        run_instance(batch, instance, &result);
+        gint64 start_us = g_get_monotonic_time();
+        AcrBatchTask task = {.instance = batch->instances->pdata[number], .result = &result};
+        task.was_over = is_finished(batch, task.instance);
+        run_instance(batch, task.instance, &result);
+        task.ms = (g_get_monotonic_time() - start_us) / 1000;
         pthread_mutex_lock(&batch->lock);
-        account(batch, instance, &result);
+        account(batch, &task);
         pthread_mutex_unlock(&batch->lock);
+        follow_up(batch, number);
     }
 }
 

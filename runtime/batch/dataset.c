@@ -25,19 +25,20 @@ void acr_instance_free(AcrInstance *instance)
 /* Whether the batch has a file or folder of that name beside the tasks'. */
 static bool is_own_name(const char *name)
 {
-    return g_ascii_strcasecmp(name, "preds.jsonl") == 0 || g_ascii_strcasecmp(name, "shared") == 0;
+    static const char *const own[] = {"preds.jsonl", "summary.json", "shared",
+                                      "logs",        "environments", NULL};
+    g_autofree char *lower = g_ascii_strdown(name, -1);
+    return g_strv_contains(own, lower);
 }
 
-/* A name that may become a folder's: letters, digits, "_", "-", ".", at the start a letter, digit
- * or "_". */
-static bool is_safe_name(const char *name, const char *also)
+bool acr_name_is_safe(const char *name, const char *also)
 {
-    if ((!g_ascii_isalnum(*name) && *name != '_') || strlen(name) > MAX_NAME_BYTES)
-        return false;
-    for (const char *at = name; *at; at++)
-        if (!g_ascii_isalnum(*at) && !strchr("_-.", *at) && !strchr(also, *at))
-            return false;
-    return !strstr(name, "..");
+    bool is_safe = also ? g_ascii_isalnum(*name) || *name == '_'
+                        : *name && *name != '.' && g_utf8_validate(name, -1, NULL);
+    for (const char *at = name; is_safe && *at; at++)
+        is_safe = also ? g_ascii_isalnum(*at) || strchr("_-.", *at) || strchr(also, *at)
+                       : *at != '/' && !g_ascii_iscntrl(*at);
+    return is_safe && strlen(name) <= MAX_NAME_BYTES && !(also && strstr(name, ".."));
 }
 
 typedef struct {
@@ -60,8 +61,8 @@ static AcrInstance *read_row(const Set *set, const AcrJson *row, guint number, G
             return ACR_NULL(
                 refuse(error, "row %u of '%s' has no text \"%s\"", number, path, keys[i]));
     }
-    bool is_safe = is_safe_name(values[0], "");
-    if (!is_safe || !is_safe_name(values[1], "/+"))
+    bool is_safe = acr_name_is_safe(values[0], "");
+    if (!is_safe || !acr_name_is_safe(values[1], "/+"))
         return ACR_NULL(refuse(error, "row %u of '%s': '%s' cannot be the name of a folder", number,
                                path, is_safe ? values[1] : values[0]));
     if (is_own_name(values[0]))
@@ -120,19 +121,18 @@ bool acr_dataset_select(GPtrArray *rows, const char *path, const char *const *on
     return true;
 }
 
-GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *const *only,
-                            GError **error)
+GPtrArray *acr_dataset_parse(GBytes *bytes, const char *path, AcrDatasetUse use,
+                             const char *const *only, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_DATASET_MAX_BYTES, &reason);
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
     g_autoptr(GHashTable) ids = g_hash_table_new(g_str_hash, g_str_equal);
     g_autofree char *text = acr_bytes_text(bytes);
-    gsize len = bytes ? g_bytes_get_size(bytes) : 0;
+    gsize len = g_bytes_get_size(bytes);
     Set set = {path, use, rows, ids};
     bool is_list = text[strspn(text, " \t\r\n")] == '[';
-    bool ok = bytes && (is_list ? read_list(&set, text, len, &reason)
-                                : acr_json_lines(text, len, path, add_row, &set, &reason));
+    bool ok = is_list ? read_list(&set, text, len, &reason)
+                      : acr_json_lines(text, len, path, add_row, &set, &reason);
     if (!ok)
         ok = refuse(error, "cannot use the data set: %s", reason->message);
     else if (rows->len == 0)
@@ -140,6 +140,16 @@ GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *con
     else if (only)
         ok = acr_dataset_select(rows, path, only, error);
     return ok ? g_steal_pointer(&rows) : NULL;
+}
+
+GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *const *only,
+                            GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_DATASET_MAX_BYTES, &reason);
+    if (bytes)
+        return acr_dataset_parse(bytes, path, use, only, error);
+    return ACR_NULL(refuse(error, "cannot use the data set: %s", reason->message));
 }
 
 char *acr_dataset_repo(const char *dir, const char *name)

@@ -63,13 +63,27 @@ static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, A
     return ok ? OF_THIS_BATCH : NO_RESULT;
 }
 
+/* A prediction is text by its format. */
+static char *patch_text(const AcrRunResult *result)
+{
+    return result->found.diff ? acr_utf8_repair_bytes(result->found.diff) : g_strdup("");
+}
+
+char *acr_batch_model(const AcrRunSpec *spec)
+{
+    return g_strjoinv("+", spec->models);
+}
+
+char *acr_batch_patch(const AcrRunSpec *spec, const AcrInstance *instance)
+{
+    g_auto(AcrRunResult) result = {0};
+    return read_result(spec, instance, &result, NULL) == OF_THIS_BATCH ? patch_text(&result) : NULL;
+}
+
 static void add_prediction(const AcrRunSpec *spec, const AcrInstance *instance,
                            const AcrRunResult *result, GString *out)
 {
-    g_autofree char *model = g_strjoinv("+", spec->models);
-    g_autofree char *text = result->found.diff
-                                ? acr_utf8_repair_bytes(result->found.diff)
-                                : g_strdup(""); /* a prediction is text by its format */
+    g_autofree char *model = acr_batch_model(spec), *text = patch_text(result);
     g_autoptr(AcrJson) line = acr_json_new_object();
     acr_json_set_string(line, "instance_id", instance->instance_id);
     acr_json_set_string(line, "model_patch", text);

@@ -13,7 +13,22 @@
 #define ACR_EVAL_OUTPUT "test_output.txt"
 #define ACR_EVAL_REPORT "report.json"
 #define ACR_EVAL_VERDICT "verdict.json"
+#define ACR_EVAL_SECOND "watched_output.txt" /* of the second run */
 #define ACR_EVAL_MAX_BYTES ((gsize)1024 * 1024 * 1024)
+
+/* Makes and locks the folder of a run, which nobody else then grades in; an open descriptor; -1: an error,
+ * FAILED or of base. */
+int acr_eval_run_open(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
+/* Writes the final report; a kill leaves a part of it only where the next run replaces it. */
+bool acr_eval_write_final(const AcrRunSpec *spec, const char *path, const char *text,
+                          GError **error) ACR_MUST_USE;
+
+/* The row, where its parser of logs is an extension's with what names that, as it is planned; owned. */
+char *acr_eval_row(const AcrEvalOptions *options, const char *row) ACR_MUST_USE;
+/* The row with what the extension reads in the logs, as these are graded; owned. Errors: those of
+ * acr_extensions_parse and of py. */
+char *acr_eval_row_with(const AcrEvalOptions *options, const char *row, GBytes *const *logs,
+                        guint n, GError **error) ACR_MUST_USE;
 
 /* An open folder that is written to; `path` is what errors call it. */
 typedef struct {
@@ -33,35 +48,83 @@ bool acr_eval_folder_write(const AcrEvalFolder *folder, const char *name, const 
                            gsize len, GError **error) ACR_MUST_USE;
 void acr_eval_folder_remove(const AcrEvalFolder *folder, const char *name);
 
+#define ACR_EVAL_SUMMARY "summary.json" /* of a run, beside its models' folders */
+
+/* Another run, to compare with: ids, owned. Zero-initialise. */
+typedef struct {
+    GHashTable *submitted, *resolved;
+} AcrOtherRun;
+/* Reads a final report, or a folder that holds one, or the reports of one run's predictions, ours or the
+ * package's. Errors: INPUT. */
+bool acr_other_run_read(const char *path, AcrOtherRun *out, GError **error) ACR_MUST_USE;
+void acr_other_run_clear(AcrOtherRun *run);
+
+/* What a summary is made of; all borrowed. */
+typedef struct {
+    const AcrEvalOptions *options;
+    const GPtrArray *predictions;
+    const AcrGraded *graded; /* of each prediction */
+    const bool *is_graded;
+    const AcrOtherRun *other; /* NULL: there is none to compare with */
+} AcrEvalSums;
+/* What a run has come to, as JSON, owned; sets the texts `table` and `sums` of `out`, whose counts and path
+ * are set. */
+AcrJson *acr_eval_summary(const AcrEvalSums *sums, AcrEvalResult *out) ACR_MUST_USE;
+/* The same of both runs, as JSON, owned; appends a line for a person. */
+AcrJson *acr_eval_compare(const AcrEvalSums *sums, GString *lines) ACR_MUST_USE;
+
+/* The interval in which a share lies with 95%, by Wilson; 0 to 1 for no tries. */
+void acr_wilson(guint good, guint all, double *out_low, double *out_high);
+/* McNemar's exact test: how likely changes as uneven as these, or more, are by chance. */
+double acr_mcnemar(guint gained, guint lost);
+
 /* What running a task's tests with a patch gave. Texts are owned. */
 typedef struct {
-    GBytes *output;   /* of the script, both streams in one; NULL: it was not run */
-    char *log;        /* what was done, in lines */
-    char *applied_by; /* the command that took the patch; NULL: none did, or there was none */
+    gint64 deadline_us; /* set before: by then it ends; 0: none */
+    GBytes *output;     /* of the script, both streams in one; NULL: it was not run */
+    char *log;          /* what was done, in lines */
+    char *applied_by;   /* the command that took the patch; NULL: none did, or there was none */
     bool timed_out;
     int exit_code;
-    gint64 wall_ms, peak_bytes;
+    gint64 wall_ms, peak_bytes, image_bytes;
     const char *limit; /* that was hit, borrowed; NULL: none */
+    char *changed;     /* files that the patch changed, "f path" or (a link) "l path" a line */
+    GBytes *told;      /* the standard error around the script, and the word that marks its lines */
+    char *word;
 } AcrEvalRun;
 void acr_eval_run_clear(AcrEvalRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalRun, acr_eval_run_clear)
-/* Applies the patch (NULL: none) to a fresh copy of the project, and runs the plan's script there.
+/* How it is run; all borrowed. */
+typedef struct {
+    const char *patch;            /* NULL: none */
+    const AcrGradingTrial *trial; /* watched; NULL: as the package does it */
+    const char *const *env;       /* "NAME=VALUE"; NULL: nothing is added */
+} AcrEvalWay;
+/* Applies the patch to a fresh copy of the project, and runs the plan's script there.
  * Errors: those of sandbox, vcs; FAILED. */
 bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
-                        const AcrGradingPlan *plan, const char *patch, AcrEvalRun *out,
+                        const AcrGradingPlan *plan, const AcrEvalWay *way, AcrEvalRun *out,
                         GError **error) ACR_MUST_USE;
 
 /*
- * The Python of a plan's environment, which is made where it is not there yet: a virtual environment
- * below `cache`, shared by all tasks with the same Python and packages; owned path. What packages do
- * when they are installed happens in bubblewrap, with the network, and nothing of the user's in sight.
- * Errors: FAILED (no such Python here, a package cannot be installed), those of base.
+ * Whether a task that `run` resolved is believed: its tests are run again, watched, and what a patch
+ * may not speak for is put back. *out: {"resolved", "why", "evidence", "weak"}, owned. `output` is that of
+ * the second run, owned. Errors: those of running the tests, and of grading.
  */
-char *acr_eval_environment(const AcrGradingPlan *plan, const char *cache,
-                           const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
+bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
+                    const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
+                    AcrJson **out, GBytes **output, GError **error) ACR_MUST_USE;
+/*
+ * Runs the tests `times` more, every other time with a fixed hash seed and time zone, else with others.
+ * *out: {"runs", "flaky": {test: how often it passed}, "why"}, of the tests that count, with the first
+ * run; "why": a test that was to be mended does not always pass. Owned.
+ */
+bool acr_eval_repeat(const AcrEvalOptions *options, const AcrInstance *task,
+                     const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
+                     gint64 times, AcrJson **out, GError **error) ACR_MUST_USE;
 
-/* Grades one prediction: by what an earlier run left, or by running its tests. */
+/* Grades one prediction: by what an earlier run left, or by running its tests before `deadline_us`. */
 void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
-                         const AcrPrediction *prediction, AcrGraded *out);
+                         const AcrPrediction *prediction, gint64 deadline_us, AcrGraded *out);
 
 #endif

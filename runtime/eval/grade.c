@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-#define VERDICT_VERSION 1
+#include "eval/images.h"
+
+#define VERDICT_VERSION 2
+#define MAX_REFUSAL_BYTES 300u
 
 typedef struct {
     const AcrEvalOptions *options;
@@ -16,6 +19,10 @@ typedef struct {
     AcrGradingPlan plan;
     char *digest; /* of all that the verdict depends on */
     AcrEvalRun run;
+    gint64 begun_us;
+    char *ungradable;         /* why the task cannot be graded here; NULL: it can */
+    bool is_partial;          /* the second run could not be done: nothing of it is kept */
+    AcrJson *trust, *repeats; /* of a resolved task; NULL: not looked at */
 } Work;
 
 static void work_clear(Work *work)
@@ -24,12 +31,18 @@ static void work_clear(Work *work)
     acr_grading_plan_clear(&work->plan);
     g_free(work->digest);
     acr_eval_run_clear(&work->run);
+    g_free(work->ungradable);
+    acr_json_free(work->trust);
+    acr_json_free(work->repeats);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
 
 void acr_graded_clear(AcrGraded *graded)
 {
     g_clear_pointer(&graded->error, g_free);
+    g_clear_pointer(&graded->failure, g_free);
+    g_clear_pointer(&graded->doubt, g_free);
+    g_clear_pointer(&graded->ungradable, g_free);
 }
 
 const char *acr_grade_name(AcrGrade grade)
@@ -51,8 +64,12 @@ static char *make_digest(const Work *work)
                                  plan->image ? plan->image : plan->key,
                                  plan->install ? plan->install : "", plan->row};
     g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "%d %" G_GINT64_FORMAT " %d\n", VERDICT_VERSION,
-                           work->options->spec->rules, work->options->spec->network);
+    const AcrRunSpec *spec = work->options->spec;
+    g_string_append_printf(text, "%d %" G_GINT64_FORMAT " %d %d %" G_GINT64_FORMAT "\n",
+                           VERDICT_VERSION, spec->rules, spec->network,
+                           spec->official_only || work->prediction->is_reference,
+                           MAX(spec->repeat, 1)); /* swe-bench has no such option */
+    g_string_append(text, work->ungradable ? work->ungradable : "");
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
         g_string_append_printf(text, "%" G_GSIZE_FORMAT "\n%s", strlen(parts[i]), parts[i]);
     return acr_sha256_hex(text->str, text->len);
@@ -66,8 +83,12 @@ static bool take_kept(const Work *work, AcrGraded *out)
     g_autoptr(GBytes) bytes = acr_eval_folder_read(&work->folder, ACR_EVAL_VERDICT),
                       report = acr_eval_folder_read(&work->folder, ACR_EVAL_REPORT);
     g_autoptr(AcrJson) verdict = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL;
+    g_autoptr(AcrJson) reported = report ? acr_json_parse_bytes(report, NULL) : NULL;
     const char *error = acr_json_get_string(verdict, "error");
-    if (g_strcmp0(acr_json_get_string(verdict, "digest"), work->digest) != 0 || (!report && !error))
+    const AcrJson *task = acr_json_get(reported, work->task->instance_id);
+    bool is_whole = acr_json_type(acr_json_get(task, "resolved")) == ACR_JSON_BOOL;
+    if (g_strcmp0(acr_json_get_string(verdict, "digest"), work->digest) != 0 ||
+        (!is_whole && !error))
         return false;
     bool is_resolved = acr_json_get_bool(verdict, "official_resolved", false);
     *out = (AcrGraded){
@@ -76,6 +97,11 @@ static bool take_kept(const Work *work, AcrGraded *out)
                                : ACR_GRADE_UNRESOLVED,
         .is_kept = true,
         .error = g_strdup(error),
+        .failure = g_strdup(acr_json_get_string(verdict, "failure")),
+        .cost = {acr_json_get_int(verdict, "total_ms", 0), acr_json_get_int(verdict, "wall_ms", 0),
+                 acr_json_get_int(verdict, "peak_bytes", 0),
+                 acr_json_get_int(verdict, "image_bytes", 0)},
+        .doubt = is_resolved ? g_strdup(acr_json_get_string(verdict, "why")) : NULL,
     };
     return true;
 }
@@ -114,14 +140,19 @@ static bool run_tests(Work *work, GError **error)
 {
     const AcrEvalFolder *folder = &work->folder;
     const char *patch = patch_of(work);
+    AcrEvalWay way = {.patch = work->prediction->patch};
+    if (work->plan.image && work->options->images &&
+        !acr_eval_images_take(work->options->images, work->task->instance_id, &work->plan.image,
+                              error))
+        return false;
     acr_eval_folder_remove(folder, ACR_EVAL_VERDICT);
     acr_eval_folder_remove(folder, ACR_EVAL_REPORT);
     acr_eval_folder_remove(folder, ACR_EVAL_OUTPUT);
+    acr_eval_folder_remove(folder, ACR_EVAL_SECOND);
     if (!acr_eval_folder_write(folder, ACR_EVAL_PATCH, patch, strlen(patch), error) ||
         !acr_eval_folder_write(folder, ACR_EVAL_SCRIPT, work->plan.script,
                                strlen(work->plan.script), error) ||
-        !acr_eval_run_tests(work->options, work->task, &work->plan, work->prediction->patch,
-                            &work->run, error))
+        !acr_eval_run_tests(work->options, work->task, &work->plan, &way, &work->run, error))
         return false;
     g_autofree char *log = make_log(work);
     return acr_eval_folder_write(folder, ACR_EVAL_LOG, log, strlen(log), error) &&
@@ -130,14 +161,34 @@ static bool run_tests(Work *work, GError **error)
 
 /* ---- Grading ---- */
 
+/* Ours: resolved, and believed; null: that was not looked at. */
+static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *json)
+{
+    const AcrJson *evidence = acr_json_get(work->trust, "evidence");
+    if (graded->grade != ACR_GRADE_RESOLVED || graded->doubt || work->ungradable)
+        acr_json_set_bool(json, "resolved", false);
+    else
+        acr_json_set(json, "resolved", work->trust ? acr_json_new_bool(true) : acr_json_new_null());
+    acr_json_set_string(json, "why", graded->doubt);
+    acr_json_set_bool(json, "is_gradable", !work->ungradable);
+    acr_json_set_string(json, "why_not_gradable", work->ungradable);
+    acr_json_set_bool(json, "is_watched", work->trust != NULL);
+    acr_json_set_bool(json, "is_weak", acr_json_get_bool(work->trust, "weak", false));
+    acr_json_set(json, "evidence", evidence ? acr_json_copy(evidence) : acr_json_new_array());
+    if (work->repeats)
+        acr_json_set(json, "repeats", acr_json_copy(work->repeats));
+}
+
 static AcrJson *describe(const Work *work, const AcrGraded *graded)
 {
     const AcrEvalRun *run = &work->run;
     AcrJson *json = acr_json_new_object();
     acr_json_set_int(json, "schema_version", VERDICT_VERSION);
-    acr_json_set_string(json, "digest", work->digest);
+    acr_json_set_string(json, "digest", work->is_partial ? NULL : work->digest);
     acr_json_set_bool(json, "official_resolved", graded->grade == ACR_GRADE_RESOLVED);
     acr_json_set_string(json, "error", graded->error);
+    acr_json_set_string(json, "failure", graded->failure);
+    describe_trust(work, graded, json);
     if (!run->log)
         return json;
     acr_json_set_string(json, "image", work->plan.image);
@@ -146,51 +197,128 @@ static AcrJson *describe(const Work *work, const AcrGraded *graded)
     acr_json_set_int(json, "exit", run->exit_code);
     acr_json_set_string(json, "limit", run->limit);
     acr_json_set_int(json, "wall_ms", run->wall_ms);
+    acr_json_set_int(json, "total_ms", graded->cost.total_ms);
     acr_json_set_int(json, "peak_bytes", run->peak_bytes);
+    acr_json_set_int(json, "image_bytes", run->image_bytes);
     return json;
 }
 
-static bool write_verdict(const Work *work, const AcrGraded *graded, GError **error)
+static bool write_verdict(const Work *work, AcrGraded *graded, GError **error)
 {
+    const AcrEvalRun *run = &work->run;
+    gint64 total_ms = (g_get_monotonic_time() - work->begun_us) / 1000;
+    graded->cost = (AcrEvalCost){total_ms, run->wall_ms, run->peak_bytes, run->image_bytes};
     g_autoptr(AcrJson) json = describe(work, graded);
     g_autofree char *text = acr_json_print_pretty(json);
     return acr_eval_folder_write(&work->folder, ACR_EVAL_VERDICT, text, strlen(text), error);
 }
 
-/* Why a run of the tests gives no report; owned; NULL: it gives one. */
-static char *find_failure(const Work *work)
+/* What the first command that refused the patch said, of all that was tried; owned; NULL: nothing. */
+static char *find_refusal(const char *log)
 {
-    if (work->prediction->patch && !work->run.applied_by)
-        return g_strdup("the patch does not apply");
-    if (work->run.timed_out)
-        return g_strdup_printf("the tests did not end within %" G_GINT64_FORMAT " s",
-                               work->run.wall_ms / 1000);
-    if (g_strcmp0(work->run.limit, "output") == 0)
-        return g_strdup("the tests printed more than is kept");
+    static const char mark[] = "error: ";
+    g_auto(GStrv) lines = g_strsplit(log, "\n", -1);
+    for (guint i = 0; lines[i]; i++) {
+        const char *said = lines[i] + strlen(mark);
+        if (g_str_has_prefix(lines[i], mark) && !g_str_has_prefix(said, "while searching for"))
+            return acr_text_shorten(said, MAX_REFUSAL_BYTES);
+    }
     return NULL;
+}
+
+/* Why a run of the tests gives no report; false: it gives one. */
+static bool find_failure(const Work *work, AcrGraded *out)
+{
+    const char *failure = NULL;
+    if (work->prediction->patch && !work->run.applied_by) {
+        failure = "patch_does_not_apply";
+        g_autofree char *said = find_refusal(work->run.log);
+        out->error = g_strconcat("the patch does not apply", said ? ": " : NULL, said, NULL);
+    } else if (work->run.timed_out) {
+        failure = "time_out";
+        out->error = g_strdup_printf("the tests did not end within %" G_GINT64_FORMAT " s",
+                                     work->run.wall_ms / 1000);
+    } else if (g_strcmp0(work->run.limit, "output") == 0) {
+        failure = "too_much_output";
+        out->error = g_strdup("the tests printed more than is kept");
+    }
+    out->failure = g_strdup(failure);
+    return failure != NULL;
+}
+
+/* Looks how the tests of a resolved task go again, and whether it is believed. */
+static bool look_closer(Work *work, AcrGraded *out, GError **error)
+{
+    const AcrEvalOptions *options = work->options;
+    const AcrRunSpec *spec = options->spec;
+    const AcrPrediction *prediction = work->prediction;
+    g_autoptr(GBytes) output = NULL;
+    if (prediction->is_reference)
+        return true;
+    if (spec->repeat > 1 && !acr_eval_repeat(options, work->task, &work->plan, prediction->patch,
+                                             &work->run, spec->repeat - 1, &work->repeats, error))
+        return false;
+    if (!spec->official_only && !acr_eval_trust(options, work->task, &work->plan, prediction->patch,
+                                                &work->run, &work->trust, &output, error))
+        return false;
+    const char *flaky = acr_json_get_string(work->repeats, "why");
+    out->doubt = g_strdup(flaky ? flaky : acr_json_get_string(work->trust, "why"));
+    gsize len = 0;
+    const char *data = output ? g_bytes_get_data(output, &len) : NULL;
+    return !output || acr_eval_folder_write(&work->folder, ACR_EVAL_SECOND, data, len, error);
+}
+
+/* Tests that the end of the time has stopped show nothing. */
+static bool is_late(const Work *work)
+{
+    return work->run.deadline_us && g_get_monotonic_time() >= work->run.deadline_us;
+}
+
+/* What the package says stands, also where the closer look fails; that is tried again the next time. */
+static void doubt(Work *work, AcrGraded *out)
+{
+    g_autoptr(GError) error = NULL;
+    if (out->grade != ACR_GRADE_RESOLVED || !work->run.output)
+        return;
+    bool is_seen = look_closer(work, out, &error);
+    if (is_seen && !is_late(work))
+        return;
+    g_free(out->doubt);
+    out->doubt = is_seen ? g_strdup("the time ended while its tests were run again")
+                         : g_strdup_printf("its tests could not be run again: %s", error->message);
+    work->is_partial = true;
 }
 
 static bool grade_log(Work *work, GBytes *log, AcrGraded *out, GError **error)
 {
-    bool is_resolved = false;
+    g_autofree char *row = acr_eval_row_with(work->options, work->plan.row, &log, 1, error);
     g_autofree char *report =
-        acr_grading_report(work->options->python, work->plan.row, (int)work->options->spec->rules,
-                           log, &is_resolved, error);
+        row ? acr_grading_report(work->options->python, row, (int)work->options->spec->rules, log,
+                                 &out->failure, error)
+            : NULL;
     if (!report ||
         !acr_eval_folder_write(&work->folder, ACR_EVAL_REPORT, report, strlen(report), error))
         return false;
-    out->grade = is_resolved ? ACR_GRADE_RESOLVED : ACR_GRADE_UNRESOLVED;
+    out->grade = out->failure ? ACR_GRADE_UNRESOLVED : ACR_GRADE_RESOLVED;
+    doubt(work, out);
     return write_verdict(work, out, error);
 }
 
 static bool run_and_grade(Work *work, AcrGraded *out, GError **error)
 {
-    if (!run_tests(work, error))
+    out->is_late = is_late(work);
+    if (out->is_late)
+        return true;
+    if (!run_tests(work, error)) {
+        out->is_late = is_late(work);
         return false;
-    out->error = find_failure(work);
+    }
+    out->is_late = work->run.timed_out && is_late(work);
+    if (out->is_late)
+        return true;
     out->grade = ACR_GRADE_ERROR;
-    return out->error ? write_verdict(work, out, error)
-                      : grade_log(work, work->run.output, out, error);
+    return find_failure(work, out) ? write_verdict(work, out, error)
+                                   : grade_log(work, work->run.output, out, error);
 }
 
 /* The official harness grades again what has a log, and nothing else. */
@@ -206,12 +334,18 @@ static bool grade_again(Work *work, AcrGraded *out, GError **error)
 static bool prepare(Work *work, GError **error)
 {
     const AcrRunSpec *spec = work->options->spec;
+    g_autofree char *row = acr_eval_row(work->options, work->task->row);
     bool is_planned =
         work->options->in_environment
-            ? acr_grading_plan_environment(work->options->python, work->task->row, (int)spec->rules,
+            ? acr_grading_plan_environment(work->options->python, row, (int)spec->rules,
                                            work->options->recipes, &work->plan, error)
-            : acr_grading_plan_image(work->options->python, work->task->row, (int)spec->rules,
-                                     &work->plan, error);
+            : acr_grading_plan_image(work->options->python, row, (int)spec->rules, &work->plan,
+                                     error);
+    if (is_planned && work->plan.image && spec->image_template) {
+        g_free(work->plan.image);
+        work->plan.image = acr_eval_image_name(spec->image_template, work->task->row, error);
+        is_planned = work->plan.image != NULL;
+    }
     if (!is_planned ||
         !acr_eval_folder_open(spec, work->prediction, !spec->regrade, &work->folder, error))
         return false;
@@ -219,22 +353,70 @@ static bool prepare(Work *work, GError **error)
     return true;
 }
 
-void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
-                         const AcrPrediction *prediction, AcrGraded *out)
+/* ---- Whether a task can be graded here ---- */
+
+/* Models of their own, which are kept like others. */
+#define GOLD "baseline-gold"
+#define EMPTY "baseline-empty"
+
+static AcrGrade grade_reference(const AcrEvalOptions *options, const AcrInstance *task,
+                                const char *model, const char *patch, gint64 deadline_us,
+                                char **out_error)
 {
-    g_auto(Work) work = {.options = options, .task = task, .prediction = prediction};
+    AcrPrediction prediction = {.instance_id = task->instance_id,
+                                .model = (char *)model,
+                                .patch = (char *)patch,
+                                .is_baseline = true,
+                                .is_reference = true};
+    g_auto(AcrGraded) graded = {0};
+    acr_eval_prediction(options, task, &prediction, deadline_us, &graded);
+    *out_error = g_steal_pointer(&graded.error);
+    return graded.grade;
+}
+
+/* Why its tests do not fail without a patch, or do not pass with the reference; owned; NULL: they do. */
+static char *find_ungradable(const AcrEvalOptions *options, const AcrInstance *task,
+                             gint64 deadline_us)
+{
+    g_autoptr(AcrJson) row = acr_json_parse(task->row, strlen(task->row), NULL);
+    const char *patch = acr_json_get_string(row, "patch");
+    g_autofree char *why = NULL, *why_gold = NULL;
+    if (!patch || !*patch)
+        return g_strdup("its row has no reference patch");
+    if (grade_reference(options, task, EMPTY, NULL, deadline_us, &why) == ACR_GRADE_RESOLVED)
+        return g_strdup("its tests pass without a patch");
+    if (grade_reference(options, task, GOLD, patch, deadline_us, &why_gold) == ACR_GRADE_RESOLVED)
+        return NULL;
+    return g_strconcat("its tests fail with the reference patch", why_gold ? ": " : NULL, why_gold,
+                       NULL);
+}
+
+void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
+                         const AcrPrediction *prediction, gint64 deadline_us, AcrGraded *out)
+{
+    g_auto(Work) work = {.options = options,
+                         .task = task,
+                         .prediction = prediction,
+                         .begun_us = g_get_monotonic_time(),
+                         .run.deadline_us = deadline_us};
     g_autoptr(GError) error = NULL;
     *out = (AcrGraded){.grade = ACR_GRADE_EMPTY};
     if (!prediction->patch && !prediction->is_baseline)
         return;
+    if (options->spec->baseline && !prediction->is_reference && !options->spec->regrade)
+        work.ungradable = find_ungradable(options, task, deadline_us);
     bool ok = prepare(&work, &error);
     if (ok && options->spec->regrade)
         ok = grade_again(&work, out, &error);
     else if (ok && !take_kept(&work, out))
         ok = run_and_grade(&work, out, &error);
+    out->ungradable = g_strdup(work.ungradable);
     if (ok)
         return;
     out->grade = ACR_GRADE_ERROR;
+    out->stops = g_error_matches(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_STOP);
     g_free(out->error);
+    g_free(out->failure);
     out->error = g_strdup(error->message);
+    out->failure = g_strdup("environment");
 }

@@ -1,12 +1,57 @@
 /*
- * The folder of a prediction, laid out as SWE-bench's harness does it.
+ * The folders of a run and of a prediction, laid out as SWE-bench's harness does it. Whoever grades holds a
+ * lock on the run's, so what a kill has left of files that were being written can be removed.
  */
 #include "eval/eval_private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
+
+/* Removes the temporary files of an open folder. */
+static void sweep(int folder)
+{
+    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        if (acr_file_is_temporary(entry->d_name))
+            (void)unlinkat(folder, entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+    else
+        acr_fd_close(&fd);
+}
+
+int acr_eval_run_open(const AcrRunSpec *spec, GError **error)
+{
+    g_autofree char *path = g_build_filename(spec->out, ACR_EVAL_LOGS, spec->run_id, NULL);
+    if (!acr_dir_make(path, error))
+        return -1;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        sweep(fd);
+        return fd;
+    }
+    acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED, "cannot use the folder '%s': %s",
+                  path, errno == EWOULDBLOCK ? "another process grades in it" : g_strerror(errno));
+    acr_fd_close(&fd);
+    return -1;
+}
+
+bool acr_eval_write_final(const AcrRunSpec *spec, const char *path, const char *text,
+                          GError **error)
+{
+    g_autofree char *name = g_path_get_basename(path),
+                    *made = g_build_filename(spec->out, ACR_EVAL_LOGS, spec->run_id, name, NULL);
+    return acr_file_write_atomic(made, text, strlen(text), 0644, error) &&
+           (rename(made, path) == 0 ||
+            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED, "cannot write '%s': %s",
+                          path, g_strerror(errno)));
+}
 
 void acr_eval_folder_clear(AcrEvalFolder *folder)
 {
@@ -26,6 +71,8 @@ bool acr_eval_folder_open(const AcrRunSpec *spec, const AcrPrediction *predictio
     ACR_AUTO_FD top = open(spec->out, O_PATH | O_DIRECTORY | O_CLOEXEC);
     g_autofree char *inside = g_build_filename(name, ".", NULL);
     out->fd = top < 0 ? -1 : acr_dir_open_beneath(top, inside, make);
+    if (make && out->fd >= 0)
+        sweep(out->fd);
     return out->fd >= 0 || (!make && errno == ENOENT) ||
            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
                          "the folder '%s' cannot be used: %s", out->path,

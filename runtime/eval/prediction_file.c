@@ -9,7 +9,6 @@ G_DEFINE_QUARK(acr_eval_error_quark, acr_eval_error)
 
 #define GOLD "gold"
 #define EMPTY "empty"
-#define MAX_MODEL_BYTES 200u
 #define MAX_NAMED 5u /* ids that a message names */
 
 #define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, __VA_ARGS__)
@@ -32,16 +31,11 @@ typedef struct {
     GPtrArray *unknown; /* of ids of no task, owned */
 } Reader;
 
-/* The model's name as a part of a path; NULL: it cannot be one. */
-static char *folder_name(const char *model)
+char *acr_prediction_model(const char *model)
 {
     g_auto(GStrv) parts = g_strsplit(model, "/", -1);
     g_autofree char *name = g_strjoinv("__", parts);
-    bool is_safe =
-        *name && *name != '.' && strlen(name) <= MAX_MODEL_BYTES && g_utf8_validate(name, -1, NULL);
-    for (const char *at = name; is_safe && *at; at++)
-        is_safe = !g_ascii_iscntrl(*at);
-    return is_safe ? g_steal_pointer(&name) : NULL;
+    return acr_name_is_safe(name, NULL) ? g_steal_pointer(&name) : NULL;
 }
 
 static void add(Reader *reader, const char *id, const char *model, const char *patch,
@@ -69,7 +63,7 @@ static bool take(void *ctx, const AcrJson *json, guint number, GError **error)
     if (!patch || (type != ACR_JSON_STRING && type != ACR_JSON_NULL))
         return refuse(error, "prediction %u of '%s' (%s) has no text \"model_patch\"", number,
                       reader->source, id);
-    g_autofree char *name = folder_name(model ? model : "None");
+    g_autofree char *name = acr_prediction_model(model ? model : "None");
     if (!name)
         return refuse(error, "prediction %u of '%s' (%s): its model cannot be the name of a folder",
                       number, reader->source, id);

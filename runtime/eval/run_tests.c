@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "project/project.h"
 #include "sandbox/sandbox.h"
 
 #define MB ((gint64)1024 * 1024)
@@ -20,15 +21,26 @@
 #define APPLIED "applied by "
 #define REFUSED "not applied"
 #define ENDED "ended with "
+#define CHANGED "changed "
 
-/* $1: the rules; $2: where the script is laid; $3: the environment's programs, or nothing; then files
- * that are kept as they are. Version 5 starts each try on a clean tree, and takes a patch for applied
- * that can be taken back. A tree without git's folder gets one for as long as a try needs it. */
+/* $1: the rules; $2: where the script is laid; $3: the environment's programs, or nothing; $4: the folder of
+ * the witness, or nothing; then files that are kept as they are. Version 5 starts each try on a clean tree,
+ * and takes a patch for applied that can be taken back. A tree without git's folder gets one for as long
+ * as a try needs it. What the patch changed is found by the clock of the files, which it cannot set. The
+ * word is in no command line, where tests could read it; who ends the reports early loses those after it,
+ * without which nothing is believed. (sed looks one line ahead.) */
 static const char driver[] =
-    "IFS=' ' read -r patch script word || exit 125\n"
+    "IFS=' ' read -r patch script witness changed back word || exit 125\n"
     "head -c \"$patch\" >/tmp/patch.diff && head -c \"$script\" >\"$2\" || exit 125\n"
+    "at=$2 in=$4\n"
+    "if [ -n \"$in\" ]; then\n"
+    "  mkdir -p \"$in/before\" && head -c \"$witness\" >\"$in/sitecustomize.py\" &&\n"
+    "  head -c \"$changed\" >\"$in/changed\" && head -c \"$back\" >\"$in/back\" &&\n"
+    "  mkfifo \"$in/reports\" || exit 125\n"
+    "  exec 7<&0\n"
+    "fi\n"
     "exec </dev/null\n"
-    "rules=$1 at=$2 PATH=${3:+$3:}$PATH; shift 3; export PATH\n"
+    "rules=$1 PATH=${3:+$3:}$PATH; shift 4; export PATH\n"
     "for file; do mkdir -p /tmp/kept && cp --parents -- \"$file\" /tmp/kept; done 2>/dev/null\n"
     "tell() { printf '\\n%s %s\\n' \"$word\" \"$*\" >&2; }\n"
     "try() { \"$@\" /tmp/patch.diff >&2 2>&1 && tell " APPLIED "\"$*\"; }\n"
@@ -47,28 +59,72 @@ static const char driver[] =
     "    try git apply --check --reverse && return; fi\n"
     "  tell " REFUSED "; return 1\n"
     "}\n"
+    "changes() {\n"
+    "  find . -path ./.git -prune -o \\( -type f -o -type l \\) -newer /tmp/before -print\n"
+    "  [ ! -e .git ] || find .git/config .git/hooks .git/info -type f -newer /tmp/before -print\n"
+    "}\n"
+    "tell_changes() {\n"
+    "  while IFS= read -r file; do\n"
+    "    if [ -L \"$file\" ]; then kind=l; else kind=f; fi\n"
+    "    tell " CHANGED "$kind \"${file#./}\"\n"
+    "  done\n"
+    "}\n"
+    "side() {\n"
+    "  if [ -f \"$2\" ] && [ ! -L \"$2\" ]; then tell \"$1 $(wc -c <\"$2\") $file\"; cat -- "
+    "\"$2\" >&2\n"
+    "  else tell \"$1 none $file\"; fi\n"
+    "}\n"
+    "copy() {\n"
+    "  [ -e \"$1$file\" ] || [ -L \"$1$file\" ] || return 0\n"
+    "  case $file in */*) mkdir -p \"$2${file%/*}\" ;; esac; cp -a -- \"$1$file\" \"$2$file\"\n"
+    "}\n"
+    "save() { copy ./ \"$in/before/\"; }\n"
+    "show() { side before \"$in/before/$file\"; side after \"$file\"; }\n"
+    "restore() { rm -rf -- \"$file\"; copy \"$in/before/\" ./; }\n"
+    "each() { while IFS= read -r file; do \"$1\"; done <\"$in/$2\" 2>/dev/null; }\n"
+    "[ -z \"$in\" ] || each save changed\n"
+    "touch /tmp/before; sleep 0.02\n"
     "[ \"$patch\" = 0 ] || apply || exit 0\n"
     "[ -z \"$own\" ] || rm -rf .git\n"
+    "[ \"$patch\" = 0 ] || changes 2>/dev/null | tell_changes\n"
     "[ ! -e .git ] || git -c core.fileMode=false diff >&2\n"
-    "/bin/bash \"$at\" 2>&1\n"
-    "tell " ENDED "$?\n";
+    "if [ -n \"$in\" ]; then\n"
+    "  while IFS= read -r file; do show; done <\"$in/changed\"\n"
+    "  each restore back\n"
+    "  find . -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null\n"
+    "fi\n"
+    "if [ -n \"$in\" ]; then\n"
+    "  exec 9<>\"$in/reports\"; sed '/^over$/q' <&9 >&2 9>&- 7<&- & reader=$!\n"
+    "fi\n"
+    "/bin/bash \"$at\" 2>&1 9>&-\n"
+    "code=$?\n"
+    "[ -z \"$in\" ] || { printf 'over\\n\\n' >&9; wait $reader; }\n"
+    "tell " ENDED "$code\n";
 
 void acr_eval_run_clear(AcrEvalRun *run)
 {
     g_clear_pointer(&run->output, g_bytes_unref);
     g_clear_pointer(&run->log, g_free);
     g_clear_pointer(&run->applied_by, g_free);
+    g_clear_pointer(&run->changed, g_free);
+    g_clear_pointer(&run->told, g_bytes_unref);
+    g_clear_pointer(&run->word, g_free);
 }
 
-/* What the driver reads: a line of sizes and its word, then patch and script. */
-static GBytes *make_input(const char *patch, const char *script, const char *word)
+/* What the driver reads: a line of sizes and its word, then each part, and the key. */
+static GBytes *make_input(const char *patch, const char *script, const AcrGradingTrial *trial,
+                          const char *word)
 {
     GString *text = g_string_new(NULL);
-    gsize patch_len = patch ? strlen(patch) : 0, script_len = strlen(script);
-    g_string_append_printf(text, "%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT " %s\n", patch_len,
-                           script_len, word);
-    g_string_append_len(text, patch, (gssize)patch_len);
-    g_string_append_len(text, script, (gssize)script_len);
+    const char *const parts[] = {patch ? patch : "", trial ? trial->script : script,
+                                 trial ? trial->witness : "", trial ? trial->changed : "",
+                                 trial ? trial->back : ""};
+    for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
+        g_string_append_printf(text, "%" G_GSIZE_FORMAT " ", strlen(parts[i]));
+    g_string_append_printf(text, "%s\n", word);
+    for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
+        g_string_append(text, parts[i]);
+    g_string_append(text, trial ? trial->key : "");
     return g_string_free_to_bytes(text);
 }
 
@@ -78,6 +134,19 @@ static char *find_told(const char *text, const char *word, const char *begin)
     g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
     const char *at = g_strrstr(text, mark);
     return at ? g_strndup(at + strlen(mark), strcspn(at + strlen(mark), "\n")) : NULL;
+}
+
+/* The rest of all such lines; owned. */
+static char *find_all_told(const char *text, const char *word, const char *begin)
+{
+    g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
+    GString *all = g_string_new(NULL);
+    for (const char *at = strstr(text, mark); at; at = strstr(at, mark)) {
+        at += strlen(mark);
+        g_string_append_len(all, at, (gssize)strcspn(at, "\n"));
+        g_string_append_c(all, '\n');
+    }
+    return g_string_free(all, FALSE);
 }
 
 /* `text` without the marks, for a person. */
@@ -93,19 +162,24 @@ static void take(const AcrExecuted *executed, const char *word, AcrEvalRun *out)
     g_autofree char *refused = find_told(told, word, REFUSED),
                     *ended = find_told(told, word, ENDED);
     out->applied_by = find_told(told, word, APPLIED);
+    out->changed = find_all_told(told, word, CHANGED);
     out->log = without_word(told, word);
+    out->told = g_bytes_ref(executed->err);
+    out->word = g_strdup(word);
     out->timed_out = executed->limit == ACR_LIMIT_WALL;
     out->limit = acr_sandbox_limit_name(executed->limit);
     out->exit_code = ended ? (int)g_ascii_strtod(ended, NULL) : executed->exit_code;
     out->wall_ms = executed->wall_ms;
     out->peak_bytes = executed->peak_bytes;
+    out->image_bytes = executed->image_bytes;
     out->output = refused ? NULL : g_bytes_ref(executed->out);
 }
 
-static AcrSandboxLimits limits_of(const AcrRunSpec *spec)
+static AcrSandboxLimits limits_of(const AcrRunSpec *spec, gint64 deadline_us)
 {
+    gint64 wall_ms = spec->timeout_ms > 0 ? spec->timeout_ms : DEFAULT_WALL_MS;
     return (AcrSandboxLimits){
-        .wall_ms = spec->timeout_ms > 0 ? spec->timeout_ms : DEFAULT_WALL_MS,
+        .wall_ms = acr_project_time_left(deadline_us, wall_ms),
         .memory_bytes = spec->memory_mb > 0 ? spec->memory_mb * MB : DEFAULT_MEMORY,
         .processes = spec->processes > 0 ? (guint)spec->processes : DEFAULT_PROCESSES,
         .disk_bytes = DISK_BYTES,
@@ -115,11 +189,13 @@ static AcrSandboxLimits limits_of(const AcrRunSpec *spec)
 
 /* Runs the driver in a sandbox. `bin`: of the environment; NULL: none. */
 static bool run_in(const AcrEvalOptions *options, AcrSandbox *sandbox, const AcrGradingPlan *plan,
-                   const char *patch, const char *bin, AcrEvalRun *out, GError **error)
+                   const AcrEvalWay *way, const char *bin, AcrEvalRun *out, GError **error)
 {
     const AcrRunSpec *spec = options->spec;
-    g_autofree char *word = g_uuid_string_random();
-    g_autoptr(GBytes) input = make_input(patch, plan->script, word);
+    const AcrGradingTrial *trial = way->trial;
+    g_autofree char *word = g_uuid_string_random(),
+                    *own = trial ? g_strconcat(trial->folder, ".sh", NULL) : NULL;
+    g_autoptr(GBytes) input = make_input(way->patch, plan->script, trial, word);
     g_auto(GStrv) kept = g_strsplit(plan->kept ? plan->kept : "", "\n", -1);
     g_autoptr(GPtrArray) argv = g_ptr_array_new();
     const char *const first[] = {"/bin/bash",
@@ -127,8 +203,11 @@ static bool run_in(const AcrEvalOptions *options, AcrSandbox *sandbox, const Acr
                                  driver,
                                  "grade",
                                  spec->rules == 4 ? "4" : "5",
-                                 bin ? "/tmp/eval.sh" : "/eval.sh",
-                                 bin ? bin : ""};
+                                 own   ? own
+                                 : bin ? "/tmp/eval.sh"
+                                       : "/eval.sh",
+                                 bin ? bin : "",
+                                 trial ? trial->folder : ""};
     for (guint i = 0; i < G_N_ELEMENTS(first); i++)
         g_ptr_array_add(argv, (char *)first[i]);
     for (guint i = 0; kept[i]; i++)
@@ -137,8 +216,9 @@ static bool run_in(const AcrEvalOptions *options, AcrSandbox *sandbox, const Acr
     g_ptr_array_add(argv, NULL);
     AcrExecution execution = {.argv = (const char *const *)argv->pdata,
                               .input = input,
+                              .env = way->env,
                               .network = spec->network,
-                              .limits = limits_of(spec)};
+                              .limits = limits_of(spec, out->deadline_us)};
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(sandbox, &execution, &executed, error))
         return false;
@@ -147,16 +227,19 @@ static bool run_in(const AcrEvalOptions *options, AcrSandbox *sandbox, const Acr
 }
 
 static bool run_in_image(const AcrEvalOptions *options, const AcrGradingPlan *plan,
-                         const char *patch, AcrEvalRun *out, GError **error)
+                         const AcrEvalWay *way, AcrEvalRun *out, GError **error)
 {
+    g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     AcrSandboxOptions sandbox_options = {
         .backend = "container",
         .image = plan->image,
+        .cache = cache,
+        .deadline_us = out->deadline_us,
         .exe = options->host->exe,
         .interrupt = options->host->interrupt,
     };
     g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&sandbox_options, error);
-    return sandbox && run_in(options, sandbox, plan, patch, NULL, out, error);
+    return sandbox && run_in(options, sandbox, plan, way, NULL, out, error);
 }
 
 static AcrSnapshot *find_tree(const AcrRunSpec *spec, const AcrInstance *task, GError **error)
@@ -172,7 +255,7 @@ static AcrSnapshot *find_tree(const AcrRunSpec *spec, const AcrInstance *task, G
 }
 
 static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance *task,
-                               const AcrGradingPlan *plan, const char *patch, AcrEvalRun *out,
+                               const AcrGradingPlan *plan, const AcrEvalWay *way, AcrEvalRun *out,
                                GError **error)
 {
     g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX),
@@ -181,8 +264,9 @@ static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance 
         places = g_build_filename(options->spec->out, "environments", NULL);
     g_autofree char *real = acr_path_real(places);
     g_autoptr(AcrSnapshot) tree = find_tree(options->spec, task, error);
-    g_autofree char *python =
-        tree ? acr_eval_environment(plan, real, options->host->interrupt, error) : NULL;
+    g_autofree char *python = tree ? acr_project_environment(plan, real, out->deadline_us,
+                                                             options->host->interrupt, error)
+                                   : NULL;
     if (!python)
         return false;
     AcrSandboxOptions sandbox_options = {
@@ -190,19 +274,20 @@ static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance 
         .snapshot = tree,
         .python = python,
         .setup = *plan->install ? plan->install : NULL,
+        .deadline_us = out->deadline_us,
         .cache = cache,
         .exe = options->host->exe,
         .interrupt = options->host->interrupt,
     };
     g_autofree char *bin = g_path_get_dirname(python);
     g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&sandbox_options, error);
-    return sandbox && run_in(options, sandbox, plan, patch, bin, out, error);
+    return sandbox && run_in(options, sandbox, plan, way, bin, out, error);
 }
 
 bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
-                        const AcrGradingPlan *plan, const char *patch, AcrEvalRun *out,
+                        const AcrGradingPlan *plan, const AcrEvalWay *way, AcrEvalRun *out,
                         GError **error)
 {
-    return plan->image ? run_in_image(options, plan, patch, out, error)
-                       : run_in_environment(options, task, plan, patch, out, error);
+    return plan->image ? run_in_image(options, plan, way, out, error)
+                       : run_in_environment(options, task, plan, way, out, error);
 }

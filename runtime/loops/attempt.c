@@ -11,6 +11,8 @@ typedef struct {
     AcrAttempt machine;
     AcrAttemptWork work;   /* of this attempt */
     GPtrArray *candidates; /* of all attempts */
+    GHashTable *said;      /* of acr_said_new */
+    GPtrArray *scripts;    /* of acr_scripts_new */
     char *reason;          /* why the last attempt that gave no answer ended, or NULL */
     GError *failure;
 } Driver;
@@ -19,6 +21,8 @@ static void driver_clear(Driver *driver)
 {
     acr_attempt_work_clear(&driver->work);
     g_clear_pointer(&driver->candidates, g_ptr_array_unref);
+    g_clear_pointer(&driver->said, g_hash_table_unref);
+    g_clear_pointer(&driver->scripts, g_ptr_array_unref);
     g_free(driver->reason);
     g_clear_error(&driver->failure);
 }
@@ -30,6 +34,9 @@ void acr_outcome_clear(AcrOutcome *outcome)
     g_clear_pointer(&outcome->overlay, acr_overlay_free);
     g_clear_pointer(&outcome->why, g_free);
     g_clear_pointer(&outcome->script, g_free);
+    g_clear_pointer(&outcome->tests, acr_json_free);
+    g_clear_pointer(&outcome->candidates, acr_json_free);
+    g_clear_pointer(&outcome->choice, g_free);
 }
 
 /* The event of a step; what cannot be done does not fail the run; the error of what
@@ -48,7 +55,13 @@ static AcrAttemptEvent event_of(const Driver *driver, AcrStep step)
 static AcrAttemptEvent do_guard(Driver *driver)
 {
     acr_attempt_work_begin(&driver->work, driver->run, driver->machine.attempt, driver->candidates);
-    return event_of(driver, acr_reproducer_guard(&driver->work, &driver->failure));
+    driver->work.said = driver->said;
+    AcrStep step = ACR_STEP_DONE;
+    if (driver->machine.attempt == 0)
+        step = acr_step_know_tests(&driver->work, &driver->failure);
+    if (step == ACR_STEP_DONE)
+        step = acr_reproducer_guard(&driver->work, &driver->failure);
+    return event_of(driver, step);
 }
 
 static AcrAttemptEvent do_reproduce(Driver *driver)
@@ -74,6 +87,7 @@ static char *make_clue(const Driver *driver)
 static AcrAttemptEvent do_retrieve(Driver *driver)
 {
     bool ok = acr_retrieval_run(&driver->work, make_clue(driver), &driver->failure);
+    acr_dead_end_stage(&driver->work.dead_end);
     return event_of(driver, ok ? ACR_STEP_DONE : ACR_STEP_FAILED);
 }
 
@@ -95,13 +109,28 @@ static void settle_latest(AcrAttemptWork *work)
         latest->why = g_strdup(work->unproved);
 }
 
+/* Whether the model is asked no more: it repeats itself here, or did before and now wrote no edit.
+ * Why it is given up is kept as the attempt's reason. */
+static bool is_given_up(Driver *driver)
+{
+    const AcrAttemptWork *work = &driver->work;
+    if (!work->dead_end.why)
+        return false;
+    g_free(driver->reason);
+    driver->reason = g_strdup(work->dead_end.why);
+    return work->writer.repeats ||
+           (work->dead_end.repeats && work->writer.latest->status <= ACR_RAW_PATCH_BUT_UNPARSED);
+}
+
 static AcrAttemptEvent do_patch(Driver *driver)
 {
     AcrAttemptWork *work = &driver->work;
     AcrStep step = acr_patch_writer_try(work, &driver->failure);
-    if (step == ACR_STEP_NOT_DONE) {
+    bool is_over = (step == ACR_STEP_NOT_DONE || (step == ACR_STEP_DONE && work->writer.repeats)) &&
+                   is_given_up(driver);
+    if (step == ACR_STEP_NOT_DONE || is_over) {
         settle_latest(work);
-        return ACR_ATTEMPT_ON_REFUSED;
+        return is_over ? ACR_ATTEMPT_ON_USED_UP : ACR_ATTEMPT_ON_REFUSED;
     }
     if (step == ACR_STEP_UNAVAILABLE) {
         g_free(driver->reason);
@@ -133,6 +162,14 @@ static AcrAttemptEvent do_validate(Driver *driver)
     AcrCandidate *latest = open_patch(&driver->work);
     AcrStep step =
         latest ? acr_step_validate(&driver->work, latest, &driver->failure) : ACR_STEP_DONE;
+    return step == ACR_STEP_NOT_DONE ? ACR_ATTEMPT_ON_REFUSED : event_of(driver, step);
+}
+
+static AcrAttemptEvent do_regress(Driver *driver)
+{
+    AcrCandidate *latest = open_patch(&driver->work);
+    AcrStep step =
+        latest ? acr_step_regress(&driver->work, latest, &driver->failure) : ACR_STEP_DONE;
     settle_latest(&driver->work);
     return step == ACR_STEP_NOT_DONE ? ACR_ATTEMPT_ON_REFUSED : event_of(driver, step);
 }
@@ -146,9 +183,12 @@ static AcrStep validate_best(Driver *driver)
     AcrCandidate *best;
     while ((best = acr_candidates_best(driver->candidates, driver->machine.attempt)) &&
            best->proof == ACR_PROOF_APPROVED && !best->is_validated) {
-        if (acr_step_validate(&driver->work, best, &driver->failure) == ACR_STEP_FAILED)
-            return ACR_STEP_FAILED;
+        AcrStep step = acr_step_validate(&driver->work, best, &driver->failure);
         best->is_validated = true;
+        if (step == ACR_STEP_DONE || step == ACR_STEP_UNAVAILABLE)
+            step = acr_step_regress(&driver->work, best, &driver->failure);
+        if (step == ACR_STEP_FAILED)
+            return ACR_STEP_FAILED;
     }
     return ACR_STEP_DONE;
 }
@@ -172,7 +212,25 @@ static AcrAttemptEvent do_select(Driver *driver)
 {
     if (validate_best(driver) == ACR_STEP_FAILED)
         return event_of(driver, ACR_STEP_FAILED);
+    acr_scripts_keep(driver->scripts, &driver->work);
     return is_enough(driver) ? ACR_ATTEMPT_ON_OK : ACR_ATTEMPT_ON_REFUSED;
+}
+
+/* Patches from elsewhere are checked by the first model's reviewer. */
+static AcrAttemptEvent do_weigh(Driver *driver)
+{
+    AcrStep step = ACR_STEP_DONE;
+    if (driver->run->n_given == 0)
+        return ACR_ATTEMPT_ON_OK;
+    settle_latest(&driver->work);
+    acr_attempt_work_begin(&driver->work, driver->run, 0, driver->candidates);
+    driver->work.said = driver->said;
+    acr_loops_stage(driver->run, driver->machine.attempt, "select", 0);
+    if (driver->machine.max_attempts == 0)
+        step = acr_step_know_tests(&driver->work, &driver->failure);
+    if (step == ACR_STEP_DONE)
+        step = acr_selection_weigh(&driver->work, driver->scripts, &driver->failure);
+    return event_of(driver, step);
 }
 
 /* What the run has come to; at a ceiling with what the attempt has so far. */
@@ -183,9 +241,12 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
         work->unproved = g_strdup("the run was stopped before it was judged");
     settle_latest(work);
     AcrCandidate *best = acr_candidates_best(driver->candidates, ACR_ANY_ATTEMPT);
-    *out = (AcrOutcome){.why = g_steal_pointer(&driver->reason)};
+    *out = (AcrOutcome){.why = g_steal_pointer(&driver->reason),
+                        .candidates = acr_selection_table(driver->candidates, best)};
     if (!best)
         return;
+    if (best->diff && driver->run->n_given)
+        out->choice = acr_selection_reason(driver->candidates, best);
     if (best->diff) {
         g_free(out->why);
         out->why = g_steal_pointer(&best->why);
@@ -196,10 +257,15 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     out->attempt = best->attempt;
     out->try_number = best->number;
     out->proof = best->proof;
-    out->is_validated = driver->run->validate && best->is_validated && !best->doubt;
+    out->tests = g_steal_pointer(&best->tests);
+    out->is_validated =
+        ((driver->run->validate && best->is_validated) || best->is_free) && !best->doubt;
     if (best->doubt && best->proof == ACR_PROOF_NONE) {
         g_free(out->why);
-        out->why = g_strdup_printf("the validation accepts the patch, but %s", best->doubt);
+        out->why = g_strdup_printf("%s the patch, but %s",
+                                   driver->run->validate ? "the validation accepts"
+                                                         : "the project's tests accept",
+                                   best->doubt);
     }
 }
 
@@ -209,11 +275,16 @@ bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error)
         [ACR_ATTEMPT_GUARD] = do_guard,       [ACR_ATTEMPT_REPRODUCE] = do_reproduce,
         [ACR_ATTEMPT_RETRIEVE] = do_retrieve, [ACR_ATTEMPT_PATCH] = do_patch,
         [ACR_ATTEMPT_REVIEW] = do_review,     [ACR_ATTEMPT_VALIDATE] = do_validate,
-        [ACR_ATTEMPT_SELECT] = do_select,
+        [ACR_ATTEMPT_REGRESS] = do_regress,   [ACR_ATTEMPT_SELECT] = do_select,
+        [ACR_ATTEMPT_WEIGH] = do_weigh,
     };
     g_auto(Driver) driver = {.run = run,
                              .machine = acr_attempt_begin(run->max_attempts, run->max_tries),
-                             .candidates = acr_candidates_new()};
+                             .candidates = acr_candidates_new(),
+                             .said = acr_said_new(),
+                             .scripts = acr_scripts_new()};
+    if (!acr_selection_add_given(driver.candidates, run, error))
+        return false;
     while (!acr_attempt_is_over(&driver.machine)) {
         AcrAttemptEvent event = acr_loops_go_on(run, &driver.failure)
                                     ? steps[driver.machine.state](&driver)

@@ -6,6 +6,7 @@
 #ifndef ACR_LOOPS_ATTEMPT_WORK_H
 #define ACR_LOOPS_ATTEMPT_WORK_H
 
+#include "loops/dead_end.h"
 #include "loops/retrieval.h"
 
 /* ---- Candidates (candidates.c) --------------------------------------------------------------- */
@@ -20,7 +21,15 @@ typedef struct {
     char *why;         /* owned; of the proof, in a line */
     bool is_judged;    /* by review or validation, or neither can judge it */
     bool is_validated; /* the validation was run on it, where there is one */
-    char *doubt;       /* owned; why the validation proves nothing, or NULL */
+    bool is_free;      /* the project's tests ran, and it breaks none */
+    AcrJson *tests;    /* owned; that of AcrOutcome, or NULL */
+    /* Where candidates are weighed (weigh.c): */
+    char *change;     /* owned; that of the same change is equal */
+    AcrJson *scripts; /* owned; [{"script", "result"}] of all reproducers */
+    guint passes;     /* of these */
+    guint agrees;     /* candidates, this one too, that behave as it does */
+    guint count;      /* that are the same change */
+    char *doubt;      /* owned; why validation and tests prove nothing, or NULL */
 } AcrCandidate;
 
 /* The patches of a run, in the order of writing. */
@@ -30,8 +39,16 @@ AcrCandidate *acr_candidates_add(GPtrArray *candidates, AcrCandidate candidate);
 /* Notes how a candidate is proved. `why` is taken. */
 void acr_candidate_prove(AcrCandidate *candidate, AcrProof proof, char *why);
 #define ACR_ANY_ATTEMPT G_MAXUINT
-/* The best of an attempt by the stated order; borrowed, NULL: it has none. */
+/* The best of an attempt by the stated order; borrowed, NULL: it has none. Where the same diff was
+ * judged last in another attempt, that one. */
 AcrCandidate *acr_candidates_best(const GPtrArray *candidates, guint attempt);
+
+/* Whether two are the same change: of equal diffs, or but for whitespace and comments. */
+bool acr_candidates_are_same(const AcrCandidate *a, const AcrCandidate *b);
+/* How many are the same change as that one, itself too; 0: it is not applicable. */
+guint acr_candidates_count_same(const GPtrArray *candidates, const AcrCandidate *candidate);
+/* How well it is proved, as a number. */
+guint acr_candidate_worth(const AcrCandidate *candidate);
 
 /* ---- The work (attempt_work.c) --------------------------------------------------------------- */
 
@@ -43,6 +60,7 @@ typedef struct {
     guint number;                  /* of the latest try, from 1 */
     AcrCandidate *latest;          /* what it gave; borrowed from the candidates, or NULL */
     char *reason;                  /* why the latest try gave no answer, or NULL */
+    bool repeats;                  /* the latest answer is one of several equal or empty ones */
 } AcrPatchWriter;
 
 typedef struct {
@@ -62,7 +80,9 @@ typedef struct {
     AcrPatchWriter writer;
     AcrReproducer reproducer;
     GPtrArray *candidates; /* borrowed; of all attempts */
+    GHashTable *said;      /* borrowed; of acr_said_new, of all attempts */
     char *unproved;        /* why nothing can be proved by running code, or NULL */
+    AcrDeadEnd dead_end;   /* whether the model is given up */
 } AcrAttemptWork;
 void acr_attempt_work_begin(AcrAttemptWork *work, const AcrRun *run, guint attempt,
                             GPtrArray *candidates);
@@ -90,10 +110,50 @@ void acr_step_tell_writer(AcrAttemptWork *work, char *text);
 /* Runs a trial. UNAVAILABLE: the sandbox failed; "WHAT: why" is then what work->unproved says. */
 AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *what,
                      const AcrExecuted **out, GError **error) ACR_MUST_USE;
-/* Runs --validate on a patch. DONE: it passed, or there is no such command; NOT_DONE: it rejected
- * the patch, which is proved REFUSED, and the patch writer is told what it printed. */
+/* Asks the extensions' checks and runs --validate on a patch. DONE: it passed, or there is neither;
+ * NOT_DONE: one rejected the patch, which is proved REFUSED, and the patch writer is told why. */
 AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate,
                           GError **error) ACR_MUST_USE;
+
+/* ---- The project's own tests (regressions.c) ------------------------------------------------- */
+
+/* What the reviewer said of broken tests, by their ids; owned. */
+GHashTable *acr_said_new(void) ACR_MUST_USE;
+/* Runs them with a patch. DONE: it breaks none, but those that the issue asks to change, or they are not
+ * to be run; NOT_DONE: it does, is proved REFUSED, and the patch writer is told. */
+AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate,
+                         GError **error) ACR_MUST_USE;
+/* Fails where there must be tests and none can be run. */
+AcrStep acr_step_know_tests(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
+
+/* ---- Observers (observers.c) ----------------------------------------------------------------- */
+
+/* Tells the extensions of a search call before it is made. *out_veto (owned): why it is not made, or
+ * NULL. Errors of all: those of acr_extensions_tell. */
+bool acr_observe_call(const AcrRun *run, const char *call, char **out_veto,
+                      GError **error) ACR_MUST_USE;
+/* Of its answer, to which they may add a note. */
+bool acr_observe_result(const AcrRun *run, const char *call, AcrAnswer *answer,
+                        GError **error) ACR_MUST_USE;
+/* Of what a try of the patch writer came to. */
+bool acr_observe_patch(const AcrAttemptWork *work, const AcrPatchResult *patch,
+                       GError **error) ACR_MUST_USE;
+
+/* ---- Selection (weigh.c) ----------------------------------------------------------------- */
+
+/* Scripts that showed the issue, of all attempts; owned. */
+GPtrArray *acr_scripts_new(void) ACR_MUST_USE;
+/* Adds that of an attempt, if it has one. */
+void acr_scripts_keep(GPtrArray *scripts, const AcrAttemptWork *work);
+/* Adds the patches from elsewhere. */
+bool acr_selection_add_given(GPtrArray *candidates, const AcrRun *run, GError **error) ACR_MUST_USE;
+/* Checks those, runs all against all scripts, and counts what is alike. UNAVAILABLE: the sandbox failed. */
+AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts,
+                            GError **error) ACR_MUST_USE;
+/* `candidates` of an AcrOutcome; owned. */
+AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *best) ACR_MUST_USE;
+/* Why the best was chosen, in a line; owned. */
+char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best) ACR_MUST_USE;
 
 /* ---- The retrieval (retrieval.c) ------------------------------------------------------------- */
 
@@ -132,6 +192,9 @@ gint64 acr_tests_counted(GBytes *output);
 
 /* ---- Proof (proof.c) ------------------------------------------------------------------------- */
 
+/* The files that a patch touches, as py/watch.c takes them; owned. */
+GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with,
+                            GError **error) ACR_MUST_USE;
 /* How well an approved patch is proved; *out_doubt (owned): why it is not verified, or NULL. */
 AcrStep acr_proof_judge(AcrAttemptWork *work, const AcrTestVerdict *with_patch, char **out_doubt,
                         GError **error) ACR_MUST_USE;

@@ -1,7 +1,9 @@
 /*
- * Candidates and their order: a patch that is proved better is better, whatever its number; of
- * equals the first. One that is not applicable is better than none by its status alone. A patch can
- * be judged again, by a better test or by the validation: what was found last counts.
+ * Candidates and their order: a patch that is proved better is better, whatever its number, and one
+ * that the project's tests were run on is better than one that is not verified either; of equals the first, but the latest of those that review or validation rejected: it was written with
+ * the verdicts on the others. One that is not applicable is better than none by its status alone.
+ * A patch can be judged again, by a better test or by the validation, also where it is written once
+ * more: what was found last counts.
  */
 #include "loops/attempt_work.h"
 
@@ -28,6 +30,9 @@ static void candidate_free(gpointer data)
     g_clear_pointer(&candidate->diff, g_bytes_unref);
     g_free(candidate->why);
     g_free(candidate->doubt);
+    acr_json_free(candidate->tests);
+    acr_json_free(candidate->scripts);
+    g_free(candidate->change);
     g_free(candidate);
 }
 
@@ -52,11 +57,54 @@ void acr_candidate_prove(AcrCandidate *candidate, AcrProof proof, char *why)
     candidate->why = why;
 }
 
+bool acr_candidates_are_same(const AcrCandidate *a, const AcrCandidate *b)
+{
+    return a->diff && b->diff &&
+           (g_bytes_equal(a->diff, b->diff) || (a->change && g_strcmp0(a->change, b->change) == 0));
+}
+
+guint acr_candidates_count_same(const GPtrArray *candidates, const AcrCandidate *candidate)
+{
+    guint count = 0;
+    for (guint i = 0; i < candidates->len; i++)
+        count += acr_candidates_are_same(candidates->pdata[i], candidate);
+    return count;
+}
+
+/* The candidate of the same diff that was judged last; the candidate itself where none was. */
+static AcrCandidate *last_judged(const GPtrArray *candidates, AcrCandidate *candidate)
+{
+    for (guint i = candidate->diff ? candidates->len : 0; i > 0; i--) {
+        AcrCandidate *other = candidates->pdata[i - 1];
+        if (other->proof != ACR_PROOF_NONE && acr_candidates_are_same(other, candidate))
+            return other;
+    }
+    return candidate;
+}
+
+/* Verified and free of regressions, verified, free, anything else, each by its proof. */
+guint acr_candidate_worth(const AcrCandidate *candidate)
+{
+    bool is_verified = candidate->proof == ACR_PROOF_VERIFIED,
+         is_free = candidate->is_free && !acr_proof_is_against(candidate->proof);
+    return (is_verified ? 32 : 0) + (is_free ? 16 : 0) + (guint)candidate->proof;
+}
+
+/* `b` is the earlier one. */
 static bool is_better(const AcrCandidate *a, const AcrCandidate *b)
 {
     if (!a->diff != !b->diff)
         return a->diff != NULL;
-    return a->diff ? a->proof > b->proof : a->status > b->status;
+    if (!a->diff)
+        return a->status > b->status;
+    const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
+                             {a->passes, b->passes},
+                             {a->agrees, b->agrees},
+                             {a->count, b->count}};
+    for (guint i = 0; i < G_N_ELEMENTS(keys); i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] > keys[i][1];
+    return acr_proof_is_against(a->proof);
 }
 
 AcrCandidate *acr_candidates_best(const GPtrArray *candidates, guint attempt)
@@ -64,8 +112,10 @@ AcrCandidate *acr_candidates_best(const GPtrArray *candidates, guint attempt)
     AcrCandidate *best = NULL;
     for (guint i = 0; i < candidates->len; i++) {
         AcrCandidate *candidate = candidates->pdata[i];
-        bool counts = attempt == ACR_ANY_ATTEMPT || candidate->attempt == attempt;
-        if (counts && (!best || is_better(candidate, best)))
+        if (attempt != ACR_ANY_ATTEMPT && candidate->attempt != attempt)
+            continue;
+        candidate = last_judged(candidates, candidate);
+        if (!best || is_better(candidate, best))
             best = candidate;
     }
     return best;

@@ -3,7 +3,8 @@
  * imported fails too), and the word AssertionError may be printed by anything: what counts is how
  * the process ended, and the last traceback on stderr that passes through the script, which Python
  * writes when nothing caught the exception. Its frames must be real ones: a line that it quotes
- * from the script stands in the script at that number.
+ * from the script stands in the script at that number. A script that asserts may catch the error, and
+ * tell of it in its last line: what it proves, its watched run says.
  */
 #include "loops/loops.h"
 
@@ -22,7 +23,7 @@ void acr_test_verdict_clear(AcrTestVerdict *verdict)
 typedef struct {
     guint end;         /* the exception's own line; 0: there is no traceback */
     guint script_line; /* of the last frame in the script; 0: none */
-    bool is_quoted;    /* that frame quotes the script as it is */
+    bool is_quoted;    /* that frame quotes the script as it is, or does not quote it */
 } Traceback;
 
 /* The number in `  File "<dir>/reproducer.py", line 12, in …`; 0: no such frame. Before 3.9 Python
@@ -39,12 +40,14 @@ static guint frame_line(const char *line, const char *dir)
     return 0;
 }
 
-/* Whether line `number` of the script is `quoted`, but for its indentation. Python quotes nothing
- * where the file has changed meanwhile. */
+/* Whether line `number` of the script is `quoted`, but for its indentation. A traceback that the script
+ * prints by itself may quote nothing. */
 static bool quotes_script(char **script, guint number, const char *quoted)
 {
-    if (number > g_strv_length(script) || !quoted || !g_str_has_prefix(quoted, "    "))
+    if (number > g_strv_length(script) || !quoted)
         return false;
+    if (!g_str_has_prefix(quoted, "    "))
+        return true;
     g_autofree char *is = g_strdup(script[number - 1]), *said = g_strdup(quoted);
     return strcmp(g_strstrip(is), g_strstrip(said)) == 0;
 }
@@ -117,10 +120,41 @@ static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
     }
 }
 
-/* What a non-zero exit shows. `line` is that of the exception, or NULL. */
-static char *judge_failure(const Traceback *traceback, const char *line, int exit_code,
-                           AcrTestResult *out_result)
+/* Whether a line of the script begins with an assertion, or calls one by such a name. */
+static bool asserts(const char *script)
 {
+    g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
+    for (guint i = 0; lines[i]; i++) {
+        const char *line = g_strchug(lines[i]);
+        if (g_str_has_prefix(line, "assert") || g_str_has_prefix(line, "raise AssertionError"))
+            return true;
+    }
+    return false;
+}
+
+/* The last line of stderr where it tells of an assertion, and the script asserts: one that catches its
+ * own AssertionError may print no more. NULL: it does not. */
+static const char *find_told(char **lines, const char *script)
+{
+    const char *last = "";
+    for (guint i = 0; lines[i]; i++) {
+        if (strcmp(lines[i], TRACEBACK) == 0)
+            return NULL;
+        if (*lines[i])
+            last = lines[i];
+    }
+    return is_assertion(last) && asserts(script) ? last : NULL;
+}
+
+/* What a non-zero exit shows. `line` is that of the exception, or NULL; `told`, of find_told. */
+static char *judge_failure(const Traceback *traceback, const char *line, const char *told,
+                           int exit_code, AcrTestResult *out_result)
+{
+    if (!line && told) {
+        g_autofree char *shown = acr_text_shorten(told, MAX_SHOWN);
+        *out_result = ACR_TEST_REPRODUCED;
+        return g_strdup_printf("the script tells of %s and exits with %d", shown, exit_code);
+    }
     if (!line)
         return g_strdup_printf("the script exits with %d, but no exception ended it: an "
                                "AssertionError must leave it uncaught",
@@ -166,6 +200,7 @@ void acr_test_judge(const AcrExecuted *executed, const char *script, const char 
                             g_strdup("the script prints an AssertionError and exits with 0"));
         return;
     }
-    out->why = judge_failure(&traceback, line, executed->exit_code, &out->result);
+    out->why = judge_failure(&traceback, line, find_told(lines, script), executed->exit_code,
+                             &out->result);
     out->line = out->result == ACR_TEST_REPRODUCED ? traceback.script_line : 0;
 }

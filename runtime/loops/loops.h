@@ -8,6 +8,7 @@
 
 #include "agents/agents.h"
 #include "base/base.h"
+#include "extensions/extensions.h"
 #include "index/index.h"
 #include "llm/llm.h"
 #include "loops/machines.h"
@@ -34,6 +35,13 @@ typedef struct {
     bool (*write)(void *ctx, const char *path, const void *data, gsize len, GError **error);
 } AcrArtifacts;
 
+/* What a run has used so far, answers from its journal included. */
+typedef struct {
+    guint64 calls;
+    gint64 tokens, cost_microusd; /* what is known of them; -1: nothing */
+    gint64 charged_microusd;      /* what ceilings count */
+} AcrSpent;
+
 /* Called as the work proceeds; for people only, nothing depends on it. All are set. */
 typedef struct {
     void *ctx;
@@ -41,8 +49,7 @@ typedef struct {
     void (*stage)(void *ctx, guint attempt, const char *stage, guint number);
     /* One line about what happened, e.g. "search_class(\"A\"): 2 places". */
     void (*note)(void *ctx, const char *line);
-    /* What the run has used so far. */
-    void (*cost)(void *ctx, gint64 cost_microusd, gint64 tokens);
+    void (*spent)(void *ctx, const AcrSpent *spent); /* after each call of a model */
     /* One line that a user must not miss: something was left out or mended. */
     void (*warn)(void *ctx, const char *line);
 } AcrProgress;
@@ -63,6 +70,25 @@ typedef struct {
     bool is_watched;           /* the script runs watched; its reports stand for standard error */
 } AcrTrial;
 
+/* A test of the project that passes without a patch and fails with it, each time. Owned. */
+typedef struct {
+    char *id, *message; /* how it fails: the end of what was reported */
+} AcrBrokenTest;
+
+/* What the project's own tests come to with a patch. All owned; NULL: none. Zero-initialise. */
+typedef struct {
+    char *command;      /* how they were run */
+    guint compared;     /* tests that pass without the patch, and ran with it */
+    GPtrArray *broken;  /* of AcrBrokenTest */
+    char **fixed;       /* ids that failed, and pass with it */
+    char **unconfirmed; /* failed with it; there was no time to run them again */
+    guint not_run;      /* there was no time */
+} AcrTestsFound;
+void acr_tests_found_clear(AcrTestsFound *found);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestsFound, acr_tests_found_clear)
+/* Adds to `broken`. */
+void acr_tests_found_break(AcrTestsFound *found, const char *id, const char *message);
+
 /* Runs trials, each once: its outcome is known from then on. The journal stands before it, so that
  * a loop runs the same from recorded executions. */
 typedef struct {
@@ -80,12 +106,22 @@ typedef struct {
     bool (*run)(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error);
 } AcrExecutor;
 
+/* Runs the project's own tests, those with a patch once; recorded, too. */
+typedef struct {
+    void *ctx;
+    /* Runs them with `patch` and compares; NULL: without one, so that `compared` counts those that
+     * pass. *out and errors as of `run` of AcrExecutor; UNAVAILABLE also where no tests are known. */
+    bool (*compare)(void *ctx, const AcrOverlay *patch, const AcrTestsFound **out, GError **error);
+} AcrTestComparer;
+
 /* What a run works with. All borrowed for the call. */
 typedef struct {
     const char *issue; /* cleaned */
     AcrSnapshot *snapshot;
     AcrIndex *index;
     AcrSearch *search;
+    const AcrCalls *calls;     /* the registry; NULL: the built-in ones */
+    AcrExtensions *extensions; /* NULL: none */
     AcrPython *python;
     const AcrReferee *referee; /* may be NULL: nothing is compiled then */
     const AcrPrompts *prompts;
@@ -95,6 +131,12 @@ typedef struct {
     AcrVerify verify;
     const AcrExecutor *executor;
     const char *validate; /* a shell command run on the patched copy; non-zero rejects; or NULL */
+    /* Whether a patch may not break the project's own tests. AUTO: where they can be run; ALWAYS: the
+     * run fails at its start where they cannot. */
+    AcrVerify regressions;
+    const AcrTestComparer *tests; /* NULL where `regressions` is NEVER */
+    AcrOverlay *const *given; /* patches from elsewhere, to be weighed with those of the attempts */
+    gsize n_given;
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
     const AcrInterrupt *interrupt;
@@ -138,9 +180,10 @@ void acr_executed_to_json(const AcrExecuted *executed, AcrJson *json);
 
 /* ---- Attempts -------------------------------------------------------------------------------- */
 
-/* How well a candidate is proved, worst to best; of equals the first is selected. */
+/* How well a candidate is proved, worst to best; of equals the first is selected, of rejected ones
+ * the latest. */
 typedef enum {
-    ACR_PROOF_REFUSED,  /* validation rejected it */
+    ACR_PROOF_REFUSED,  /* validation rejected it, or it breaks tests */
     ACR_PROOF_DOUBTED,  /* the reviewer found it wrong */
     ACR_PROOF_NONE,     /* nothing was run, or nothing can be said */
     ACR_PROOF_APPROVED, /* by the reviewer, without a test that was red before and is green after */
@@ -150,21 +193,34 @@ const char *acr_proof_name(AcrProof proof); /* "refused", … */
 /* Whether review or validation found the patch wrong: it is reported, and never applied. */
 bool acr_proof_is_against(AcrProof proof);
 
+#define ACR_GIVEN_ATTEMPT (G_MAXUINT - 1)
+#define ACR_GIVEN_FOLDER "candidates" /* of the run folder */
+
 typedef struct {
     AcrExtractStatus status;   /* of the selected candidate, or the best reached */
     GBytes *diff;              /* owned; NULL when no attempt gave a patch */
     AcrOverlay *overlay;       /* owned; NULL likewise */
-    guint attempt, try_number; /* of the selected candidate; attempt from 0, try from 1 */
+    guint attempt, try_number; /* of the selected candidate; attempt from 0, try from 1; of a given
+                                  one ACR_GIVEN_ATTEMPT, and which one */
+    AcrJson *candidates;       /* owned; all of them, in a table; NULL: none was looked for */
+    char *choice;              /* owned; why that one, where patches were given; else NULL */
     AcrProof proof;            /* of the selected candidate */
     char *why;                 /* owned; in a line: "reproducer_2.py fails without the patch and
                                   passes with it", or why nothing was proved; of a script: why it
                                   should be checked, or NULL; without either: why the last attempt
                                   that gave no answer ended, or NULL */
-    bool is_validated;         /* likewise: `validate` was run on it and accepted it */
+    bool is_validated;         /* likewise: `validate`, or the project's tests, accepted it */
+    AcrJson *tests;            /* owned; what the project's tests come to with it: "command",
+                                  "compared", "regressions", "expected" ({"test", "reason"}),
+                                  "fixed", "unconfirmed", "not_run"; or "why" they were not compared;
+                                  NULL: they were not to be */
     char *script;              /* owned; of acr_reproduce_run: the one that reproduces the issue */
 } AcrOutcome;
 void acr_outcome_clear(AcrOutcome *outcome);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
+
+/* `tests` of an outcome in a line for people; owned. */
+char *acr_tests_line(const AcrJson *tests) ACR_MUST_USE;
 
 /*
  * Runs the attempts and selects. True also without a patch (diff NULL). Errors: whatever

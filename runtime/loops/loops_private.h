@@ -5,6 +5,8 @@
 
 #include "loops/loops.h"
 
+/* The folder of an attempt in the run folder: "attempt_N"; that of given patches; owned. */
+char *acr_loops_folder(guint attempt) ACR_MUST_USE;
 /* Writes attempt_N/<name>, `name` made from a printf format; the second as indented JSON (taken). */
 bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize len, GError **error,
                      const char *format, ...) G_GNUC_PRINTF(6, 7) ACR_MUST_USE;

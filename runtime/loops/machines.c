@@ -3,7 +3,8 @@
  * after it.
  *   retrieval  select -> extract -> search -> analyse, round by round, until bug locations are found
  *   attempt    guard -> reproducer -> retrieval -> patch -> review, or without a reproducer
- *              validation -> select; a step that cannot be done says so and the next begins
+ *              validation -> regressions -> select; a step that cannot be done says so and the
+ *              next begins
  *   review     patch and test are run against each other and judged, and what is wrong is
  *              rewritten, the patch before the test, until both are right or no round is left
  */
@@ -35,19 +36,24 @@ static const Row retrieval_rows[] = {
     {S(SELECT), ON(SHORTENED), S(SELECT), ACR_ASK_AGAIN},
     {S(SELECT), ON(NOT_SHORTENABLE), S(EXHAUSTED), 0},
     {S(SELECT), ON(USED_UP), S(EXHAUSTED), 0},
+    {S(SELECT), ON(DEAD_END), S(EXHAUSTED), 0},
     {S(EXTRACT), ON(INVALID), S(EXTRACT), 0}, /* SELECT after the fifth */
     {S(EXTRACT), ON(CALLS), S(SEARCH), 0},
     {S(EXTRACT), ON(LOCATIONS), S(LOCATE), 0},
     {S(EXTRACT), ON(SHORTENED), S(EXTRACT), 0},
     {S(EXTRACT), ON(NOT_SHORTENABLE), S(EXHAUSTED), 0},
     {S(EXTRACT), ON(USED_UP), S(EXHAUSTED), 0},
+    {S(EXTRACT), ON(DEAD_END), S(EXHAUSTED), 0},
     {S(SEARCH), ON(RESULTS), S(ANALYSE), 0},
+    {S(SEARCH), ON(DEAD_END), S(EXHAUSTED), 0},
     {S(ANALYSE), ON(ANSWER), S(SELECT), ACR_ASK_NEXT},
     {S(ANALYSE), ON(SHORTENED), S(ANALYSE), 0},
     {S(ANALYSE), ON(NOT_SHORTENABLE), S(EXHAUSTED), 0},
     {S(ANALYSE), ON(USED_UP), S(EXHAUSTED), 0},
+    {S(ANALYSE), ON(DEAD_END), S(EXHAUSTED), 0},
     {S(LOCATE), ON(FOUND), S(DONE), 0},
     {S(LOCATE), ON(NOT_FOUND), S(SELECT), ACR_ASK_NO_PLACE},
+    {S(LOCATE), ON(DEAD_END), S(EXHAUSTED), 0},
     {ANY, ON(FAILED), S(FAILED), 0},
     {ANY, ON(CEILING), S(STOPPED), 0},
 };
@@ -110,18 +116,23 @@ static const Row attempt_rows[] = {
     {S(REVIEW), ON(OK), S(SELECT), 0}, /* it validates what it approves */
     {S(REVIEW), ON(UNAVAILABLE), S(VALIDATE), 0},
     {S(REVIEW), ON(REFUSED), S(SELECT), 0},
-    {S(VALIDATE), ON(OK), S(SELECT), 0},
-    {S(VALIDATE), ON(UNAVAILABLE), S(SELECT), 0},
+    {S(VALIDATE), ON(OK), S(REGRESS), 0},
+    {S(VALIDATE), ON(UNAVAILABLE), S(REGRESS), 0},
     {S(VALIDATE), ON(REFUSED), S(PATCH), 0},
-    {S(SELECT), ON(OK), S(DONE), 0},
-    {S(SELECT), ON(REFUSED), S(GUARD), 0}, /* DONE after the last attempt */
+    {S(REGRESS), ON(OK), S(SELECT), 0},
+    {S(REGRESS), ON(UNAVAILABLE), S(SELECT), 0},
+    {S(REGRESS), ON(REFUSED), S(PATCH), 0},
+    {S(SELECT), ON(OK), S(WEIGH), 0},
+    {S(SELECT), ON(REFUSED), S(GUARD), 0}, /* WEIGH after the last attempt */
+    {S(WEIGH), ON(OK), S(DONE), 0},
+    {S(WEIGH), ON(UNAVAILABLE), S(DONE), 0},
     {ANY, ON(FAILED), S(FAILED), 0},
     {ANY, ON(CEILING), S(STOPPED), 0},
 };
 
 AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries)
 {
-    return (AcrAttempt){.state = max_attempts ? S(GUARD) : S(DONE),
+    return (AcrAttempt){.state = max_attempts ? S(GUARD) : S(WEIGH),
                         .max_attempts = max_attempts,
                         .max_tries = max_tries};
 }
@@ -142,7 +153,7 @@ bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event)
         machine->tries += is_left;
         next = is_left ? S(PATCH) : S(SELECT);
     } else if (next == S(GUARD) && machine->attempt + 1 >= machine->max_attempts) {
-        next = S(DONE);
+        next = S(WEIGH);
     } else if (next == S(GUARD)) {
         machine->attempt++;
         machine->tries = 0;
@@ -173,8 +184,10 @@ static const Row review_rows[] = {
     {S(PATCH), ON(NOT_WRITTEN), S(EXHAUSTED), 0},
     {S(TEST), ON(WRITTEN), S(EXECUTE), 0},
     {S(TEST), ON(NOT_WRITTEN), S(EXHAUSTED), 0},
-    {S(VALIDATE), ON(PASSED), S(APPROVED), 0},
+    {S(VALIDATE), ON(PASSED), S(REGRESS), 0},
     {S(VALIDATE), ON(REFUSED), S(PATCH), 0},
+    {S(REGRESS), ON(PASSED), S(APPROVED), 0},
+    {S(REGRESS), ON(REFUSED), S(PATCH), 0},
     {ANY, ON(UNAVAILABLE), S(GAVE_UP), 0},
     {ANY, ON(FAILED), S(FAILED), 0},
     {ANY, ON(CEILING), S(STOPPED), 0},

@@ -34,6 +34,7 @@ typedef enum {
     ACR_RETRIEVAL_ON_SHORTENED,       /* the context overflowed and something could be shortened */
     ACR_RETRIEVAL_ON_NOT_SHORTENABLE, /* the context overflowed and nothing is left to shorten */
     ACR_RETRIEVAL_ON_USED_UP,         /* a script has no line left */
+    ACR_RETRIEVAL_ON_DEAD_END,        /* the model repeats itself, or nothing leads anywhere */
     ACR_RETRIEVAL_ON_FAILED,          /* the model failed permanently, or the run was interrupted */
     ACR_RETRIEVAL_ON_CEILING,         /* money, tokens or time */
     ACR_RETRIEVAL_EVENTS,
@@ -72,6 +73,7 @@ typedef enum {
     ACR_REVIEW_TEST,     /* the test is rewritten */
     ACR_REVIEW_PATCH,    /* the patch is rewritten */
     ACR_REVIEW_VALIDATE, /* both were found right */
+    ACR_REVIEW_REGRESS,  /* and the validation accepted the patch: the project's own tests */
     ACR_REVIEW_APPROVED,
     ACR_REVIEW_EXHAUSTED, /* rounds or tries are used up: the best so far */
     ACR_REVIEW_GAVE_UP, /* it cannot go on: no sandbox any more, no reviewer; the reason was said */
@@ -89,8 +91,8 @@ typedef enum {
     ACR_REVIEW_ON_INVALID,     /* JUDGE: an answer that cannot be read */
     ACR_REVIEW_ON_WRITTEN,     /* PATCH: an applicable one; TEST: one that could be run */
     ACR_REVIEW_ON_NOT_WRITTEN, /* PATCH, TEST: none came of all tries */
-    ACR_REVIEW_ON_PASSED,      /* VALIDATE: accepted, or nothing to validate with */
-    ACR_REVIEW_ON_REFUSED,     /* VALIDATE: refused; its message goes to the patch writer */
+    ACR_REVIEW_ON_PASSED,      /* VALIDATE, REGRESS: accepted, or nothing to check it with */
+    ACR_REVIEW_ON_REFUSED,     /* VALIDATE, REGRESS: refused; why goes to the patch writer */
     ACR_REVIEW_ON_UNAVAILABLE, /* any: the step cannot be done (a used-up script, a lost sandbox) */
     ACR_REVIEW_ON_FAILED,
     ACR_REVIEW_ON_CEILING,
@@ -122,7 +124,9 @@ typedef enum {
     ACR_ATTEMPT_PATCH,    /* one try of the patch writer */
     ACR_ATTEMPT_REVIEW,   /* patch and test judged by their executions, and validated */
     ACR_ATTEMPT_VALIDATE, /* without a reproducer, or where the review could not go on */
+    ACR_ATTEMPT_REGRESS,  /* likewise: the project's own tests that passed without the patch */
     ACR_ATTEMPT_SELECT,   /* the attempt is over: take the next one, or choose among all */
+    ACR_ATTEMPT_WEIGH,    /* all attempts are over, or none is to be made: patches from elsewhere */
     ACR_ATTEMPT_DONE,
     ACR_ATTEMPT_FAILED,
     ACR_ATTEMPT_STOPPED,
@@ -131,10 +135,10 @@ typedef enum {
 
 typedef enum {
     ACR_ATTEMPT_ON_OK, /* GUARD: reproducible; REPRODUCE: reproduced; RETRIEVE: over; PATCH:
-                          applicable; REVIEW: approved; VALIDATE: passed; SELECT: the attempt gave
-                          a patch that ends the run */
+                          applicable; REVIEW: approved; VALIDATE, REGRESS: passed; SELECT: the
+                          attempt gave a patch that ends the run */
     ACR_ATTEMPT_ON_UNAVAILABLE, /* the step cannot be done; it said why */
-    ACR_ATTEMPT_ON_REFUSED, /* PATCH, VALIDATE: the patch is not good; REVIEW: none was approved;
+    ACR_ATTEMPT_ON_REFUSED, /* PATCH, VALIDATE, REGRESS: the patch is not good; REVIEW: none approved;
                                SELECT: the attempt gave none that ends the run */
     ACR_ATTEMPT_ON_USED_UP, /* PATCH: a script has no line left; the attempt ends */
     ACR_ATTEMPT_ON_FAILED,
@@ -151,6 +155,7 @@ typedef struct {
     bool reproducer; /* there is one in this attempt */
 } AcrAttempt;
 
+/* In GUARD of the first attempt; `max_attempts` 0: in WEIGH. */
 AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries);
 bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event);
 #define acr_attempt_is_over(machine) ((machine)->state >= ACR_ATTEMPT_DONE)

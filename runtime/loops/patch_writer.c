@@ -174,8 +174,12 @@ AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error)
         g_propagate_error(is_failure ? error : NULL, reason);
         return is_failure ? ACR_STEP_FAILED : ACR_STEP_UNAVAILABLE;
     }
+    writer->repeats =
+        acr_dead_end_hear(&work->dead_end, answer) ||
+        (work->dead_end.empty == 0 && acr_dead_end_compare(&work->dead_end, 'p', answer));
     g_auto(AcrPatchResult) result = {0};
-    if (!apply_answer(work, answer, &result, error) || !save_try(work, answer, &result, error))
+    if (!apply_answer(work, answer, &result, error) || !save_try(work, answer, &result, error) ||
+        !acr_observe_patch(work, &result, error))
         return ACR_STEP_FAILED;
     acr_loops_note(work->run, "%s", acr_extract_status_name(result.status));
     for (guint i = 0; i < result.edits->len; i++)

@@ -6,8 +6,7 @@
  */
 #include "loops/attempt_work.h"
 
-/* The files that a patch touches, as py/watch.c takes them; owned. */
-static GByteArray *patched_files(const AcrAttemptWork *work, const AcrOverlay *with, GError **error)
+GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with, GError **error)
 {
     g_autoptr(AcrOverlay) without = acr_overlay_new(work->run->snapshot);
     g_autoptr(GByteArray) files = g_byte_array_new();
@@ -24,7 +23,7 @@ static GByteArray *patched_files(const AcrAttemptWork *work, const AcrOverlay *w
 
 char *acr_proof_doubts_text(const AcrAttemptWork *work, GError **error)
 {
-    g_autoptr(GByteArray) files = patched_files(work, work->writer.latest->overlay, error);
+    g_autoptr(GByteArray) files = acr_proof_files(work, work->writer.latest->overlay, error);
     g_autoptr(GPtrArray) told = g_ptr_array_new_with_free_func(g_free);
     if (!files || !acr_python_patch_doubts(work->run->python, false, files, told, error))
         return NULL;
@@ -40,7 +39,7 @@ char *acr_proof_doubts_text(const AcrAttemptWork *work, GError **error)
 bool acr_proof_is_barred(const AcrAttemptWork *work, const AcrOverlay *patch, char **out,
                          GError **error)
 {
-    g_autoptr(GByteArray) files = patched_files(work, patch, error);
+    g_autoptr(GByteArray) files = acr_proof_files(work, patch, error);
     g_autoptr(GPtrArray) barred = g_ptr_array_new_with_free_func(g_free);
     if (!files || !acr_python_patch_doubts(work->run->python, true, files, barred, error))
         return false;
@@ -67,7 +66,7 @@ static bool judge(const AcrAttemptWork *work, const AcrExecuted *before, const A
                   char **out, GError **error)
 {
     g_autoptr(GPtrArray) reasons = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GByteArray) files = patched_files(work, work->writer.latest->overlay, error);
+    g_autoptr(GByteArray) files = acr_proof_files(work, work->writer.latest->overlay, error);
     if (!files || !acr_python_watch_judge(work->run->python, work->reproducer.script, before->err,
                                           after->err, files, reasons, error))
         return false;

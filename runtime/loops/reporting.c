@@ -7,11 +7,18 @@
 #include <stdarg.h>
 #include <string.h>
 
+char *acr_loops_folder(guint attempt)
+{
+    return attempt == ACR_GIVEN_ATTEMPT ? g_strdup(ACR_GIVEN_FOLDER)
+                                        : g_strdup_printf("attempt_%u", attempt);
+}
+
 static bool write_artifact(const AcrRun *run, guint attempt, const void *data, gsize len,
                            GError **error, const char *format, va_list args)
 {
     g_autofree char *name = g_strdup_vprintf(format, args);
-    g_autofree char *path = g_strdup_printf("attempt_%u/%s", attempt, name);
+    g_autofree char *folder = acr_loops_folder(attempt);
+    g_autofree char *path = g_build_filename(folder, name, NULL);
     return run->artifacts->write(run->artifacts->ctx, path, data, len, error);
 }
 

@@ -60,6 +60,7 @@ AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error)
         }
         acr_agent_tell(conversation, prompts, ACR_PROMPT_REPRODUCIBLE_RETRY, "problem", problem,
                        NULL);
+        work->dead_end.useless += ACR_USELESS_ANSWER;
     }
     acr_step_unproved(work, "whether the issue can be reproduced was not answered in %u tries",
                       GUARD_TRIES);
@@ -174,6 +175,7 @@ static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
         execution = acr_execution_text("Without a patch", &reproducer->before);
     } else if (step == ACR_STEP_NOT_DONE) {
         acr_loops_note(work->run, "%s", problem);
+        work->dead_end.useless += ACR_USELESS_ANSWER;
     } else {
         return step;
     }

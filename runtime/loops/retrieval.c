@@ -16,6 +16,7 @@ typedef struct {
     AcrConversation *extract; /* of this round; NULL before its first try */
     AcrExtraction extraction; /* the last one read */
     AcrJson *layers;          /* tool_call_layers.json */
+    bool has_found;           /* a call of this round found code */
     GError *failure;          /* of the last step; why FAILED or STOPPED */
 } Driver;
 
@@ -31,7 +32,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, driver_clear)
 
 void acr_retrieved_init(AcrRetrieved *retrieved, const AcrRun *run, const char *name)
 {
-    g_autofree char *calls = acr_agent_calls_text();
+    g_autofree char *calls = acr_agent_calls_text(run->calls);
     *retrieved = (AcrRetrieved){
         .conversation = acr_conversation_new(name),
         .located = g_ptr_array_new_with_free_func((GDestroyNotify)acr_located_free),
@@ -58,7 +59,7 @@ static void start_extract(Driver *driver)
 {
     g_autofree char *name =
         g_strdup_printf("attempt_%u/extract_%u", driver->work->attempt, driver->machine.round);
-    g_autofree char *calls = acr_agent_calls_text();
+    g_autofree char *calls = acr_agent_calls_text(driver->run->calls);
     acr_conversation_free(driver->extract);
     driver->extract = acr_conversation_new(name);
     acr_agent_start(driver->extract, driver->run->prompts, ACR_AGENT_EXTRACT, "calls", calls,
@@ -100,7 +101,7 @@ static void add_question(Driver *driver)
     if (driver->machine.ask == ACR_ASK_NEXT) {
         acr_agent_tell(conversation, prompts, ACR_PROMPT_SEARCH_NEXT, NULL);
     } else if (driver->machine.ask == ACR_ASK_CHECK_CALLS) {
-        g_autofree char *calls = acr_agent_calls_text();
+        g_autofree char *calls = acr_agent_calls_text(driver->run->calls);
         acr_agent_tell(conversation, prompts, ACR_PROMPT_SEARCH_CHECK_CALLS, "problem",
                        driver->extraction.problem, "calls", calls, NULL);
     } else if (driver->machine.ask == ACR_ASK_NO_PLACE) {
@@ -121,6 +122,14 @@ static bool ask(Driver *driver, const char **out_text)
                                 driver->machine.round);
 }
 
+/* Notes an answer; `kind` says which it is compared with. Whether the model is given up. */
+static bool is_dead_end(Driver *driver, char kind, const char *text)
+{
+    AcrDeadEnd *end = &driver->work->dead_end;
+    return acr_dead_end_hear(end, text) ||
+           (end->empty == 0 && acr_dead_end_compare(end, kind, text));
+}
+
 static AcrRetrievalEvent do_select(Driver *driver)
 {
     const char *text;
@@ -131,7 +140,7 @@ static AcrRetrievalEvent do_select(Driver *driver)
     g_free(driver->selected);
     driver->selected = g_strdup(text);
     g_clear_pointer(&driver->extract, acr_conversation_free);
-    return ACR_RETRIEVAL_ON_ANSWER;
+    return is_dead_end(driver, 's', text) ? ACR_RETRIEVAL_ON_DEAD_END : ACR_RETRIEVAL_ON_ANSWER;
 }
 
 static AcrRetrievalEvent do_extract(Driver *driver)
@@ -148,14 +157,20 @@ static AcrRetrievalEvent do_extract(Driver *driver)
                               "search/agent_proxy_%u.json", driver->machine.round))
         return failed(driver);
     acr_extraction_clear(&driver->extraction);
-    if (!acr_agent_extract_read(run->python, text, &driver->extraction, &driver->failure))
+    if (!acr_agent_extract_read(run->python, run->calls, text, &driver->extraction,
+                                &driver->failure))
         return failed(driver);
     if (driver->extraction.problem) {
         acr_loops_note(run, "the extract answer cannot be used: %s", driver->extraction.problem);
         acr_agent_tell(driver->extract, run->prompts, ACR_PROMPT_EXTRACT_RETRY, "problem",
                        driver->extraction.problem, NULL);
-        return ACR_RETRIEVAL_ON_INVALID;
+        return is_dead_end(driver, 'e', text) ||
+                       acr_dead_end_useless(&driver->work->dead_end, ACR_USELESS_ANSWER)
+                   ? ACR_RETRIEVAL_ON_DEAD_END
+                   : ACR_RETRIEVAL_ON_INVALID;
     }
+    if (is_dead_end(driver, 'e', text))
+        return ACR_RETRIEVAL_ON_DEAD_END;
     return driver->extraction.calls->len ? ACR_RETRIEVAL_ON_CALLS : ACR_RETRIEVAL_ON_LOCATIONS;
 }
 
@@ -171,13 +186,30 @@ static AcrJson *call_to_json(const AcrCall *call, bool ok)
     return json;
 }
 
+/* Runs a call, unless an extension is against it. */
+static bool make_call(Driver *driver, const AcrCall *call, const char *printed, AcrAnswer *out)
+{
+    const AcrRun *run = driver->run;
+    g_autofree char *veto = NULL;
+    if (!acr_observe_call(run, printed, &veto, &driver->failure))
+        return false;
+    if (veto) {
+        out->output = g_strdup_printf("The call was not made: %s\n", veto);
+        out->places = g_ptr_array_new();
+        return true;
+    }
+    return acr_search_run(run->search, call, out, &driver->failure) &&
+           acr_observe_result(run, printed, out, &driver->failure);
+}
+
 static bool answer_call(Driver *driver, const AcrCall *call, AcrResults *results, AcrJson *layer)
 {
     g_auto(AcrAnswer) answer = {0};
-    if (!acr_loops_go_on(driver->run, &driver->failure) ||
-        !acr_search_run(driver->run->search, call, &answer, &driver->failure))
-        return false;
     g_autofree char *printed = acr_call_print(call);
+    if (!acr_loops_go_on(driver->run, &driver->failure) ||
+        !make_call(driver, call, printed, &answer))
+        return false;
+    driver->has_found = driver->has_found || answer.ok;
     if (answer.ok)
         acr_loops_note(driver->run, "%s: %u place%s", printed, answer.places->len,
                        answer.places->len == 1 ? "" : "s");
@@ -188,12 +220,28 @@ static bool answer_call(Driver *driver, const AcrCall *call, AcrResults *results
     return true;
 }
 
+/* Whether the round's calls are those of others, or one more that found nothing. */
+static bool leads_nowhere(Driver *driver)
+{
+    AcrDeadEnd *end = &driver->work->dead_end;
+    g_autoptr(GString) calls = g_string_new(NULL);
+    for (guint i = 0; i < driver->extraction.calls->len; i++) {
+        g_autofree char *printed = acr_call_print(driver->extraction.calls->pdata[i]);
+        g_string_append_printf(calls, "%s\n", printed);
+    }
+    if (driver->has_found)
+        acr_dead_end_useful(end);
+    return acr_dead_end_compare(end, 'c', calls->str) ||
+           (!driver->has_found && acr_dead_end_useless(end, ACR_USELESS_ROUND));
+}
+
 static AcrRetrievalEvent do_search(Driver *driver)
 {
     const AcrExtraction *extraction = &driver->extraction;
     g_autoptr(AcrResults) results = acr_results_new();
     g_autoptr(AcrJson) layer = acr_json_new_array();
     stage(driver, "search");
+    driver->has_found = false;
     for (guint i = 0; i < extraction->calls->len; i++)
         if (!answer_call(driver, extraction->calls->pdata[i], results, layer))
             return failed(driver);
@@ -201,17 +249,20 @@ static AcrRetrievalEvent do_search(Driver *driver)
         g_string_append_printf(results->full, "%s\n\n", (char *)extraction->remarks->pdata[i]);
     acr_json_append(driver->layers, g_steal_pointer(&layer));
     acr_retrieved_add_results(driver->retrieved, driver->run->prompts, g_steal_pointer(&results));
-    return acr_loops_write_json(driver->run, driver->work->attempt, acr_json_copy(driver->layers),
-                                &driver->failure, "search/tool_call_layers.json")
-               ? ACR_RETRIEVAL_ON_RESULTS
-               : failed(driver);
+    if (!acr_loops_write_json(driver->run, driver->work->attempt, acr_json_copy(driver->layers),
+                              &driver->failure, "search/tool_call_layers.json"))
+        return failed(driver);
+    return leads_nowhere(driver) ? ACR_RETRIEVAL_ON_DEAD_END : ACR_RETRIEVAL_ON_RESULTS;
 }
 
 static AcrRetrievalEvent do_analyse(Driver *driver)
 {
     const char *text;
     stage(driver, "analyse");
-    return ask(driver, &text) ? ACR_RETRIEVAL_ON_ANSWER : failed(driver);
+    if (!ask(driver, &text))
+        return failed(driver);
+    return acr_dead_end_hear(&driver->work->dead_end, text) ? ACR_RETRIEVAL_ON_DEAD_END
+                                                            : ACR_RETRIEVAL_ON_ANSWER;
 }
 
 static AcrRetrievalEvent do_locate(Driver *driver)
@@ -233,7 +284,11 @@ static AcrRetrievalEvent do_locate(Driver *driver)
         !acr_loops_write_json(run, driver->work->attempt, acr_located_to_json(located),
                               &driver->failure, "search/bug_locations_after_process.json"))
         return failed(driver);
-    return located->len ? ACR_RETRIEVAL_ON_FOUND : ACR_RETRIEVAL_ON_NOT_FOUND;
+    if (located->len)
+        return ACR_RETRIEVAL_ON_FOUND;
+    return acr_dead_end_useless(&driver->work->dead_end, ACR_USELESS_ROUND)
+               ? ACR_RETRIEVAL_ON_DEAD_END
+               : ACR_RETRIEVAL_ON_NOT_FOUND;
 }
 
 bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error)
@@ -251,6 +306,7 @@ bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error)
                              .layers = acr_json_new_array()};
     g_autofree char *name = g_strdup_printf("attempt_%u/search", work->attempt);
     acr_retrieved_init(driver.retrieved, run, name);
+    acr_dead_end_stage(&work->dead_end);
     if (clue)
         acr_retrieved_tell_clue(driver.retrieved, run, clue);
     while (!acr_retrieval_is_over(&driver.machine)) {
@@ -262,6 +318,8 @@ bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error)
     }
     if (driver.failure)
         return acr_pass_error(error, &driver.failure);
+    if (work->dead_end.why)
+        acr_loops_note(run, "%s", work->dead_end.why);
     acr_loops_note(run, "retrieval is %s after round %u",
                    driver.machine.state == ACR_RETRIEVAL_DONE ? "done" : "exhausted",
                    driver.machine.round);

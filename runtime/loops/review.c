@@ -178,12 +178,20 @@ static AcrReviewEvent do_test(Driver *driver)
 
 static AcrReviewEvent do_validate(Driver *driver)
 {
+    AcrStep step = acr_step_validate(driver->work, driver->work->writer.latest, &driver->failure);
+    return step == ACR_STEP_NOT_DONE ? ACR_REVIEW_ON_REFUSED
+                                     : event_of(driver, step, ACR_REVIEW_ON_PASSED);
+}
+
+/* Tests that cannot be run say nothing against a patch. */
+static AcrReviewEvent do_regress(Driver *driver)
+{
     AcrAttemptWork *work = driver->work;
     g_autofree char *doubt = NULL;
-    AcrStep step = acr_step_validate(work, work->writer.latest, &driver->failure);
+    AcrStep step = acr_step_regress(work, work->writer.latest, &driver->failure);
     if (step == ACR_STEP_NOT_DONE)
         return ACR_REVIEW_ON_REFUSED;
-    if (step == ACR_STEP_DONE)
+    if (step != ACR_STEP_FAILED)
         step = acr_proof_judge(work, &driver->with_patch, &doubt, &driver->failure);
     if (step != ACR_STEP_DONE)
         return event_of(driver, step, 0);
@@ -201,7 +209,7 @@ AcrStep acr_review_run(AcrAttemptWork *work, GError **error)
     static AcrReviewEvent (*const steps[])(Driver *) = {
         [ACR_REVIEW_EXECUTE] = do_execute,   [ACR_REVIEW_JUDGE] = do_judge,
         [ACR_REVIEW_TEST] = do_test,         [ACR_REVIEW_PATCH] = do_patch,
-        [ACR_REVIEW_VALIDATE] = do_validate,
+        [ACR_REVIEW_VALIDATE] = do_validate, [ACR_REVIEW_REGRESS] = do_regress,
     };
     g_auto(Driver) driver = {.work = work, .machine = acr_review_begin()};
     while (!acr_review_is_over(&driver.machine)) {

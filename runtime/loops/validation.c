@@ -1,7 +1,7 @@
 /*
  * The validation of a patch by the user's command. Exit code 0 alone is not enough: a patch may keep
- * tests from running. Where the command prints a test runner's summary without the patch, it must
- * count as many tests with it.
+ * tests from running, have them skipped or expect them to fail. Where the command prints a test
+ * runner's summary without the patch, it must count as many tests that passed or failed with it.
  */
 #include "loops/attempt_work.h"
 
@@ -9,11 +9,11 @@
 
 /* ---- Tests in a summary ---------------------------------------------------------------------- */
 
-/* The tests that "3 passed, 1 skipped" counts as run; -1: it counts none. */
+/* The tests that "3 passed, 1 skipped" counts as passed or failed; -1: it has no counts. */
 static gint64 count_words(const char *line)
 {
-    static const char *const run[] = {"passed",  "failed",  "error",   "exception",
-                                      "xfailed", "xpassed", "expected"};
+    static const char *const all[] = {"skipped", "xfailed", "xpassed", "expected"};
+    static const char *const run[] = {"passed", "failed", "error", "exception"};
     gint64 sum = -1;
     g_auto(GStrv) parts = g_strsplit(line, ",", -1);
     for (char **at = parts; *at; at++) {
@@ -23,6 +23,23 @@ static gint64 count_words(const char *line)
         for (guint i = 0; i < G_N_ELEMENTS(run); i++)
             if (g_str_has_prefix(word, run[i]))
                 sum = MAX(sum, 0) + number;
+        for (guint i = 0; i < G_N_ELEMENTS(all); i++)
+            if (g_str_has_prefix(word, all[i]))
+                sum = MAX(sum, 0);
+    }
+    return sum;
+}
+
+/* The tests that unittest's last line, "OK (skipped=1, expected failures=2)", counts as neither. */
+static gint64 count_others(const char *line)
+{
+    static const char *const others[] = {"skipped=", "expected failures=", "unexpected successes="};
+    gint64 sum = 0;
+    if (!g_str_has_prefix(line, "OK (") && !g_str_has_prefix(line, "FAILED ("))
+        return 0;
+    for (guint i = 0; i < G_N_ELEMENTS(others); i++) {
+        const char *at = strstr(line, others[i]);
+        sum += at ? g_ascii_strtoll(at + strlen(others[i]), NULL, 10) : 0;
     }
     return sum;
 }
@@ -45,10 +62,12 @@ gint64 acr_tests_counted(GBytes *output)
 {
     g_autofree char *text = acr_utf8_repair_bytes(output);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    gint64 others = 0;
     for (guint i = g_strv_length(lines); i > 0; i--) {
         gint64 count = count_line(lines[i - 1]);
         if (count >= 0)
-            return count;
+            return MAX(count - others, 0);
+        others += count_others(lines[i - 1]);
     }
     return -1;
 }
@@ -87,16 +106,38 @@ static AcrStep refuse(AcrAttemptWork *work, AcrCandidate *candidate, const AcrEx
     return ACR_STEP_NOT_DONE;
 }
 
+/* Asks the checks of the user's extensions: before the command, which takes longer. */
+static AcrStep ask_checks(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
+{
+    const AcrRun *run = work->run;
+    g_autofree char *why = NULL;
+    if (!acr_extensions_check(run->extensions, run->search, run->snapshot, candidate->overlay,
+                              candidate->diff, &why, error))
+        return ACR_STEP_FAILED;
+    if (!why)
+        return ACR_STEP_DONE;
+    g_autofree char *line = acr_text_quote(why, 200);
+    acr_loops_note(run, "an extension rejected patch %u: %s", candidate->number, line);
+    acr_candidate_prove(candidate, ACR_PROOF_REFUSED,
+                        g_strdup_printf("an extension rejected the patch: %s", line));
+    acr_step_tell_writer(
+        work, acr_prompts_render(run->prompts, ACR_PROMPT_PATCH_REFUSED, "message", why, NULL));
+    return ACR_STEP_NOT_DONE;
+}
+
 AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     AcrTrial trial = {.overlay = candidate->overlay, .command = work->run->validate};
     const AcrExecuted *with, *without;
+    AcrStep step = ask_checks(work, candidate, error);
+    if (step != ACR_STEP_DONE)
+        return step;
     if (!trial.command) {
         candidate->is_validated = true;
         return ACR_STEP_DONE;
     }
     g_autofree char *what = g_strdup_printf("patch %u is not validated", candidate->number);
-    AcrStep step = acr_step_run(work, &trial, what, &with, error);
+    step = acr_step_run(work, &trial, what, &with, error);
     if (step != ACR_STEP_DONE)
         return step;
     bool passed = with->exit_code == 0 && with->limit != ACR_LIMIT_WALL;

@@ -20,13 +20,13 @@ static guint n_params(const AcrCallSpec *spec)
 }
 
 /* Fields are `ok`, name, values; or `bad`, message. */
-static bool take_fields(GPtrArray *fields, AcrCall *out, GError **error)
+static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, GError **error)
 {
     const char *status = fields && fields->len >= 2 ? fields->pdata[0] : "";
     if (strcmp(status, "bad") == 0)
         return bad_call(error, fields->pdata[1]);
     const AcrCallSpec *spec =
-        strcmp(status, "ok") == 0 ? acr_search_call_spec(fields->pdata[1]) : NULL;
+        strcmp(status, "ok") == 0 ? acr_calls_find(calls, fields->pdata[1]) : NULL;
     if (!spec || fields->len != 2 + n_params(spec))
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
                              "calls.bind gave no bound call");
@@ -40,30 +40,30 @@ static bool take_fields(GPtrArray *fields, AcrCall *out, GError **error)
 }
 
 /* Fields: the call's text, and of each call that there is "NAME PARAMETER:KIND …". */
-static GBytes *pack_text(const char *text)
+static GBytes *pack_text(const char *text, const AcrCalls *calls)
 {
-    gsize n;
-    const AcrCallSpec *specs = acr_search_call_specs(&n);
     GByteArray *fields = g_byte_array_new();
     acr_py_fields_add(fields, text, strlen(text));
-    for (gsize i = 0; i < n; i++) {
-        g_autoptr(GString) row = g_string_new(specs[i].name);
-        for (guint k = 0; k < n_params(&specs[i]); k++)
-            g_string_append_printf(row, " %s:%s", specs[i].params[k].name,
-                                   specs[i].params[k].type == ACR_PARAM_INTEGER ? "int" : "str");
+    for (gsize i = 0; i < acr_calls_n(calls); i++) {
+        const AcrCallSpec *spec = acr_calls_at(calls, i);
+        g_autoptr(GString) row = g_string_new(spec->name);
+        for (guint k = 0; k < n_params(spec); k++)
+            g_string_append_printf(row, " %s:%s", spec->params[k].name,
+                                   spec->params[k].type == ACR_PARAM_INTEGER ? "int" : "str");
         acr_py_fields_add(fields, row->str, row->len);
     }
     return g_byte_array_free_to_bytes(fields);
 }
 
-bool acr_python_bind_call(AcrPython *python, const char *text, AcrCall *out, GError **error)
+bool acr_python_bind_call(AcrPython *python, const AcrCalls *calls, const char *text, AcrCall *out,
+                          GError **error)
 {
     if (strlen(text) > ACR_PY_MAX_CALL_TEXT)
         return bad_call(error, "the call is longer than 256 KiB");
-    g_autoptr(GBytes) argument = pack_text(text);
+    g_autoptr(GBytes) argument = pack_text(text, calls);
     g_autoptr(GBytes) result = NULL;
     if (!acr_python_call(python, "calls", "bind", argument, ACR_PY_BIND_TIMEOUT_MS, &result, error))
         return false;
     g_autoptr(GPtrArray) fields = acr_py_texts_split(result);
-    return take_fields(fields, out, error);
+    return take_fields(fields, calls, out, error);
 }

@@ -21,24 +21,32 @@ static void add_rules(GByteArray *fields, int rules)
     add_text(fields, rules == 4 ? "4" : "5");
 }
 
-/* Calls a function of the service with `fields` (taken); what it gave, from `least` to `most` texts. */
-static GPtrArray *ask(AcrPython *python, const char *function, GByteArray *fields,
-                      gint64 timeout_ms, guint least, guint most, GError **error)
+/* Calls a function with `fields` (taken); what it gave, from `least` to `most` texts. */
+static GPtrArray *ask_module(AcrPython *python, const char *module, const char *function,
+                             GByteArray *fields, gint64 timeout_ms, guint least, guint most,
+                             GError **error)
 {
     g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields), result = NULL;
-    if (!acr_python_call(python, "grading.service", function, argument, timeout_ms, &result, error))
+    if (!acr_python_call(python, module, function, argument, timeout_ms, &result, error))
         return NULL;
     g_autoptr(GPtrArray) texts = acr_py_texts_split(result);
     if (texts && texts->len >= least && texts->len <= most)
         return g_steal_pointer(&texts);
-    return ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                                  "grading.service.%s gave no fields", function));
+    return ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "%s.%s gave no fields",
+                                  module, function));
+}
+
+static GPtrArray *ask(AcrPython *python, const char *function, GByteArray *fields,
+                      gint64 timeout_ms, guint least, guint most, GError **error)
+{
+    return ask_module(python, "grading.service", function, fields, timeout_ms, least, most, error);
 }
 
 void acr_grading_plan_clear(AcrGradingPlan *plan)
 {
-    char **const texts[] = {&plan->script,   &plan->image,   &plan->key,  &plan->python,
-                            &plan->packages, &plan->install, &plan->kept, &plan->row};
+    char **const texts[] = {&plan->script, &plan->image,    &plan->key,
+                            &plan->python, &plan->packages, &plan->install,
+                            &plan->kept,   &plan->row,      &plan->test};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_clear_pointer(texts[i], g_free);
 }
@@ -78,19 +86,31 @@ bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
     add_text(fields, row);
     add_rules(fields, rules);
     add_text(fields, recipes ? recipes : "");
-    g_autoptr(GPtrArray) texts = ask_plan(python, "environment", fields, 7, error);
+    g_autoptr(GPtrArray) texts = ask_plan(python, "environment", fields, 8, error);
     if (!texts)
         return false;
     char **const places[] = {&out->key,    &out->python, &out->packages, &out->install,
-                             &out->script, &out->kept,   &out->row};
+                             &out->script, &out->kept,   &out->row,      &out->test};
     *out = (AcrGradingPlan){0};
     for (guint i = 0; i < G_N_ELEMENTS(places); i++)
         *places[i] = g_strdup(texts->pdata[i]);
     return true;
 }
 
+bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    add_text(fields, recipes);
+    g_autoptr(GPtrArray) texts =
+        ask(python, "fault_of_recipes", fields, ROW_TIMEOUT_MS, 0, 1, error);
+    if (!texts || texts->len == 0)
+        return texts != NULL;
+    return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL, "%s",
+                         (const char *)texts->pdata[0]);
+}
+
 char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
-                         bool *out_resolved, GError **error)
+                         char **out_failure, GError **error)
 {
     GByteArray *fields = g_byte_array_new();
     add_text(fields, row);
@@ -99,8 +119,87 @@ char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *
     g_autoptr(GPtrArray) texts = ask(python, "grade", fields, LOG_TIMEOUT_MS, 2, 2, error);
     if (!texts)
         return NULL;
-    *out_resolved = *(const char *)texts->pdata[1] != 0;
+    const char *failure = texts->pdata[1];
+    *out_failure = *failure ? g_strdup(failure) : NULL;
     return g_strdup(texts->pdata[0]);
+}
+
+char *acr_grading_output(AcrPython *python, GBytes *log, GError **error)
+{
+    g_autoptr(GBytes) result = NULL;
+    if (!acr_python_call(python, "grading.service", "output", log, LOG_TIMEOUT_MS, &result, error))
+        return NULL;
+    g_autoptr(GPtrArray) texts = acr_py_texts_split(result);
+    return texts && texts->len == 1
+               ? g_strdup(texts->pdata[0])
+               : ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
+                                        "grading.service.output gave no text"));
+}
+
+/* ---- Trust ---- */
+
+#define TRUST "grading.trust"
+
+void acr_grading_trial_clear(AcrGradingTrial *trial)
+{
+    char **const texts[] = {&trial->folder,  &trial->key,     &trial->script,
+                            &trial->witness, &trial->changed, &trial->back};
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_clear_pointer(texts[i], g_free);
+}
+
+bool acr_grading_trial(AcrPython *python, const char *script, const char *patch,
+                       const char *changed, AcrGradingTrial *out, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    add_text(fields, script);
+    add_text(fields, patch);
+    add_text(fields, changed);
+    g_autoptr(GPtrArray) texts =
+        ask_module(python, TRUST, "trial", fields, ROW_TIMEOUT_MS, 6, 6, error);
+    if (!texts)
+        return false;
+    char **const places[] = {&out->folder,  &out->key,     &out->script,
+                             &out->witness, &out->changed, &out->back};
+    for (guint i = 0; i < G_N_ELEMENTS(places); i++)
+        *places[i] = g_strdup(texts->pdata[i]);
+    return true;
+}
+
+bool acr_grading_judge(AcrPython *python, const char *row, int rules, const AcrGradingTrial *trial,
+                       const AcrGradingWatched *watched, const AcrGradingWatched *baseline,
+                       AcrJson **out, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    add_text(fields, row);
+    add_rules(fields, rules);
+    add_text(fields, trial->back);
+    acr_py_fields_add_bytes(fields, watched->log);
+    acr_py_fields_add_bytes(fields, watched->told);
+    add_text(fields, trial->key);
+    add_text(fields, watched->word);
+    if (baseline) {
+        acr_py_fields_add_bytes(fields, baseline->log);
+        acr_py_fields_add_bytes(fields, baseline->told);
+        add_text(fields, trial->key);
+    }
+    g_autoptr(GPtrArray) texts =
+        ask_module(python, TRUST, "judge", fields, LOG_TIMEOUT_MS, 0, 1, error);
+    *out = texts && texts->len ? acr_json_parse(texts->pdata[0], strlen(texts->pdata[0]), error)
+                               : NULL;
+    return texts && (!texts->len || *out);
+}
+
+AcrJson *acr_grading_tests(AcrPython *python, const char *row, int rules, GBytes *log,
+                           GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    add_text(fields, row);
+    add_rules(fields, rules);
+    acr_py_fields_add_bytes(fields, log);
+    g_autoptr(GPtrArray) texts =
+        ask_module(python, TRUST, "tests", fields, LOG_TIMEOUT_MS, 1, 1, error);
+    return texts ? acr_json_parse(texts->pdata[0], strlen(texts->pdata[0]), error) : NULL;
 }
 
 bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, char **out_reason,

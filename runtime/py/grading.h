@@ -17,6 +17,7 @@ typedef struct {
     char *install;  /* a shell command in the project's folder; may be empty */
     char *kept;     /* files that the script puts back from /tmp/kept, one a line */
     char *row;      /* as the task is graded there: without tests that cannot pass */
+    char *test;     /* the command that runs the project's tests; NULL: of an image */
 } AcrGradingPlan;
 void acr_grading_plan_clear(AcrGradingPlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingPlan, acr_grading_plan_clear)
@@ -30,9 +31,47 @@ bool acr_grading_plan_image(AcrPython *python, const char *row, int rules, AcrGr
 bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
                                   const char *recipes, AcrGradingPlan *out,
                                   GError **error) ACR_MUST_USE;
-/* The content of report.json for a patch whose tests left this log; owned. */
+/* Whether a user's own recipes are right. Errors: BAD_CALL (what is wrong with them). */
+bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **error) ACR_MUST_USE;
+/* The content of report.json for a patch whose tests left this log; owned. *out_failure: why it does not say
+ * "resolved", a word of grading/classes.py, owned; NULL: it does. */
 char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
-                         bool *out_resolved, GError **error) ACR_MUST_USE;
+                         char **out_failure, GError **error) ACR_MUST_USE;
+
+/* What the tests printed, as a parser of the log gets it; owned. */
+char *acr_grading_output(AcrPython *python, GBytes *log, GError **error) ACR_MUST_USE;
+
+/* How the tests of a resolved task are run again, watched (python/acr/grading/trust.py). All owned. */
+typedef struct {
+    char *folder;  /* of the witness, in the sandbox */
+    char *key;     /* signs what it tells */
+    char *script;  /* in place of the plan's */
+    char *witness; /* its text */
+    char *changed,
+        *back; /* files that the patch changes, and those of them that are put back; one a line */
+} AcrGradingTrial;
+void acr_grading_trial_clear(AcrGradingTrial *trial);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingTrial, acr_grading_trial_clear)
+/* `changed`: what the patch changed, "f path" (a file) or "l path" (a link) a line. */
+bool acr_grading_trial(AcrPython *python, const char *script, const char *patch,
+                       const char *changed, AcrGradingTrial *out, GError **error) ACR_MUST_USE;
+/* What a watched run gave; borrowed. */
+typedef struct {
+    GBytes *log, *told; /* of the script, and the standard error around it */
+    const char *word;   /* that marks what the latter says of files */
+} AcrGradingWatched;
+/*
+ * Whether a resolved task is believed: {"resolved", "why", "evidence", "weak"}, owned JSON. `baseline`:
+ * the same without the patch, under the same key; NULL: not run yet. *out is NULL where it is needed.
+ */
+bool acr_grading_judge(AcrPython *python, const char *row, int rules, const AcrGradingTrial *trial,
+                       const AcrGradingWatched *watched, const AcrGradingWatched *baseline,
+                       AcrJson **out, GError **error) ACR_MUST_USE;
+/* The tests that count and whether each passed: [{test that must pass now: bool}, {test that must go on
+ * passing: bool}]; owned JSON. */
+AcrJson *acr_grading_tests(AcrPython *python, const char *row, int rules, GBytes *log,
+                           GError **error) ACR_MUST_USE;
+
 /* The first sign in the logs that the environment is at fault, a word, and "environment" or
  * "ambiguous"; owned; NULL in both: there is none. */
 bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, char **out_reason,

@@ -138,3 +138,9 @@ PyObject *acr_py_call(const char *module, const char *function, GBytes *argument
     }
     return result;
 }
+
+char *acr_python_library(void)
+{
+    const char *text = Py_GetVersion(); /* needs no interpreter: "3.11.2 (main, …" */
+    return g_strndup(text, strcspn(text, " "));
+}

@@ -54,12 +54,12 @@ bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes *
 char *acr_python_outline_version(const char *package_dir, GError **error) ACR_MUST_USE;
 
 /*
- * Parses the text of one call with Python's ast and binds its (literal) arguments to the registered
- * signature. Quotes, keyword arguments and surrounding white space are Python's business; integers
+ * Parses the text of one call with Python's ast and binds its (literal) arguments to the signature in
+ * the registry. Quotes, keyword arguments and surrounding white space are Python's business; integers
  * may be given as digits in a string. Errors: BAD_CALL, with a message that a model can act on
  * (names the call's signature); others as above.
  */
-bool acr_python_bind_call(AcrPython *python, const char *text, AcrCall *out,
+bool acr_python_bind_call(AcrPython *python, const AcrCalls *calls, const char *text, AcrCall *out,
                           GError **error) ACR_MUST_USE;
 
 /*
@@ -77,8 +77,8 @@ typedef struct {
 } AcrWatch;
 void acr_watch_clear(AcrWatch *watch);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWatch, acr_watch_clear)
-/* Prepares one. Errors: ENVIRONMENT, FAILED. */
-bool acr_python_watch_begin(AcrPython *python, const char *script, AcrWatch *out,
+/* Prepares one; twice: only the second of two runs in the same place reports. Errors: ENVIRONMENT, FAILED. */
+bool acr_python_watch_begin(AcrPython *python, const char *script, bool twice, AcrWatch *out,
                             GError **error) ACR_MUST_USE;
 /* Its reports, in JSON (owned), from what it wrote to standard error: those that bear its signature. */
 bool acr_python_watch_end(AcrPython *python, const AcrWatch *watch, GBytes *err, GBytes **out,
@@ -89,6 +89,10 @@ void acr_python_patched_add(GByteArray *files, const char *path, GBytes *before,
  * (python/acr/patch_doubts.py), or only what makes it prove nothing. */
 bool acr_python_patch_doubts(AcrPython *python, bool barred_only, GByteArray *files,
                              GPtrArray *told, GError **error) ACR_MUST_USE;
+/* What is equal of patches that are the same but for whitespace and comments; owned; `files`: those that
+ * the patch touches (python/acr/same_change.py). */
+bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out,
+                           GError **error) ACR_MUST_USE;
 /*
  * Adds to `reasons` (of char *, owned) why two watched runs of a script, without and with a patch, do
  * not prove that the patch mends what the script shows; nothing where they do. `files`: those that
@@ -107,13 +111,17 @@ bool acr_python_watch_judge(AcrPython *python, const char *script, GBytes *befor
 bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument,
                      gint64 deadline_ms, GBytes **out, GError **error) ACR_MUST_USE;
 
+/* The version of libpython; owned (g_free). */
+char *acr_python_library(void) ACR_MUST_USE;
+
 /* ---- Workers: processes of this program in which Python looks at code of others ---- */
 
-typedef enum { ACR_PYTHON_OUTLINES, ACR_PYTHON_REFEREE } AcrPythonWork;
+typedef enum { ACR_PYTHON_OUTLINES, ACR_PYTHON_REFEREE, ACR_PYTHON_EXTENSION } AcrPythonWork;
 /*
  * What such a process does from its beginning to its end: gives up its rights, starts Python, and
  * answers on its standard input, a socket (base/peer.h), until that is closed. It may write to its
- * working folder, unless that is `/`. Errors: ENVIRONMENT, and of base FAILED (the socket).
+ * working folder, unless that is `/`. One for an extension, which is the user's own code, keeps its
+ * rights to files and processes, and is bounded in memory. Errors: ENVIRONMENT, and of base FAILED (the socket).
  */
 bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error) ACR_MUST_USE;
 

@@ -6,9 +6,11 @@
  */
 #include "base/peer.h"
 #include "py/py_private.h"
+#include "sandbox/tree_cache.h"
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define START_TIMEOUT_MS 60000
 #define TRIES 2 /* who knows what ended it the first time */
@@ -19,8 +21,8 @@ struct AcrRefereeWorker {
     const AcrInterrupt *interrupt;
     AcrPeer peer;
     bool is_ready;
-    char *
-        folder; /* its working folder, the only one that it may write to; NULL: it may write nowhere */
+    AcrTreeCache *cache; /* holds its working folder, the only one that it may write to; NULL: it
+                            may write nowhere */
     AcrReferee referee;
 };
 
@@ -30,9 +32,7 @@ struct AcrRefereeWorker {
 static char *end(AcrRefereeWorker *worker, gint64 grace_ms)
 {
     char *how = worker->peer.pid ? acr_peer_end(&worker->peer, grace_ms) : NULL;
-    if (worker->folder && !acr_dir_remove(worker->folder, NULL))
-        g_debug("cannot remove '%s'", worker->folder);
-    g_clear_pointer(&worker->folder, g_free);
+    g_clear_pointer(&worker->cache, acr_tree_cache_free);
     return how;
 }
 
@@ -63,17 +63,19 @@ static bool exchange(AcrRefereeWorker *worker, const GByteArray *out, gint64 tim
     return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST, "the referee's process %s", how);
 }
 
-/* A kill of this process leaves the folder behind: so there is one only where it is needed. */
-static bool start(AcrRefereeWorker *worker, bool with_folder, GError **error)
+/* Without a folder the linter has no opinion; what a kill of this process leaves of one is removed when
+ * the next is made. */
+static bool start(AcrRefereeWorker *worker, GError **error)
 {
     static const char *const no_environment[] = {NULL}; /* it may hold keys */
     const char *const argv[] = {worker->exe, worker->verb, NULL};
     worker->is_ready = false;
-    worker->folder = with_folder ? g_dir_make_tmp("acr-referee-XXXXXX", error) : NULL;
-    if (with_folder && !worker->folder)
-        return false;
-    if (acr_peer_start(argv, no_environment, with_folder ? worker->folder : "/", &worker->peer,
-                       error))
+    worker->cache = acr_tree_cache_open(NULL, worker->interrupt, 0, NULL);
+    g_autofree char *folder = worker->cache ? acr_tree_cache_scratch(worker->cache, NULL) : NULL;
+    if (folder && chmod(folder, 0700) != 0)
+        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT,
+                             "cannot make '%s' private", folder);
+    if (acr_peer_start(argv, no_environment, folder ? folder : "/", &worker->peer, error))
         return true;
     g_free(end(worker, 0));
     return false;
@@ -90,13 +92,13 @@ static bool await_start(AcrRefereeWorker *worker, bool *out_gone, GError **error
 void acr_referee_worker_start(AcrRefereeWorker *worker)
 {
     pthread_mutex_lock(&worker->turn);
-    if (!worker->peer.pid && !start(worker, false, NULL))
+    if (!worker->peer.pid && !start(worker, NULL))
         g_debug("the referee's process cannot be started yet");
     pthread_mutex_unlock(&worker->turn);
 }
 
-bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, bool with_folder,
-                        GBytes *argument, gint64 timeout_ms, GBytes **out_answer, GError **error)
+bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, GBytes *argument,
+                        gint64 timeout_ms, GBytes **out_answer, GError **error)
 {
     g_autoptr(GByteArray) out = g_byte_array_new();
     bool ok = false, gone = true;
@@ -104,12 +106,10 @@ bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, bool wit
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "too much text");
     acr_peer_put(out, function, argument);
     pthread_mutex_lock(&worker->turn);
-    if (with_folder && worker->peer.pid && !worker->folder)
-        g_free(end(worker, 0));
     for (guint i = 0; i < TRIES && !ok && gone; i++) {
         g_clear_error(error);
         gone = false;
-        ok = (worker->peer.pid || start(worker, with_folder, error)) &&
+        ok = (worker->peer.pid || start(worker, error)) &&
              (worker->is_ready || await_start(worker, &gone, error)) &&
              exchange(worker, out, timeout_ms, out_answer, &gone, error);
     }
@@ -135,8 +135,8 @@ static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, 
     g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
     g_autoptr(GBytes) result = NULL;
     g_autoptr(GError) failed = NULL;
-    if (!acr_py_referee_ask(ctx, "syntax.compiles", false, argument, ACR_PY_COMPILE_TIMEOUT_MS,
-                            &result, &failed)) {
+    if (!acr_py_referee_ask(ctx, "syntax.compiles", argument, ACR_PY_COMPILE_TIMEOUT_MS, &result,
+                            &failed)) {
         if (!ended_python(failed))
             return acr_pass_error(error, &failed);
         *out_ok = false;
@@ -199,8 +199,7 @@ static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_wor
     g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
     g_autoptr(GBytes) result = NULL;
     g_autoptr(GError) failed = NULL;
-    if (acr_py_referee_ask(ctx, "lint.lint", true, argument, ACR_PY_LINT_TIMEOUT_MS, &result,
-                           &failed) &&
+    if (acr_py_referee_ask(ctx, "lint.lint", argument, ACR_PY_LINT_TIMEOUT_MS, &result, &failed) &&
         read_numbers(result, out_worse, versions))
         return true;
     if (g_error_matches(failed, ACR_PY_ERROR, ACR_PY_ERROR_INTERRUPTED))

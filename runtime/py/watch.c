@@ -33,14 +33,16 @@ static GPtrArray *texts_of(GBytes *packed, guint least, GError **error)
     return NULL;
 }
 
-bool acr_python_watch_begin(AcrPython *python, const char *script, AcrWatch *out, GError **error)
+bool acr_python_watch_begin(AcrPython *python, const char *script, bool twice, AcrWatch *out,
+                            GError **error)
 {
-    g_autoptr(GBytes) argument = g_bytes_new(script, strlen(script));
+    const char *const times = twice ? "twice" : "";
+    GByteArray *fields = g_byte_array_new();
     g_autoptr(GBytes) packed = NULL;
     g_autoptr(GPtrArray) texts = NULL;
-    if (!acr_python_call(python, "verdict", "begin", argument, ACR_PY_VERDICT_TIMEOUT_MS, &packed,
-                         error) ||
-        !(texts = texts_of(packed, 4, error)))
+    acr_py_fields_add(fields, script, strlen(script));
+    acr_py_fields_add(fields, times, strlen(times));
+    if (!call(python, "begin", fields, &packed, error) || !(texts = texts_of(packed, 4, error)))
         return false;
     char **const to[] = {&out->code, &out->input, &out->tag, &out->key};
     for (guint i = 0; i < G_N_ELEMENTS(to); i++)
@@ -91,6 +93,16 @@ bool acr_python_patch_doubts(AcrPython *python, bool barred_only, GByteArray *fi
                              GPtrArray *told, GError **error)
 {
     return add_texts(python, barred_only ? "barred" : "told", g_byte_array_ref(files), told, error);
+}
+
+bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out, GError **error)
+{
+    g_autoptr(GBytes) argument = g_bytes_new(files->data, files->len), key = NULL;
+    if (!acr_python_call(python, "same_change", "key", argument, ACR_PY_VERDICT_TIMEOUT_MS, &key,
+                         error))
+        return false;
+    *out = acr_bytes_text(key);
+    return true;
 }
 
 bool acr_python_watch_judge(AcrPython *python, const char *script, GBytes *before, GBytes *after,

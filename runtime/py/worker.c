@@ -1,7 +1,8 @@
 /*
  * A worker: the process of this program in which Python looks at code of a repository or a model. It
  * gives up its rights before Python starts, and can import nothing but what is installed before it
- * reads the first byte. What a file makes it do (crash, take all memory, hang) ends this process
+ * reads the first byte. One that runs an extension keeps what the user's own code needs, but has none of
+ * the program's environment. What a file makes it do (crash, take all memory, hang) ends this process
  * only; the other one kills it at a deadline.
  */
 #include "base/peer.h"
@@ -97,12 +98,35 @@ static bool outline(void *python, const char *path, GBytes *source, GBytes **out
 /* `name`: MODULE.FUNCTION of the package. */
 static bool call(void *python, const char *name, GBytes *argument, GBytes **out, GError **error)
 {
-    g_auto(GStrv) parts = g_strsplit(name, ".", 2);
-    if (g_strv_length(parts) != 2)
+    const char *dot = strrchr(name, '.');
+    if (!dot)
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "no function: '%s'", name);
+    g_autofree char *module = g_strndup(name, (gsize)(dot - name));
     limit_question();
-    return acr_python_call(python, parts[0], parts[1], argument, 0, out, error);
+    return acr_python_call(python, module, dot + 1, argument, 0, out, error);
 }
+
+/* ---- Extensions ---- */
+
+/* `name`: load or ask. */
+static bool extension(void *python, const char *name, GBytes *argument, GBytes **out,
+                      GError **error)
+{
+    return acr_python_call(python, "extension_worker", name, argument, 0, out, error);
+}
+
+static AcrPython *start_extension(const char *package_dir, int fd, GError **error)
+{
+    g_autoptr(AcrPython) python = acr_python_new(package_dir, error);
+    g_autofree char *number = g_strdup_printf("%d", fd);
+    g_autoptr(GBytes) argument = g_bytes_new(number, strlen(number)), nothing = NULL;
+    if (!python ||
+        !acr_python_call(python, "extension_worker", "begin", argument, 0, &nothing, error))
+        return NULL;
+    return g_steal_pointer(&python);
+}
+
+/* ---- The work ---- */
 
 bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error)
 {
@@ -113,6 +137,10 @@ bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error
     if (fd < 0)
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT,
                              "cannot use the socket: %s", g_strerror(errno));
+    if (what == ACR_PYTHON_EXTENSION) {
+        g_autoptr(AcrPython) python = start_extension(package_dir, fd, &failed);
+        return acr_peer_serve(fd, extension, python, failed, error);
+    }
     g_setenv("TMPDIR", folder, TRUE);
     g_setenv("HOME", folder, TRUE); /* else it is looked up, in files that are not readable */
     confine(package_dir, strcmp(folder, "/") != 0 ? folder : NULL);

@@ -78,9 +78,8 @@ static AcrJson *time_json(const AcrExecuted *executed)
 
 /* ---- The sandbox ---- */
 
-/* The project's Python in the sandbox, which is opened and set up first; borrowed. A set-up that the
- * end of the run's time cut short says nothing of the project. */
-static const char *need_python(AcrRecordedExecutor *self, GError **error)
+/* A set-up that the end of the run's time cut short says nothing of the project. */
+const char *acr_recorded_executor_python(AcrRecordedExecutor *self, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_assert(self->budget); /* in a replay the journal answers, or the run ends */
@@ -98,7 +97,7 @@ static const char *need_python(AcrRecordedExecutor *self, GError **error)
 /* Runs the project's Python once: what it is called, owned. */
 static char *probe(AcrRecordedExecutor *self, GError **error)
 {
-    const char *python = need_python(self, error);
+    const char *python = acr_recorded_executor_python(self, error);
     if (!python)
         return NULL;
     const char *const argv[] = {python, "-c", PROBE, NULL};
@@ -129,8 +128,7 @@ static AcrJson *opened_json(AcrRecordedExecutor *self, const char *python, const
     return json;
 }
 
-/* Errors that end the run, and are not an answer. */
-static bool is_fatal(const AcrRecordedExecutor *self, const GError *error)
+bool acr_recorded_executor_is_fatal(const AcrRecordedExecutor *self, const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
            g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_USAGE) ||
@@ -165,7 +163,7 @@ static AcrJson *open_live(AcrRecordedExecutor *self, const AcrJson *request, GEr
     g_autofree char *python = probe(self, &reason);
     if (self->sandbox)
         tell(self);
-    if (!python && is_fatal(self, reason))
+    if (!python && acr_recorded_executor_is_fatal(self, reason))
         return ACR_NULL(fail_unrecorded(g_steal_pointer(&reason), error));
     g_autoptr(AcrJson) answer = opened_json(self, python, reason);
     bool is_recorded = python || !self->is_demanded;
@@ -290,12 +288,13 @@ static char *make_host_name(void)
     return g_strdup(name);
 }
 
-/* Runs a script under observation. Its hash seed is any, as Python's is without a setting. */
+/* Runs a script under observation, with a patch twice in the same place: by that a patch which tells
+ * the first run from the next ends otherwise. Its hash seed is any, as Python's is without a setting. */
 static bool run_watched(AcrRecordedExecutor *self, const AcrTrial *trial, const char *python,
                         AcrExecuted *out, GError **error)
 {
     g_auto(AcrWatch) watch = {0};
-    if (!acr_python_watch_begin(self->python, trial->test, &watch, error))
+    if (!acr_python_watch_begin(self->python, trial->test, trial->overlay != NULL, &watch, error))
         return false;
     const char *const argv[] = {python, "-c", watch.code, NULL};
     g_autoptr(GBytes) input = g_bytes_new_static(watch.input, strlen(watch.input));
@@ -314,7 +313,7 @@ static bool run_watched(AcrRecordedExecutor *self, const AcrTrial *trial, const 
 static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecuted *out,
                      GError **error)
 {
-    const char *python = need_python(self, error);
+    const char *python = acr_recorded_executor_python(self, error);
     if (!python)
         return false;
     if (trial->is_watched)
@@ -343,7 +342,7 @@ static AcrJson *try_live(AcrRecordedExecutor *self, const AcrTrial *trial, const
     g_auto(AcrExecuted) executed = {0};
     g_autoptr(GError) reason = NULL;
     bool ran = run_live(self, trial, &executed, &reason);
-    if (!ran && (self->is_demanded || is_fatal(self, reason)))
+    if (!ran && (self->is_demanded || acr_recorded_executor_is_fatal(self, reason)))
         return ACR_NULL(fail_unrecorded(g_steal_pointer(&reason), error));
     g_autoptr(AcrJson) answer = ran ? answer_json(&executed) : acr_json_new_object();
     if (!ran)

@@ -6,6 +6,7 @@
 #define ACR_TASK_RECORDED_H
 
 #include "journal/journal.h"
+#include "project/project.h"
 #include "task/cost.h"
 #include "task/task.h"
 
@@ -51,6 +52,8 @@ typedef struct AcrRecorder AcrRecorder;
  * is begun after the deadline of `budget` (may be NULL). `progress` (may be NULL) gets the sums. */
 AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrBudget *budget,
                               const AcrProgress *progress) ACR_MUST_USE;
+/* Tells them of each answer from now on; both borrowed, must outlive the recorder's models. */
+void acr_recorder_observe(AcrRecorder *recorder, AcrExtensions *extensions, AcrSearch *search);
 void acr_recorder_free(AcrRecorder *recorder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
 
@@ -103,7 +106,35 @@ void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *
                                    const char *work_tree, const AcrBudget *budget,
                                    const AcrHost *host);
 void acr_recorded_executor_clear(AcrRecordedExecutor *self);
+/* The project's Python in the sandbox, which is opened and set up first; borrowed. */
+const char *acr_recorded_executor_python(AcrRecordedExecutor *self, GError **error) ACR_MUST_USE;
+/* Whether an error ends the run, and is not an answer. */
+bool acr_recorded_executor_is_fatal(const AcrRecordedExecutor *self, const GError *error);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedExecutor, acr_recorded_executor_clear)
+
+/* ---- The project's own tests (test_comparison.c) ---- */
+
+/* Asks the journal first for what the tests come to, and the executor's sandbox after it. */
+typedef struct {
+    AcrTestComparer comparer;
+    AcrRecordedExecutor *executor;
+    GHashTable *known; /* request as text -> AcrTestsFound */
+    /* Beyond the journal: */
+    AcrBaseline baseline; /* empty until it is needed */
+    AcrProject project;   /* but for what the sandbox gives */
+    AcrRefereeWorker *worker;
+    char *cache; /* of baselines; NULL: none are kept */
+} AcrRecordedTests;
+/* `executor` is borrowed; must outlive it. `self->comparer` is valid as long as `self` stays where it
+ * is. */
+void acr_recorded_tests_init(AcrRecordedTests *self, AcrRecordedExecutor *executor);
+/* Whether a run has the project's tests run: nobody who did not ask for it waits for a whole suite. */
+AcrVerify acr_run_spec_regressions(const AcrRunSpec *spec);
+/* Lets it continue in the sandbox where the journal ends; borrowed, must outlive it. */
+void acr_recorded_tests_go_live(AcrRecordedTests *self, const AcrRunSpec *spec,
+                                const AcrHost *host);
+void acr_recorded_tests_clear(AcrRecordedTests *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedTests, acr_recorded_tests_clear)
 
 /* ---- Live models (models.c) ---- */
 

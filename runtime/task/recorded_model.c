@@ -13,6 +13,8 @@ struct AcrRecorder {
     AcrCost *cost;
     const AcrBudget *budget;
     const AcrProgress *progress;
+    AcrExtensions *extensions; /* told of each answer; NULL: none */
+    AcrSearch *search;
     GHashTable *known; /* conversation -> GPtrArray of digests of its messages */
 };
 
@@ -34,6 +36,12 @@ AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrBudge
     recorder->known =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
     return recorder;
+}
+
+void acr_recorder_observe(AcrRecorder *recorder, AcrExtensions *extensions, AcrSearch *search)
+{
+    recorder->extensions = extensions;
+    recorder->search = search;
 }
 
 void acr_recorder_free(AcrRecorder *recorder)
@@ -161,9 +169,13 @@ static void count(RecordedModel *self, const AcrModelRequest *request, const Acr
     acr_cost_add(self->recorder->cost, request->label, acr_conversation_name(request->conversation),
                  &call);
     const AcrProgress *progress = self->recorder->progress;
-    const AcrUsage *total = &acr_cost_total(self->recorder->cost)->usage;
+    const AcrCostSum *total = acr_cost_total(self->recorder->cost);
+    AcrSpent spent = {.calls = total->calls,
+                      .tokens = acr_usage_tokens(&total->usage),
+                      .cost_microusd = acr_microusd(total->usage.cost_pico),
+                      .charged_microusd = acr_microusd(total->charged_pico)};
     if (progress)
-        progress->cost(progress->ctx, acr_microusd(total->cost_pico), acr_usage_tokens(total));
+        progress->spent(progress->ctx, &spent);
 }
 
 static bool answer_recorded(RecordedModel *self, const AcrModelRequest *request,
@@ -231,6 +243,18 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
     return true;
 }
 
+static bool tell_answer(AcrRecorder *recorder, const AcrModelRequest *request,
+                        const AcrModelAnswer *answer, GError **error)
+{
+    if (!acr_extensions_observe(recorder->extensions, "answer"))
+        return true;
+    g_autoptr(AcrJson) data = acr_json_new_object();
+    acr_json_set_string(data, "role", request->label);
+    acr_json_set_string(data, "text", answer->content);
+    return acr_extensions_tell(recorder->extensions, recorder->search, "answer", data, NULL, NULL,
+                               error);
+}
+
 static bool complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                      GError **error)
 {
@@ -243,7 +267,7 @@ static bool complete(AcrModel *model, const AcrModelRequest *request, AcrModelAn
                        : answer_live(self, request, asked, out, error);
     if (ok)
         expect_answer(self, request, out);
-    return ok;
+    return ok && tell_answer(self->recorder, request, out, error);
 }
 
 static void free_model(AcrModel *model)

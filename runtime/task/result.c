@@ -73,6 +73,8 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
     acr_json_set_string(json, "proof", acr_proof_name(result->found.proof));
     if (result->is_reproduction)
         acr_json_set_string(json, "script", result->found.script);
+    if (result->found.tests)
+        acr_json_set(json, "tests", acr_json_copy(result->found.tests));
     acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
     acr_json_set_int(json, "exit", result->exit_code);
     if (result->tag)
@@ -116,12 +118,13 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
     if (verdict > ACR_VERDICT_NONE || status > ACR_APPLICABLE_PATCH || proof > ACR_PROOF_VERIFIED ||
         !is_possible(json))
         return false;
-    const AcrJson *ended = acr_json_get(json, "error");
+    const AcrJson *ended = acr_json_get(json, "error"), *tests = acr_json_get(json, "tests");
     *out = (AcrRunResult){
         .found = {.why = g_strdup(acr_json_get_string(json, "why")),
                   .status = (AcrExtractStatus)status,
                   .proof = (AcrProof)proof,
                   .diff = acr_json_get_bytes(json, "patch"),
+                  .tests = tests ? acr_json_copy(tests) : NULL,
                   .script = g_strdup(acr_json_get_string(json, "script"))},
         .verdict = (AcrVerdict)verdict,
         .is_reproduction = acr_json_get(json, "script") != NULL,
@@ -139,8 +142,10 @@ static AcrJson *describe_selection(const AcrRunResult *result)
 {
     const AcrOutcome *outcome = &result->found;
     AcrJson *json = acr_json_new_object();
-    g_autofree char *path = g_strdup_printf("attempt_%u/extracted_patch_%u.diff", outcome->attempt,
-                                            outcome->try_number);
+    g_autofree char *path = outcome->attempt == ACR_GIVEN_ATTEMPT
+                                ? g_strdup_printf(ACR_GIVEN_FOLDER "/%u.diff", outcome->try_number)
+                                : g_strdup_printf("attempt_%u/extracted_patch_%u.diff",
+                                                  outcome->attempt, outcome->try_number);
     const char *why = result->found.why ? result->found.why : "the first applicable patch";
     acr_json_set_string(json, "selected", result->found.diff ? path : NULL);
     acr_json_set_string(json, "status", acr_extract_status_name(result->found.status));
@@ -148,6 +153,10 @@ static AcrJson *describe_selection(const AcrRunResult *result)
                         result->found.diff ? acr_proof_name(result->found.proof) : NULL);
     acr_json_set_string(json, "reason",
                         result->found.diff ? why : "no attempt gave an applicable patch");
+    if (outcome->choice)
+        acr_json_set_string(json, "choice", outcome->choice);
+    if (outcome->candidates)
+        acr_json_set(json, "candidates", acr_json_copy(outcome->candidates));
     return json;
 }
 

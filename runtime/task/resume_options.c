@@ -30,7 +30,7 @@ AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts)
     return json;
 }
 
-/* Whether it has all that a command cannot leave out, or that has a default. */
+/* Whether it has all that a run cannot be without, or that has a default. */
 static bool is_whole(const AcrRunSpec *spec)
 {
     for (guint i = 0; i < acr_n_options; i++) {
@@ -40,7 +40,7 @@ static bool is_whole(const AcrRunSpec *spec)
             !acr_run_spec_is_given(spec, option))
             return false;
     }
-    return true;
+    return spec->repo != NULL;
 }
 
 bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
@@ -93,12 +93,13 @@ static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForV
 static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError **error)
 {
     for (const AcrJson *text = acr_json_first(given); text; text = acr_json_next(text))
-        if (!acr_json_equal(acr_json_get(recorded, acr_json_key(text)), text, NULL))
+        if (acr_json_get(recorded, acr_json_key(text)) && /* a run of before there was that one */
+            !acr_json_equal(acr_json_get(recorded, acr_json_key(text)), text, NULL))
             return acr_task_refuse(error,
                                    "the prompt %s differs from the one that this run was started "
                                    "with; use another --out",
                                    acr_json_key(text));
-    return acr_json_size(recorded) == acr_json_size(given) ||
+    return acr_json_size(recorded) <= acr_json_size(given) ||
            acr_task_refuse(error, "this run was started with other prompts; use another --out");
 }
 
@@ -120,5 +121,11 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
                                "the issue differs from the one this run was started with (see "
                                "%s/" ACR_FILE_ISSUE "); use another --out",
                                folder);
+    const AcrJson *before = acr_json_get(recorded, ACR_META_CANDIDATES),
+                  *after = acr_json_get(given, ACR_META_CANDIDATES);
+    if (acr_json_size(before) != acr_json_size(after) ||
+        (after && !acr_json_equal(before, after, NULL)))
+        return acr_task_refuse(error, "this folder was started with other --candidate patches; use "
+                                      "those, or another --out");
     return check_prompts(acr_json_get(recorded, "prompts"), acr_json_get(given, "prompts"), error);
 }

@@ -4,9 +4,11 @@
 #ifndef ACR_RUN_FOLDER_H
 #define ACR_RUN_FOLDER_H
 
+#include "task/cost.h"
 #include "task/task.h"
 
 #define ACR_META_FORMAT 3
+#define ACR_META_CANDIDATES "candidates" /* digests of patches from elsewhere; missing: none */
 #define ACR_META_MAX_BYTES (16u * 1024 * 1024)
 #define ACR_JSON_FILE_MAX_BYTES ((gsize)256 * 1024 * 1024) /* a result holds the patch */
 
@@ -87,6 +89,19 @@ bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result,
 /* The result of a folder. *out owned. Errors: ENVIRONMENT. */
 bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error) ACR_MUST_USE;
 
+/* ---- A replay beside it (replayed.c) ---- */
+
+/* In a replay nothing is written: what would be is kept, path -> GBytes; owned (g_hash_table_unref). */
+GHashTable *acr_replayed_new(void) ACR_MUST_USE;
+/* Artifacts that go there; `kept` is borrowed. */
+AcrArtifacts acr_replayed_artifacts(GHashTable *kept);
+/* Compares what a run that is over has written with what it would write now. Which prices were known
+ * then, nothing but its cost.json tells. Errors: DIFFERENT, naming the first file. */
+bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult *result,
+                        const AcrCost *cost, GError **error) ACR_MUST_USE;
+/* Sets what a journal's own error means for a replay. `reason` is taken. */
+void acr_replayed_fail(const AcrFolder *folder, GError *reason, GError **error);
+
 /* ---- Outlines (outlines.c) ---- */
 
 /* Files that the outliner failed on when the run began, of a list [{"file","why"}] (NULL: empty): path
@@ -96,5 +111,19 @@ GHashTable *acr_outlines_listed(const AcrJson *list) ACR_MUST_USE;
 AcrJson *acr_outlines_failed(const AcrIndex *index) ACR_MUST_USE;
 /* False with ENVIRONMENT where it names a file: a run is never resumed with another index. */
 bool acr_outlines_check(const AcrJson *failed, GError **error) ACR_MUST_USE;
+
+/* ---- Patches from elsewhere (given_patches.c) ---- */
+
+/* The files that the spec names, of GBytes; owned. Errors: those of acr_file_read. */
+GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
+/* Whether each applies. Errors: USAGE. */
+bool acr_given_check(const GPtrArray *diffs, AcrSnapshot *snapshot, const AcrRunSpec *spec,
+                     GError **error) ACR_MUST_USE;
+bool acr_given_save(const GPtrArray *diffs, const AcrFolder *folder, GError **error) ACR_MUST_USE;
+/* Sets their digests in what a folder is bound to. */
+void acr_given_describe(const GPtrArray *diffs, AcrJson *meta);
+/* Those of a folder, of AcrOverlay; owned. */
+GPtrArray *acr_given_load(const AcrFolder *folder, AcrSnapshot *snapshot,
+                          GError **error) ACR_MUST_USE;
 
 #endif

@@ -129,9 +129,26 @@ static bool add_to_list(AcrRunSpec *spec, const AcrOption *option, const char *l
     if (option->type == ACR_OPTION_HEADERS && !is_header(text))
         return refuse(error, option, which, "'Name: value'", text);
     *at = g_renew(char *, *at, n + 2);
-    (*at)[n] = option->type == ACR_OPTION_MODELS ? absolute_script(text) : g_strdup(text);
+    (*at)[n] = option->type == ACR_OPTION_MODELS  ? absolute_script(text)
+               : option->type == ACR_OPTION_FILES ? g_canonicalize_filename(text, NULL)
+                                                  : g_strdup(text);
     (*at)[n + 1] = NULL;
     return true;
+}
+
+/* Several models are several options: which commas a name may hold is for no list to guess. A script's path
+ * may hold any. */
+static bool check_model(const AcrRunSpec *spec, const char *label, const char *text, GError **error)
+{
+    if (!strchr(text, ',') || g_str_has_prefix(text, SCRIPT))
+        return true;
+    g_auto(GStrv) names = g_strsplit(text, ",", -1);
+    g_autofree char *between = g_strdup_printf(" %s ", label),
+                    *repeated = g_strjoinv(between, names);
+    return spec->verb == ACR_FOR_ASK || strcmp(label, "--model") != 0
+               ? acr_task_refuse(error, "%s takes one model, not '%s'", label, text)
+               : acr_task_refuse(error, "%s takes one model, not '%s'; repeat it: %s %s", label,
+                                 text, label, repeated);
 }
 
 /* A whole number, or with a fraction for a NUMBER. */
@@ -186,6 +203,9 @@ bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *lab
                       const char *text, GError **error)
 {
     gint64 *number = member(spec, option);
+    bool is_model = option->type == ACR_OPTION_MODEL || option->type == ACR_OPTION_MODELS;
+    if (is_model && !check_model(spec, label, text, error))
+        return false;
     switch (option->type) {
     case ACR_OPTION_TEXT:
     case ACR_OPTION_PATH:
@@ -195,6 +215,7 @@ bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *lab
         return true;
     case ACR_OPTION_MODELS:
     case ACR_OPTION_LIST:
+    case ACR_OPTION_FILES:
     case ACR_OPTION_HEADERS:
         return add_to_list(spec, option, label, text, error);
     case ACR_OPTION_COUNT:
@@ -253,8 +274,25 @@ static bool is_label(const char *text)
     return g_utf8_validate(text, -1, NULL);
 }
 
+/* Before defaults are filled in. A row of several verbs needs the other option where there is one. */
+static bool check_needs(const AcrRunSpec *spec, GError **error)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        const AcrOption *needed =
+            (option->verbs & spec->verb) && option->needs && acr_run_spec_is_given(spec, option)
+                ? acr_option_find(option->needs, strlen(option->needs), spec->verb)
+                : NULL;
+        if (needed && !acr_run_spec_is_given(spec, needed))
+            return acr_task_refuse(error, "--%s needs --%s", option->name, needed->name);
+    }
+    return true;
+}
+
 bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
 {
+    if (!check_needs(spec, error))
+        return false;
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         if ((option->verbs & spec->verb) && option->otherwise &&
@@ -275,10 +313,10 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
         return acr_task_refuse(error, "--setup is empty");
     if (spec->validate && !*spec->validate)
         return acr_task_refuse(error, "--validate is empty");
-    if (!spec->setup && spec->setup_network)
-        return acr_task_refuse(error, "--setup-network needs --setup");
-    if (!spec->setup && spec->setup_ms >= 0)
-        return acr_task_refuse(error, "--setup-timeout needs --setup");
+    if (spec->attempts == 0 && !spec->candidates)
+        return acr_task_refuse(error, "--attempts 0 needs --candidate");
+    if (spec->candidates && g_strv_length(spec->candidates) > ACR_MAX_CANDIDATES)
+        return acr_task_refuse(error, "more than %u --candidate", ACR_MAX_CANDIDATES);
     if (spec->apply && spec->rev)
         return acr_task_refuse(error,
                                "--apply writes to the working tree, so it cannot go with --rev");
@@ -378,20 +416,33 @@ bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json, 
     return true;
 }
 
-char *acr_option_written(const AcrOption *option, const AcrJson *value)
+/* The values, each behind `before`. */
+static char *write_values(const AcrOption *option, const AcrJson *value, const char *before)
 {
-    bool is_list = acr_json_type(value) == ACR_JSON_ARRAY;
+    bool is_list = acr_json_type(value) == ACR_JSON_ARRAY,
+         is_flag = option->type == ACR_OPTION_FLAG;
     GString *text = g_string_new(NULL);
     for (const AcrJson *at = is_list ? acr_json_first(value) : value; at;
          at = is_list ? acr_json_next(at) : NULL) {
         g_autofree char *own = take_text(at), *printed = own ? NULL : acr_json_print(at);
-        g_string_append_printf(text, "%s--%s", text->len ? " " : "", option->name);
-        if (option->type != ACR_OPTION_FLAG)
-            g_string_append_printf(text, " %s", own ? own : printed);
+        g_string_append_printf(text, "%s%s", text->len ? " " : "", before);
+        if (!is_flag || !*before)
+            g_string_append_printf(text, "%s%s", *before ? " " : "", own ? own : printed);
     }
     for (gsize i = 0; i < text->len; i++)
         if (g_ascii_iscntrl(text->str[i]))
             text->str[i] = ' ';
     g_autofree char *written = g_string_free(text, FALSE);
     return acr_utf8_repair(written, strlen(written));
+}
+
+char *acr_option_written(const AcrOption *option, const AcrJson *value)
+{
+    g_autofree char *name = g_strconcat("--", option->name, NULL);
+    return write_values(option, value, name);
+}
+
+char *acr_option_value(const AcrOption *option, const AcrJson *value)
+{
+    return write_values(option, value, "");
 }

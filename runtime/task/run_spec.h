@@ -20,9 +20,17 @@ typedef enum {
     ACR_FOR_ASK = 1 << 7,
     ACR_FOR_EXEC = 1 << 8,
     ACR_FOR_EVAL = 1 << 9,
+    ACR_FOR_MCP = 1 << 10,
+    ACR_FOR_TESTS = 1 << 11,
+    ACR_FOR_CONFIG = 1 << 12,
+    ACR_FOR_DOCTOR = 1 << 13,
+    ACR_FOR_REPORT = 1 << 14,
+    ACR_FOR_EXTENSIONS = 1 << 15,
+    ACR_FOR_LOCALIZE = 1 << 16,
 } AcrForVerb;
 
-#define ACR_UNSET (-1) /* a number that was not given and has no default */
+#define ACR_MAX_CANDIDATES 64u /* patches from elsewhere */
+#define ACR_UNSET (-1)         /* a number that was not given and has no default */
 
 /* Texts and lists are owned, NULL: not given; numbers ACR_UNSET: not given. Made by
  * acr_run_spec_of, filled from the command line, the environment and the configuration file. */
@@ -31,10 +39,18 @@ typedef struct {
     char **arguments; /* the words beside the options */
 
     /* What is worked on. */
-    char *repo, *rev, *issue_file, *issue_text, *instance_id, *out;
-    char *dataset, *repos, **instances;
-    bool apply;
+    char *repo, *rev, *issue_file, *issue_text, *issue_before, *issue_api, *instance_id, *out;
+    char **repositories; /* of `mcp` */
+    char *dataset, *split, *repos, **instances;
+    bool apply, dry_run;
     char *tag;
+    char **extensions;
+    gint64 extension_ms;
+
+    /* Which tasks of a batch, and until when. */
+    char *instance_set, *slice;
+    gint64 shuffle, fail_fast;
+    bool retry_failed;
 
     /* Which models, and how they are called. */
     char **models, *fallback_model, *effort;
@@ -42,11 +58,13 @@ typedef struct {
     double temperature;
     gint64 context, retries, retry_base_ms;
 
+    char **candidates; /* files of patches from elsewhere */
+
     /* Bounds of the loops. */
     gint64 rounds, tries, attempts;
 
     /* Where code is run. */
-    gint64 verify; /* an AcrVerify */
+    gint64 verify, regressions; /* an AcrVerify each */
     char *sandbox, *image, *python, *setup, *validate;
     gint64 setup_ms;
     bool setup_network;
@@ -61,7 +79,7 @@ typedef struct {
 
     /* How it is done and shown. */
     gint64 jobs, tasks_at_once;
-    bool no_cache, json, verbose, clear;
+    bool no_cache, json, verbose, quiet, clear;
 
     /* Of `ask`. */
     char *system, *schema, *ledger;
@@ -73,11 +91,37 @@ typedef struct {
     gint64 memory_mb, processes, output_limit;
     bool network;
 
+    /* Of `doctor`. */
+    bool online;
+
+    /* Of `report`, which takes `compare` too. */
+    gint64 report_form; /* which word of --format */
+    char *report_file;
+
+    /* Of `search`. */
+    char *in_file;
+    bool regex;
+
+    /* Of `localize`. */
+    char **failing_tests;
+    gint64 formula; /* an AcrSpectrumFormula */
+
+    /* Of `tests`, `run` and `swe-bench`. */
+    char *test_command;
+    gint64 test_ms;
+    bool list; /* of `search`, too */
+
     /* Of `eval`. */
-    char *predictions, *run_id, *environments;
-    gint64 rules;
-    bool regrade, ignore_unknown;
+    char *predictions, *run_id, *environments, *compare;
+    gint64 rules, repeat;
+    gint64 grade; /* of `swe-bench`: an AcrGradePlace */
+    bool regrade, ignore_unknown, official_only, baseline;
+    char *image_template, *dockerfiles;
+    gint64 cache_level, min_free_mb; /* the level as it stands in the row */
+    bool no_pull;
 } AcrRunSpec;
+
+typedef enum { ACR_GRADE_IN_CONTAINER, ACR_GRADE_IN_ENVIRONMENT } AcrGradePlace;
 
 /* An empty one for that verb. */
 AcrRunSpec acr_run_spec_of(AcrForVerb verb);
@@ -93,6 +137,7 @@ typedef enum {
     ACR_OPTION_MODEL,   /* char *; the path of a script is made absolute */
     ACR_OPTION_MODELS,  /* char **; may be repeated */
     ACR_OPTION_LIST,    /* char **; may be repeated */
+    ACR_OPTION_FILES,   /* char **; may be repeated; paths are made absolute */
     ACR_OPTION_HEADERS, /* char **; "Name: value", may be repeated */
     ACR_OPTION_COUNT,   /* gint64 from `min` to `max` */
     ACR_OPTION_USD,     /* gint64, pico-USD */
@@ -122,6 +167,7 @@ typedef struct {
     gint64 min, max;
     const char *otherwise; /* the default, as a user would write it; NULL: none */
     const char *variable;  /* of the environment, which may set it too */
+    const char *needs;     /* the option without which this one does nothing; NULL: none */
     const char *rival;     /* the option that stands for the same: only one of both may be given */
     const char *words;     /* "auto|always|never" */
     const char *alone;     /* the value when none follows; NULL: one must */
@@ -164,6 +210,8 @@ bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json,
                             GError **error) ACR_MUST_USE;
 /* The name of a row's member: the option's, with "_" for "-"; owned. */
 char *acr_option_key(const AcrOption *option) ACR_MUST_USE;
+/* A value of its JSON as a user would write it; lists in one line; owned. */
+char *acr_option_value(const AcrOption *option, const AcrJson *value) ACR_MUST_USE;
 /* An option with a value of its JSON as a user would write it: "--rounds 15"; one line of UTF-8, owned. */
 char *acr_option_written(const AcrOption *option, const AcrJson *value) ACR_MUST_USE;
 

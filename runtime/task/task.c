@@ -15,6 +15,7 @@ typedef struct {
     bool is_replay;
     AcrFolder folder;
     AcrPrompts *prompts;
+    GPtrArray *given;  /* of GBytes, patches from elsewhere; NULL in a replay */
     AcrLimits limits;  /* of the models, which it outlives */
     GPtrArray *models; /* live ones, before they are put behind the journal; NULL in a replay */
     AcrWorkspace workspace;
@@ -28,6 +29,7 @@ static void task_clear(Task *task)
     g_clear_pointer(&task->models, g_ptr_array_unref);
     acr_limits_clear(&task->limits);
     g_clear_pointer(&task->prompts, acr_prompts_free);
+    g_clear_pointer(&task->given, g_ptr_array_unref);
     acr_folder_clear(&task->folder);
     g_clear_pointer(&task->git_dir, g_free);
 }
@@ -66,14 +68,8 @@ static AcrJson *describe_snapshot(const Task *task)
  * snapshot without any. */
 static bool check_code(const Task *task, GError **error)
 {
-    const AcrSnapshot *snapshot = task->workspace.snapshot;
-    for (gsize i = 0; i < acr_snapshot_size(snapshot); i++) {
-        const AcrEntry *entry = acr_snapshot_entry(snapshot, i);
-        if (entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
-            !acr_index_is_test_path(entry->path))
-            return true;
-    }
-    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+    return acr_workspace_has_code(task->workspace.snapshot) ||
+           acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                          "no Python files outside tests in '%s'", task->spec->repo);
 }
 
@@ -117,10 +113,13 @@ static bool prepare(Task *task, GError **error)
     acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     task->models = acr_task_models_new(task->spec, &task->limits, task->host, error);
     task->workspace.repo = task->models ? acr_repo_open(task->spec->repo, error) : NULL;
-    if (!task->workspace.repo || !check_work_tree(task, error))
+    if (!task->workspace.repo || !check_work_tree(task, error) ||
+        !acr_extensions_check_files((const char *const *)task->spec->extensions, work_tree(task),
+                                    error))
         return false;
     task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, task->spec->rev, error);
-    if (!task->workspace.snapshot || !check_code(task, error))
+    if (!task->workspace.snapshot || !check_code(task, error) ||
+        !acr_given_check(task->given, task->workspace.snapshot, task->spec, error))
         return false;
     acr_progress_warn(task->host->progress, acr_snapshot_remarks(task->workspace.snapshot));
     return true;
@@ -137,7 +136,7 @@ static bool begin(Task *task, AcrJson *meta, GError **error)
         return false;
     g_autofree char *saved = acr_folder_path(&task->folder, ACR_FILE_SNAPSHOT);
     if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error) ||
-        !save_texts(task, error) ||
+        !save_texts(task, error) || !acr_given_save(task->given, &task->folder, error) ||
         !acr_folder_check_parents(&task->folder, ACR_FILE_SNAPSHOT "/", error) ||
         !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
@@ -148,6 +147,7 @@ static bool begin(Task *task, AcrJson *meta, GError **error)
 static bool take_up(Task *task, GError **error)
 {
     g_autoptr(AcrJson) bound = acr_meta_bound(task->spec, task->prompts);
+    acr_given_describe(task->given, bound);
     if (task->folder.meta && !acr_meta_check(task->folder.meta, bound, task->spec->out, error))
         return false;
     if (task->folder.meta && task->folder.state != ACR_FOLDER_NEW) {
@@ -227,6 +227,41 @@ static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
     return models;
 }
 
+static void warn(void *ctx, const char *line)
+{
+    acr_progress_warn(ctx, line);
+}
+
+/* Extensions behind the journal; a replay starts none of them. */
+static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out, GError **error)
+{
+    AcrExtensionOptions options = {
+        .files = (const char *const *)task->spec->extensions,
+        .exe = task->models ? task->host->exe : NULL,
+        .repo = work_tree(task),
+        .timeout_ms = task->spec->extension_ms,
+        .journal = journal,
+        .interrupt = task->host->interrupt,
+        .ctx = (void *)task->host->progress,
+        .warn = warn,
+    };
+    return acr_extensions_load(&options, out, error);
+}
+
+/* Tells them how the run ended. */
+static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrRunResult *result,
+                         GError **error)
+{
+    g_autoptr(AcrJson) data = acr_json_new_object();
+    g_autofree char *diff = result->found.diff ? acr_utf8_repair_bytes(result->found.diff) : NULL;
+    if (!acr_extensions_observe(extensions, "verdict"))
+        return true;
+    acr_json_set_string(data, "verdict", acr_verdict_name(result->verdict));
+    acr_json_set_string(data, "diff", diff);
+    return acr_extensions_tell(extensions, task->workspace.search, "verdict", data, NULL, NULL,
+                               error);
+}
+
 /* Runs the attempts with the journal before models, referee and sandbox; *out is what they have found
  * however they ended. */
 static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *artifacts,
@@ -235,33 +270,50 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     const AcrRunSpec *spec = task->spec;
     g_autoptr(AcrRecorder) recorder =
         acr_recorder_new(journal, cost, task->limits.budget, task->host->progress);
-    g_autoptr(GPtrArray) models = make_recorded_models(task, recorder);
+    g_autoptr(GPtrArray) models = make_recorded_models(task, recorder),
+                         given = acr_given_load(&task->folder, task->workspace.snapshot, error);
+    if (!given)
+        return false;
     AcrRecordedReferee referee;
     acr_recorded_referee_init(&referee, journal,
                               acr_workspace_referee(&task->workspace, task->host));
     g_auto(AcrRecordedExecutor) executor = {0};
+    g_auto(AcrRecordedTests) tests = {0};
     acr_recorded_executor_init(&executor, journal, task->workspace.snapshot,
                                task->workspace.python);
-    if (task->models)
+    acr_recorded_tests_init(&tests, &executor);
+    if (task->models) {
         acr_recorded_executor_go_live(&executor, spec, work_tree(task), task->limits.budget,
                                       task->host);
+        acr_recorded_tests_go_live(&tests, spec, task->host);
+    }
     g_autofree char *cleaned = acr_issue_clean(spec->issue_text);
+    g_autoptr(AcrExtensions) extensions = NULL;
+    if (!load_extensions(task, journal, &extensions, error))
+        return false;
+    acr_recorder_observe(recorder, extensions, task->workspace.search);
     AcrRun run = {
         .issue = cleaned,
         .snapshot = task->workspace.snapshot,
         .index = task->workspace.index,
         .search = task->workspace.search,
+        .calls = acr_extensions_calls(extensions),
+        .extensions = extensions,
         .python = task->workspace.python,
         .referee = &referee.referee,
         .executor = &executor.executor,
         .validate = spec->validate,
         .verify = spec->verify < 0 ? ACR_VERIFY_AUTO : (AcrVerify)spec->verify,
+        .regressions = acr_run_spec_regressions(spec),
+        .tests = &tests.comparer,
         .prompts = task->prompts,
         .models = (AcrModel *const *)models->pdata,
         .n_models = models->len,
         .max_rounds = (guint)MAX(spec->rounds, 0),
         .max_tries = (guint)spec->tries,
         .max_attempts = (guint)spec->attempts,
+        .given = (AcrOverlay *const *)given->pdata,
+        .n_given = given->len,
         .artifacts = artifacts,
         .progress = task->host->progress,
         .interrupt = task->host->interrupt,
@@ -269,7 +321,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     bool ok = spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(&run, &out->found, error)
                                               : acr_attempts_run(&run, &out->found, error);
     acr_result_judge(out, spec, acr_cost_total(cost));
-    return ok;
+    return ok && tell_verdict(task, extensions, out, error);
 }
 
 /* ---- The run ---- */
@@ -361,7 +413,8 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
     const AcrRunSpec *spec = task->spec;
     task->prompts = acr_prompts_load(task->host->prompts_dir, spec->prompts, error);
-    if (!task->prompts || !acr_limits_init(&task->limits, spec, error) ||
+    if (!task->prompts || !(task->given = acr_given_read(task->spec, error)) ||
+        !acr_limits_init(&task->limits, spec, error) ||
         (!acr_folder_exists(spec->out) && !prepare(task, error)) ||
         !acr_folder_open(spec->out, &task->folder, error) || !take_up(task, error))
         return false;
@@ -422,76 +475,21 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
 
 /* ---- Replay ---- */
 
-/* In a replay nothing is written: what would be is kept, and compared with the folder when the run
- * is over. */
-static bool keep_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
-{
-    g_hash_table_insert(ctx, g_strdup(path), g_bytes_new(data, len));
-    return true;
-}
-
-/* The first artifact, by name, that differs from the one in the folder; owned, NULL if there is
- * none. */
-static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
-{
-    g_autoptr(GList) paths = g_list_sort(g_hash_table_get_keys(artifacts), (GCompareFunc)g_strcmp0);
-    for (GList *at = paths; at; at = at->next) {
-        g_autoptr(GBytes) recorded = acr_folder_read_file(folder, at->data, G_MAXINT32, NULL);
-        if (!recorded || !g_bytes_equal(recorded, g_hash_table_lookup(artifacts, at->data)))
-            return g_strdup(at->data);
-    }
-    return NULL;
-}
-
-/* Compares what a run that is over has written with what it would write now. Which prices were
- * known then, nothing but its cost.json tells. */
-static bool check_result(const AcrFolder *folder, GHashTable *kept, const AcrRunResult *result,
-                         AcrCost *cost, GError **error)
-{
-    const AcrArtifacts artifacts = {kept, keep_artifact};
-    g_autoptr(AcrJson) recorded = acr_folder_read_json(folder, ACR_FILE_COST, NULL);
-    const AcrJson *prices = acr_json_get(recorded, "prices");
-    AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);
-    if (!acr_artifacts_write_json(&artifacts, ACR_FILE_COST, spent, error) ||
-        !acr_result_save(&artifacts, result, error))
-        return false;
-    g_autofree char *different = find_difference(folder, kept);
-    if (!different)
-        return true;
-    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT,
-                         "the replay of '%s' gives another %s than was recorded", folder->path,
-                         different);
-}
-
-/* What a journal's own error means for a replay. `reason` is taken. */
-static void propagate_replay_error(const AcrFolder *folder, GError *reason, GError **error)
-{
-    g_autoptr(GError) owned = reason;
-    if (g_error_matches(owned, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED))
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
-                    "the run in '%s' is not finished: its journal ends here", folder->path);
-    else if (g_error_matches(owned, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED))
-        g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT, owned->message);
-    else
-        g_propagate_error(error, g_steal_pointer(&owned));
-}
-
 static bool replay_attempts(Task *task, AcrRunResult *out, GError **error)
 {
     g_autoptr(AcrJournal) journal = open_journal(task, ACR_JOURNAL_READ, error);
     if (!journal || !index_workspace(task, error))
         return false;
     g_autoptr(AcrCost) cost = acr_cost_new();
-    g_autoptr(GHashTable) kept =
-        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
-    AcrArtifacts artifacts = {kept, keep_artifact};
+    g_autoptr(GHashTable) kept = acr_replayed_new();
+    AcrArtifacts artifacts = acr_replayed_artifacts(kept);
     GError *reason = NULL;
     if (!run_attempts(task, journal, &artifacts, cost, out, &reason)) {
-        propagate_replay_error(&task->folder, reason, error);
+        acr_replayed_fail(&task->folder, reason, error);
         return false;
     }
     return task->folder.state != ACR_FOLDER_DONE ||
-           check_result(&task->folder, kept, out, cost, error);
+           acr_replayed_check(&task->folder, kept, out, cost, error);
 }
 
 /* The spec of the recorded run; its issue is the folder's. */
@@ -520,7 +518,7 @@ bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out, GE
     if (ok) {
         g_autofree char *prompts = acr_folder_path(&task.folder, ACR_FILE_PROMPTS);
         task.spec = &spec;
-        task.prompts = acr_prompts_load(prompts, NULL, &reason);
+        task.prompts = acr_prompts_load(host->prompts_dir, prompts, &reason);
         ok = task.prompts && load_snapshot(&task, &reason) && replay_attempts(&task, out, &reason);
     }
     return finish(ok, out, host, reason, error);

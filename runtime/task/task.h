@@ -10,6 +10,7 @@
 #include "index/index.h"
 #include "llm/llm.h"
 #include "loops/loops.h"
+#include "project/project.h"
 #include "py/py.h"
 #include "search/search.h"
 #include "task/limits.h"
@@ -80,6 +81,8 @@ typedef struct {
 /* Snapshot of `rev`, or where that is NULL of the working tree (of HEAD in a bare repository).
  * Owned. */
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
+/* Whether it has a Python file outside tests. */
+bool acr_workspace_has_code(const AcrSnapshot *snapshot);
 /* Opens `repo` at `rev`, without index and search, while Python starts: the referee's for patches,
  * else this process's. Errors: those of vcs and py. */
 bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, bool for_patches,
@@ -88,6 +91,10 @@ bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host,
  * AcrIndexOptions. */
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error) ACR_MUST_USE;
+/* Likewise without Python in this process: calls written as text cannot be bound then. The host must
+ * have `exe`. */
+bool acr_workspace_index_alone(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
+                               GError **error) ACR_MUST_USE;
 /* The referee of what is written for it, in a process of its own; borrowed. */
 const AcrReferee *acr_workspace_referee(AcrWorkspace *workspace, const AcrHost *host);
 void acr_workspace_clear(AcrWorkspace *workspace);
@@ -150,6 +157,14 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
                   GError **error) ACR_MUST_USE;
 
 /*
+ * What acr_task_run would do: {"folder", "repository", "models", "limits", "loops", "code"} (owned), each as
+ * plan.c writes it. No model is asked and nothing is written but the sandbox's cache. Errors: as far
+ * as they can be seen, those that the run would end with before its first call.
+ */
+bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
+                   GError **error) ACR_MUST_USE;
+
+/*
  * Repeats the run of a folder from its journal: no network, no script, no working tree; writes
  * nothing. Every artifact and the patch must come out as recorded. *out as above. Errors:
  * UNFINISHED, DIFFERENT, ENVIRONMENT.
@@ -176,5 +191,11 @@ AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelO
 AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *host,
                                          AcrSnapshot *snapshot, const char *work_tree,
                                          const char *cache);
+/* How the project's own tests are run, but for where; borrowed from the arguments. */
+AcrProject acr_task_project(const AcrRunSpec *spec, const AcrHost *host);
+/* What a baseline depends on besides tree and Python; owned. */
+char *acr_task_test_environment(const AcrSandboxOptions *options) ACR_MUST_USE;
+/* The folder where baselines are kept; owned; NULL: nowhere. */
+char *acr_task_baselines(void) ACR_MUST_USE;
 
 #endif

@@ -64,18 +64,27 @@ static bool build_index(AcrWorkspace *workspace, const AcrHost *host, const char
     return workspace->index && check_readable(workspace->index, error);
 }
 
+bool acr_workspace_index_alone(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
+                               GError **error)
+{
+    gint64 start = g_get_monotonic_time();
+    g_autofree char *version = acr_python_outline_version(host->python_dir, error);
+    if (!version || !build_index(workspace, host, version, refused, error))
+        return false;
+    workspace->search = acr_search_new(workspace->index);
+    workspace->index_ms = (g_get_monotonic_time() - start) / 1000;
+    return true;
+}
+
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error)
 {
     gint64 start = g_get_monotonic_time();
-    g_autofree char *version = acr_python_outline_version(host->python_dir, error);
-    if (!version ||
-        (!workspace->python && !(workspace->python = acr_python_start(host->python_dir, error))))
+    if (!workspace->python && !(workspace->python = acr_python_start(host->python_dir, error)))
         return false;
-    if (!build_index(workspace, host, version, refused, error) ||
+    if (!acr_workspace_index_alone(workspace, host, refused, error) ||
         !acr_python_await(workspace->python, error))
         return false;
-    workspace->search = acr_search_new(workspace->index);
     workspace->index_ms = (g_get_monotonic_time() - start) / 1000;
     return true;
 }
@@ -120,4 +129,15 @@ void acr_workspace_clear(AcrWorkspace *workspace)
     g_clear_pointer(&workspace->snapshot, acr_snapshot_unref);
     g_clear_pointer(&workspace->repo, acr_repo_unref);
     g_clear_pointer(&workspace->python, acr_python_free);
+}
+
+bool acr_workspace_has_code(const AcrSnapshot *snapshot)
+{
+    for (gsize i = 0; i < acr_snapshot_size(snapshot); i++) {
+        const AcrEntry *entry = acr_snapshot_entry(snapshot, i);
+        if (entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
+            !acr_index_is_test_path(entry->path))
+            return true;
+    }
+    return false;
 }

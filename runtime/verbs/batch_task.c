@@ -37,7 +37,8 @@ static int start(AcrHost *host, int argc, char **argv)
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     if (!read_spec(host, &spec, &error) || !acr_http_global_init(&error))
         return acr_verb_fail(host, error);
-    spec.json = true;
+    spec.json = spec.quiet = true;
+    spec.verbose = false;
     g_autofree char *cache = acr_verb_take_host_options(host, &spec);
     int code = acr_run_and_report(host, &spec);
     acr_http_global_cleanup();

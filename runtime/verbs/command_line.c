@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "http/http.h"
 
@@ -164,11 +165,16 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     }
     if (!fill(verb, argc, argv, &spec, &error))
         return acr_verb_usage("%s", error->message);
+    bool has_folder = spec.out;
+    if (!acr_verb_fill_places(&spec, &error))
+        return acr_verb_fail(host, error);
     if (verb->uses_network && !acr_http_global_init(&error)) /* before there are threads */
         return acr_verb_fail(host, error);
     g_autofree char *cache = acr_verb_take_host_options(host, &spec);
     int code = verb->run(host, &spec);
     if (verb->uses_network)
         acr_http_global_cleanup();
+    if (!has_folder && spec.out)
+        (void)rmdir(spec.out); /* nothing was begun in it */
     return code;
 }

@@ -16,7 +16,6 @@
 #define EXIT_SIGNAL 128
 
 #define MB ((gint64)1024 * 1024)
-#define MAX_PATCH_BYTES ((gsize)64 * 1024 * 1024)
 
 /* Prints output as it comes, until a stream has shown as much as is kept of it. */
 typedef struct {
@@ -94,23 +93,6 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
     return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
 }
 
-static bool take_patch(AcrHost *host, const AcrRunSpec *spec, AcrOverlay *overlay, GError **error)
-{
-    if (!spec->patch)
-        return true;
-    bool is_stdin = strcmp(spec->patch, "-") == 0;
-    g_autoptr(GBytes) diff = is_stdin ? acr_read_stdin(MAX_PATCH_BYTES, host->interrupt, error)
-                                      : acr_file_read(spec->patch, MAX_PATCH_BYTES, error);
-    if (!diff)
-        return false;
-    gsize len;
-    const void *data = g_bytes_get_data(diff, &len);
-    bool ok = acr_overlay_apply_diff(overlay, data ? data : "", len, error);
-    if (!ok)
-        g_prefix_error(error, "'%s': ", spec->patch);
-    return ok;
-}
-
 static int run_command(AcrHost *host, const AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
@@ -129,7 +111,7 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
     if (spec->verbose && choice)
         acr_verb_say("%s", choice);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
-    if (!take_patch(host, spec, overlay, &error))
+    if (spec->patch && !acr_verb_apply_patch(host, spec->patch, overlay, &error))
         return acr_verb_usage("%s", error->message);
     int code = execute(host, spec, sandbox, overlay);
     for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)

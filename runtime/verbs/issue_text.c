@@ -20,7 +20,8 @@ static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
                                       "the issue is not text: it holds NUL bytes"));
     if (acr_utf8_is_text(data, len))
         return g_strndup(data ? data : "", len);
-    acr_console_say(console, "%s: the issue is not UTF-8, it is read as latin-1", g_get_prgname());
+    acr_console_say(console, ACR_TONE_BAD, "%s: the issue is not UTF-8, it is read as latin-1",
+                    g_get_prgname());
     return g_convert(data, (gssize)len, "UTF-8", "ISO-8859-1", NULL, NULL, error);
 }
 
@@ -30,6 +31,8 @@ static GBytes *read_issue(const AcrRunSpec *spec, const AcrInterrupt *interrupt,
         return g_bytes_new(spec->issue_text, strlen(spec->issue_text));
     if (strcmp(spec->issue_file, "-") == 0)
         return acr_read_stdin(ACR_ISSUE_MAX_BYTES, interrupt, error);
+    if (acr_issue_is_page(spec->issue_file))
+        return acr_issue_page_read(spec, interrupt, error);
     return acr_file_read(spec->issue_file, ACR_ISSUE_MAX_BYTES, error);
 }
 
@@ -38,8 +41,12 @@ bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrCon
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = read_issue(spec, interrupt, &reason);
-    if (!bytes)
-        return acr_task_refuse(error, "cannot read the issue: %s", reason->message);
+    if (!bytes) {
+        bool is_usage = !g_error_matches(reason, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT);
+        return acr_set_error(error, ACR_TASK_ERROR,
+                             is_usage ? ACR_TASK_ERROR_USAGE : ACR_TASK_ERROR_ENVIRONMENT,
+                             "cannot read the issue: %s", reason->message);
+    }
     g_autofree char *text = decode_issue(bytes, console, error);
     if (!text)
         return false;

@@ -1,6 +1,6 @@
 /*
- * acr-host outline-worker, referee-worker: what Python does with a repository's code for another
- * process of this program (runtime/py/worker.c). They are never called by hand, so they are not
+ * acr-host outline-worker, referee-worker, extension-worker: what Python does with a repository's code,
+ * or with the user's, for another process of this program (runtime/py/worker.c). They are never called by hand, so they are not
  * listed.
  */
 #include "verbs/verbs_private.h"
@@ -22,5 +22,11 @@ static int start_referee(AcrHost *host, int argc, char **argv)
     return work(host, ACR_PYTHON_REFEREE);
 }
 
+static int start_extension(AcrHost *host, int argc, char **argv)
+{
+    return work(host, ACR_PYTHON_EXTENSION);
+}
+
 const AcrVerb acr_verb_outline_worker = {.name = ACR_OUTLINE_VERB, .start = start_outlines};
 const AcrVerb acr_verb_referee_worker = {.name = ACR_REFEREE_VERB, .start = start_referee};
+const AcrVerb acr_verb_extension_worker = {.name = ACR_EXTENSION_VERB, .start = start_extension};

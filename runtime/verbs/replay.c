@@ -9,7 +9,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     if (g_strv_length(spec->arguments) != 1)
         return acr_verb_usage("give one run folder");
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrConsole) console = acr_console_new(spec->verbose);
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
     host->progress = acr_console_progress(console);
     g_auto(AcrRunResult) result = {0};
     bool ok = acr_task_replay(spec->arguments[0], host, &result, &error);

@@ -1,6 +1,9 @@
 /*
  * The result of a run, printed in one place for all verbs that make or repeat one.
  */
+#include <string.h>
+
+#include "task/run_folder.h"
 #include "verbs/verbs_private.h"
 
 /* USD with six digits behind the point. */
@@ -41,10 +44,10 @@ static char *cost_line(const AcrCostSum *cost)
     return g_string_free(line, FALSE);
 }
 
-static void say_line(AcrConsole *console, const char *what, const char *why)
+static void say_line(AcrConsole *console, AcrTone tone, const char *what, const char *why)
 {
     g_autofree char *line = acr_one_line(why);
-    acr_console_say(console, "%s: %s%s", g_get_prgname(), what, line);
+    acr_console_say(console, tone, "%s: %s%s", g_get_prgname(), what, line);
 }
 
 /* The last line of a run without a result. */
@@ -59,7 +62,8 @@ static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrC
             ? g_strconcat(*reason ? reason : "no script was written", is_replay ? place : "", NULL)
             : g_strdup_printf("(%s%s%s)%s", acr_extract_status_name(result->found.status),
                               *reason ? ": " : "", reason, place);
-    say_line(console, result->is_reproduction ? "not reproduced: " : "no patch ", why);
+    say_line(console, ACR_TONE_BAD, result->is_reproduction ? "not reproduced: " : "no patch ",
+             why);
 }
 
 /* Whether the patch was proved by running code, or why not; nothing where none was to be run. */
@@ -69,23 +73,30 @@ static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrC
     g_autofree char *why =
         g_strdup_printf("%s (%s)", is_proved ? "yes" : "no",
                         result->found.why ? result->found.why : "nothing was run");
-    if (spec->verify != ACR_VERIFY_NEVER || spec->validate)
-        say_line(console, "verified: ", why);
+    bool is_broken = acr_json_size(acr_json_get(result->found.tests, "regressions")) > 0;
+    if (result->found.tests) {
+        g_autofree char *line = acr_tests_line(result->found.tests);
+        say_line(console, is_broken ? ACR_TONE_BAD : ACR_TONE_PLAIN, "tests: ", line);
+    }
+    if (spec->verify != ACR_VERIFY_NEVER || spec->validate || result->found.tests ||
+        result->verdict == ACR_VERDICT_REFUSED)
+        say_line(console, is_proved ? ACR_TONE_GOOD : ACR_TONE_BAD, "verified: ", why);
     if (result->verdict == ACR_VERDICT_REFUSED && spec->apply)
-        say_line(console, "not applied: ",
-                 result->found.proof == ACR_PROOF_REFUSED ? "validation rejected the patch"
-                                                          : "review rejected the patch");
+        say_line(console, ACR_TONE_BAD, "not applied: ",
+                 result->found.proof != ACR_PROOF_REFUSED ? "review rejected the patch"
+                 : is_broken                              ? "the patch breaks tests"
+                                                          : "validation rejected the patch");
 }
 
 static void say_result(const AcrRunSpec *spec, const AcrRunResult *result, bool is_over,
                        AcrConsole *console)
 {
     if (result->found.script && result->found.why)
-        say_line(console, "look at it before you trust it: ", result->found.why);
+        say_line(console, ACR_TONE_BAD, "look at it before you trust it: ", result->found.why);
     else if (result->found.diff && spec->verb != ACR_FOR_REPLAY)
         say_verdict(spec, result, console);
     else if (result->verdict == ACR_VERDICT_REFUSED)
-        say_line(console, "the patch was rejected, as recorded: ",
+        say_line(console, ACR_TONE_BAD, "the patch was rejected, as recorded: ",
                  result->found.why ? result->found.why : "");
     else if (!result->found.script && !result->found.diff && is_over)
         say_missing(spec, result, console);
@@ -104,18 +115,73 @@ static AcrOut print_result(const AcrRunSpec *spec, const AcrRunResult *result)
                                 : acr_out_bytes(result->found.diff);
 }
 
+/* ---- What the user has now, and can do with it ---- */
+
+#define MAX_SHOWN_FILES 10
+
+/* A path as a shell's word; owned. */
+static char *shell_word(const char *dir, const char *name)
+{
+    g_autofree char *path = name ? g_build_filename(dir, name, NULL) : g_strdup(dir);
+    bool is_plain = !path[strspn(path, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_./-+=:@%,")];
+    return is_plain ? g_steal_pointer(&path) : g_shell_quote(path);
+}
+
+static void log_files(const char *what, GBytes *diff, AcrConsole *console)
+{
+    g_autoptr(GPtrArray) files = acr_changed_files(diff);
+    for (guint i = 0; i < MIN(files->len, MAX_SHOWN_FILES); i++)
+        acr_console_log(console, "%s: %s", what, (const char *)files->pdata[i]);
+    if (files->len > MAX_SHOWN_FILES)
+        acr_console_log(console, "%s: and %u more files", what, files->len - MAX_SHOWN_FILES);
+}
+
+static void log_next(const AcrRunSpec *spec, const char *patch, AcrConsole *console)
+{
+    g_autofree char *run = shell_word(spec->out, NULL), *repo = shell_word(spec->repo, NULL),
+                    *real = acr_path_real(patch), *word = shell_word(real ? real : patch, NULL);
+    if (spec->rev)
+        acr_console_log(console, "next: git -C %s apply %s; acr-host replay %s", repo, word, run);
+    else
+        acr_console_log(console,
+                        "next: git -C %s apply %s, or the same command with --apply; "
+                        "acr-host replay %s",
+                        repo, word, run);
+}
+
+/* What has changed, where it is, what to do next. */
+static void log_summary(const AcrRunSpec *spec, const AcrRunResult *result, bool is_over,
+                        AcrConsole *console)
+{
+    bool is_refused = result->verdict == ACR_VERDICT_REFUSED;
+    if (!spec->out) /* a replay */
+        return;
+    if (result->was_finished)
+        acr_console_log(console, "nothing was run: this is the result that '%s' held", spec->out);
+    if (result->found.script) {
+        acr_console_log(console, "script: %s/%s", spec->out, ACR_TEST_FILE);
+    } else if (result->found.diff) {
+        bool is_applied = spec->apply && is_over && !is_refused;
+        g_autofree char *patch = g_build_filename(spec->out, ACR_FILE_PATCH, NULL);
+        log_files(is_applied ? "written" : "changes", result->found.diff, console);
+        acr_console_log(console, "%s: %s", is_refused ? "rejected patch" : "patch", patch);
+        if (!is_refused && !is_applied)
+            log_next(spec, patch, console);
+    }
+}
+
 int acr_report(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                const GError *error, AcrConsole *console)
 {
-    g_autofree char *cost = result->was_finished ? NULL : cost_line(&result->cost);
+    g_autofree char *cost = result->was_finished || spec->quiet ? NULL : cost_line(&result->cost);
+    acr_console_end(console);
+    AcrOut out = print_result(spec, result);
+    log_summary(spec, result, !error, console);
     if (cost)
-        acr_console_say(console, "%s: %s", g_get_prgname(), cost);
+        acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);
     if (!error || result->exit_code == ACR_EXIT_CEILING)
         say_result(spec, result, !error, console);
-    AcrOut out = print_result(spec, result);
-    if (error) {
-        acr_console_end(console);
+    if (error)
         acr_verb_fail(host, error);
-    }
     return acr_out_exit(out, result->exit_code);
 }

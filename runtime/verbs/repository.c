@@ -3,6 +3,10 @@
  */
 #include "verbs/verbs_private.h"
 
+#include <string.h>
+
+#define MAX_PATCH_BYTES ((gsize)64 * 1024 * 1024)
+
 static void say_unparsed(const AcrIndex *index)
 {
     for (gsize i = 0; i < acr_index_n_files(index); i++) {
@@ -31,4 +35,19 @@ bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *w
     if (spec->verbose && !spec->json)
         say_unparsed(workspace->index);
     return true;
+}
+
+bool acr_verb_apply_patch(AcrHost *host, const char *path, AcrOverlay *overlay, GError **error)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    g_autoptr(GBytes) diff = is_stdin ? acr_read_stdin(MAX_PATCH_BYTES, host->interrupt, error)
+                                      : acr_file_read(path, MAX_PATCH_BYTES, error);
+    if (!diff)
+        return false;
+    gsize len;
+    const void *data = g_bytes_get_data(diff, &len);
+    bool ok = acr_overlay_apply_diff(overlay, data ? data : "", len, error);
+    if (!ok)
+        g_prefix_error(error, "'%s': ", path);
+    return ok;
 }

@@ -3,13 +3,21 @@
  */
 #include "verbs/verbs_private.h"
 
+/* The issue on a page would have to be fetched: a dry run goes without its text. */
+static bool needs_issue(const AcrRunSpec *spec)
+{
+    return !spec->dry_run || !spec->issue_file || !acr_issue_is_page(spec->issue_file);
+}
+
 int acr_run_and_report(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrConsole) console = acr_console_new(spec->verbose);
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
     host->progress = acr_console_progress(console);
     g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_NONE, .found.proof = ACR_PROOF_NONE};
-    bool ok = acr_issue_text_load(spec, host->interrupt, console, &error);
+    bool ok = !needs_issue(spec) || acr_issue_text_load(spec, host->interrupt, console, &error);
+    if (ok && spec->dry_run)
+        return acr_dry_run(host, spec);
     if (ok)
         ok = acr_task_run(spec, host, &result, &error);
     else

@@ -1,33 +1,50 @@
 /*
- * acr-host search: the structure-aware search calls, from arguments or a line each from standard
- * input.
+ * acr-host search: the structure-aware search calls, from arguments, or a line each from standard
+ * input, answered as they come.
  */
-#include "verbs/verbs_private.h"
+#include "verbs/search_input.h"
 
-#define MAX_INPUT_BYTES (64u * 1024 * 1024)
+#include <sys/time.h>
 
-static AcrJson *answer_to_json(const char *text, const AcrAnswer *answer)
+/* What calls are answered with. */
+typedef struct {
+    AcrHost *host;
+    const AcrRunSpec *spec;
+    AcrWorkspace *workspace;
+    const AcrCalls *calls;
+    guint answered;
+    bool has_missed;
+} Search;
+
+/* The call that a text is, or what is wrong with it in *out_wrong; owned. */
+static bool bind(const Search *self, const char *text, AcrCall *out, char **out_wrong,
+                 GError **error)
 {
-    AcrJson *json = acr_json_new_object(), *results = acr_json_new_array();
-    for (guint i = 0; answer->places && i < answer->places->len; i++)
-        acr_json_append(results, acr_place_to_json(answer->places->pdata[i]));
-    acr_json_set_string(json, "call", text);
-    acr_json_set_bool(json, "ok", answer->ok);
-    acr_json_set_string(json, "output", answer->output);
-    acr_json_set(json, "results", results);
-    return json;
+    g_autofree char *word = NULL;
+    const char *rest = NULL;
+    g_autoptr(GError) reason = NULL;
+    bool ok = acr_search_split_words(text, &word, &rest)
+                  ? acr_search_word_call(word, rest, self->spec, out, &reason)
+                  : acr_python_bind_call(self->workspace->python, self->calls, text, out, &reason);
+    if (ok)
+        return true;
+    if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL) &&
+        reason->domain != ACR_TASK_ERROR)
+        return acr_pass_error(error, &reason);
+    *out_wrong = g_strdup(reason->message);
+    return true;
 }
 
 /* Answers one call; a text that is not a call is answered too, with what is wrong. */
-static bool answer_text(AcrWorkspace *workspace, const char *text, AcrAnswer *out, GError **error)
+static bool answer_text(const Search *self, const char *text, AcrAnswer *out, GError **error)
 {
     g_auto(AcrCall) call = {0};
-    g_autoptr(GError) reason = NULL;
-    if (acr_python_bind_call(workspace->python, text, &call, &reason))
-        return acr_search_run(workspace->search, &call, out, error);
-    if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL))
-        return acr_pass_error(error, &reason);
-    *out = (AcrAnswer){.output = g_strdup(reason->message), .places = g_ptr_array_new()};
+    g_autofree char *wrong = NULL;
+    if (!bind(self, text, &call, &wrong, error))
+        return false;
+    if (!wrong)
+        return acr_search_run(self->workspace->search, &call, out, error);
+    *out = (AcrAnswer){.output = g_steal_pointer(&wrong), .places = g_ptr_array_new()};
     return true;
 }
 
@@ -43,65 +60,121 @@ static AcrOut print_answer(const char *text, const AcrAnswer *answer, bool json,
 {
     if (!json)
         return print_text(answer->output, first);
-    g_autoptr(AcrJson) object = answer_to_json(text, answer);
+    g_autoptr(AcrJson) object = acr_answer_to_json(text, answer);
     return acr_out_json(object);
 }
 
-static int answer_all(AcrHost *host, AcrWorkspace *workspace, char *const *calls, bool json)
+static AcrOut print_result(Search *self, const char *text, const AcrAnswer *answer)
 {
-    int code = ACR_EXIT_OK;
-    guint i = 0;
-    for (; calls[i] && !acr_interrupted(host->interrupt); i++) {
-        g_autoptr(GError) error = NULL;
-        g_auto(AcrAnswer) answer = {0};
-        if (!answer_text(workspace, calls[i], &answer, &error))
-            return acr_verb_fail(host, error);
-        if (!answer.ok)
-            code = ACR_EXIT_NONE;
-        AcrOut out = print_answer(calls[i], &answer, json, i == 0);
-        if (out != ACR_OUT_WRITTEN)
-            return acr_out_exit(out, code);
-    }
-    if (!acr_interrupted(host->interrupt))
-        return code;
-    if (acr_time_is_over(host->interrupt))
-        acr_verb_say("--max-time reached after %u of %u calls; rerun with a higher limit", i,
-                     g_strv_length((char **)calls));
-    return acr_exit_of(NULL, host->interrupt);
+    self->has_missed = self->has_missed || !answer->ok;
+    return print_answer(text, answer, self->spec->json, self->answered++ == 0);
 }
 
-/* The non-empty lines of standard input; owned (g_strfreev). */
-static char **read_calls(const AcrInterrupt *interrupt, GError **error)
+/* `left`: calls that were not answered. */
+static AcrExit exit_code(const Search *self, guint left)
 {
-    g_autoptr(GBytes) input = acr_read_stdin(MAX_INPUT_BYTES, interrupt, error);
-    if (!input)
-        return NULL;
-    g_autofree char *text = acr_utf8_repair_bytes(input);
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    GPtrArray *calls = g_ptr_array_new();
-    for (guint i = 0; lines[i]; i++)
-        if (*g_strstrip(lines[i]))
-            g_ptr_array_add(calls, g_strdup(lines[i]));
-    g_ptr_array_add(calls, NULL);
-    return (char **)g_ptr_array_free(calls, FALSE);
+    if (!acr_interrupted(self->host->interrupt))
+        return self->has_missed ? ACR_EXIT_NONE : ACR_EXIT_OK;
+    if (acr_time_is_over(self->host->interrupt))
+        acr_verb_say("--max-time reached after %u of %u calls; rerun with a higher limit",
+                     self->answered, self->answered + left);
+    return acr_exit_of(NULL, self->host->interrupt);
+}
+
+static AcrOut answer_line(Search *self, const char *text, GError **error)
+{
+    g_auto(AcrAnswer) answer = {0};
+    return answer_text(self, text, &answer, error) ? print_result(self, text, &answer)
+                                                   : ACR_OUT_FAILED;
+}
+
+static int answer_arguments(Search *self)
+{
+    g_autoptr(GError) error = NULL;
+    AcrOut out = ACR_OUT_WRITTEN;
+    char *const *at = self->spec->arguments;
+    for (; *at && out == ACR_OUT_WRITTEN && !acr_interrupted(self->host->interrupt); at++)
+        out = answer_line(self, *at, &error);
+    return error ? acr_verb_fail(self->host, error)
+                 : acr_out_exit(out, exit_code(self, g_strv_length((char **)at)));
+}
+
+/* "class NAME" as two arguments. */
+static int answer_words(Search *self, const AcrCall *call)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrAnswer) answer = {0};
+    g_autofree char *text = acr_call_print(call);
+    if (!acr_search_run(self->workspace->search, call, &answer, &error))
+        return acr_verb_fail(self->host, error);
+    return acr_out_exit(print_result(self, text, &answer), exit_code(self, 0));
+}
+
+/* A person's time is their own: --max-time bounds each answer then. */
+static void pause_time(const Search *self, bool is_paused)
+{
+    struct itimerval timer = {.it_value.tv_sec = is_paused ? 0 : self->spec->max_ms / 1000 + 1};
+    (void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static int answer_input(Search *self, AcrSearchInput *input)
+{
+    g_autoptr(GError) error = NULL;
+    AcrOut out = ACR_OUT_WRITTEN;
+    guint left = 0;
+    while (out == ACR_OUT_WRITTEN) {
+        g_autofree char *line = NULL;
+        if (input->is_terminal)
+            pause_time(self, true);
+        if (!acr_search_input_next(input, &line, &error) || !line)
+            break;
+        if (input->is_terminal)
+            pause_time(self, false);
+        out = answer_line(self, line, &error);
+    }
+    if (acr_interrupted(self->host->interrupt))
+        left = acr_search_input_left(input);
+    return error ? acr_verb_fail(self->host, error) : acr_out_exit(out, exit_code(self, left));
 }
 
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
-    g_auto(GStrv) read = spec->arguments[0] ? NULL : read_calls(host->interrupt, &error);
-    char *const *calls = spec->arguments[0] ? spec->arguments : read;
+    g_autoptr(AcrExtensions) extensions = NULL;
     g_auto(AcrWorkspace) workspace = {0};
-    if (!calls || !acr_repository_open(host, spec, &workspace, &error) ||
+    g_auto(AcrCall) call = {0};
+    g_auto(AcrSearchInput) input = {0};
+    Search self = {.host = host, .spec = spec, .workspace = &workspace};
+    char **words = spec->arguments;
+    bool is_words = words[0] && acr_search_is_word(words[0]);
+    if (spec->list) {
+        if (!acr_verb_load_extensions(host, spec, NULL, &extensions, &error))
+            return acr_verb_fail(host, error);
+        g_autofree char *list = acr_search_list(acr_extensions_calls(extensions));
+        return acr_out_exit(acr_out_text(list), ACR_EXIT_OK);
+    }
+    if ((spec->in_file || spec->regex) && !is_words)
+        return acr_verb_usage("--in and --regex need 'class', 'method' or 'code' and a name");
+    if (is_words && words[1] && words[2])
+        return acr_verb_usage("'%s' takes one word: quote what has blanks", words[0]);
+    if (is_words && !acr_search_word_call(words[0], words[1], spec, &call, &error))
+        return acr_verb_usage("%s", error->message);
+    if ((!words[0] && !acr_search_input_open(host->interrupt, &input, &error)) ||
+        !acr_repository_open(host, spec, &workspace, &error) ||
+        !acr_verb_load_extensions(host, spec, acr_repo_workdir(workspace.repo), &extensions,
+                                  &error) ||
         !acr_repository_index(host, spec, &workspace, &error))
         return acr_verb_fail(host, error);
-    return answer_all(host, &workspace, calls, spec->json);
+    self.calls = acr_extensions_calls(extensions);
+    if (is_words)
+        return answer_words(&self, &call);
+    return words[0] ? answer_arguments(&self) : answer_input(&self, &input);
 }
 
 const AcrVerb acr_verb_search = {
     .name = "search",
     .summary = "Answer structure-aware search calls on a repository",
     .takes = ACR_FOR_SEARCH,
-    .arguments = "[CALL…] - such as 'search_class(\"A\")'; none: a line each from stdin",
+    .arguments = "[CALL…] - such as 'search_class(\"A\")', or: class A; none: standard input",
     .run = run,
 };

@@ -1,61 +1,123 @@
 /*
  * acr-host swe-bench: benchmark tasks, many at a time, and their predictions.
  */
-#include "verbs/verbs_private.h"
+#include <string.h>
 
-#include "batch/batch.h"
+#include "batch/batch_summary.h"
+#include "verbs/grading.h"
+#include "verbs/status_block.h"
 
-/* What is shown while tasks run. */
+/* What is shown while tasks run. `patches` and `spent` are of all that have ended, `fresh_…` of those that
+ * were not over before. */
 typedef struct {
     AcrConsole *console;
-    guint patches;
-    gint64 cost_microusd, tokens;
+    const AcrRunSpec *spec;
+    AcrBatchSummary *summary;
+    GError *failure; /* of writing the summary; the first */
+    guint patches, fresh;
+    gint64 fresh_ms, fresh_microusd;
+    AcrSpent spent;
 } Watch;
+
+/* `before` and "about 5 min and $0.36 to go", by what tasks have taken so far; "": nothing is left, or
+ * known. Owned. */
+static char *forecast(const Watch *watch, const char *before, guint ended, guint total)
+{
+    guint left = total - ended;
+    if (left == 0 || watch->fresh == 0)
+        return g_strdup("");
+    gint64 jobs = MIN(MAX(watch->spec->tasks_at_once, 1), left);
+    g_autofree char *time = acr_time_text(watch->fresh_ms / watch->fresh * left / jobs);
+    double usd = (double)watch->fresh_microusd / watch->fresh * left / 1e6;
+    return watch->fresh_microusd > 0
+               ? g_strdup_printf("%sabout %s and $%.2f to go", before, time, usd)
+               : g_strdup_printf("%sabout %s to go", before, time);
+}
 
 static void show(const Watch *watch, guint ended, guint total)
 {
-    g_autofree char *text =
-        g_strdup_printf("%u of %u tasks · %u with a patch", ended, total, watch->patches);
-    acr_console_status(watch->console, text);
+    g_autofree char *left = forecast(watch, ACR_STATUS_BETWEEN, ended, total);
+    g_autofree char *text = g_strdup_printf("%u of %u tasks" ACR_STATUS_BETWEEN "%u with a patch%s",
+                                            ended, total, watch->patches, left);
     const AcrProgress *progress = acr_console_progress(watch->console);
-    progress->cost(progress->ctx, watch->cost_microusd, watch->tokens);
+    acr_console_status(watch->console, text);
+    progress->spent(progress->ctx, &watch->spent);
 }
 
-static void on_task(void *ctx, const AcrInstance *instance, const AcrRunResult *result, guint ended,
-                    guint total)
+static void count(Watch *watch, const AcrBatchTask *task)
+{
+    const AcrCostSum *cost = &task->result->cost;
+    gint64 microusd = MAX(acr_microusd(cost->usage.cost_pico), 0);
+    watch->patches += task->result->exit_code == ACR_EXIT_OK;
+    watch->spent.calls += cost->calls;
+    watch->spent.cost_microusd += microusd;
+    watch->spent.charged_microusd += acr_microusd(cost->charged_pico);
+    watch->spent.tokens += MAX(acr_usage_tokens(&cost->usage), 0);
+    if (task->was_over || task->result->exit_code == ACR_EXIT_INTERRUPTED)
+        return;
+    watch->fresh++;
+    watch->fresh_ms += task->ms;
+    watch->fresh_microusd += microusd;
+}
+
+static void tell_task(const Watch *watch, const AcrBatchTask *task)
+{
+    const AcrRunResult *result = task->result;
+    const char *id = task->instance->instance_id, *status = acr_batch_status(result);
+    g_autofree char *left = forecast(watch, ", ", task->ended, task->total);
+    bool is_none = strcmp(status, ACR_STATUS_NONE) == 0;
+    if (result->exit_code == ACR_EXIT_INTERRUPTED)
+        acr_console_say(watch->console, ACR_TONE_BAD, "%u/%u %s: interrupted", task->ended,
+                        task->total, id);
+    else if (result->error)
+        acr_console_say(watch->console, ACR_TONE_BAD, "%u/%u %s: exit %d: %s", task->ended,
+                        task->total, id, result->exit_code, result->error);
+    else
+        acr_console_log(watch->console, "%u/%u %s: %s%s%s", task->ended, task->total, id,
+                        is_none ? "no patch" : status, task->was_over ? " (kept)" : "", left);
+}
+
+static void on_task(void *ctx, const AcrBatchTask *task)
 {
     Watch *watch = ctx;
-    watch->patches += result->exit_code == ACR_EXIT_OK;
-    watch->cost_microusd += acr_microusd(result->cost.usage.cost_pico);
-    watch->tokens += acr_usage_tokens(&result->cost.usage);
-    if (result->error) {
-        acr_console_say(watch->console, "%u/%u %s: exit %d: %s", ended, total,
-                        instance->instance_id, result->exit_code, result->error);
-    } else {
-        const char *word = !result->found.diff                      ? "no patch"
-                           : result->verdict == ACR_VERDICT_REFUSED ? "the patch was rejected"
-                                                                    : "patch";
-        g_autofree char *line =
-            g_strdup_printf("%u/%u %s: %s", ended, total, instance->instance_id, word);
-        acr_console_log(watch->console, line);
-    }
-    show(watch, ended, total);
+    count(watch, task);
+    acr_batch_summary_add(watch->summary, task);
+    GError **keep_first = watch->failure ? NULL : &watch->failure;
+    if (!acr_batch_summary_write(watch->summary, keep_first))
+        acr_console_log(watch->console, "the summary is not up to date");
+    tell_task(watch, task);
+    show(watch, task->ended, task->total);
 }
 
+static void log_summary(const Watch *watch)
+{
+    g_autofree char *text = acr_batch_summary_text(watch->summary);
+    g_auto(GStrv) lines = g_strsplit(g_strchomp(text), "\n", -1);
+    for (guint i = 0; lines[i]; i++)
+        acr_console_log(watch->console, "%s", lines[i]);
+}
+
+/* Says what came of the batch; its exit code. */
 static int report(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *result,
                   AcrConsole *console)
 {
-    g_autofree char *stopped = result->stopped
-                                   ? g_strdup_printf(", %u stopped at a ceiling", result->stopped)
-                                   : g_strdup("");
+    g_autoptr(GString) also = g_string_new(NULL);
+    if (result->stopped)
+        g_string_append_printf(also, ", %u stopped at a ceiling", result->stopped);
+    if (result->interrupted)
+        g_string_append_printf(also, ", %u interrupted", result->interrupted);
     acr_console_say(
-        console,
+        console, ACR_TONE_PLAIN,
         "%u tasks: %u with a patch, %u without, %u failed%s; predictions in '%s/preds.jsonl'",
-        result->tasks, result->patches, result->without, result->failed, stopped, spec->out);
-    if (acr_interrupted(host->interrupt))
+        result->tasks, result->patches, result->without, result->failed, also->str, spec->out);
+    if (acr_interrupted(host->interrupt)) {
+        acr_console_log(console,
+                        "interrupted with %u tasks not started; rerun the same command to resume",
+                        result->not_begun);
         return ACR_EXIT_INTERRUPTED;
+    }
     if (result->paused)
-        acr_console_say(console,
+        acr_console_say(console, ACR_TONE_BAD,
                         "paused with %u tasks not started; rerun the same command to resume: %s",
                         result->not_begun, result->paused);
     if (result->stopped && !result->paused)
@@ -73,33 +135,77 @@ static bool check(const AcrHost *host, const AcrRunSpec *spec, GError **error)
     return prompts && (!spec->fallback_model || acr_llm_check_name(spec->fallback_model, error));
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+/* What the grades come to, once they are complete. */
+static int report_grades(AcrHost *host, AcrBatchGrading *grading, AcrConsole *console, int code)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrConsole) console = acr_console_new(spec->verbose);
-    g_autoptr(GPtrArray) instances = acr_dataset_read(spec->dataset, ACR_DATASET_SOLVE,
-                                                      (const char *const *)spec->instances, &error);
-    if (!instances) {
-        acr_verb_fail(host, error);
-        return ACR_EXIT_USAGE;
-    }
-    if (!check(host, spec, &error))
-        return acr_verb_fail(host, error);
-    Watch watch = {.console = console};
+    if (!grading || code == ACR_EXIT_INTERRUPTED)
+        return code;
+    acr_console_end(console);
+    if (!acr_batch_grading_finish(grading, code, &code, &error))
+        return acr_verb_fail_grading(host, error);
+    return code;
+}
+
+/* Runs the tasks, with the watch as what reports each. */
+static int run_watched(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances, Watch *watch,
+                       AcrBatchGrading *grading)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrBatchResult) result = {0};
     AcrBatchOptions batch = {
         .exe = host->exe,
         .spec = spec,
         .interrupt = host->interrupt,
         .on_task = on_task,
-        .on_task_ctx = &watch,
+        .on_task_ctx = watch,
+        .after_task = grading ? acr_batch_grading_take : NULL,
+        .after_task_ctx = grading,
     };
-    show(&watch, 0, instances->len);
-    g_auto(AcrBatchResult) result = {0};
-    if (!acr_batch_run(&batch, instances, &result, &error)) {
-        acr_console_end(console);
+    show(watch, 0, instances->len);
+    bool ok = acr_batch_run(&batch, instances, &result, &error);
+    acr_console_end(watch->console);
+    if (!ok || watch->failure)
+        return acr_verb_fail(host, ok ? watch->failure : error);
+    log_summary(watch);
+    int code = report(host, spec, &result, watch->console);
+    return report_grades(host, grading, watch->console, code);
+}
+
+static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(spec->out, &error);
+    if (!summary)
         return acr_verb_fail(host, error);
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
+    g_autoptr(AcrBatchGrading) grading = NULL;
+    Watch watch = {.console = console, .spec = spec, .summary = summary};
+    if (spec->grade >= 0) {
+        grading = acr_batch_grading_new(host, spec, instances, console, &watch.spent.cost_microusd,
+                                        &error);
+        if (!grading) {
+            acr_console_end(console);
+            return acr_verb_fail_grading(host, error);
+        }
     }
-    return report(host, spec, &result, console);
+    int code = run_watched(host, spec, instances, &watch, grading);
+    g_clear_error(&watch.failure);
+    return code;
+}
+
+static int run(AcrHost *host, AcrRunSpec *spec)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) instances = acr_dataset_load(host, spec, ACR_DATASET_SOLVE,
+                                                      (const char *const *)spec->instances, &error);
+    if (!instances || !acr_dataset_narrow(instances, spec, &error)) {
+        acr_verb_fail(host, error);
+        return ACR_EXIT_USAGE;
+    }
+    if (!check(host, spec, &error))
+        return acr_verb_fail(host, error);
+    return run_batch(host, spec, instances);
 }
 
 const AcrVerb acr_verb_swe_bench = {

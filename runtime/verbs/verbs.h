@@ -30,6 +30,8 @@ struct AcrVerb {
 /* All verbs, in the order in which they are listed; NULL-terminated. */
 extern const AcrVerb *const acr_verbs[];
 
+/* What --version prints: a line, or one JSON object with the libraries' versions. Returns an AcrExit. */
+int acr_version_print(bool as_json);
 /* Runs a verb: options from argv (argv[0] is its name), the environment and the configuration file.
  * Returns the exit code of the program. */
 int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv);
@@ -44,9 +46,18 @@ extern const AcrVerb acr_verb_replay;
 extern const AcrVerb acr_verb_ask;
 extern const AcrVerb acr_verb_reproduce;
 extern const AcrVerb acr_verb_exec;
+extern const AcrVerb acr_verb_mcp;
+extern const AcrVerb acr_verb_tests;
+extern const AcrVerb acr_verb_localize;
+extern const AcrVerb acr_verb_config;
+extern const AcrVerb acr_verb_doctor;
+extern const AcrVerb acr_verb_report;
+extern const AcrVerb acr_verb_describe;
 extern const AcrVerb acr_verb_batch_task;
 extern const AcrVerb acr_verb_outline_worker;
 extern const AcrVerb acr_verb_referee_worker;
+extern const AcrVerb acr_verb_extension_worker;
+extern const AcrVerb acr_verb_extensions;
 extern const AcrVerb acr_verb_sandbox_helper;
 
 #endif

@@ -45,26 +45,37 @@ bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSp
  * at it where it is to end the verb (ends_at_alarm).
  * The cache's path, which the host borrows; owned. */
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST_USE;
+/* Fills what names no repository or run folder: the repository around the current folder, a new run folder,
+ * which is made, and told on stderr. Errors: USAGE, ENVIRONMENT of task. (places.c) */
+bool acr_verb_fill_places(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* What --help prints, with rare options too for --help-all; owned. */
 char *acr_help_text(const AcrVerb *verb, bool is_all) ACR_MUST_USE;
 
 /* ---- Progress (console.c) ---- */
 
-/* Progress on stderr: a line that rewrites itself on a terminal; with `verbose` a line for each
- * step; else nothing. */
+/* Progress on stderr: on a terminal a block that is drawn again and again, elsewhere a dated line for each
+ * stage; with --verbose each step too, with --quiet neither. While there is a block nothing but the console
+ * writes to the terminal. Its functions may be called in any thread. */
 typedef struct AcrConsole AcrConsole;
-AcrConsole *acr_console_new(bool verbose) ACR_MUST_USE; /* owned */
-void acr_console_free(AcrConsole *console);             /* wipes its line */
+/* By --verbose, --quiet and the ceilings of `spec`, of which each share is shown. Owned. */
+AcrConsole *acr_console_new(const AcrRunSpec *spec) ACR_MUST_USE;
+void acr_console_free(AcrConsole *console); /* ends it */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConsole, acr_console_free)
 const AcrProgress *acr_console_progress(AcrConsole *console); /* borrowed */
 /* Shows `text` in place of the stage of one task, for a verb that runs many. Copied. */
 void acr_console_status(AcrConsole *console, const char *text);
-/* A line of progress that stays: on a terminal, or with `verbose`. */
-void acr_console_log(AcrConsole *console, const char *line);
-/* Wipes the line that rewrites itself; it does not come back. */
+/* A line of progress that stays, dated where there is no terminal; none with --quiet. */
+void acr_console_log(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* Wipes the block, which does not come back: anybody may write now. */
 void acr_console_end(AcrConsole *console);
+typedef enum {
+    ACR_TONE_PLAIN,
+    ACR_TONE_GOOD,
+    ACR_TONE_BAD
+} AcrTone; /* a colour, where there are any */
 /* A line that stays, whatever the mode. */
-void acr_console_say(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void acr_console_say(AcrConsole *console, AcrTone tone, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
 
 /* ---- A repository (repository.c) ---- */
 
@@ -75,16 +86,37 @@ bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *ou
 bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *workspace,
                           GError **error) ACR_MUST_USE;
 
+/* Loads the extensions of `spec` for the repository in `workdir` (may be NULL); reports failures on
+ * stderr. Errors: those of acr_extensions_check_files and acr_extensions_load. (extensions.c) */
+bool acr_verb_load_extensions(AcrHost *host, const AcrRunSpec *spec, const char *workdir,
+                              AcrExtensions **out, GError **error) ACR_MUST_USE;
+
+/* Applies the diff of a file ("-": standard input). Errors: those of vcs and base. */
+bool acr_verb_apply_patch(AcrHost *host, const char *path, AcrOverlay *overlay,
+                          GError **error) ACR_MUST_USE;
+
 /* ---- Runs (run.c, report.c, issue_text.c) ---- */
 
+/* Prints what `run` would do (dry_run.c); an AcrExit. */
+int acr_dry_run(AcrHost *host, const AcrRunSpec *spec);
 /* Runs what `spec` asks for and reports it. */
 int acr_run_and_report(AcrHost *host, AcrRunSpec *spec);
+
+/* Whether --issue is an address, and the issue that lies there as text; owned. Errors: USAGE and
+ * ENVIRONMENT of task. (issue_page.c) */
+bool acr_issue_is_page(const char *text);
+GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrupt,
+                            GError **error) ACR_MUST_USE;
 
 /* Makes `issue_text` the issue as UTF-8, wherever it comes from. Errors: USAGE of task. */
 bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrConsole *console,
                          GError **error) ACR_MUST_USE;
-/* Prints the result of a run: the patch or the script on stdout, or with --json the result; what it
- * cost, its verdict and what ended it (`error`, or NULL) on stderr. Returns the exit code. */
+/* The files that a diff as git writes it changes: "path (+2 -1)" of each (char *), in its order. Owned.
+ * `diff` may be NULL. (changed_files.c) */
+GPtrArray *acr_changed_files(GBytes *diff) ACR_MUST_USE;
+/* Prints the result of a run: the patch or the script on stdout, or with --json the result; then on
+ * stderr what to do with it, what it cost, its verdict and what ended it (`error`, or NULL). Returns the
+ * exit code. */
 int acr_report(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                const GError *error, AcrConsole *console);
 

@@ -78,9 +78,7 @@ def sandbox(
 ) -> Iterator[Sandbox]:
     """Each backend in turn, as a way to run a command."""
     name = request.param
-    why = sandboxes.missing_for(name)
-    if why:
-        pytest.skip(why)
+    sandboxes.need(name)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     env = {"OPENAI_API_KEY": SECRET, "TMPDIR": str(scratch)}

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import schemas
+
 ROOT = Path(__file__).resolve().parents[2]
 SLOWNESS = float(os.environ.get("ACR_SLOWNESS") or 1)
 
@@ -36,15 +38,25 @@ def install(program: Path, folder: Path) -> Path:
     return Path(shutil.copy2(program, folder / "bin" / program.name))
 
 
+_PROGRESS = re.compile(rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (.*)\n", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class Result:
-    """How a run ended: `exit` is negative (minus the signal) where a signal ended it."""
+    """How a run ended: `exit` is negative (minus the signal) where a signal ended it. `stderr` is without the dated
+    lines that tell how the work proceeds; those are in `progress`, without their dates."""
 
     command: list[str]
     exit: int
     stdout: bytes
     stderr: bytes
     seconds: float
+    progress: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        stderr, progress = without_progress(self.stderr)
+        object.__setattr__(self, "stderr", stderr)
+        object.__setattr__(self, "progress", (*self.progress, *progress))
 
     @property
     def out(self) -> str:
@@ -168,6 +180,10 @@ class Host:
         result = Result(_texts(child.args), child.returncode, out or b"", err or b"", seconds)
         assert not late, f"no end after {seconds:.0f} s\n{result.told()}"
         assert not _SANITIZER.search(result.stderr), f"a sanitizer complains\n{result.told()}"
+        words = result.command[result.command.index(str(self.program)) + 1 :]
+        wrong = [*schemas.of_run(words, result.stdout, result.exit == 0)]
+        wrong += schemas.of_folder(words) if result.exit in (0, 1) else []
+        assert not wrong, "\n".join([*wrong, result.told()])
         return result
 
     def close(self) -> None:
@@ -177,6 +193,12 @@ class Host:
             for stream in (child.stdin, child.stdout, child.stderr):
                 if stream:
                     stream.close()
+
+
+def without_progress(err: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """Standard error without the dated lines, and those without their dates."""
+    lines = _PROGRESS.findall(err)
+    return _PROGRESS.sub(b"", err), tuple(line.decode("utf-8", "replace") for line in lines)
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:

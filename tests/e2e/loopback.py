@@ -149,6 +149,7 @@ class LoopbackOpenAI:
     def __init__(self, script: Path | Iterable[dict[str, Any]]) -> None:
         self.lines = read_script(script) if isinstance(script, Path) else list(script)
         self.position = 0  # answers given so far; set it back to give some again
+        self.seconds = 0.0  # that it takes before it answers a request
         self.requests: list[dict[str, Any]] = []  # bodies of all requests, failed ones included
         self.headers: list[dict[str, str]] = []  # of the same, names in lower case
         self.violations: list[str] = []
@@ -215,6 +216,7 @@ class LoopbackOpenAI:
 
     def next_reply(self, headers: Any, body: Any) -> Failure | dict[str, Any]:
         """What to reply to a request: an injected failure, a refusal, or the next line's answer."""
+        self._stopped.wait(self.seconds)
         with self._lock:
             self.requests.append(body)
             self.headers.append({name.lower(): text for name, text in headers.items()})

@@ -57,25 +57,14 @@ def unreachable() -> str | None:
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
         return "python3 has no venv module"
     with tempfile.TemporaryDirectory() as folder:
-        venv = Path(folder) / "venv"
-        made = subprocess.run(
-            [sys.executable, "-m", "venv", str(venv)],
-            capture_output=True,
-            check=False,
-            text=True,
-        )
-        if made.returncode != 0:
-            return f"no virtual environment can be made: {made.stdout.strip()[-200:]}"
+        # One whose packages could not be had has a pip all the same.
+        pip = next((cache() / "venvs").glob("*/bin/pip"), Path(folder) / "venv" / "bin" / "pip")
+        if not pip.exists():
+            made = subprocess.run([*command[:-1], pip.parents[1]], capture_output=True, check=False, text=True)
+            if made.returncode != 0:
+                return f"no virtual environment can be made: {made.stdout.strip()[-200:]}"
         asked = subprocess.run(
-            [
-                venv / "bin" / "python",
-                "-m",
-                "pip",
-                "download",
-                "-q",
-                "--no-cache-dir",
-                "--no-deps",
-            ]
+            [pip.with_name("python"), "-m", "pip", "download", "-q", "--no-cache-dir", "--no-deps"]
             + ["--retries", "1", "-d", folder, BUILDERS[1]],
             capture_output=True,
             check=False,

@@ -15,6 +15,7 @@ _ENV = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
+    **{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "maintenance.auto", "GIT_CONFIG_VALUE_0": "false"},
     "GIT_AUTHOR_NAME": "tester",
     "GIT_AUTHOR_EMAIL": "tester@localhost",
     "GIT_AUTHOR_DATE": "2020-01-01T00:00:00+0000",
@@ -75,10 +76,13 @@ class Repo:
 
     def commit(self, files: Mapping[str, str | bytes | None], message: str = "change") -> str:
         """Write files and commit everything that is there, ignored files too; the commit's id."""
+        self._commit(files, message)
+        return self.head
+
+    def _commit(self, files: Mapping[str, str | bytes | None], message: str) -> None:
         self.write(files)
         self.git("add", "-A", "-f")
         self.git("commit", "-q", "--allow-empty", "-m", message)
-        return self.head
 
     def clone(self, path: Path) -> Repo:
         """A clone with objects of its own at `path`."""
@@ -96,7 +100,7 @@ def make_repo(path: Path, files: Mapping[str, str | bytes]) -> Repo:
     repo = Repo(path)
     repo.git("init", "-q", "-b", "main")
     if files:
-        repo.commit(files, "first")
+        repo._commit(files, "first")
     return repo
 
 
@@ -106,7 +110,7 @@ def sample_repo(path: Path) -> Repo:
     shutil.copytree(_SAMPLE / "repo", path, ignore=ignored)
     repo = Repo(path)
     repo.git("init", "-q", "-b", "main")
-    repo.commit({}, "The sample as it is")
+    repo._commit({}, "The sample as it is")
     return repo
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import io
 import json
 import os
 import pwd
@@ -74,6 +75,11 @@ def missing_bubblewrap() -> str | None:
     return f"bwrap does not work on this machine: {done.stderr.strip()}" if done.returncode else None
 
 
+def at_hand() -> str:
+    """The name of the best sandbox that works here."""
+    return "plain" if missing_bubblewrap() else "bubblewrap"
+
+
 def _have(*programs: str) -> str | None:
     for program in programs:
         if not shutil.which(program):
@@ -97,6 +103,13 @@ def missing_for(backend: str) -> str | None:
     return needs[backend]
 
 
+def need(backend: str) -> None:
+    """Skips, with the reason, where a backend cannot be tested."""
+    why = missing_for(backend)
+    if why:
+        pytest.skip(why)
+
+
 # ---- Engines ---------------------------------------------------------------------------------------
 
 
@@ -109,15 +122,18 @@ def _libraries(program: Path) -> Iterator[Path]:
 
 
 def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequence[str] = ()) -> None:
-    """A tar archive of a small root: busybox as shell and tools, /usr/bin/python3, the tree in /testbed, and some of this
-    machine's programs below their own names."""
+    """A tar archive of a small root: busybox as shell and tools, /usr/bin/python3 with its compiled modules, the tree in
+    /testbed, and some of this machine's programs below their own names."""
     python = Path("/usr/bin/python3").resolve()
     library = Path(f"/usr/lib/{python.name}")
-    skipped = {"test", "idlelib", "lib2to3", "__pycache__", "ensurepip", "tkinter"}
-    tools = "sh readlink cat ls tail head rm cp mv mkdir id env sleep yes true false seq touch pwd kill setsid dd ln find wc grep"
+    skipped = {"test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "pydoc_data"}
+    tools = "sh readlink cat ls tail head rm cp mv mkdir id env sleep yes true false seq touch pwd kill setsid dd ln find wc grep mkfifo sed"
 
     def keep(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-        return None if skipped & set(info.name.split("/")) else info
+        parts = info.name.split("/")
+        # What is only for building programs that embed it is half of all its bytes.
+        is_left_out = skipped & set(parts) or parts[-1].startswith("config-") or ".opt-" in parts[-1]
+        return None if is_left_out else info
 
     with tarfile.open(archive, "w", dereference=False) as tar:
         for name in ("bin", "tmp", "proc", "sys", "dev", "etc", TESTBED, "root"):
@@ -136,7 +152,10 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequen
         for program in programs:
             tar.add(Path(program).resolve(), program[1:])
         needed = [library for program in programs for library in _libraries(Path(program))]
-        for shared in {*_libraries(python), *_extension_libraries(library), *needed}:
+        own = [*_libraries(python), *_extension_libraries(library)]
+        # Loaded by name where a thread is ended from outside, as an interpreter does that ends.
+        own += [libc.with_name("libgcc_s.so.1") for libc in own if libc.name.startswith("libc.so")]
+        for shared in {*own, *needed}:
             tar.add(shared.resolve(), str(shared)[1:])
         _add_tree(tar, tree)
 
@@ -237,6 +256,24 @@ class Engine:
         """Makes an image of a root."""
         status, answer = self.call("POST", f"/images/create?fromSrc=-&repo={name}", archive, "application/x-tar")
         assert status == 200, answer
+
+    def extend(self, base: str, files: Mapping[str, str | bytes], name: str) -> None:
+        """Makes an image of another one with files in its TESTBED."""
+        data = io.BytesIO()
+        with tarfile.open(fileobj=data, mode="w") as tar:
+            for path, text in files.items():
+                content = text.encode() if isinstance(text, str) else text
+                entry = tarfile.TarInfo(path)
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
+        status, answer = self._post("/containers/create", {"Image": base, "Cmd": ["/bin/sh"]})
+        assert status == 201, answer
+        place = f"/containers/{answer['Id']}"
+        put = self.call("PUT", f"{place}/archive?path=/{TESTBED}", data.getvalue(), "application/x-tar")
+        assert put[0] == 200, put
+        made = self._post(f"/commit?container={answer['Id']}&repo={name}", {})
+        assert made[0] == 201, made
+        assert self.call("DELETE", f"{place}?force=1")[0] in (200, 204)
 
     def need_containers(self, name: str) -> None:
         """Skips where it cannot run the simplest command in a container of an image, which has a shell and TESTBED."""
@@ -353,14 +390,17 @@ runroot = "{folder}/run"
 """
 
 
-def podman(folder: Path, more: str = "") -> Engine:
-    """podman's service, with a store of its own; `more` is of its configuration's [engine]."""
+def podman(folder: Path, more: str = "", registry: str = "127.0.0.1") -> Engine:
+    """podman's service, with a store of its own; `more` is of its configuration's [engine]; `registry` is one without
+    certificates, the only one that it asks."""
     for name in ("libpod", "tmp", "storage", "run"):
         (folder / name).mkdir(parents=True)
     (folder / "containers.conf").write_text(_PODMAN_CONFIG.format(folder=folder, more=more))
     (folder / "storage.conf").write_text(_PODMAN_STORAGE.format(folder=folder))
+    (folder / "registries.conf").write_text(f'[[registry]]\nlocation = "{registry}"\ninsecure = true\n')
     env = {
         "CONTAINERS_CONF": str(folder / "containers.conf"),
+        "CONTAINERS_REGISTRIES_CONF": str(folder / "registries.conf"),
         "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
     }
     command = ["podman", "system", "service", "--time=0", f"unix://{folder}/engine.sock"]
@@ -379,12 +419,11 @@ def dockerd(folder: Path) -> Engine:
     return Engine(folder, command, {})
 
 
-def start(name: str, folder: Path, images: Mapping[str, Path]) -> Engine:
-    """An engine with images of these archives, of which the last holds a shell; skips where that cannot be."""
-    why = missing_for(name)
-    if why:
-        pytest.skip(why)
-    engine = {"podman": podman, "dockerd": dockerd}[name](folder)
+def start(name: str, folder: Path, images: Mapping[str, Path], **options: str) -> Engine:
+    """An engine with images of these archives, of which the last holds a shell; skips where that cannot be. `options`
+    are podman's."""
+    need(name)
+    engine = podman(folder, **options) if name == "podman" else dockerd(folder)
     try:
         for image, archive in images.items():
             engine.load(archive, image)
@@ -422,9 +461,7 @@ LOCAL = ["bubblewrap", "bubblewrap-user", "plain"]
 
 def local(name: str, folder: Path, binary: Path) -> Sandbox:
     """One of LOCAL with a home below `folder`; "-user": as an ordinary user. Skips where it cannot be."""
-    why = missing_for(name)
-    if why:
-        pytest.skip(why)
+    need(name)
     made = Sandbox(name, Host(folder / "home", binary), [])
     made.host.home.mkdir(parents=True)
     if name == "bubblewrap-user":

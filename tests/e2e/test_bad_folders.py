@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from host import ROOT, Host, Result
+from host import ROOT, Host, Result, without_progress
 from hostile import (
     TINY,
     deep_digest,
@@ -224,7 +224,7 @@ def test_two_runs_never_share_a_folder(host: Host, loopback_openai: Serve, tmp_p
     second.one_line(ENVIRONMENT, f"process {first.pid}", str(tmp_path / "out"))
     out, err = first.communicate(timeout=60)
     assert first.returncode == 0
-    check_summary(err.decode())
+    check_summary(without_progress(err)[0].decode())
     assert out == (tmp_path / "out" / "patch.diff").read_bytes()
 
 

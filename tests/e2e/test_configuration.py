@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Callable
 
@@ -151,3 +152,28 @@ def test_tag_is_kept_where_it_was_given(run_host: RunHost, sample_repo: Repo, tm
         refused = run_host(*batch, "--model", f"script:{SCRIPT}", "--out", out, "--tag", "other").check(3)
         assert "use that, or another --out" in refused.err or "leave it out" in refused.err
         assert json.loads((out / "preds.jsonl").read_text("utf-8")) == prediction
+
+
+# ---- Where a value comes from --------------------------------------------------------------------
+
+
+def test_each_value_is_shown_with_its_source(run_host: RunHost, config: Path) -> None:
+    config.write_text("rounds = 7\nmodel = openai/a\nmodel = openai/b\n")
+    env = home(config) | {"ACR_KEY_COMMAND": "pass show key", "ACR_HEADERS": "X-Token: hush"}
+    rows = {row["option"]: row for row in json.loads(run_host("config", "--json", env=env).check().stdout)}
+    assert (rows["rounds"]["value"], rows["rounds"]["source"]) == ("7", "file")
+    assert (rows["model"]["value"], rows["model"]["source"]) == ("openai/a openai/b", "file")
+    assert (rows["key-command"]["source"], rows["key-command"]["variable"]) == ("environment", "ACR_KEY_COMMAND")
+    assert (rows["tries"]["source"], rows["max-cost"]["source"]) == ("default", "not set")
+    out = run_host("config", env=env).check().out
+    assert out.startswith(f"# {config}\n") and re.search(r"^rounds +7 +file$", out, re.M)
+    assert "pass show key" in out and "hush" not in out
+    config.write_text("rounds = x\n")
+    run_host("config", env=env).one_line(2, str(config), "rounds")
+    run_host("config", "nothing", env=env | {"XDG_CONFIG_HOME": "/nowhere"}).one_line(2, "'nothing'")
+
+
+def test_values_are_those_of_the_verb(run_host: RunHost, config: Path) -> None:
+    rows = json.loads(run_host("config", "exec", "--json", env=home(config)).check().stdout)
+    assert "rounds" not in {row["option"] for row in rows}
+    assert run_host("config", "exec", env=home(config)).check().out.startswith(f"# {config} (not there)\n")

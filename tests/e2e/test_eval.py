@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,16 +14,11 @@ from typing import Any
 import pytest
 import repos
 import sandboxes
+from graded import CODE, FIX, LOGS, SCRIPT, lines, make_root
 from host import Host, Result
 
 RUN = "trial"
 IMAGE = "acr-host-test/graded"
-LOGS = Path("logs") / "run_evaluation"
-
-
-def lines(path: Path, rows: list[Any]) -> Path:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
 
 
 def grade(host: Host, folder: Path, *more: str, **options: Any) -> Result:
@@ -53,6 +47,7 @@ def test_recorded_logs_are_graded_as_by_the_package(host: Host, recorded: Path, 
             assert json.loads(ours.read_text()) == {name: report}
         assert final["resolved_ids"] == sorted(name for name, report in wanted.items() if report["resolved"])
         assert final["error_ids"] == []
+        assert final.pop("summary")["resolved"] == len(final["resolved_ids"])
         assert final == json.loads((path.parent / f"gpt-4-0125-preview.{run}.json").read_text())
 
 
@@ -162,41 +157,15 @@ def test_a_row_that_cannot_be_graded_does_not_cost_the_others(host: Host, folder
 
 # ---- In containers ----
 
-CODE = "def f(x):\n    return x\n"
-FIX = """diff --git a/m.py b/m.py
---- a/m.py
-+++ b/m.py
-@@ -1,2 +1,2 @@
- def f(x):
--    return x
-+    return x + 1
-"""
 # Of a file that has moved on: only `patch` takes it, with fuzz.
 FUZZY = FIX.replace(" def f(x):\n", " def f(y):\n")
-SCRIPT = """#!/bin/bash
-set -uxo pipefail
-cd /testbed
-: '>>>>> Start Test Output'
-python3 - <<'EOF'
-import m
-print("PASSED t::a" if m.f(1) == 2 else "FAILED t::a - wrong")
-print("PASSED t::b")
-EOF
-: '>>>>> End Test Output'
-"""
 
 
 @pytest.fixture(scope="module", params=["podman", pytest.param("dockerd", marks=pytest.mark.full)])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
     """An engine with an image that holds the project as git has it."""
     folder = tmp_path_factory.mktemp(request.param)
-    repo = repos.make_repo(folder / "repo", {"m.py": CODE})
-    files = {str(path.relative_to(repo.path)): path.read_bytes() for path in repo.path.rglob("*") if path.is_file()}
-    programs = [found for name in ("bash", "git", "patch") if (found := shutil.which(name))]
-    if len(programs) < 3:
-        pytest.skip("bash, git or patch is not installed")
-    sandboxes.make_rootfs(files, folder / "root.tar", ["/bin/bash", *programs[1:]])
-    started = sandboxes.start(request.param, folder / "engine", {IMAGE: folder / "root.tar"})
+    started = sandboxes.start(request.param, folder / "engine", {IMAGE: make_root(folder, {"m.py": CODE})})
     yield started
     assert started.containers() == []
     started.stop()
@@ -271,7 +240,8 @@ def test_gold_resolves_and_empty_does_not(case: Case) -> None:
 def test_a_report_is_kept_for_the_same_patch_only(case: Case) -> None:
     assert case.ended(FIX) == "resolved"
     before = (case.place / "test_output.txt").stat().st_mtime_ns
-    assert "(kept)" in case.run(FIX, "-v").check().err
+    again = case.run(FIX, "-v").check()
+    assert "(kept)" in " ".join(again.progress), again.told()
     assert (case.place / "test_output.txt").stat().st_mtime_ns == before
     assert case.ended(FIX.replace("x + 1", "x + 2")) == "unresolved"
     assert case.ended(FIX) == "resolved"
@@ -395,9 +365,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(host: Host, tmp_path: Path, cache: Path) -> Project:
-    why = sandboxes.missing_for("bubblewrap")
-    if why:
-        pytest.skip(why)
+    sandboxes.need("bubblewrap")
     return Project(host, tmp_path, cache)
 
 
@@ -465,6 +433,17 @@ def test_an_environment_that_cannot_be_made_is_one_line(project: Project, recipe
     assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
     assert said in result.err
     assert not (project.place / "report.json").exists()
+
+
+def test_a_bad_recipe_is_refused_before_any_task_starts(project: Project) -> None:
+    assert 'has an unknown field "instal"' in project.run(FIX, instal="make").one_line(2, "recipes.json': recipe 1")
+    assert not project.place.exists()
+
+
+def test_a_damaged_report_is_made_again(project: Project) -> None:
+    assert project.report(FIX)["resolved"]
+    (project.place / "report.json").write_text('{"a__b-1": {"resol')
+    assert project.report(FIX)["resolved"]
 
 
 def test_environments_need_repositories(host: Host, folder: Path) -> None:

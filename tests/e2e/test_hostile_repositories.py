@@ -19,6 +19,7 @@ import pytest
 from host import Host, Result, kill
 from hostile import TINY, TINY_ANSWERS, deep_digest, take_back, tiny_run, write_script
 from repos import Repo
+from sandboxes import at_hand
 
 USAGE, ENVIRONMENT, CEILING, INTERRUPTED = 2, 3, 4, 130
 Run = Callable[..., Result]
@@ -144,7 +145,7 @@ def test_a_git_folder_that_was_moved_away_is_worked_on_by_its_git_file(
 
 
 def _exec_cat(run_host: Run, repo: Repo) -> Result:
-    return run_host("exec", "--repo", repo, "--rev", "HEAD", "--sandbox", "bubblewrap", "--", "cat", "app.py")
+    return run_host("exec", "--repo", repo, "--rev", "HEAD", "--sandbox", at_hand(), "--", "cat", "app.py")
 
 
 def test_a_blob_whose_id_lies_reaches_no_other_repository(run_host: Run, tiny: Repo, make_repo: Make) -> None:
@@ -462,7 +463,7 @@ def test_programs_of_the_repository_are_never_started(run_host: Run, tiny: Repo,
             tiny.write({f"{folder}{name}": f"#!/bin/sh\necho {name} >>{marker}\nexit 1\n"})
             (tiny.path / f"{folder}{name}").chmod(0o755)
     env = {"PATH": f".::bin:./bin:{os.environ['PATH']}:"}
-    for sandbox in ("bubblewrap", "plain"):
+    for sandbox in {at_hand(), "plain"}:
         result = run_host("exec", "--repo", ".", "--sandbox", sandbox, "--", "/bin/true", cwd=tiny.path, env=env)
         result.check()
     for arguments in (["index", "--repo", "."], ["search", "--repo", ".", HALF], tiny_run(".", tmp_path / "o", script)):

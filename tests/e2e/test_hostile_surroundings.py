@@ -13,6 +13,7 @@ import pytest
 from host import Host, Result
 from hostile import TINY, deep_digest, tiny_run, write_script
 from repos import Repo
+from sandboxes import at_hand
 
 ENVIRONMENT = 3
 HALF = 'search_method("half")'
@@ -48,7 +49,7 @@ def test_a_packed_object_whose_id_lies_reaches_no_other_repository(
         kind, content = planting.COMMIT, planting.commit_of(planting.add(evil, "tree", tree))
     planting.object_file(evil, oid).unlink()
     planting.plant_pack(evil, [oid], [(kind, b"", content)])
-    cat = ["--rev", "HEAD", "--sandbox", "bubblewrap", "--", "cat", "app.py"]
+    cat = ["--rev", "HEAD", "--sandbox", at_hand(), "--", "cat", "app.py"]
     poisoned = host.run("exec", "--repo", evil, *cat)
     assert b"evil_marker" not in poisoned.stdout and poisoned.exit == ENVIRONMENT, poisoned.told()
     honest = host.run("exec", "--repo", tiny, *cat)

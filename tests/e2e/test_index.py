@@ -104,11 +104,12 @@ def test_at_most_so_many_workers_as_jobs(host: Host, tmp_path: Path) -> None:
     """And no more than are useful."""
     repo, _ = history(tmp_path / "repo", 150, 1)
     for jobs, most in ((1, 1), (3, 3), (64, 13)):
-        child = host.start("index", "--repo", repo, "--no-cache", "--jobs", jobs)
         seen = 0
-        while child.poll() is None:
-            seen = max(seen, len(workers(host)))
-        assert child.returncode == 0 and 1 <= seen <= most
+        while not seen:  # they may be gone before this process gets to look
+            child = host.start("index", "--repo", repo, "--no-cache", "--jobs", jobs)
+            while child.poll() is None:
+                seen = max(seen, len(workers(host)))
+            assert child.returncode == 0 and seen <= most
     assert all_gone(host)
 
 

@@ -13,7 +13,7 @@ from host import ROOT, SLOWNESS, Host
 from repos import sample_repo
 from runs import SCRIPT, arguments, check_patch, files_of
 
-SOURCES = ["CMakeLists.txt", "native", "runtime", "python", "prompts", "tools"]
+SOURCES = ["CMakeLists.txt", "LICENSE", "native", "runtime", "python", "prompts", "tools"]
 BUILD_SECONDS = 600
 SHARE = Path("share") / "acr-host"
 
@@ -75,11 +75,17 @@ def test_installed_files(installed: Path) -> None:
     prompts = {str(SHARE / "prompts" / path.name) for path in (ROOT / "prompts").glob("*.txt")}
     package = {
         str(SHARE / path.relative_to(ROOT))
-        for path in (ROOT / "python" / "acr").rglob("*.*")
-        if path.suffix in (".py", ".pyi", ".json")
+        for folder in ("acr", "examples")
+        for path in (ROOT / "python" / folder).rglob("*.*")
+        if path.suffix in (".py", ".pyi", ".json", ".html", ".css", ".js")
     }
-    assert prompts and package
-    assert files == {"bin/acr-host"} | prompts | package
+    described = {str(SHARE / "schemas" / path.name) for path in (ROOT / "runtime" / "schemas").glob("*.json")}
+    assert prompts and package and described
+    bytecode = {file for file in files if file.endswith(".pyc")}
+    documents = {file for file in files if not file.startswith(("bin/", f"{SHARE}/"))}
+    assert files - bytecode - documents == {"bin/acr-host"} | prompts | package | described
+    assert {"share/man/man1/acr-host.1.gz", "share/bash-completion/completions/acr-host"} < documents
+    assert len(bytecode) == len([file for file in package if file.endswith(".py") and "/acr/" in file])
     text = (installed / "bin" / "acr-host").stat()
     assert text.st_mode & 0o111, "not executable"
 

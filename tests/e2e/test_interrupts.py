@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -68,7 +69,7 @@ def test_a_signal_in_a_stage_leaves_a_folder_to_go_on_with(
     child = host.start(*arguments, "-v", env=server.environment)
     assert child.stderr is not None
     for line in child.stderr:
-        if line.decode().rsplit(": ", 1)[-1].strip() == stage:
+        if re.fullmatch(rf"\S+Z (?:\w+ \d+: )?{stage}(?: \(.*\))?\n", line.decode()):
             break
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)

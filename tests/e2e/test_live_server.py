@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from host import Host, Result
+from host import Host, Result, without_progress
 from loopback import KEY, Failure, LoopbackOpenAI, rate_limited, too_long
 from repos import Repo
 from runs import (
@@ -274,7 +274,7 @@ def test_stopped_server_and_the_run_goes_on(
     server.stop()
     stdout, stderr = child.communicate(timeout=60)
     assert (child.returncode, stdout) == (3, b"")
-    cost, line = stderr.splitlines()
+    cost, line = without_progress(stderr)[0].splitlines()
     assert b" calls, " in cost and server.model.encode() in line
     assert len(journal(out)) == SELECT_3
     assert read_json(out / "meta.json")["state"] == "ready"
@@ -304,7 +304,7 @@ def test_waits_for_a_server_that_comes_back(
     server.start()
     stdout, stderr = child.communicate(timeout=120)
     assert child.returncode == 0
-    check_summary(stderr.decode(), retries=1)
+    check_summary(without_progress(stderr)[0].decode(), retries=1)
     assert stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
     assert CHANGED.encode() in stdout
 

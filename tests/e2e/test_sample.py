@@ -334,7 +334,7 @@ def test_apply_writes_to_no_repository_but_the_given_one(run_host: RunHost, samp
 
 def test_verbose_shows_each_round(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     result = run_host(*arguments(sample_repo, tmp_path / "out", "--verbose")).check()
-    steps = [line for line in result.err.splitlines() if line[:1] not in (" ", "")]
+    steps = [line.partition(" (")[0] for line in result.progress][:16]
     rounds = ["select", "extract", "search", "analyse"]
     assert steps == [
         *("snapshot", "index"),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import errno
+import functools
+import json
 import os
 import subprocess
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conformance import (  # noqa: F401
@@ -25,6 +29,7 @@ from host import SLOWNESS
 from sandboxes import LOCAL, Sandbox
 
 MACHINE = os.uname().machine
+PLAIN_PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 FEW_RIGHTS = 1 << 0 | 1 << 1 | 1 << 3  # CHOWN, DAC_OVERRIDE, FOWNER: a container's, whose files belong to many
 CALL = """
 import ctypes, errno, os, sys
@@ -160,29 +165,27 @@ for name, flag in {kinds!r}.items():
 
 
 CODE = """
-import ctypes, mmap, os, signal, sys
-code = bytes({code})
-def run():
-    page = mmap.mmap(-1, 4096, prot=7)
-    page.write(code)
-    return ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
-pid = os.fork()
-if pid == 0:
-    got = run()
-    os._exit(0 if got >= 0 else 1)
-print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+import ctypes, mmap, os
+def run(code):
+    pid = os.fork()
+    if pid == 0:
+        page = mmap.mmap(-1, 4096, prot=7)
+        page.write(code)
+        got = ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
+        os._exit(0 if got >= 0 else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 """
 #: getpid by the gate of 32 bits, and by the numbers of x32.
 OTHER_GATES = {"int 0x80": "b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3'", "x32": "b'\\xb8\\x27\\0\\0\\x40\\x0f\\x05\\xc3'"}
 
 
 @pytest.mark.skipif(MACHINE != "x86_64", reason="the code is of x86-64")
-@pytest.mark.parametrize("gate", OTHER_GATES)
-def test_calls_by_other_gates_are_not_let_through(sandbox: Sandbox, repo: Path, gate: str) -> None:
+def test_calls_by_other_gates_are_not_let_through(sandbox: Sandbox, repo: Path) -> None:
     _isolated(sandbox)
-    assert python(sandbox, repo, CODE.format(code=OTHER_GATES[gate])) != "0\n"
     own = "b'\\xb8\\x27\\0\\0\\0\\x0f\\x05\\xc3'"  # the trial itself works
-    assert python(sandbox, repo, CODE.format(code=own)) == "0\n"
+    body = "".join(f"print({gate!r}, run({code}), sep='=')\n" for gate, code in (OTHER_GATES | {"own": own}).items())
+    told = dict(line.split("=") for line in python(sandbox, repo, CODE + body).splitlines())
+    assert told.pop("own") == "0" and told.keys() == OTHER_GATES.keys() and "0" not in told.values(), told
 
 
 def test_keys_of_the_host_are_not_seen(sandbox: Sandbox, repo: Path) -> None:
@@ -394,14 +397,16 @@ def test_no_control_group_is_left(sandbox: Sandbox, repo: Path) -> None:
         pytest.skip(f"a limit of {sandbox.name}: there is no control group")
     for is_killed in (False, True):
         process = sandbox.host.start(
-            *["exec", "--repo", str(repo), "--", "sleep", "67.25" if is_killed else "2"],
+            *["exec", "--repo", str(repo), "--", "sh", "-c", "read line; : 67.25"],
             env=sandbox.env,
             wrapper=sandbox.wrapper,
+            stdin=subprocess.PIPE,
         )
-        wait_for("67.25" if is_killed else "sleep 2")
+        wait_for("67.25")
         assert _groups(process.pid)
         if is_killed:
             process.kill()
+        process.stdin.close()
         process.wait(60 * SLOWNESS)
         until = time.monotonic() + 20 * SLOWNESS
         while is_killed and _groups(process.pid) and time.monotonic() < until:
@@ -438,20 +443,43 @@ HONEST = {
 }
 
 
-@pytest.mark.parametrize("what", HONEST)
-def test_what_projects_do_goes_on(sandbox: Sandbox, repo: Path, what: str, tmp_path: Path) -> None:
-    script = tmp_path / "honest.py"
-    script.write_text(HONEST[what])
-    names = "_sqlite3" if what == "a database" else "posix"
-    row = sandbox.json(repo, "--", "python3", "-c", f"import {names}")
-    if row["exit"] != 0:
-        pytest.skip("the image has no such module")
-    write = "import sys; open('honest.py', 'w').write(sys.stdin.read())"
-    body = f'python3 -c "{write}" && exec python3 honest.py'
-    row = sandbox.json(repo, "--", "sh", "-c", body, stdin=HONEST[what].encode())
+#: Runs each of the scripts given as JSON, in a folder of its own; prints name -> exit code, stdout, stderr.
+RUN_EACH = """
+import json, os, subprocess, sys
+done = {}
+for number, (name, text) in enumerate(json.load(sys.stdin).items()):
+    os.mkdir(folder := f"honest{number}")
+    with open(f"{folder}/honest.py", "w") as file:
+        file.write(text)
+    one = subprocess.run(["python3", "honest.py"], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done[name] = one.returncode, one.stdout, one.stderr
+print(json.dumps(done))
+"""
+
+
+@pytest.fixture(scope="module")
+def honest_here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """What the scripts do outside of a sandbox: name -> exit code, stdout, stderr."""
+    command = ["/usr/bin/python3", "-c", RUN_EACH]
+    folder, env = tmp_path_factory.mktemp("honest"), os.environ | PLAIN_PATH
+    done = subprocess.run(
+        command, cwd=folder, env=env, input=json.dumps(HONEST).encode(), capture_output=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_what_projects_do_goes_on(sandbox: Sandbox, repo: Path, honest_here: dict[str, list[Any]]) -> None:
+    row = sandbox.json(repo, "--", "python3", "-c", RUN_EACH, stdin=json.dumps(HONEST).encode())
     assert (row["exit"], row["stderr"]) == (0, ""), row
-    own = subprocess.run(["/usr/bin/python3", str(script)], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert len(row["stdout"].splitlines()) == len(own.stdout.splitlines()), (row, own.stdout)
+    told, here = json.loads(row["stdout"]), honest_here
+    assert told.keys() == here.keys() == HONEST.keys() and all(exit == 0 for exit, _, _ in here.values()), here
+    lines = {name: len(here[name][1].splitlines()) for name in HONEST}
+    wrong = {
+        name: (got, here[name])
+        for name, got in told.items()
+        if [*got[::2], len(got[1].splitlines())] != [0, "", lines[name]]
+    }
+    assert wrong == {}
 
 
 TOOLS = {
@@ -467,16 +495,18 @@ TOOLS = {
 }
 
 
+@functools.cache
+def _tool_here(tool: str) -> subprocess.CompletedProcess[str]:
+    """What a tool does outside of a sandbox."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["sh", "-c", TOOLS[tool]]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=PLAIN_PATH)
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 def test_tools_of_this_machine_go_on(sandbox: Sandbox, repo: Path, tool: str) -> None:
     limit_of(sandbox, "podman", "dockerd", why="the image has no tools")
-    here = subprocess.run(
-        ["sh", "-c", f"cd $(mktemp -d) && {TOOLS[tool]}"], capture_output=True, text=True, check=False
-    )
-    plain = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-    here = subprocess.run(
-        ["sh", "-c", f"cd $(mktemp -d) && {TOOLS[tool]}"], capture_output=True, text=True, check=False, env=plain
-    )
+    here = _tool_here(tool)
     if here.returncode != 0:
         pytest.skip(f"it does not work on this machine outside of a sandbox: {here.stderr.strip()[-200:]}")
     row = sandbox.json(repo, "--", "sh", "-c", TOOLS[tool])

@@ -242,7 +242,8 @@ def watched(host: Host, *args: object, **options: Any) -> tuple[Result, Watch]:
 def check(result: Result, watch: Watch, source: Source, *folders: Path) -> None:
     """Nothing of the key in outputs, files, arguments of others than the user's own command, and
     environments of workers, also where it was given by one."""
-    assert leaks(result.stdout) == [] == leaks(result.stderr), result.told()
+    said = result.stderr + "\n".join(result.progress).encode()
+    assert leaks(result.stdout) == [] == leaks(said), result.told()
     for folder in folders:
         files = contents(folder).items()
         assert [name for name, data in files if leaks(data)] == []

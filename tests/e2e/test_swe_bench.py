@@ -142,11 +142,10 @@ def test_verbose_names_every_task(
 ) -> None:
     dataset = write_lines(tmp_path / "tasks.jsonl", rows)
     run = batch(dataset, repos, model, tmp_path / "out", "--verbose")
-    said = run_host(*run).check(3).err.splitlines()
-    assert said[0] == f"1/3 {GOOD}: patch"
-    assert said[1].startswith(f"2/3 {GONE}: exit 3: ")
-    assert said[2] == f"3/3 {EMPTY}: no patch"
-    assert len(said) == 4
+    result = run_host(*run).check(3)
+    assert result.progress[0].startswith(f"1/3 {GOOD}: patch, about ")
+    assert result.progress[1] == f"3/3 {EMPTY}: no patch"
+    check_said(result)
 
 
 def test_order_is_the_dataset_s(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:

@@ -55,20 +55,35 @@ def test_other_case(host: Host, tmp_path: Path, name: str) -> None:
     check(name, judged(host, tmp_path, name))
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
-    """An engine with an image whose project's files come with each run."""
-    folder = tmp_path_factory.mktemp("podman")
+@pytest.fixture(scope="module", params=["podman", pytest.param("dockerd", marks=pytest.mark.full)])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
+    """An engine with an image of a small project."""
+    folder = tmp_path_factory.mktemp(request.param)
     sandboxes.make_rootfs({"m.py": "def f(x):\n    return x + 2\n"}, folder / "root.tar")
-    started = sandboxes.start("podman", folder / "engine", {IMAGE: folder / "root.tar"})
+    started = sandboxes.start(request.param, folder / "engine", {IMAGE: folder / "root.tar"})
     yield started
     started.stop()
 
 
-@pytest.mark.parametrize("name", ["forged_end_osexit_after_flush", "forged_only_argv0", "honest_plain"])
+def check_in_image(host: Host, folder: Path, engine: sandboxes.Engine, name: str) -> None:
+    """The same in a container of an image that has the case's files."""
+    own = f"{IMAGE}-{name.replace('_', '-')}"
+    engine.extend(IMAGE, verdict_cases.files(verdict_cases.sections(name)), own)
+    check(name, judged(host, folder, name, "--image", own, env={"DOCKER_HOST": f"unix://{engine.socket}"}))
+    engine.remove_image(own)
+
+
+@pytest.mark.parametrize(
+    "name", ["forged_end_osexit_after_flush", "forged_only_argv0", "honest_plain", "honest_package_relative"]
+)
 def test_case_in_an_image(host: Host, tmp_path: Path, engine: sandboxes.Engine, name: str) -> None:
-    environment = {"DOCKER_HOST": f"unix://{engine.socket}"}
-    check(name, judged(host, tmp_path, name, "--image", IMAGE, env=environment))
+    check_in_image(host, tmp_path, engine, name)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", [name for name in ALL[::4] if not name.startswith("weak")])
+def test_other_case_in_an_image(host: Host, tmp_path: Path, engine: sandboxes.Engine, name: str) -> None:
+    check_in_image(host, tmp_path, engine, name)
 
 
 @pytest.mark.parametrize("test", ["len(name) == 12 and int(name, 16)", "True"])

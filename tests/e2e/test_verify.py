@@ -268,13 +268,13 @@ def test_of_a_patch_that_is_judged_again_the_newest_judgement_holds(
     assert rejected(case, result) == [RIGHT] and verified(result) == f"no ({why})"
 
 
-def test_of_equals_the_first_is_taken(case: Case) -> None:
-    """Each round's patch is held for wrong."""
+def test_of_rejected_patches_the_latest_is_kept(case: Case) -> None:
+    """Each was written with what the reviewer said of those before."""
     lines = [guard(), test_line(SCRIPT), *search()]
     for number in range(10, 10 + ROUNDS):
         lines += [patch(f"    return n // {number}\n"), review(NO_YES)]
     result = case.run(lines)
-    assert rejected(case, result) == ["    return n // 10\n"]
+    assert rejected(case, result) == [f"    return n // {9 + ROUNDS}\n"]
     assert verified(result) == "no (the reviewer found the patch wrong)"
     assert len(case.asked("review")) == ROUNDS and len(case.asked("patch")) == ROUNDS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from hostile import TINY
 from runs import journal, read_json
 from verifying import (
     HALF_RIGHT,
@@ -55,6 +56,23 @@ def test_a_refused_patch_gives_way_to_one_that_was_only_doubted(case: Case) -> N
     ]
     result = case.run(lines, *REFUSING)
     assert rejected(case, result) == [OTHER] and case.selected()["proof"] == "doubted"
+
+
+def test_of_five_rejected_rounds_the_last_patch_is_kept_and_nothing_is_written(case: Case) -> None:
+    """It was written with what was said of the others; it is in the run folder alone."""
+    patches = [f"    return n // {number}\n" for number in range(5, 10)]
+    rounds = [at for text in patches for at in (patch(text), review(NO_YES))]
+    result = case.run([guard(), test_line(SCRIPT), *search(), *rounds], "--apply")
+    assert rejected(case, result) == patches[-1:] and case.selected()["proof"] == "doubted"
+    assert (case.repo.path / "app.py").read_text() == TINY["app.py"]
+    again = case.host.run("replay", case.out)
+    assert (again.exit, again.stdout) == (1, b"")
+
+
+def test_a_rejected_patch_that_another_attempt_writes_again_stays_rejected(case: Case) -> None:
+    """There nobody judges it, and it is what the reviewer found wrong."""
+    lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES), guard("no"), *search(), patch(OTHER)]
+    assert rejected(case, case.run(lines, "--attempts", "2")) == [OTHER]
 
 
 def test_what_a_reviewer_approved_is_validated_where_the_review_ends_early(case: Case) -> None:

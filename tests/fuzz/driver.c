@@ -12,6 +12,7 @@
 
 #define CUTS 16
 
+int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Runs the target on bytes of their own, so that a sanitizer sees a read past their end. */
@@ -69,6 +70,8 @@ int main(int argc, char **argv)
 {
     int total = 0;
 
+    if (LLVMFuzzerInitialize && LLVMFuzzerInitialize(&argc, &argv) != 0)
+        return 1;
     run_on("", 0);
     for (int i = 1; i < argc; i++) {
         int files = run_folder(argv[i]);

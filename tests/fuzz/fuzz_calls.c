@@ -33,14 +33,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         python = acr_python_new(ACR_SOURCE_DIR "/python", &error);
         g_assert_no_error(error);
     }
-    if (!acr_python_bind_call(python, text, &call, &error)) {
+    if (!acr_python_bind_call(python, NULL, text, &call, &error)) {
         g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL);
         g_assert_true(acr_utf8_is_text(error->message, strlen(error->message)));
         return 0;
     }
     check_bound(&call);
     g_autofree char *printed = acr_call_print(&call);
-    bool ok = acr_python_bind_call(python, printed, &again, &error);
+    bool ok = acr_python_bind_call(python, NULL, printed, &again, &error);
     g_assert_no_error(error);
     g_assert_true(ok && again.spec == call.spec);
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && call.spec->params[i].name; i++)

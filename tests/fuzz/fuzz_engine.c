@@ -14,10 +14,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "http/http.h"
+
 #define WAIT_MS 10000
 #define OUTPUT 1000u
 #define BETWEEN "\n--\n"
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- The engine ---------------------------------------------------------------------------------
@@ -124,7 +127,8 @@ static void live(AcrEngine *engine)
     AcrEngineContainer container = {
         .image = "image", .dir = "/testbed", .limits = &limits, .walls = "/nowhere"};
     g_autoptr(GError) error = NULL;
-    g_autofree char *image = acr_engine_image(engine, "image", &error);
+    gint64 bytes = 0;
+    g_autofree char *image = acr_engine_image(engine, "image", &bytes, &error);
 
     check_error(image != NULL, &error);
     acr_engine_sweep(engine);
@@ -137,6 +141,12 @@ static void live(AcrEngine *engine)
     g_assert_true(!changed || g_hash_table_size(changed) <= ACR_SANDBOX_MAX_CHANGED);
     bool removed = acr_engine_remove(engine, id, &error);
     check_error(removed, &error);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    return acr_http_global_init(NULL) ? 0 : 1;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -19,6 +19,7 @@
 #define BODY_LIMIT 5000u
 #define WAIT_MS 10000
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- URLs and header lines ----------------------------------------------------------------------
@@ -169,6 +170,12 @@ static void fuzz_response(const uint8_t *data, size_t size)
     unlink(un.sun_path);
     rmdir(folder);
     check_outcome(ok, &response, error, &sink);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    return acr_http_global_init(NULL) ? 0 : 1;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

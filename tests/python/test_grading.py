@@ -6,12 +6,14 @@ import json
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from acr.grading import reports, rules, scripts
+from acr.grading import environments, reports, rules, scripts, service
 from acr.grading.failures import Failure
 from acr.grading.parsers import PARSERS, UnknownParser, parser_of
+from acr.packing import pack, unpack
 
 CORNERS = json.loads((Path(__file__).parents[1] / "cases" / "grading" / "corners.json").read_text("utf-8"))
 EMPTY = {key: {"success": [], "failure": []} for key in ("FAIL_TO_FAIL", "PASS_TO_FAIL")}
@@ -49,6 +51,54 @@ def test_a_corner_of_the_rules(case: dict, version: str) -> None:
 def test_no_patch_is_none() -> None:
     said = rules.report({"instance_id": "i"}, None, "", 5)["i"]
     assert (said["patch_is_None"], said["patch_exists"], said["resolved"]) == (True, False, False)
+
+
+GOOD_RECIPE = {"repo": "a/b", "versions": ["1"], "python": "3.9", "pip": [], "test": "t"}
+
+
+@pytest.mark.parametrize(
+    ("recipes", "fault"),
+    [
+        ([GOOD_RECIPE, {**GOOD_RECIPE, "env": {"A": "b"}, "exclude": "x$", "install": "make"}], ""),
+        ({"a": 1}, "it is not a list of recipes"),
+        ([GOOD_RECIPE, 1], "recipe 2 is not an object"),
+        ([{**GOOD_RECIPE, "instal": "make"}], 'recipe 1 has an unknown field "instal" (known: repo, versions, tasks'),
+        ([{"repo": "a/b", "versions": ["1"], "python": "3.9", "pip": []}], 'recipe 1 has no "test"'),
+        ([{key: GOOD_RECIPE[key] for key in ("repo", "python", "pip", "test")}], 'recipe 1 has no "versions"'),
+        ([{**GOOD_RECIPE, "python": 3.1}], 'recipe 1 has a "python" that is not a version as 3.9'),
+        ([{**GOOD_RECIPE, "pip": "x==1"}], 'recipe 1 has a "pip" that is not a list of texts'),
+        ([{**GOOD_RECIPE, "exclude": "("}], 'recipe 1 has a "exclude" that is not a regular expression'),
+        ([{**GOOD_RECIPE, "env": {"A B": "c"}}], 'recipe 1 has a "env" that is not an object of texts'),
+    ],
+)
+def test_faults_of_recipes_are_told(recipes: object, fault: str) -> None:
+    assert environments.fault_of(recipes).startswith(fault)
+    assert bool(environments.fault_of(recipes)) == bool(fault)
+
+
+def test_the_recipes_of_the_program_have_no_fault() -> None:
+    assert environments.fault_of(json.loads(Path(environments.__file__).with_suffix(".json").read_text("utf-8"))) == ""
+
+
+@pytest.mark.parametrize("ask", [service.prepare, service.environment])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"test_patch": None}, 'the row has no "test_patch"'),
+        ({"test_patch": 3}, '"test_patch" of the row is not a text'),
+        ({"base_commit": {}}, '"base_commit" of the row is not a text'),
+        ({"FAIL_TO_PASS": "not JSON"}, '"FAIL_TO_PASS" of the row is not a list of tests'),
+        ({"PASS_TO_PASS": 3}, '"PASS_TO_PASS" of the row is not a list of tests'),
+        ({"FAIL_TO_PASS": {"a": 1}}, '"FAIL_TO_PASS" of the row is not a list of tests'),
+        ({"FAIL_TO_PASS": None}, "the row names no tests"),
+        ({"log_parser": "../x"}, "no parser of logs is called '../x'"),
+    ],
+)
+def test_a_bad_row_is_one_line(ask: Callable[[bytes], bytes], change: dict, said: str) -> None:
+    row = {"instance_id": "i", "repo": "sympy/sympy", "version": "1.12", "base_commit": "c", "test_patch": ""}
+    row = {**row, "FAIL_TO_PASS": ["t"], **change}
+    fields = [json.dumps(row).encode(), b"5", *([b""] if ask is service.environment else [])]
+    assert [at.decode() for at in unpack(ask(pack(fields)))] == [said]
 
 
 def test_unknown_parsers_are_named() -> None:

@@ -123,3 +123,18 @@ def test_a_megabyte_of_anything_is_read_at_once(text: bytes) -> None:
     started = time.monotonic()
     assert _end(text * (1_000_000 // len(text))) == []
     assert time.monotonic() - started < MAX_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        ("def f(x):\n    raise SystemExit\n", "end the process by SystemExit"),
+        ("import os\nif os.fork():\n    os.wait()\n", "processes by os.fork"),
+        ("import atexit\natexit.register(print)\n", "runs code later by atexit"),
+        ("def f(x):\n    return x + 1\n", ""),
+        ("import subprocess\ndef f(x):\n    return subprocess.call([x])\n", ""),
+    ],
+)
+def test_what_a_command_that_ends_well_does_not_prove(after: str, why: str) -> None:
+    found = [at.decode() for at in unpack(verdict.barred(pack([b"m.py", b"+", b"+" + after.encode()])))]
+    assert why in "".join(found) if why else found == []

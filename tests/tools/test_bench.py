@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ sys.path.insert(0, str(ROOT / "tools" / "bench"))
 import bench  # noqa: E402
 import corpus  # noqa: E402
 import generate  # noqa: E402
+import grading  # noqa: E402
 import growth  # noqa: E402
 import machine  # noqa: E402
 import memory  # noqa: E402
@@ -315,3 +317,25 @@ def test_a_sandbox_that_does_not_run_is_told_in_one_line(tmp_path: Path, capsys:
     assert sandbox.main([*argv, "--only", "plain", "--rounds", "1"]) == 3
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1 and said[0].startswith("sandbox.py: ")
+
+
+@pytest.mark.skipif("ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program")
+def test_grading_is_compared_with_the_tests_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    works = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
+    if not shutil.which("bwrap") or subprocess.run(works, check=False, capture_output=True).returncode != 0:
+        pytest.skip("bwrap does not work here")
+    repository = commit(tmp_path / "repo").repository
+    before = git_state(repository)
+    found = tmp_path / "found.json"
+    argv = ["--binary", os.environ["ACR_BINARY"], "--repo", str(repository), "--rev", "main", "--tasks", "1"]
+    code = grading.main([*argv, "--rounds", "1", "--json", str(found)])
+    assert code in (0, 1), capsys.readouterr().err
+    rows = json.loads(found.read_text())["rows"]
+    assert [(row["row"], row["what"], row["target"]) for row in rows] == [
+        ("bubblewrap", "new trees", 1.0),
+        ("bubblewrap", "trees that are there", 1.0),
+        ("bubblewrap", "watched too", 1.0),
+    ]
+    assert git_state(repository) == before
+    assert grading.main([*argv, "--tasks", "1000"]) == 3
+    assert "has only" in capsys.readouterr().err

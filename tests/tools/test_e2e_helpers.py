@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
 import packages  # noqa: E402
 import repos  # noqa: E402
+import schemas  # noqa: E402
 from host import Host  # noqa: E402
 from loopback import KEY, MODEL, Failure, LoopbackOpenAI, rate_limited, too_long  # noqa: E402
 
@@ -276,8 +277,19 @@ def test_sample_is_a_clean_repository(tmp_path: Path) -> None:
     assert "brookbill/tariffs/seasonal.py" in repo.git("ls-files").splitlines()
 
 
+def share_environments(folder: Path) -> Path:
+    """Makes it a cache in which there are only the environments that all tests share; where they are in it."""
+    shared, here = packages.cache() / "venvs", folder / "acr-tests" / "venvs"
+    shared.mkdir(parents=True, exist_ok=True)
+    here.parent.mkdir(parents=True)
+    here.symlink_to(shared)
+    return here
+
+
 def test_release_becomes_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environments = share_environments(tmp_path / "cache")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert packages.cache() == environments.parent
     repo = packages.release_repo("mpmath", "1.3.0")
     assert repo.git("status", "--porcelain", "--ignored") == ""
     assert repo.git("log", "--format=%s") == "mpmath 1.3.0"
@@ -306,3 +318,16 @@ def test_registry_out_of_reach_skips_aloud(tmp_path: Path, monkeypatch: pytest.M
         match="mpmath 1.3.0: the package registry is out of reach",
     ):
         packages.release_repo("mpmath", "1.3.0")
+
+
+def test_json_without_a_member_or_with_one_too_many_is_found() -> None:
+    good = {"ok": True, "checks": [{"check": "a", "state": "ok", "found": "b", "remedy": None}]}
+    words = ["doctor", "--json"]
+
+    def wrong(value: Any, words: list[str] = words) -> list[str]:
+        return list(schemas.of_run(words, json.dumps(value).encode(), True))
+
+    assert wrong(good) == []
+    assert len(wrong(good | {"more": 1})) == len(wrong({"ok": True})) == len(wrong(good | {"ok": 1})) == 1
+    assert wrong({}, ["doctor"]) == wrong({}, ["exec", "--", "--json"]) == []
+    assert list(schemas.of_run(words, b"{", True)) and not list(schemas.of_run(words, b"{", False))

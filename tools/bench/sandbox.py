@@ -11,19 +11,17 @@ Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import machine
+import program
 import table
 from corpus import clean_env, git
-from timing import BenchError, Command, Comparison, Spent, Step, alternate, run
+from timing import Command, Comparison, Spent, Step, alternate, run
 
 CHANGED_FILES = 5
 TARGET_WARM, TARGET_COLD = 1 / 3, 1.25
@@ -141,38 +139,20 @@ def measure_all(options: argparse.Namespace, work: Path) -> list[table.Row]:
 
 def arguments(argv: list[str]) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = program.parser(__doc__, rounds=9)
     add = parser.add_argument
-    add("--binary", type=Path, required=True, help="the acr-host to measure")
     add("--repo", type=Path, required=True, help="a git repository, which is only read")
     add("--rev", default="HEAD", help="its commit")
     add("--only", action="append", choices=BACKENDS, default=[])
-    add("--rounds", type=int, default=9, help="rounds of each comparison")
-    add("--json", type=Path, help="write the table there as well")
     options = parser.parse_args(argv)
     options.only = options.only or list(BACKENDS)
-    if options.rounds < 1:
-        parser.error("--rounds must be at least 1")
     return options
 
 
 def main(argv: list[str]) -> int:
     """Measure and print; returns the exit code."""
     options = arguments(argv)
-    facts = machine.describe(options.binary.resolve())
-    for name in ("processor", "cores", "system", "load before", "acr-host", "git"):
-        print(f"{name:12} {facts[name]}")
-    try:
-        with tempfile.TemporaryDirectory(prefix="acr-bench-", ignore_cleanup_errors=True) as work:
-            found = measure_all(options, Path(work))
-    except BenchError as error:
-        print(f"sandbox.py: {error}", file=sys.stderr)
-        return 3
-    print(table.render(found), flush=True)
-    if options.json:
-        data = {"machine": facts, "rows": table.to_json(found)}
-        options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    return 0 if found and all(row.met is not False for row in found) else 1
+    return program.main("sandbox.py", options, lambda work: measure_all(options, work), "git")
 
 
 if __name__ == "__main__":

@@ -20,12 +20,13 @@ NATIVE = {
     "index": {"base", "vcs"},
     "search": {"base", "index", "vcs"},
     "patch": {"base", "index", "vcs"},
+    "spectrum": {"base"},
     "sandbox": {"base", "vcs", "http"},
     "money": {"base"},
     "llm": {"base", "http", "money"},
 }
 # The rooms of runtime/, outermost first: each may include those after it, and all of native/.
-RUNTIME = ["main", "verbs", "eval", "batch", "task", "loops", "agents", "py"]
+RUNTIME = ["main", "verbs", "serve", "eval", "batch", "task", "loops", "project", "extensions", "agents", "py"]
 # A foreign header's beginning, and the one room whose .c files and private headers may include it.
 FOREIGN = {
     "git2": "native/vcs",

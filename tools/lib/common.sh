@@ -34,7 +34,7 @@ quietly() {
 # The Debian packages that building needs, one a line: those of the tools, and those that CMake would name.
 build_packages() {
   printf '%s\n' "${acr_tool_packages[@]}"
-  sed -n 's/^acr_dependency(.* \([^ ]*\))$/\1/p' "$root/tools/cmake/AcrDependencies.cmake"
+  sed -n 's/^acr_dependency(.* \([^ )]*\)).*/\1/p' "$root/tools/cmake/AcrDependencies.cmake"
 }
 
 # missing_packages PACKAGE...: those that are not installed, one a line.

@@ -1,7 +1,7 @@
 """How a task's tests run without a container: its environment, and a script that needs neither conda nor a commit.
 
 A recipe is an object: "repo" and "versions" that it is for (or "tasks", ids that need it alone), "python" (major.minor),
-"pip" (pinned packages), "install" (a shell command in the project's folder, without network), "test" (the test command),
+"pip" (pinned packages), "install" (a shell command in the project's folder, without network; see install_of), "test" (the test command),
 "env" (variables of it), "exclude" (a pattern of tests that cannot pass on a bare machine). `environments.json` holds
 those that come with the program; a user's own come first.
 """
@@ -26,6 +26,71 @@ def _recipes() -> list[dict]:
     return json.loads(Path(__file__).with_name("environments.json").read_text(encoding="utf-8"))
 
 
+def fault_of(recipes: object) -> str:
+    """What is wrong with a user's recipes, in a line, or ""."""
+    for number, recipe in enumerate(recipes if isinstance(recipes, list) else [], 1):
+        fault = _fault(recipe)
+        if fault:
+            return f"recipe {number} {fault}"
+    return "" if isinstance(recipes, list) else "it is not a list of recipes"
+
+
+def _fault(recipe: object) -> str:
+    if not isinstance(recipe, dict):
+        return "is not an object"
+    unknown = [field for field in recipe if field not in _FIELDS]
+    if unknown:
+        return f'has an unknown field "{unknown[0]}" (known: {", ".join(_FIELDS)})'
+    missing = [field for field in ("repo", "python", "pip", "test") if field not in recipe]
+    if not missing and "versions" not in recipe and "tasks" not in recipe:
+        missing = ["versions"]
+    if missing:
+        return f'has no "{missing[0]}"'
+    for field, value in recipe.items():
+        said, is_right = _FIELDS[field]
+        if not is_right(value):
+            return f'has a "{field}" that is not {said}'
+    return ""
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and "\0" not in value
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_variables(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        re.fullmatch(r"[A-Za-z_]\w*", name) is not None and _is_text(at) for name, at in value.items()
+    )
+
+
+def _is_pattern(value: object) -> bool:
+    try:
+        return _is_text(value) and re.compile(value) is not None
+    except re.error:
+        return False
+
+
+def _is_python(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\d+\.\d+(\.\d+)?", value) is not None
+
+
+_FIELDS = {
+    "repo": ("a text", _is_text),
+    "versions": ("a list of texts", _are_texts),
+    "tasks": ("a list of texts", _are_texts),
+    "python": ("a version as 3.9", _is_python),
+    "pip": ("a list of texts", _are_texts),
+    "install": ("a text", _is_text),
+    "test": ("a text", _is_text),
+    "env": ("an object of texts", _are_variables),
+    "exclude": ("a regular expression", _is_pattern),
+}
+
+
 def recipe_of(row: dict, own: list[dict]) -> dict:
     """The recipe for a row: one that names the task before one that names its version. Raises UnknownProject."""
     matching = [recipe for recipe in [*own, *_recipes()] if recipe["repo"] == row.get("repo")]
@@ -43,6 +108,11 @@ def recipe_of(row: dict, own: list[dict]) -> dict:
 def key_of(recipe: dict) -> str:
     """Names the environment: recipes with the same Python and packages share one."""
     return hashlib.sha256(json.dumps([recipe["python"], recipe["pip"]]).encode()).hexdigest()[:32]
+
+
+def install_of(row: dict, recipe: dict) -> str:
+    """The command that installs the project; in a recipe "{version}" stands for the row's, as there is no git to ask."""
+    return recipe.get("install", "").replace("{version}", str(row.get("version")))
 
 
 def kept_files(row: dict) -> list[str]:
@@ -66,6 +136,13 @@ def script_of(row: dict, recipe: dict, rules: int) -> str:
     if rules != 4:
         lines = tell_exit_code(lines)
     return "\n".join(["#!/bin/bash", "set -uxo pipefail", *lines]) + "\n"
+
+
+def test_command(recipe: dict) -> str:
+    """The command that runs all of the project's tests there."""
+    return " ".join(
+        [*(f"{name}={shlex.quote(value)}" for name, value in recipe.get("env", {}).items()), recipe["test"]]
+    )
 
 
 def without_excluded(row: dict, recipe: dict) -> dict:

@@ -7,6 +7,7 @@ A parser is a function (log: str, rules: int) -> dict; `rules` is 4 or 5, the pa
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 TYPE_CHECKING = False
@@ -216,7 +217,13 @@ _PROJECTS = {
 
 
 def parser_of(row: dict) -> Parser:
-    """The parser that a row names in "log_parser", or its project's. Raises UnknownParser."""
+    """The parser that a row names in "log_parser", or its project's. Raises UnknownParser.
+
+    A row whose parser is the user's own has in "log_outcomes" what that said of each text: {SHA-256: {test: outcome}}.
+    """
+    if "log_outcomes" in row:
+        said = row["log_outcomes"]
+        return lambda log, _: said.get(hashlib.sha256(log.encode("utf-8", "surrogatepass")).hexdigest(), {})
     name = row.get("log_parser") or f"parse_log_{_PROJECTS.get(row.get('repo'))}"
     if name not in PARSERS:
         raise UnknownParser(f"no parser of logs is called '{row.get('log_parser') or row.get('repo')}'")

@@ -6,6 +6,7 @@ import json
 import re
 
 from acr.grading import environments, reports, rules
+from acr.grading.classes import class_of
 from acr.grading.failures import Failure, classify
 from acr.grading.parsers import UnknownParser, parser_of
 from acr.grading.scripts import UnknownProject, script_of
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_TEXTS = ("instance_id", "repo", "version", "base_commit", "test_patch", "log_parser", "eval_script", "image")
+
+
 def prepare(argument: bytes) -> bytes:
     """Row (JSON), rules -> script and image of its task; or a message why it cannot be graded, alone."""
     raw_row, version = unpack(argument)
@@ -24,7 +28,8 @@ def prepare(argument: bytes) -> bytes:
 
 def environment(argument: bytes) -> bytes:
     """Row (JSON), rules, a user's recipes (JSON) -> of its environment: key, Python, packages, one a line, and the command that
-    installs the project; script, the files that it puts back, one a line, and the row as it is graded there; or a message.
+    installs the project; script, the files that it puts back, one a line, and the row as it is graded there; the test command,
+    with its variables; or a message.
     """
     raw_row, version, own = unpack(argument)
     recipes = json.loads(own) if own else []
@@ -38,25 +43,49 @@ def environment(argument: bytes) -> bytes:
             environments.key_of(recipe),
             recipe["python"],
             "\n".join(recipe["pip"]),
-            recipe.get("install", ""),
+            environments.install_of(row, recipe),
         ]
-        return [*environment, script, kept, graded]
+        return [*environment, script, kept, graded, environments.test_command(recipe)]
 
     return _answer(json.loads(raw_row), describe)
+
+
+def fault_of_recipes(argument: bytes) -> bytes:
+    """A user's recipes (JSON) -> what is wrong with them; nothing where that is nothing."""
+    fault = environments.fault_of(json.loads(unpack(argument)[0]))
+    return pack([fault.encode("utf-8", "replace")] if fault else [])
 
 
 def _answer(row: dict, describe: Callable[[dict], list[str]]) -> bytes:
     """What `describe` makes of a row that can be graded, or the reason why it cannot, alone."""
     try:
+        row = {key: value for key, value in row.items() if value is not None}
+        for key in _TEXTS:
+            if not isinstance(row.get(key, ""), str):
+                return pack([f'"{key}" of the row is not a text'.encode()])
         parser_of(row)
         for key in (rules.FAIL_TO_PASS, rules.PASS_TO_PASS):
-            if not all(isinstance(test, str) for test in rules.expected(row, key)):
-                return pack([f'"{key}" is not a list of tests'.encode()])
+            if not _are_tests(row, key):
+                return pack([f'"{key}" of the row is not a list of tests'.encode()])
+        if not any(rules.expected(row, key) for key in (rules.FAIL_TO_PASS, rules.PASS_TO_PASS)):
+            return pack([b"the row names no tests"])
         return pack([text.encode() for text in describe(row)])
     except (UnknownParser, UnknownProject) as error:
         return pack([str(error).encode()])
-    except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
+    except KeyError as error:
+        return pack([f'the row has no "{error.args[0]}"'.encode()])
+    except (TypeError, ValueError, AttributeError, re.error) as error:
         return pack([f"the row is malformed: {type(error).__name__}: {error}".encode()])
+
+
+def _are_tests(row: dict, key: str) -> bool:
+    try:
+        tests = rules.expected(row, key)
+        return (
+            not isinstance(row.get(key), dict) and isinstance(tests, list) and all(isinstance(at, str) for at in tests)
+        )
+    except (TypeError, ValueError):
+        return False
 
 
 def image_of(row: dict) -> str:
@@ -69,12 +98,18 @@ def image_of(row: dict) -> str:
 
 
 def grade(argument: bytes) -> bytes:
-    """Row (JSON), rules, log -> report.json, and whether it says "resolved" ("1", "")."""
+    """Row (JSON), rules, log -> report.json, and the class of the failure; nothing where it says "resolved"."""
     raw_row, version, raw_log = unpack(argument)
-    row = json.loads(raw_row)
-    report = rules.report(row, "a patch", rules.read_log(raw_log), int(version))
+    row, log = json.loads(raw_row), rules.read_log(raw_log)
+    report = rules.report(row, "a patch", log, int(version))
     is_resolved = report[row["instance_id"]]["resolved"]
-    return pack([json.dumps(report, indent=4).encode(), b"1" if is_resolved else b""])
+    failure = "" if is_resolved else class_of(row, log, report, int(version))
+    return pack([json.dumps(report, indent=4).encode(), failure.encode()])
+
+
+def output(argument: bytes) -> bytes:
+    """A log -> the text that its parser gets."""
+    return pack([rules.output_of(rules.read_log(argument)).encode("utf-8", "replace")])
 
 
 def failure(argument: bytes) -> bytes:

@@ -115,9 +115,13 @@ def variants(value):
 
 
 class Places:
-    """Where code lies: in the project's tree, in the script, in Python's own folders, or elsewhere."""
+    """Where code lies: in the project's tree, in the script, in Python's own folders, or elsewhere.
 
-    def __init__(self, tree, script):
+    A file that came or changed since `began` lies elsewhere, wherever it is.
+    """
+
+    def __init__(self, tree, script, began):
+        self.began = began
         self.tree = os.path.realpath(tree) + os.sep
         self.script = script
         roots = {os.path.dirname(os.__file__), sys.prefix, sys.base_prefix, sys.exec_prefix}
@@ -147,6 +151,13 @@ class Places:
             found = self.known[name] = self.find(name)
         return found
 
+    def is_new(self, path):
+        """Whether a file came or changed since the run began."""
+        try:
+            return os.stat(path).st_ctime > self.began
+        except (OSError, ValueError):
+            return False
+
     def find(self, name):
         if name == self.script:
             return "="
@@ -155,6 +166,8 @@ class Places:
         if name.startswith("<"):
             return "?" + name
         real = os.path.realpath(name)
+        if self.is_new(real):
+            return "?" + name
         inside = real.startswith(self.tree)
         if inside and "site-packages" not in real:
             return real[len(self.tree) :] if os.path.isfile(real) else "?" + name

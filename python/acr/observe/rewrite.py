@@ -48,11 +48,20 @@ LOOK_UPS = (
 )
 
 
+# Functions of the library that do.
+LIBRARY = (
+    "SequenceMatcher", "unified_diff", "context_diff", "ndiff", "compare", "bisect", "bisect_left", "bisect_right", "insort",
+    "Counter", "groupby", "reduce", "nsmallest", "nlargest", "mean", "median", "mode", "fsum", "compare_digest", "difference",
+    "intersection", "symmetric_difference", "issubset", "issuperset", "isdisjoint",
+)  # fmt: skip
+
+
 class Rewrite(ast.NodeTransformer):
     """The script with calls of the observer. `at` is the place of the statement that is being rewritten."""
 
-    def __init__(self):
+    def __init__(self, kept=()):
         self.at = (0, 0)
+        self.kept = kept
 
     def call(self, name, like, *arguments):
         values = [ast.Constant(at) for at in self.at] + list(arguments)
@@ -83,6 +92,9 @@ class Rewrite(ast.NodeTransformer):
             out.extend(new if isinstance(new, list) else [new])
             if not isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
                 out.append(behind)
+            names = [ast.Constant(at) for at in sorted(self.kept.get(id(statement), ()))]
+            if names:
+                out.append(ast.copy_location(ast.Expr(self.call("keep", statement, *names)), statement))
         return out
 
     def generic_visit(self, node):
@@ -141,7 +153,7 @@ class Rewrite(ast.NodeTransformer):
         plain = not any(isinstance(at, ast.Starred) for at in node.args)
         is_name = isinstance(node.func, ast.Name)
         asks = name in ASKS if is_name and name not in ("eq", "ne") else name in LOOK_UPS
-        if plain and (name.startswith("assert") or asks):
+        if plain and (name.startswith("assert") or asks or name in LIBRARY):
             label = ast.copy_location(ast.Constant(name), node)
             asked = self.call("ask", node, label, node.func, *node.args)
             asked.keywords = node.keywords
@@ -195,6 +207,35 @@ class Rewrite(ast.NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_With = visit_AsyncWith = guarded
 
 
+def bound_once(tree):
+    """The names that one statement of the module alone binds, by that statement's id."""
+    found, times = {}, {}
+    for at in ast.walk(tree):
+        names = []
+        if isinstance(at, ast.Name) and not isinstance(at.ctx, ast.Load):
+            names = [at.id]
+        elif isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names = [at.name]
+        elif isinstance(at, (ast.Import, ast.ImportFrom)):
+            names = [(part.asname or part.name).split(".")[0] for part in at.names]
+        elif isinstance(at, (ast.Global, ast.Nonlocal)):
+            names = at.names * 2
+        elif isinstance(at, ast.ExceptHandler) or type(at).__name__ in ("MatchAs", "MatchStar"):
+            names = [at.name] * 2
+        for name in names:
+            times[name] = times.get(name, 0) + 1
+    for at in tree.body:
+        names = set()
+        if isinstance(at, ast.Assign):
+            names = {target.id for target in at.targets if isinstance(target, ast.Name)}
+        elif isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names = {at.name}
+        elif isinstance(at, ast.ImportFrom):
+            names = {part.asname or part.name for part in at.names}
+        found[id(at)] = {name for name in names if times.get(name) == 1}
+    return found
+
+
 def is_text(node):
     """A docstring; before 3.8 it is no Constant."""
     return isinstance(node, ast.Expr) and type(node.value).__name__ in ("Str", "Constant")
@@ -207,7 +248,7 @@ def is_future(node):
 def rewrite(source, path, names):
     """The code of the script, in which the constants that stand for functions are the functions."""
     tree = ast.parse(source, path)
-    tree = ast.fix_missing_locations(Rewrite().visit(tree))
+    tree = ast.fix_missing_locations(Rewrite(bound_once(tree)).visit(tree))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code = compile(tree, path, "exec", dont_inherit=True)

@@ -3,8 +3,10 @@
 import builtins
 import os
 import re
+import select
 import sys
 import tempfile
+import time
 import types
 
 from acr.observe.operands import Own, Places
@@ -48,22 +50,65 @@ def join_threads():
             thread.join()
 
 
-def run(tag, key, source, path):
-    """Runs the script in the current folder, the project's tree. `key` is 16 bytes or more, `path` what sys.path is to be.
+def drained(child, pipe):
+    """Waits for a child, and reads what it writes into a pipe until then."""
+    while not os.waitpid(child, os.WNOHANG)[0]:
+        if pipe is None:
+            time.sleep(0.01)
+        elif select.select([pipe], [], [], 0.05)[0] and not os.read(pipe, 65536):
+            os.close(pipe)
+            pipe = None
 
-    Until the script begins, sys.path holds the folders of the standard library alone.
+
+def repeat():
+    """Forks twice: the first child runs the script where it was not run before, the second where it was.
+
+    Returns in the children alone, whether they are the second. Both are children of the same process and write into
+    pipes, and nobody knows their numbers before.
     """
+    pipe, end = os.pipe()
+    child = os.fork()
+    if not child:
+        os.dup2(end, 1)
+        os.dup2(end, 2)
+        os.close(pipe)
+        os.close(end)
+        return False
+    os.close(end)
+    drained(child, pipe)
+    for _ in range(8 + os.urandom(1)[0] % 16):
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        os.waitpid(child, 0)
+    child = os.fork()
+    if not child:
+        return True
+    status = os.waitpid(child, 0)[1]
+    os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
+
+
+def run(read, tag, source, twice, path):
+    """Runs the script in the current folder, the project's tree; `path` is what sys.path is to be, `read` gives the key.
+
+    Twice: before that once more, in a process of its own whose reports nobody hears, by another key. Until the script
+    begins, sys.path holds the folders of the standard library alone.
+    """
+    began = time.time()
+    heard = not twice or repeat()
+    key = bytes.fromhex(read(64).decode("ascii")) if heard else os.urandom(32)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     tree = os.getcwd()
     word, script = disguise(tree, source, key)
     with open(script, "w", encoding="utf-8") as file:
         file.write(source)
-    channel, places = Channel(tag, key), Places(tree, script)
+    channel, places = Channel(tag, key), Places(tree, script, began)
     move(tree, source)
-    watch, library = Watch(channel, places), Library(source, places, (Channel, Watch, Audit, Own))
+    module = types.ModuleType(word)
+    watch = Watch(channel, places, module.__dict__)
+    library = Library(source, places, (Channel, Watch, Audit, Own))
     # Tracebacks and warnings show no line of the script, which says what it expects.
     sys.modules["linecache"].cache[script] = (0, None, ["\n"] * (source.count("\n") + 1), script)
-    module = types.ModuleType(word)
     module.__file__, module.__builtins__ = script, builtins
     if not script.endswith(".py"):
         module.__spec__ = type(sys.__spec__)(word, None)
@@ -90,4 +135,8 @@ def run(tag, key, source, path):
     finally:
         for name in library.replaced():
             channel.send("replaced", name)
+        try:
+            os.unlink(script)
+        except OSError:
+            pass
         watch.end(how)

@@ -9,7 +9,7 @@ import types
 REACHES = {
     "sys._getframe", "sys._current_frames", "sys._current_exceptions", "gc.get_objects", "gc.get_referrers",
     "gc.get_referents", "sys.settrace", "sys.setprofile", "object.__getattr__", "code.__new__", "function.__new__",
-    "sys.addaudithook", "sys.monitoring.register_callback",
+    "sys.addaudithook", "sys.monitoring.register_callback", "compile", "marshal.loads",
 }  # fmt: skip
 LISTS = ("os.listdir", "os.scandir", "os.walk", "glob.glob", "pathlib.Path.glob", "pathlib.Path.rglob")
 QUOTES = ("traceback.py", "warnings.py", "unittest")
@@ -31,6 +31,8 @@ class Audit:
     def hook(self, event, arguments):
         if event == "exec":
             self.note_module(self.getframe(1), arguments)
+            return
+        if event == "compile" and not self.is_passed_off(arguments):
             return
         if event not in REACHES and event not in LISTS and event != "open" and not event.startswith("ctypes."):
             return
@@ -56,6 +58,12 @@ class Audit:
         else:
             self.reach(" ".join([event] + [at for at in arguments[1:2] if type(at) is str]), frame)
 
+    def is_passed_off(self, arguments):
+        """Whether text is compiled under the name of a file of Python's own, or the script's."""
+        name = arguments[1] if len(arguments) > 1 else None
+        name = os.fsdecode(name) if isinstance(name, (str, bytes)) else ""
+        return bool(name) and not name.startswith("<") and self.places.of(name) in ("", "=")
+
     def note_module(self, frame, arguments):
         """Remembers which file makes a module that is being imported."""
         code = arguments[0] if arguments else None
@@ -73,6 +81,8 @@ class Audit:
             return True
         if name.endswith("inspect.py"):
             return function.startswith(("_has", "_signature", "is"))
+        if function == "extract_stack" and is_debugged(sys.modules.get("asyncio")):
+            return True  # the loop notes where each task was made
         return what != "sys._getframe" and name.endswith("traceback.py") and frame.f_back.f_code.co_filename == name
 
     def reach(self, what, frame):
@@ -97,12 +107,14 @@ class Audit:
 
     def read(self, event, path, frame):
         real = os.path.realpath(path)
+        if real.endswith(".pyc") and self.places.is_new(real):
+            self.channel.send("replaced", os.path.basename(real))
         if not (real + os.sep).startswith(self.places.tree):
             return
         inside = (real + os.sep)[len(self.places.tree) :].rstrip(os.sep)
         is_source = inside.endswith((".py", ".pyx", ".pyi", ".pyc")) or inside.split(os.sep)[0] == ".git"
-        if event == "open" and not is_source and real != self.places.script:
-            return
+        if event == "open" and real != self.places.script and (not is_source or self.places.is_new(real)):
+            return  # or it was written by the run itself
         while frame is not None and self.places.of(frame.f_code.co_filename) == "":
             name = frame.f_code.co_filename
             if name.startswith("<frozen importlib") or (
@@ -115,6 +127,12 @@ class Audit:
         elif frame is not None and self.places.of(frame.f_code.co_filename) == "=" and inside not in self.seen:
             self.seen.add(inside)
             self.channel.send("read", event, inside[:300])
+
+
+def is_debugged(asyncio):
+    """Whether an event loop of Python's own runs in this thread in its debug mode."""
+    loop = asyncio and asyncio._get_running_loop()
+    return loop is not None and type(loop).__module__.startswith("asyncio.") and loop.get_debug()
 
 
 FUNCTION_KINDS = (types.FunctionType, types.BuiltinFunctionType, type)

@@ -7,6 +7,7 @@ import sys
 import types
 
 from acr.observe.operands import OTHER, Own, is_plain, operand
+from acr.observe.rewrite import LIBRARY
 
 MAX_BODY = 3200
 MAX_EACH = 60
@@ -62,8 +63,9 @@ class Channel:
 class Watch:
     """The functions that the rewritten script calls."""
 
-    def __init__(self, channel, places):
+    def __init__(self, channel, places, names_of_script):
         self.channel, self.places = channel, places
+        self.script, self.kept = names_of_script, {}
         self.counts, self.each, self.last, self.depth = {}, {}, None, 0
         self.told = set()
 
@@ -80,6 +82,7 @@ class Watch:
             "difference",
             "caught",
             "failed",
+            "keep",
         )
         return {"errors": BaseException, **{name: getattr(self, name) for name in own}}
 
@@ -93,6 +96,16 @@ class Watch:
 
     def count(self, place):
         self.counts[place] = self.counts.get(place, 0) + 1
+
+    def keep(self, line, column, *names):
+        """Remembers what names of the script stand for, which no later statement of it binds."""
+        self.kept.update({name: self.script[name] for name in names if name in self.script})
+
+    def look_at_names(self):
+        for name, value in self.kept.items():
+            if self.script.get(name) is not value and name not in self.told:
+                self.told.add(name)
+                self.channel.send("replaced", name + " of the script")
 
     def leave(self, place, value):
         self.count(place)
@@ -119,6 +132,7 @@ class Watch:
     def pair(self, line, column, operator, left, right):
         if self.each.get((line, column), 0) > MAX_EACH and is_plain(left) and is_plain(right):
             return COMPARE[operator](left, right)
+        self.look_at_names()
         shown = operand(left), operand(right)
         if operator in ("is", "is not") or ("own",) not in shown:
             outcome = COMPARE[operator](left, right)
@@ -187,6 +201,11 @@ class Watch:
                 held = () if isinstance(holder, types.ModuleType) or name in BY_KEY else (holder,)
                 self.look_up(line, column, name, held + arguments)
             return function(*arguments, **named)
+        if name in LIBRARY:
+            if self.is_library(function):
+                self.look_up(line, column, name, arguments)
+            return function(*arguments, **named)
+        self.look_at_names()
         shown = [operand(at, (MAX_BODY - 400) // max(len(arguments), 1)) for at in arguments]
         own = Own(self.places)
         if ("own",) in shown:
@@ -206,6 +225,13 @@ class Watch:
         if own.codes or own.classes or own.odd:
             self.own(line, column, name, "", own)
         return function(*arguments, **named)
+
+    def is_library(self, function):
+        """Whether it is Python's own."""
+        code = getattr(function, "__code__", None)
+        return (
+            self.places.of(code.co_filename) == "" if code else isinstance(function, (types.BuiltinFunctionType, type))
+        )
 
     def origin(self, error):
         """Its type, its lines in the script, and where it was raised: file, function, line."""

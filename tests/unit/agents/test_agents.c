@@ -182,7 +182,7 @@ static AcrPython *python; /* started once, for the tests below */
 static void read_answer(const char *answer, AcrExtraction *out)
 {
     g_autoptr(GError) error = NULL;
-    bool ok = acr_agent_extract_read(python, answer, out, &error);
+    bool ok = acr_agent_extract_read(python, NULL, answer, out, &error);
     g_assert_no_error(error);
     g_assert_true(ok);
 }
@@ -433,6 +433,29 @@ static void test_a_review_without_both_decisions_is_a_problem(void)
     }
 }
 
+static void test_whether_a_broken_test_is_expected_is_read(void)
+{
+    static const char *const answers[][2] = {
+        {"{\"expected\": \"yes\"}", "\"reason\" is missing"},
+        {"{\"expected\": true, \"reason\": \"  \"}", "\"reason\" is missing"},
+        {"{\"reason\": \"so\"}", "\"expected\" is missing"},
+        {"expected", "no JSON object"},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
+        bool yes;
+        g_autofree char *reason = NULL, *problem = NULL;
+        g_assert_false(acr_agent_regression_read(answers[i][0], &yes, &reason, &problem));
+        g_assert_null(reason);
+        g_assert_nonnull(strstr(problem, answers[i][1]));
+    }
+    bool yes = false;
+    g_autofree char *reason = NULL, *problem = NULL;
+    g_assert_true(acr_agent_regression_read("{\"expected\": \"Yes.\", \"reason\": \"a\\nb\"}", &yes,
+                                            &reason, &problem));
+    g_assert_true(yes);
+    g_assert_cmpstr(reason, ==, "a b");
+}
+
 #define ADD(group, name) g_test_add_func("/agents/" group "/" #name, test_##name)
 
 static void add_verify_tests(void)
@@ -442,6 +465,7 @@ static void add_verify_tests(void)
     ADD("test", a_script_that_is_too_long_is_refused);
     ADD("review", a_review_is_read);
     ADD("review", a_review_without_both_decisions_is_a_problem);
+    ADD("review", whether_a_broken_test_is_expected_is_read);
 }
 
 int main(int argc, char **argv)

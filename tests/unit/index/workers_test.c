@@ -269,7 +269,7 @@ static void few_descriptors(void)
     batch_init(&batch, 1000);
     g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &was), ==, 0);
     few = was;
-    few.rlim_cur = 48;
+    few.rlim_cur = 104;
     g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
     for (int fd; (fd = dup(STDERR_FILENO)) >= 0;)
         g_array_append_val(taken, fd);

@@ -9,10 +9,12 @@ int main(int argc, char **argv)
     register_machines_tests();
     register_review_tests();
     register_candidates_tests();
+    register_dead_end_tests();
     register_execution_verdict_tests();
     register_context_overflow_tests();
     register_validation_tests();
     register_steps_tests();
+    register_regressions_tests();
     register_shown_tests();
     return g_test_run();
 }

@@ -3,19 +3,28 @@
  * judged again.
  */
 #include <glib.h>
+#include <string.h>
 
 #include "loops/attempt_work.h"
 #include "test_loops.h"
 
-static AcrCandidate *add(GPtrArray *candidates, guint attempt, guint number, AcrProof proof)
+static AcrCandidate *add_diff(GPtrArray *candidates, guint attempt, guint number, AcrProof proof,
+                              guint diff)
 {
+    g_autofree char *text = g_strdup_printf("diff %u", diff);
     AcrCandidate candidate = {.status = ACR_APPLICABLE_PATCH,
                               .attempt = attempt,
                               .number = number,
-                              .diff = g_bytes_new_static("diff", 4)};
+                              .diff = g_bytes_new(text, strlen(text))};
     AcrCandidate *added = acr_candidates_add(candidates, candidate);
     acr_candidate_prove(added, proof, g_strdup("because"));
     return added;
+}
+
+/* Every one with another diff. */
+static AcrCandidate *add(GPtrArray *candidates, guint attempt, guint number, AcrProof proof)
+{
+    return add_diff(candidates, attempt, number, proof, candidates->len);
 }
 
 static guint best(const GPtrArray *candidates)
@@ -81,6 +90,86 @@ static void test_an_earlier_attempt_gives_way_to_a_better_one_only(void)
     g_assert_cmpuint(best(candidates), ==, 2);
 }
 
+static void test_of_rejected_ones_the_latest_is_the_best(void)
+{
+    static const AcrProof proofs[] = {ACR_PROOF_REFUSED, ACR_PROOF_DOUBTED};
+    for (guint k = 0; k < G_N_ELEMENTS(proofs); k++) {
+        g_autoptr(GPtrArray) candidates = acr_candidates_new();
+        for (guint i = 1; i <= 5; i++)
+            add(candidates, 0, i, proofs[k]);
+        g_assert_cmpuint(best(candidates), ==, 5);
+    }
+}
+
+static void test_a_diff_that_was_rejected_is_no_better_where_nobody_judges_it(void)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    add_diff(candidates, 0, 1, ACR_PROOF_DOUBTED, 7);
+    add_diff(candidates, 1, 1, ACR_PROOF_NONE, 7);
+    g_assert_cmpint(acr_candidates_best(candidates, 1)->proof, ==, ACR_PROOF_DOUBTED);
+    g_assert_cmpint(acr_candidates_best(candidates, ACR_ANY_ATTEMPT)->proof, ==, ACR_PROOF_DOUBTED);
+    add_diff(candidates, 1, 2, ACR_PROOF_NONE, 8);
+    g_assert_cmpuint(best(candidates), ==, 2);
+}
+
+static void test_of_a_diff_that_is_judged_twice_the_last_verdict_counts(void)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    add_diff(candidates, 0, 1, ACR_PROOF_APPROVED, 7);
+    add_diff(candidates, 0, 2, ACR_PROOF_DOUBTED, 8);
+    add_diff(candidates, 0, 3, ACR_PROOF_REFUSED, 7);
+    g_assert_cmpuint(best(candidates), ==, 2);
+    add_diff(candidates, 1, 1, ACR_PROOF_VERIFIED, 8);
+    g_assert_cmpint(acr_candidates_best(candidates, 0)->proof, ==, ACR_PROOF_VERIFIED);
+}
+
+static void test_free_of_regressions_is_better_than_anything_but_verified(void)
+{
+    static const AcrProof proofs[] = {ACR_PROOF_APPROVED, ACR_PROOF_REFUSED,  ACR_PROOF_NONE,
+                                      ACR_PROOF_APPROVED, ACR_PROOF_VERIFIED, ACR_PROOF_VERIFIED};
+    static const bool are_free[] = {false, true, true, true, false, true};
+    static const guint bests[] = {1, 1, 3, 4, 5, 6};
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    for (guint i = 0; i < G_N_ELEMENTS(proofs); i++) {
+        add(candidates, 0, i + 1, proofs[i])->is_free = are_free[i];
+        g_assert_cmpuint(best(candidates), ==, bests[i]);
+    }
+}
+
+static void test_of_equals_the_one_that_more_speaks_for_is_better(void)
+{
+    static const guint rows[][3] = {{0, 0, 1}, {0, 0, 2}, {0, 3, 1}, {1, 1, 1}, {1, 1, 1}};
+    static const guint bests[] = {1, 2, 3, 4, 4};
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        AcrCandidate *added = add(candidates, 0, i + 1, ACR_PROOF_NONE);
+        added->passes = rows[i][0];
+        added->agrees = rows[i][1];
+        added->count = rows[i][2];
+        g_assert_cmpuint(best(candidates), ==, bests[i]);
+    }
+    add(candidates, 0, 6, ACR_PROOF_APPROVED);
+    g_assert_cmpuint(best(candidates), ==, 6);
+}
+
+static void test_the_same_change_is_of_an_equal_diff_or_an_equal_key(void)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    AcrCandidate *first = add_diff(candidates, 0, 1, ACR_PROOF_NONE, 1),
+                 *equal = add_diff(candidates, 0, 2, ACR_PROOF_NONE, 1),
+                 *other = add_diff(candidates, 0, 3, ACR_PROOF_DOUBTED, 2);
+    AcrCandidate none = {.change = first->change};
+    g_assert_true(acr_candidates_are_same(first, equal));
+    g_assert_false(acr_candidates_are_same(first, other));
+    g_assert_false(acr_candidates_are_same(&none, &none));
+    first->change = g_strdup("key");
+    other->change = g_strdup("key");
+    g_assert_true(acr_candidates_are_same(first, other));
+    g_assert_cmpuint(acr_candidates_count_same(candidates, first), ==, 3);
+    g_assert_cmpuint(acr_candidates_count_same(candidates, equal), ==, 2);
+    g_assert_cmpuint(acr_candidates_count_same(candidates, &none), ==, 0);
+}
+
 #define ADD(name) g_test_add_func("/loops/candidates/" #name, test_##name)
 
 void register_candidates_tests(void)
@@ -90,4 +179,10 @@ void register_candidates_tests(void)
     ADD(an_applicable_patch_is_better_than_any_other);
     ADD(without_an_applicable_patch_the_status_decides_and_of_equals_the_first);
     ADD(an_earlier_attempt_gives_way_to_a_better_one_only);
+    ADD(of_rejected_ones_the_latest_is_the_best);
+    ADD(a_diff_that_was_rejected_is_no_better_where_nobody_judges_it);
+    ADD(of_a_diff_that_is_judged_twice_the_last_verdict_counts);
+    ADD(free_of_regressions_is_better_than_anything_but_verified);
+    ADD(of_equals_the_one_that_more_speaks_for_is_better);
+    ADD(the_same_change_is_of_an_equal_diff_or_an_equal_key);
 }

@@ -5,10 +5,12 @@
 void register_machines_tests(void);
 void register_review_tests(void);
 void register_candidates_tests(void);
+void register_dead_end_tests(void);
 void register_execution_verdict_tests(void);
 void register_context_overflow_tests(void);
 void register_validation_tests(void);
 void register_steps_tests(void);
+void register_regressions_tests(void);
 void register_shown_tests(void);
 
 #endif

@@ -16,19 +16,21 @@
  * in their order. */
 static const int retrieval_table[R(STATES)][R(EVENTS)] = {
     /*             ANSWER      INVALID     CALLS      LOCATIONS  RESULTS     FOUND    NOT_FOUND
-       SHORTENED    NOT_SHORTENABLE USED_UP       FAILED     CEILING */
+       SHORTENED    NOT_SHORTENABLE USED_UP       DEAD_END      FAILED     CEILING */
     [R(SELECT)] = {R(EXTRACT), NO, NO, NO, NO, NO, NO, R(SELECT), R(EXHAUSTED), R(EXHAUSTED),
-                   R(FAILED), R(STOPPED)},
+                   R(EXHAUSTED), R(FAILED), R(STOPPED)},
     [R(EXTRACT)] = {NO, R(EXTRACT), R(SEARCH), R(LOCATE), NO, NO, NO, R(EXTRACT), R(EXHAUSTED),
-                    R(EXHAUSTED), R(FAILED), R(STOPPED)},
-    [R(SEARCH)] = {NO, NO, NO, NO, R(ANALYSE), NO, NO, NO, NO, NO, R(FAILED), R(STOPPED)},
+                    R(EXHAUSTED), R(EXHAUSTED), R(FAILED), R(STOPPED)},
+    [R(SEARCH)] = {NO, NO, NO, NO, R(ANALYSE), NO, NO, NO, NO, NO, R(EXHAUSTED), R(FAILED),
+                   R(STOPPED)},
     [R(ANALYSE)] = {R(SELECT), NO, NO, NO, NO, NO, NO, R(ANALYSE), R(EXHAUSTED), R(EXHAUSTED),
-                    R(FAILED), R(STOPPED)},
-    [R(LOCATE)] = {NO, NO, NO, NO, NO, R(DONE), R(SELECT), NO, NO, NO, R(FAILED), R(STOPPED)},
-    [R(DONE)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
-    [R(EXHAUSTED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
-    [R(FAILED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
-    [R(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+                    R(EXHAUSTED), R(FAILED), R(STOPPED)},
+    [R(LOCATE)] = {NO, NO, NO, NO, NO, R(DONE), R(SELECT), NO, NO, NO, R(EXHAUSTED), R(FAILED),
+                   R(STOPPED)},
+    [R(DONE)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+    [R(EXHAUSTED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+    [R(FAILED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+    [R(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
 };
 
 static void test_every_state_and_event(void)
@@ -128,8 +130,10 @@ static const int attempt_table[A(STATES)][A(EVENTS)] = {
     [A(RETRIEVE)] = {A(PATCH), NO, NO, NO, A(FAILED), A(STOPPED)},
     [A(PATCH)] = {A(VALIDATE), NO, A(PATCH), A(SELECT), A(FAILED), A(STOPPED)},
     [A(REVIEW)] = {A(SELECT), A(VALIDATE), A(SELECT), NO, A(FAILED), A(STOPPED)},
-    [A(VALIDATE)] = {A(SELECT), A(SELECT), A(PATCH), NO, A(FAILED), A(STOPPED)},
-    [A(SELECT)] = {A(DONE), NO, A(GUARD), NO, A(FAILED), A(STOPPED)},
+    [A(VALIDATE)] = {A(REGRESS), A(REGRESS), A(PATCH), NO, A(FAILED), A(STOPPED)},
+    [A(REGRESS)] = {A(SELECT), A(SELECT), A(PATCH), NO, A(FAILED), A(STOPPED)},
+    [A(SELECT)] = {A(WEIGH), NO, A(GUARD), NO, A(FAILED), A(STOPPED)},
+    [A(WEIGH)] = {A(DONE), A(DONE), NO, NO, A(FAILED), A(STOPPED)},
     [A(DONE)] = {NO, NO, NO, NO, NO, NO},
     [A(FAILED)] = {NO, NO, NO, NO, NO, NO},
     [A(STOPPED)] = {NO, NO, NO, NO, NO, NO},
@@ -166,11 +170,12 @@ static void test_every_state_and_event_with_a_reproducer(void)
     check_attempt_table(true);
 }
 
-static void test_none_is_over_at_once(void)
+static void test_without_attempts_there_is_selection_alone(void)
 {
     AcrAttempt machine = acr_attempt_begin(0, 3);
+    g_assert_cmpint(machine.state, ==, A(WEIGH));
+    g_assert_true(acr_attempt_step(&machine, AON(OK)));
     g_assert_true(acr_attempt_is_over(&machine));
-    g_assert_cmpint(machine.state, ==, A(DONE));
 }
 
 static void go(AcrAttempt *machine, AcrAttemptEvent event, AcrAttemptState want)
@@ -214,6 +219,8 @@ static void test_tries_are_counted_over_refusals(void)
     go(&machine, AON(OK), A(VALIDATE));
     go(&machine, AON(REFUSED), A(PATCH));
     g_assert_cmpuint(machine.tries, ==, 3);
+    go(&machine, AON(OK), A(VALIDATE));
+    go(&machine, AON(OK), A(REGRESS));
     go(&machine, AON(REFUSED), A(SELECT));
 }
 
@@ -231,7 +238,8 @@ static void test_the_next_attempt_starts_afresh(void)
     go(&machine, AON(UNAVAILABLE), A(RETRIEVE));
     go(&machine, AON(OK), A(PATCH));
     go(&machine, AON(REFUSED), A(SELECT));
-    go(&machine, AON(REFUSED), A(DONE)); /* no attempt is left */
+    go(&machine, AON(REFUSED), A(WEIGH)); /* no attempt is left */
+    go(&machine, AON(OK), A(DONE));
     g_assert_true(acr_attempt_is_over(&machine));
 }
 
@@ -246,7 +254,7 @@ void register_machines_tests(void)
     ADD("retrieval", overflow_asks_again_in_the_same_round);
     g_test_add_func("/loops/attempt/every_state_and_event", test_attempt_every_state_and_event);
     ADD("attempt", every_state_and_event_with_a_reproducer);
-    ADD("attempt", none_is_over_at_once);
+    ADD("attempt", without_attempts_there_is_selection_alone);
     ADD("attempt", a_reproducer_leads_to_review);
     ADD("attempt", a_review_that_cannot_go_on_leaves_the_validation);
     ADD("attempt", tries_are_counted_over_refusals);

@@ -23,8 +23,10 @@ static const int table[V(STATES)][V(EVENTS)] = {
                  V(STOPPED)},
     [V(PATCH)] = {NO, NO, NO, NO, NO, NO, V(EXECUTE), V(EXHAUSTED), NO, NO, V(GAVE_UP), V(FAILED),
                   V(STOPPED)},
-    [V(VALIDATE)] = {NO, NO, NO, NO, NO, NO, NO, NO, V(APPROVED), V(PATCH), V(GAVE_UP), V(FAILED),
+    [V(VALIDATE)] = {NO, NO, NO, NO, NO, NO, NO, NO, V(REGRESS), V(PATCH), V(GAVE_UP), V(FAILED),
                      V(STOPPED)},
+    [V(REGRESS)] = {NO, NO, NO, NO, NO, NO, NO, NO, V(APPROVED), V(PATCH), V(GAVE_UP), V(FAILED),
+                    V(STOPPED)},
     [V(APPROVED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     [V(EXHAUSTED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     [V(GAVE_UP)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
@@ -108,6 +110,7 @@ static void test_both_right_is_validated_and_approved(void)
 {
     AcrReview machine = at_judge();
     go(&machine, ON(YES_YES), V(VALIDATE));
+    go(&machine, ON(PASSED), V(REGRESS));
     go(&machine, ON(PASSED), V(APPROVED));
 }
 
@@ -168,6 +171,7 @@ static void test_nothing_is_rewritten_after_the_last_round(void)
     AcrReview refused = at_judge();
     refused.round = ACR_REVIEW_ROUNDS;
     go(&refused, ON(YES_YES), V(VALIDATE));
+    go(&refused, ON(PASSED), V(REGRESS));
     go(&refused, ON(REFUSED), V(EXHAUSTED));
 }
 
@@ -176,6 +180,7 @@ static void test_the_last_round_may_approve(void)
     AcrReview machine = at_judge();
     machine.round = ACR_REVIEW_ROUNDS;
     go(&machine, ON(YES_YES), V(VALIDATE));
+    go(&machine, ON(PASSED), V(REGRESS));
     go(&machine, ON(PASSED), V(APPROVED));
 }
 

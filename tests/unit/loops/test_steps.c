@@ -6,151 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "llm/scripted_model.h"
 #include "loops/attempt_work.h"
+#include "stage.h"
 #include "test_loops.h"
 
 #define SCRIPT "import pkg\nassert pkg.double(3) == 6\n"
 #define RED                                                                                        \
     "Traceback (most recent call last):\n  File \"/srv/p/reproducer.py\", line 2, in <module>\n"   \
     "    assert pkg.double(3) == 6\nAssertionError\n"
-
-typedef struct {
-    AcrPrompts *prompts;
-    AcrPython *python;
-    AcrModel *model;
-    GString *notes;    /* a line each */
-    GHashTable *files; /* path -> text */
-    GPtrArray *given;  /* of AcrExecuted: what the trials come to; NULL: the sandbox fails */
-    GString *trials;   /* "script REPEAT\n" or "COMMAND with\n", "COMMAND without\n" */
-    guint ran;
-    bool is_available;
-    const char *about; /* what the executor says of itself */
-    AcrInterrupt interrupt;
-    AcrExecutor executor;
-    AcrArtifacts artifacts;
-    AcrProgress progress;
-    AcrRun run;
-    AcrAttemptWork work;
-} Stage;
-
-static bool open_executor(void *ctx, bool *out_available, char **out_text, GError **error)
-{
-    const Stage *stage = ctx;
-    *out_available = stage->is_available;
-    *out_text = g_strdup(stage->about);
-    return true;
-}
-
-static const char *tree(void *ctx)
-{
-    return "/srv/p";
-}
-
-static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error)
-{
-    Stage *stage = ctx;
-    if (trial->test)
-        g_string_append_printf(stage->trials, "script %u\n", trial->repeat);
-    else
-        g_string_append_printf(stage->trials, "%s %s\n", trial->command,
-                               trial->overlay ? "with" : "without");
-    g_assert_cmpuint(stage->ran, <, stage->given->len);
-    *out = stage->given->pdata[stage->ran++];
-    return *out || acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                                 "the disk is gone");
-}
-
-static bool write_file(void *ctx, const char *path, const void *data, gsize len, GError **error)
-{
-    Stage *stage = ctx;
-    g_hash_table_insert(stage->files, g_strdup(path), g_strndup(data, len));
-    return true;
-}
-
-static void on_stage(void *ctx, guint attempt, const char *name, guint number)
-{
-}
-
-static void on_note(void *ctx, const char *line)
-{
-    g_string_append_printf(((Stage *)ctx)->notes, "%s\n", line);
-}
-
-static void executed_free(gpointer data)
-{
-    AcrExecuted *executed = data;
-    if (executed)
-        acr_executed_clear(executed);
-    g_free(executed);
-}
-
-static void set_up(Stage *stage, gconstpointer script)
-{
-    g_autoptr(GError) error = NULL;
-    stage->prompts = acr_prompts_load(ACR_SOURCE_DIR "/prompts", NULL, &error);
-    g_assert_no_error(error);
-    stage->python = acr_python_new(ACR_SOURCE_DIR "/python", &error);
-    g_assert_no_error(error);
-    stage->model =
-        acr_script_parse(script, strlen(script), "answers", &(AcrModelOptions){0}, &error);
-    g_assert_no_error(error);
-    stage->notes = g_string_new(NULL);
-    stage->trials = g_string_new(NULL);
-    stage->files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    stage->given = g_ptr_array_new_with_free_func(executed_free);
-    stage->is_available = true;
-    stage->about = "Python 3.11";
-    stage->executor = (AcrExecutor){stage, open_executor, tree, run_trial};
-    stage->artifacts = (AcrArtifacts){stage, write_file};
-    stage->progress = (AcrProgress){.ctx = stage, .stage = on_stage, .note = on_note};
-    stage->run = (AcrRun){.issue = "double(3) is 7",
-                          .python = stage->python,
-                          .prompts = stage->prompts,
-                          .models = &stage->model,
-                          .n_models = 1,
-                          .max_tries = 3,
-                          .max_attempts = 2,
-                          .executor = &stage->executor,
-                          .artifacts = &stage->artifacts,
-                          .progress = &stage->progress,
-                          .interrupt = &stage->interrupt};
-    acr_attempt_work_begin(&stage->work, &stage->run, 0, NULL);
-}
-
-static void tear_down(Stage *stage, gconstpointer script)
-{
-    acr_attempt_work_clear(&stage->work);
-    acr_model_free(stage->model);
-    acr_python_free(stage->python);
-    acr_prompts_free(stage->prompts);
-    g_ptr_array_unref(stage->given);
-    g_hash_table_unref(stage->files);
-    g_string_free(stage->notes, TRUE);
-    g_string_free(stage->trials, TRUE);
-}
-
-/* The next trial ends with that exit code and standard error. */
-static AcrExecuted *give(Stage *stage, int exit_code, const char *err)
-{
-    AcrExecuted *executed = g_new0(AcrExecuted, 1);
-    executed->exit_code = exit_code;
-    executed->out = g_bytes_new_static("", 0);
-    executed->err = g_bytes_new(err, strlen(err));
-    g_ptr_array_add(stage->given, executed);
-    return executed;
-}
-
-static const char *file(const Stage *stage, const char *path)
-{
-    return g_hash_table_lookup(stage->files, path);
-}
-
-static void assert_noted(const Stage *stage, const char *words)
-{
-    if (!strstr(stage->notes->str, words))
-        g_error("not noted: %s; but:\n%s", words, stage->notes->str);
-}
 
 /* ---- The guard ---- */
 
@@ -249,28 +112,31 @@ static AcrStep reproduce(Stage *stage)
 static void test_script_is_written_again_until_it_fails_as_it_should(Stage *stage,
                                                                      gconstpointer script)
 {
-    give(stage, 0, "");
-    give(stage, 1, RED);
+    stage_give(stage, 0, "");
+    stage_give(stage, 1, RED);
     g_assert_cmpint(reproduce(stage), ==, ACR_STEP_DONE);
     g_assert_cmpuint(stage->work.reproducer.tries, ==, 3);
     g_assert_cmpuint(stage->work.reproducer.number, ==, 3);
     g_assert_cmpstr(stage->work.reproducer.script, ==, SCRIPT);
-    g_assert_cmpstr(file(stage, "attempt_0/reproducer_3.py"), ==, SCRIPT);
-    g_assert_null(file(stage, "attempt_0/reproducer_1.py")); /* talk */
-    g_assert_nonnull(file(stage, "attempt_0/conv_test_1.json"));
-    g_assert_nonnull(strstr(file(stage, "attempt_0/execution_0_2.json"), "\"passed\""));
-    g_assert_nonnull(strstr(file(stage, "attempt_0/execution_0_3.json"), "\"reproduced\""));
-    g_assert_nonnull(strstr(file(stage, "attempt_0/conv_test_2.json"), "no block of Python code"));
-    g_assert_nonnull(strstr(file(stage, "attempt_0/conv_test_3.json"), "exits with 0 in the"));
-    g_assert_nonnull(strstr(file(stage, "attempt_0/conv_test_3.json"), "the script exited with 0"));
-    assert_noted(stage, "reproducer 3 with no patch: ");
+    g_assert_cmpstr(stage_file(stage, "attempt_0/reproducer_3.py"), ==, SCRIPT);
+    g_assert_null(stage_file(stage, "attempt_0/reproducer_1.py")); /* talk */
+    g_assert_nonnull(stage_file(stage, "attempt_0/conv_test_1.json"));
+    g_assert_nonnull(strstr(stage_file(stage, "attempt_0/execution_0_2.json"), "\"passed\""));
+    g_assert_nonnull(strstr(stage_file(stage, "attempt_0/execution_0_3.json"), "\"reproduced\""));
+    g_assert_nonnull(
+        strstr(stage_file(stage, "attempt_0/conv_test_2.json"), "no block of Python code"));
+    g_assert_nonnull(
+        strstr(stage_file(stage, "attempt_0/conv_test_3.json"), "exits with 0 in the"));
+    g_assert_nonnull(
+        strstr(stage_file(stage, "attempt_0/conv_test_3.json"), "the script exited with 0"));
+    stage_assert_noted(stage, "reproducer 3 with no patch: ");
 }
 
 static void test_tries_of_the_script_are_counted(Stage *stage, gconstpointer script)
 {
     stage->run.max_tries = 2;
-    give(stage, 1, "NameError\n");
-    give(stage, 0, "");
+    stage_give(stage, 1, "NameError\n");
+    stage_give(stage, 0, "");
     g_assert_cmpint(reproduce(stage), ==, ACR_STEP_NOT_DONE);
     g_assert_cmpuint(stage->ran, ==, 2);
     g_assert_cmpstr(stage->work.unproved, ==, "the issue was not reproduced in 2 tries");
@@ -289,12 +155,12 @@ static void test_rewritten_script_needs_only_to_run(Stage *stage, gconstpointer 
 {
     g_autoptr(GError) error = NULL;
     stage->run.max_tries = 1;
-    give(stage, 1, RED);
-    give(stage, 0, "");
+    stage_give(stage, 1, RED);
+    stage_give(stage, 0, "");
     g_assert_cmpint(reproduce(stage), ==, ACR_STEP_DONE);
     AcrStep step = acr_reproducer_rewrite(&stage->work, g_strdup("Compare with 6."), &error);
     g_assert_cmpint(step, ==, ACR_STEP_DONE);
-    g_assert_nonnull(strstr(file(stage, "attempt_0/conv_test_2.json"), "Compare with 6."));
+    g_assert_nonnull(strstr(stage_file(stage, "attempt_0/conv_test_2.json"), "Compare with 6."));
     g_assert_cmpint(stage->work.reproducer.before.result, ==, ACR_TEST_PASSED);
     step = acr_reproducer_rewrite(&stage->work, g_strdup("Again."), &error);
     g_assert_cmpint(step, ==, ACR_STEP_NOT_DONE); /* talk: nothing ran */
@@ -307,8 +173,8 @@ static void test_reproducer_alone_is_run_twice(Stage *stage, gconstpointer scrip
 {
     g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) error = NULL;
-    give(stage, 1, RED);
-    give(stage, 1, RED);
+    stage_give(stage, 1, RED);
+    stage_give(stage, 1, RED);
     g_assert_true(acr_reproduce_run(&stage->run, &outcome, &error));
     g_assert_cmpstr(outcome.script, ==, SCRIPT);
     g_assert_null(outcome.why);
@@ -321,8 +187,8 @@ static void test_reproducer_that_ends_otherwise_is_doubted(Stage *stage, gconstp
 {
     g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) error = NULL;
-    give(stage, 1, RED);
-    give(stage, 0, "");
+    stage_give(stage, 1, RED);
+    stage_give(stage, 0, "");
     g_assert_true(acr_reproduce_run(&stage->run, &outcome, &error));
     g_assert_cmpstr(outcome.script, ==, SCRIPT);
     g_assert_cmpstr(outcome.why, ==, "the script is not deterministic");
@@ -334,13 +200,13 @@ static void test_second_attempt_follows_one_that_reproduced_nothing(Stage *stage
     g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) error = NULL;
     stage->run.max_tries = 1;
-    give(stage, 0, "");
-    give(stage, 1, RED);
-    give(stage, 1, RED);
+    stage_give(stage, 0, "");
+    stage_give(stage, 1, RED);
+    stage_give(stage, 1, RED);
     g_assert_true(acr_reproduce_run(&stage->run, &outcome, &error));
     g_assert_cmpuint(outcome.attempt, ==, 1);
     g_assert_cmpstr(outcome.script, ==, SCRIPT);
-    g_assert_cmpstr(file(stage, "attempt_1/reproducer_1.py"), ==, SCRIPT);
+    g_assert_cmpstr(stage_file(stage, "attempt_1/reproducer_1.py"), ==, SCRIPT);
 }
 
 /* ---- The validation ---- */
@@ -368,20 +234,20 @@ static void test_rejected_patch_is_refused_and_its_writer_told(Stage *stage, gco
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     AcrCandidate *patch = acr_candidates_add(candidates, (AcrCandidate){.number = 4});
-    give(stage, 2, "test_double failed\n");
+    stage_give(stage, 2, "test_double failed\n");
     g_assert_cmpint(validate(stage, patch), ==, ACR_STEP_NOT_DONE);
     g_assert_true(patch->is_validated);
     g_assert_cmpint(patch->proof, ==, ACR_PROOF_REFUSED);
     g_assert_cmpstr(patch->why, ==, "validation rejected the patch");
     g_assert_nonnull(strstr(stage->work.writer.feedback, "test_double failed\n(exit code 2)"));
-    assert_noted(stage, "validation rejected patch 4");
+    stage_assert_noted(stage, "validation rejected patch 4");
 }
 
 static void test_validation_that_takes_too_long_rejects(Stage *stage, gconstpointer script)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     AcrCandidate *patch = acr_candidates_add(candidates, (AcrCandidate){.number = 1});
-    give(stage, 0, "")->limit = ACR_LIMIT_WALL;
+    stage_give(stage, 0, "")->limit = ACR_LIMIT_WALL;
     g_assert_cmpint(validate(stage, patch), ==, ACR_STEP_NOT_DONE);
     g_assert_nonnull(strstr(stage->work.writer.feedback, "(it was stopped at its limit of "));
 }
@@ -399,8 +265,8 @@ static void test_patch_with_which_fewer_tests_run_is_refused(Stage *stage, gcons
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GPtrArray) candidates = acr_candidates_new();
         AcrCandidate *patch = acr_candidates_add(candidates, (AcrCandidate){.number = 1});
-        give(stage, 0, rows[i].with);
-        give(stage, 1, rows[i].without);
+        stage_give(stage, 0, rows[i].with);
+        stage_give(stage, 1, rows[i].without);
         g_assert_cmpint(validate(stage, patch), ==, ACR_STEP_NOT_DONE);
         g_assert_nonnull(strstr(patch->why, rows[i].why));
         g_assert_nonnull(strstr(stage->work.writer.feedback, rows[i].why));
@@ -436,50 +302,28 @@ static char *package_without_verdict(void)
     return folder;
 }
 
-/* A patch of a.py, in a folder that holds nothing else; `folder` is made. */
-static AcrCandidate *add_patch(Stage *stage, GPtrArray *candidates, char **folder)
-{
-    g_autoptr(GError) error = NULL;
-    *folder = g_dir_make_tmp("acr-loops-XXXXXX", NULL);
-    g_autofree char *file = g_build_filename(*folder, "a.py", NULL);
-    g_assert_true(g_file_set_contents(file, "x = 1\n", -1, NULL));
-    g_autoptr(AcrRepo) repo = acr_repo_open(*folder, &error);
-    g_assert_no_error(error);
-    g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_worktree(repo, &error);
-    g_assert_no_error(error);
-    g_autoptr(GBytes) text = g_bytes_new_static("x = 2\n", 6);
-    AcrOverlay *overlay = acr_overlay_new(snapshot);
-    g_assert_true(acr_overlay_write(overlay, "a.py", ACR_MODE_FILE, text, NULL));
-    stage->run.snapshot = acr_snapshot_ref(snapshot);
-    return acr_candidates_add(candidates, (AcrCandidate){.overlay = overlay, .number = 1});
-}
-
 /* Judges a patch with which a red script is green; what is not asked of the executor was not run. */
 static AcrStep prove(Stage *stage, char **out_doubt, GError **error)
 {
-    g_autofree char *folder = NULL;
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     g_auto(AcrTestVerdict) with = {.result = ACR_TEST_PASSED, .doubts = g_ptr_array_new()};
-    stage->work.writer.latest = add_patch(stage, candidates, &folder);
+    stage->work.writer.latest = stage_add_patch(stage, candidates, 1);
     stage->work.reproducer.script = g_strdup(SCRIPT);
     stage->work.reproducer.before =
         (AcrTestVerdict){.result = ACR_TEST_REPRODUCED, .doubts = g_ptr_array_new()};
-    AcrStep step = acr_proof_judge(&stage->work, &with, out_doubt, error);
-    g_assert_true(acr_dir_remove(folder, NULL));
-    acr_snapshot_unref(stage->run.snapshot);
-    return step;
+    return acr_proof_judge(&stage->work, &with, out_doubt, error);
 }
 
 static void test_runs_without_reports_prove_nothing(Stage *stage, gconstpointer script)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *doubt = NULL;
-    give(stage, 0, "");
-    give(stage, 1, RED);
+    stage_give(stage, 0, "");
+    stage_give(stage, 1, RED);
     g_assert_cmpint(prove(stage, &doubt, &error), ==, ACR_STEP_DONE);
     g_assert_no_error(error);
     g_assert_nonnull(doubt);
-    assert_noted(stage, "doubt: ");
+    stage_assert_noted(stage, "doubt: ");
 }
 
 static void test_lost_sandbox_proves_nothing(Stage *stage, gconstpointer script)
@@ -499,8 +343,8 @@ static void test_what_python_cannot_judge_is_an_error_and_no_proof(Stage *stage,
     acr_python_free(stage->python); /* there is one interpreter at a time */
     stage->run.python = stage->python = acr_python_new(package, &error);
     g_assert_no_error(error);
-    give(stage, 0, "");
-    give(stage, 1, RED);
+    stage_give(stage, 0, "");
+    stage_give(stage, 1, RED);
     g_assert_cmpint(prove(stage, &doubt, &error), ==, ACR_STEP_FAILED);
     g_assert_true(error && error->domain == ACR_PY_ERROR);
     g_assert_true(acr_dir_remove(package, NULL));
@@ -519,7 +363,7 @@ static void test_nobody_need_watch(Stage *stage, gconstpointer script)
 }
 
 #define ADD(name, script)                                                                          \
-    g_test_add("/loops/steps/" #name, Stage, script, set_up, test_##name, tear_down)
+    g_test_add("/loops/steps/" #name, Stage, script, stage_set_up, test_##name, stage_tear_down)
 
 void register_steps_tests(void)
 {

@@ -110,6 +110,7 @@ typedef struct {
     gsize indent[64];
     guint depth;
     bool opens; /* the last line of code ended in a colon */
+    bool decorates;
     int brackets;
 } Layout;
 
@@ -138,6 +139,11 @@ static bool take_line(Layout *layout, const char *line)
         if (indent != layout->indent[layout->depth])
             return false;
     }
+    const char *code = line + indent;
+    if (!inside && layout->decorates && *code != '@' && !g_str_has_prefix(code, "def ") &&
+        !g_str_has_prefix(code, "class "))
+        return false;
+    layout->decorates = inside ? layout->decorates : *code == '@';
     gsize end = strlen(line);
     while (end > 0 && strchr(" \t\r", line[end - 1]))
         end--;

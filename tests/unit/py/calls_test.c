@@ -7,7 +7,7 @@ static void binds(const char *text, const char *expected)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {0};
-    bool ok = acr_python_bind_call(the_python(), text, &call, &error);
+    bool ok = acr_python_bind_call(the_python(), NULL, text, &call, &error);
     g_assert_no_error(error);
     g_assert_true(ok);
     g_autofree char *printed = acr_call_print(&call);
@@ -18,7 +18,7 @@ static void refused(const char *text, const char *said)
 {
     g_autoptr(GError) error = NULL;
     AcrCall call = {0};
-    g_assert_false(acr_python_bind_call(the_python(), text, &call, &error));
+    g_assert_false(acr_python_bind_call(the_python(), NULL, text, &call, &error));
     g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL);
     if (!strstr(error->message, said))
         g_error("%s", error->message);
@@ -40,7 +40,7 @@ static void every_call(void)
                 text, specs[i].params[p].type == ACR_PARAM_INTEGER ? "%s%s=1%u" : "%s%s='v%u'",
                 p ? ", " : "", specs[i].params[p].name, p);
         g_string_append_c(text, ')');
-        bool ok = acr_python_bind_call(the_python(), text->str, &call, &error);
+        bool ok = acr_python_bind_call(the_python(), NULL, text->str, &call, &error);
         g_assert_no_error(error);
         g_assert_true(ok && call.spec == &specs[i]);
         for (guint p = 0; p < ACR_CALL_MAX_PARAMS && specs[i].params[p].name; p++) {
@@ -77,7 +77,7 @@ static void repaired(void)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {0};
-    bool ok = acr_python_bind_call(the_python(), "search_class('\xff')", &call, &error);
+    bool ok = acr_python_bind_call(the_python(), NULL, "search_class('\xff')", &call, &error);
     g_assert_no_error(error);
     g_assert_true(ok);
     g_assert_cmpstr(call.values[0], ==, "\xef\xbf\xbd");
@@ -96,7 +96,7 @@ static void long_arguments(void)
     g_autofree char *most = call_of(ACR_SEARCH_MAX_ARGUMENT);
     g_autofree char *more = call_of(ACR_SEARCH_MAX_ARGUMENT + 1);
     g_autofree char *far_more = call_of(1 << 20);
-    g_assert_true(acr_python_bind_call(the_python(), most, &call, &error));
+    g_assert_true(acr_python_bind_call(the_python(), NULL, most, &call, &error));
     g_assert_cmpuint(strlen(call.values[0]), ==, ACR_SEARCH_MAX_ARGUMENT);
     refused(more, "longer than 16 KiB");
     refused(far_more, "longer than 256 KiB");
@@ -110,7 +110,7 @@ static void failures(void)
     no_python(); /* there is one interpreter at a time */
     g_autoptr(AcrPython) python = acr_python_new(folder, &error);
     g_assert_no_error(error);
-    g_assert_false(acr_python_bind_call(python, "search_class('A')", &call, &error));
+    g_assert_false(acr_python_bind_call(python, NULL, "search_class('A')", &call, &error));
     g_assert_true(error && error->domain == ACR_PY_ERROR);
     g_assert_cmpint(error->code, !=, ACR_PY_ERROR_BAD_CALL);
     g_assert_true(acr_dir_remove(folder, NULL));
@@ -124,7 +124,7 @@ static void watch_without_verdict(void)
     no_python();
     g_autoptr(AcrPython) python = acr_python_new(folder, &error);
     g_assert_no_error(error);
-    g_assert_false(acr_python_watch_begin(python, "assert False\n", &watch, &error));
+    g_assert_false(acr_python_watch_begin(python, "assert False\n", true, &watch, &error));
     g_assert_true(error && error->domain == ACR_PY_ERROR);
     g_assert_null(watch.code);
     g_assert_true(acr_dir_remove(folder, NULL));

@@ -121,13 +121,6 @@ static void broken_package(void)
     g_assert_cmpstr(later, ==, "fine");
 }
 
-static void no_bytecode(void)
-{
-    g_autofree char *cache = g_build_filename(package_dir(), "acr", "__pycache__", NULL);
-    g_autofree char *unused = probe(the_python(), "echo", "");
-    g_assert_false(g_file_test(cache, G_FILE_TEST_EXISTS));
-}
-
 static void signal_handlers_stay(void)
 {
     struct sigaction before, after;
@@ -154,7 +147,6 @@ void add_interpreter_tests(void)
     g_test_add_func("/py/interpreter/other_python_in_path_is_ignored", other_python_in_path);
     g_test_add_func("/py/interpreter/missing_package_is_named", missing_package);
     g_test_add_func("/py/interpreter/broken_package_is_told", broken_package);
-    g_test_add_func("/py/interpreter/no_bytecode_is_written", no_bytecode);
     g_test_add_func("/py/interpreter/signal_handlers_stay", signal_handlers_stay);
     g_test_add_func("/py/interpreter/free_takes_null", free_of_null);
 }

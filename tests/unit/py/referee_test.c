@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static AcrRefereeWorker *make_worker(const AcrInterrupt *interrupt)
 {
@@ -169,7 +170,7 @@ static char *probe_worker(AcrRefereeWorker *worker, const char *function, const 
     g_autoptr(GError) error = NULL;
     g_autofree char *name = g_strconcat("worker_probe.", function, NULL);
     g_autoptr(GBytes) bytes = bytes_of(argument), out = NULL;
-    bool ok = acr_py_referee_ask(worker, name, true, bytes, 60000, &out, &error);
+    bool ok = acr_py_referee_ask(worker, name, bytes, 60000, &out, &error);
     g_assert_no_error(error);
     g_assert_true(ok);
     return acr_bytes_text(out);
@@ -208,6 +209,17 @@ static void leaves_nothing(void)
     g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
 }
 
+/* As a kill of the program leaves it. */
+static void sweeps_what_a_kill_left(void)
+{
+    g_autofree char *ours = g_strdup_printf("acr-host-%u", geteuid());
+    g_autofree char *left = g_build_filename(g_get_tmp_dir(), ours, "tmp-left", NULL);
+    g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
+    g_assert_cmpint(g_mkdir_with_parents(left, 0700), ==, 0);
+    g_autofree char *folder = probe_worker(worker, "write", "text");
+    g_assert_false(g_file_test(left, G_FILE_TEST_EXISTS));
+}
+
 static void is_started_again(void)
 {
     g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
@@ -222,7 +234,7 @@ static void fails(AcrRefereeWorker *worker, const char *function, gint64 timeout
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = bytes_of("x"), out = NULL;
-    g_assert_false(acr_py_referee_ask(worker, function, false, bytes, timeout_ms, &out, &error));
+    g_assert_false(acr_py_referee_ask(worker, function, bytes, timeout_ms, &out, &error));
     g_assert_error(error, ACR_PY_ERROR, (gint)code);
     g_assert_null(out);
 }
@@ -273,7 +285,7 @@ static void survives(void)
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++) {
         g_autoptr(GError) error = NULL;
         g_autoptr(GBytes) question = question_of(texts[i]), out = NULL;
-        if (!acr_py_referee_ask(worker, "lint.lint", true, question, 5000, &out, &error))
+        if (!acr_py_referee_ask(worker, "lint.lint", question, 5000, &out, &error))
             g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT);
         check_alive(worker);
     }
@@ -283,6 +295,7 @@ void add_referee_tests(void)
 {
     g_test_add_func("/py/referee/the_worker_has_no_rights", has_no_rights);
     g_test_add_func("/py/referee/the_workers_folder_is_private_and_goes_with_it", leaves_nothing);
+    g_test_add_func("/py/referee/what_a_kill_left_is_swept", sweeps_what_a_kill_left);
     g_test_add_func("/py/referee/a_worker_that_is_killed_is_started_again", is_started_again);
     g_test_add_func("/py/referee/a_worker_is_ended_at_its_limits", is_ended);
     g_test_add_func("/py/referee/a_worker_that_cannot_start_is_an_error", cannot_start);

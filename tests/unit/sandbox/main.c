@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "http/http.h"
+
 void box_init(Box *box)
 {
     g_autoptr(GError) error = NULL;
@@ -116,6 +118,7 @@ char *box_run(const Box *box, const char *const *argv)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_assert_true(acr_http_global_init(NULL));
     add_tree_cache_tests();
     add_tree_tests();
     add_tree_write_tests();

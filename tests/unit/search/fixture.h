@@ -47,5 +47,6 @@ void add_large_tests(void);
 void add_bound_tests(void);
 void add_locate_tests(void);
 void add_case_tests(void);
+void add_schema_tests(void);
 
 #endif

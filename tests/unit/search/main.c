@@ -13,5 +13,6 @@ int main(int argc, char **argv)
     add_bound_tests();
     add_locate_tests();
     add_case_tests();
+    add_schema_tests();
     return g_test_run();
 }

@@ -17,8 +17,6 @@ static const char *good_value(const AcrOption *option)
         return "1.5";
     case ACR_OPTION_NUMBER:
         return "0.5";
-    case ACR_OPTION_WORD:
-        return "never";
     case ACR_OPTION_FLAG:
         return "true";
     case ACR_OPTION_HEADERS:
@@ -41,7 +39,8 @@ static bool set_good(AcrRunSpec *spec, const AcrOption *option)
 {
     g_autofree char *largest = g_strdup_printf("%" G_GINT64_FORMAT, option->max);
     bool is_count = option->type == ACR_OPTION_COUNT && option->max < 4242;
-    return set(spec, option, is_count ? largest : good_value(option), NULL);
+    g_auto(GStrv) words = option->words ? g_strsplit(option->words, "|", -1) : NULL;
+    return set(spec, option, is_count ? largest : words ? words[0] : good_value(option), NULL);
 }
 
 static AcrForVerb first_verb(const AcrOption *option)

@@ -402,8 +402,74 @@ static void nothing_is_written(void)
     g_assert_cmpstr(before, ==, after);
 }
 
+/* A marked snapshot that is settled: nothing has changed just before it. */
+static AcrSnapshot *settled(AcrRepo *repo)
+{
+    g_autoptr(GError) error = NULL;
+    g_usleep(50 * 1000);
+    AcrSnapshot *tree = acr_snapshot_of_worktree_marked(repo, &error);
+    g_assert_no_error(error);
+    return tree;
+}
+
+static void seen_as_changed(void)
+{
+    static const char *const steps[] = {
+        "printf new > r/a",     /* another content of the same size */
+        "printf x > r/sub/new", /* a new file */
+        "mkdir r/empty",        /* a new folder, in which one may come */
+        "printf x > r/empty/f", /* … as here */
+        "rm r/sub/new",         /* a file less */
+        "chmod 755 r/a",        /* another mode */
+        "touch -r r/a t && printf NEW > r/a && touch -r t r/a", /* a time set back */
+        "ln -sf b r/link",                                      /* a link that leads elsewhere */
+        "mv r/sub r/bus",                                       /* another name */
+        "printf b > r/.gitignore",                              /* other rules */
+        "printf c > r/.git/info/exclude",                       /* … outside the tree */
+        "git -C r rm -q --cached a", /* an ignored file is not tracked any more */
+    };
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/a", "old");
+    put(&box, "r/sub/b", "b");
+    commit_all(&box, "r");
+    g_autoptr(AcrRepo) repo = open_ok(&box, "r");
+    for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
+        g_autoptr(AcrSnapshot) before = settled(repo);
+        g_assert_true(acr_snapshot_is_current(before));
+        const char *const argv[] = {"sh", "-c", steps[i], NULL};
+        g_assert_cmpint(run_in(&box, "", argv, NULL, NULL), ==, 0);
+        if (acr_snapshot_is_current(before))
+            g_error("not seen: %s", steps[i]);
+    }
+}
+
+/* One that was taken just after a change, and those that have no marks. */
+static void never_current(void)
+{
+    g_auto(Sandbox) box;
+    g_autoptr(GError) error = NULL;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/a", "old");
+    commit_all(&box, "r");
+    g_autoptr(AcrRepo) repo = open_ok(&box, "r");
+    put(&box, "r/a", "new");
+    g_autoptr(AcrSnapshot) hasty = acr_snapshot_of_worktree_marked(repo, &error);
+    g_assert_no_error(error);
+    g_assert_false(acr_snapshot_is_current(hasty));
+    g_usleep(50 * 1000);
+    g_autoptr(AcrSnapshot) plain = worktree_ok(&box, "r");
+    g_autoptr(AcrSnapshot) commit = commit_ok(&box, "r", "HEAD");
+    g_assert_false(acr_snapshot_is_current(plain));
+    g_assert_false(acr_snapshot_is_current(commit));
+}
+
 void add_worktree_tests(void)
 {
+    g_test_add_func("/vcs/worktree/changes_after_a_snapshot_are_seen", seen_as_changed);
+    g_test_add_func("/vcs/worktree/snapshots_that_are_never_current", never_current);
     g_test_add_func("/vcs/worktree/files_are_taken_as_they_lie", as_it_lies);
     g_test_add_func("/vcs/worktree/ignored_files_are_left_out_tracked_ones_not",
                     ignored_in_every_way);

@@ -84,6 +84,9 @@ static void test_mistakes_are_named_in_a_line(void)
         {&acr_verb_run, {"--apply=yes"}, "--apply takes no value"},
         {&acr_verb_run, {"more"}, "unexpected argument 'more'"},
         {&acr_verb_run, {"--rounds", "many"}, "--rounds must be from 1 to 1000, not 'many'"},
+        {&acr_verb_run,
+         {"--model", "a/b,c/d"},
+         "--model takes one model, not 'a/b,c/d'; repeat it: --model a/b --model c/d"},
         {&acr_verb_run, {"--shared-dir=x"}, "there is no option --shared-dir"},
         {&acr_verb_reproduce, {"--validate", "true"}, "--validate does not apply to 'reproduce'"},
         {&acr_verb_exec, {"true"}, "the command stands after --, not 'true'"},
@@ -124,6 +127,8 @@ static void test_help_fits_a_screen_and_names_what_a_verb_takes(void)
     }
 }
 
+void add_display_tests(void);
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -135,5 +140,6 @@ int main(int argc, char **argv)
     ADD(mistakes_are_named_in_a_line);
     ADD(help_fits_a_screen_and_names_what_a_verb_takes);
 #undef ADD
+    add_display_tests();
     return g_test_run();
 }

@@ -1,7 +1,7 @@
 /*
  * Environments: a Python of this machine with the packages of a recipe, made once and kept.
  */
-#include "eval/eval_private.h"
+#include "project/project.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 #define WAIT_US 200000
 #define SHOWN_BYTES 400u /* of what pip said last */
 
-#define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED, __VA_ARGS__)
+#define refuse(error, ...)                                                                         \
+    acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, __VA_ARGS__)
 
 /* ---- Which Python ---- */
 
@@ -135,8 +136,8 @@ static GPtrArray *make_command(const AcrGradingPlan *plan, const char *base, con
     return argv;
 }
 
-static bool build(const AcrGradingPlan *plan, const char *folder, const AcrInterrupt *interrupt,
-                  GError **error)
+static bool build(const AcrGradingPlan *plan, const char *folder, gint64 deadline_us,
+                  const AcrInterrupt *interrupt, GError **error)
 {
     g_autofree char *base = find_base(plan->python, error),
                     *ready = g_build_filename(folder, READY, NULL);
@@ -147,7 +148,7 @@ static bool build(const AcrGradingPlan *plan, const char *folder, const AcrInter
     AcrSpawn spawn = {
         .argv = (const char *const *)argv->pdata,
         .envp = (const char *const *)environment,
-        .timeout_ms = BUILD_MS,
+        .timeout_ms = acr_project_time_left(deadline_us, BUILD_MS),
         .keep_ends = true,
         .interrupt = interrupt,
     };
@@ -164,7 +165,8 @@ static bool build(const AcrGradingPlan *plan, const char *folder, const AcrInter
 }
 
 /* Waits for whoever makes it. */
-static AcrLock *take_lock(const char *path, const AcrInterrupt *interrupt, GError **error)
+static AcrLock *take_lock(const char *path, gint64 deadline_us, const AcrInterrupt *interrupt,
+                          GError **error)
 {
     for (;;) {
         g_autoptr(GError) reason = NULL;
@@ -172,14 +174,14 @@ static AcrLock *take_lock(const char *path, const AcrInterrupt *interrupt, GErro
         if (lock)
             return lock;
         if (!g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY) ||
-            acr_interrupted(interrupt))
+            acr_interrupted(interrupt) || acr_project_time_left(deadline_us, 2) < 2)
             return ACR_NULL(acr_pass_error(error, &reason));
         g_usleep(WAIT_US);
     }
 }
 
-char *acr_eval_environment(const AcrGradingPlan *plan, const char *cache,
-                           const AcrInterrupt *interrupt, GError **error)
+char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
+                              const AcrInterrupt *interrupt, GError **error)
 {
     g_autofree char *folder = g_build_filename(cache, plan->key, NULL),
                     *ready = g_build_filename(folder, READY, NULL),
@@ -187,9 +189,9 @@ char *acr_eval_environment(const AcrGradingPlan *plan, const char *cache,
     if (!g_file_test(ready, G_FILE_TEST_EXISTS)) {
         g_autoptr(AcrLock) lock = NULL;
         if (acr_dir_make(cache, error))
-            lock = take_lock(lock_path, interrupt, error);
-        if (!lock ||
-            (!g_file_test(ready, G_FILE_TEST_EXISTS) && !build(plan, folder, interrupt, error)))
+            lock = take_lock(lock_path, deadline_us, interrupt, error);
+        if (!lock || (!g_file_test(ready, G_FILE_TEST_EXISTS) &&
+                      !build(plan, folder, deadline_us, interrupt, error)))
             return NULL;
     }
     return g_build_filename(folder, "bin", "python", NULL);

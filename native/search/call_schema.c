@@ -1,0 +1,176 @@
+/*
+ * The calls for programs: the table as JSON schemas, a call from a JSON object of its arguments, and an
+ * answer as JSON. What clients of MCP are shown and what models that call tools natively are shown is
+ * made here, from the rows that the text protocol is made from.
+ */
+#include <string.h>
+
+#include "search/search.h"
+
+#define MAX_INTEGER G_MAXINT32
+#define MAX_SHOWN 80u /* bytes of a name that a message repeats */
+
+/* ---- Schemas ---- */
+
+static AcrJson *typed(const char *type, const char *description)
+{
+    AcrJson *schema = acr_json_new_object();
+    acr_json_set_string(schema, "type", type);
+    if (description)
+        acr_json_set_string(schema, "description", description);
+    return schema;
+}
+
+/* An object's schema without members yet; what is not named is not allowed. */
+static AcrJson *object_schema(void)
+{
+    AcrJson *schema = typed("object", NULL);
+    acr_json_set(schema, "properties", acr_json_new_object());
+    acr_json_set(schema, "required", acr_json_new_array());
+    acr_json_set_bool(schema, "additionalProperties", false);
+    return schema;
+}
+
+void acr_schema_add(AcrJson *schema, const char *name, AcrJson *member, bool is_required)
+{
+    /* Both were made by object_schema, so that they may be changed. */
+    acr_json_set((AcrJson *)acr_json_get(schema, "properties"), name, member);
+    if (is_required)
+        acr_json_append((AcrJson *)acr_json_get(schema, "required"), acr_json_new_string(name));
+}
+
+AcrJson *acr_call_schema(const AcrCallSpec *spec)
+{
+    AcrJson *schema = object_schema();
+    for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++) {
+        const AcrParam *param = &spec->params[i];
+        const char *type = param->type == ACR_PARAM_INTEGER ? "integer" : "string";
+        acr_schema_add(schema, param->name, typed(type, param->about), true);
+    }
+    return schema;
+}
+
+/* A name, or null. */
+static AcrJson *name_or_null(const char *description)
+{
+    static const char *const types[] = {"string", "null", NULL};
+    AcrJson *schema = acr_json_new_object();
+    acr_json_set(schema, "type", acr_json_new_strings(types));
+    acr_json_set_string(schema, "description", description);
+    return schema;
+}
+
+static AcrJson *place_schema(void)
+{
+    AcrJson *schema = object_schema();
+    acr_schema_add(schema, "file", typed("string", "Path in the repository"), true);
+    acr_schema_add(schema, "start", typed("integer", "First line, from 1"), true);
+    acr_schema_add(schema, "end", typed("integer", "Last line, included"), true);
+    acr_schema_add(schema, "class", name_or_null("The class that holds it, dotted if nested"),
+                   true);
+    acr_schema_add(schema, "func", name_or_null("The innermost function that holds it"), true);
+    return schema;
+}
+
+AcrJson *acr_answer_schema(void)
+{
+    AcrJson *schema = object_schema();
+    AcrJson *results = typed("array", "Every place that was found");
+    acr_json_set(results, "items", place_schema());
+    acr_schema_add(schema, "call", typed("string", "The call that is answered"), true);
+    acr_schema_add(schema, "ok", typed("boolean", "Whether code was found"), true);
+    acr_schema_add(schema, "output", typed("string", "The answer as a model reads it"), true);
+    acr_schema_add(schema, "results", results, true);
+    return schema;
+}
+
+/* ---- Calls ---- */
+
+/* `search_class(class_name: str)`; owned. */
+static char *usage_of(const AcrCallSpec *spec)
+{
+    GString *usage = g_string_new(spec->name);
+    for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++)
+        g_string_append_printf(usage, "%s%s: %s", i ? ", " : "(", spec->params[i].name,
+                               spec->params[i].type == ACR_PARAM_INTEGER ? "int" : "str");
+    g_string_append_c(usage, ')');
+    return g_string_free(usage, FALSE);
+}
+
+static bool refuse(const AcrCallSpec *spec, GError **error, const char *format, const char *name)
+{
+    g_autofree char *usage = usage_of(spec), *shown = acr_text_quote(name, MAX_SHOWN),
+                    *what = g_strdup_printf("%s %s", format, shown);
+    return acr_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL,
+                         "%s: %s; it is called as %s", spec->name, what, usage);
+}
+
+static bool has_param(const AcrCallSpec *spec, const char *name)
+{
+    for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++)
+        if (strcmp(spec->params[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Digits in a string are a number too, as in calls that are written as text. */
+static bool whole_number(const AcrJson *value, gint64 *out)
+{
+    const char *text = acr_json_string(value);
+    g_autofree char *digits = text && strlen(text) < 20 ? g_strstrip(g_strdup(text)) : NULL;
+    if (digits)
+        return g_ascii_string_to_signed(digits, 10, -MAX_INTEGER, MAX_INTEGER, out, NULL);
+    *out = acr_json_int(value, G_MAXINT64);
+    return acr_json_type(value) == ACR_JSON_NUMBER && ABS(*out) <= MAX_INTEGER;
+}
+
+/* The value as AcrCall holds it; NULL: it is of another type. Owned. */
+static char *value_of(const AcrParam *param, const AcrJson *value)
+{
+    gint64 number;
+    if (param->type == ACR_PARAM_STRING)
+        return g_strdup(acr_json_string(value));
+    return whole_number(value, &number) ? g_strdup_printf("%" G_GINT64_FORMAT, number) : NULL;
+}
+
+bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const char *beside,
+                        AcrCall *out, GError **error)
+{
+    g_auto(AcrCall) call = {.spec = spec};
+    bool is_object = acr_json_type(arguments) == ACR_JSON_OBJECT;
+    if (arguments && !is_object)
+        return refuse(spec, error, "the arguments must be an object, not of type",
+                      acr_json_type(arguments) == ACR_JSON_ARRAY ? "array" : "another");
+    for (const AcrJson *at = acr_json_first(arguments); at; at = acr_json_next(at))
+        if (!has_param(spec, acr_json_key(at)) && g_strcmp0(beside, acr_json_key(at)) != 0)
+            return refuse(spec, error, "there is no argument", acr_json_key(at));
+    for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++) {
+        const AcrParam *param = &spec->params[i];
+        const AcrJson *value = acr_json_get(arguments, param->name);
+        if (!value)
+            return refuse(spec, error, "an argument is missing:", param->name);
+        call.values[i] = value_of(param, value);
+        if (!call.values[i])
+            return refuse(spec, error,
+                          param->type == ACR_PARAM_INTEGER ? "a whole number is needed as"
+                                                           : "a string is needed as",
+                          param->name);
+    }
+    *out = call;
+    memset(&call, 0, sizeof call);
+    return true;
+}
+
+/* ---- Answers ---- */
+
+AcrJson *acr_answer_to_json(const char *call, const AcrAnswer *answer)
+{
+    AcrJson *json = acr_json_new_object(), *results = acr_json_new_array();
+    for (guint i = 0; answer->places && i < answer->places->len; i++)
+        acr_json_append(results, acr_place_to_json(answer->places->pdata[i]));
+    acr_json_set_string(json, "call", call);
+    acr_json_set_bool(json, "ok", answer->ok);
+    acr_json_set_string(json, "output", answer->output);
+    acr_json_set(json, "results", results);
+    return json;
+}

@@ -1,0 +1,53 @@
+/*
+ * spectrum: which elements of a program (lines, methods) a failure is to be looked for in, by which tests run
+ * them. Pure: elements are numbers. Sources: Ochiai and Tarantula as in Abreu, Zoeteweij, van Gemund,
+ * "On the accuracy of spectrum-based fault localization", 2007; DStar (with the square) as in Wong,
+ * Debroy, Gao, Li, "The DStar method for effective software fault localization", 2014.
+ */
+#ifndef ACR_SPECTRUM_H
+#define ACR_SPECTRUM_H
+
+#include "base/base.h"
+
+typedef enum {
+    ACR_SPECTRUM_OCHIAI,
+    ACR_SPECTRUM_DSTAR,
+    ACR_SPECTRUM_TARANTULA,
+    ACR_SPECTRUM_FORMULAS,
+} AcrSpectrumFormula;
+
+/* Tests of one element: failing ones that run it, and that do not; passing ones likewise. */
+typedef struct {
+    guint failed_run, failed_not, passed_run, passed_not;
+} AcrSpectrumCounts;
+/*
+ * How suspicious an element is: 0 where no failing test runs it, else above. Ochiai and Tarantula at
+ * most 1. DStar has no bound; where its denominator is 0, that counts as one half, so that the element
+ * stays above all that passing tests run, or failing ones do not.
+ */
+double acr_spectrum_score(AcrSpectrumFormula formula, const AcrSpectrumCounts *counts);
+
+/* Elements 0 to n - 1, and what tests run of them. */
+typedef struct AcrSpectrum AcrSpectrum;
+#define ACR_SPECTRUM_NONE G_MAXUINT32                  /* no element, no group */
+AcrSpectrum *acr_spectrum_new(guint32 n) ACR_MUST_USE; /* owned */
+void acr_spectrum_free(AcrSpectrum *spectrum);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSpectrum, acr_spectrum_free)
+/* Adds a test: the elements that it runs, in any order, several times or once. O(len). */
+void acr_spectrum_add(AcrSpectrum *spectrum, bool failed, const guint32 *elements, gsize len);
+
+typedef struct {
+    guint32 element;   /* or group */
+    double score;      /* above 0 */
+    guint first, last; /* its rank, from 1: all of an equal score share the range */
+    guint failed_run, passed_run;
+} AcrRanked;
+/* The elements that a failing test runs, most suspicious first, equal ones in their order; owned, of
+ * AcrRanked. O(n log n). */
+GArray *acr_spectrum_rank(const AcrSpectrum *spectrum, AcrSpectrumFormula formula) ACR_MUST_USE;
+/* The same of groups of elements (the methods of lines): a group's score and counts are those of its
+ * most suspicious element. `group_of` has n numbers below `n_groups`, or ACR_SPECTRUM_NONE. */
+GArray *acr_spectrum_rank_groups(const AcrSpectrum *spectrum, AcrSpectrumFormula formula,
+                                 const guint32 *group_of, guint32 n_groups) ACR_MUST_USE;
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * Whether a working tree is still as it was when a snapshot of it was taken, without reading a file
+ * again: the walk leaves a mark of each folder that it listed and each file that it took, a hash of
+ * what the file system says of it (number, size, mode, times). A file or folder that comes, goes or is
+ * written changes one of them; the folders' marks see new names.
+ *
+ * Times have a grain, so what was changed just before the walk could change once more without a
+ * trace: such a snapshot is not settled, and is never current.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vcs_private.h"
+
+#define NS_PER_S 1000000000ll
+#define FINE_GRAIN_NS (20ll * 1000 * 1000) /* more than a tick of the kernel's clock */
+#define COARSE_GRAIN_NS (2 * NS_PER_S)     /* of file systems that keep whole seconds */
+
+typedef struct {
+    const char *path; /* in `paths`; relative to `root` */
+    guint64 hash;
+} Mark;
+
+struct AcrVcsMarks {
+    GStringChunk *paths;
+    GArray *marks; /* of Mark */
+    gint64 start_ns;
+    bool unsettled;
+};
+
+AcrVcsMarks *acr_vcs_marks_new(void)
+{
+    AcrVcsMarks *marks = g_new0(AcrVcsMarks, 1);
+    struct timespec now;
+    marks->paths = g_string_chunk_new(16 * 1024);
+    marks->marks = g_array_new(FALSE, FALSE, sizeof(Mark));
+    clock_gettime(CLOCK_REALTIME, &now);
+    marks->start_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
+    return marks;
+}
+
+void acr_vcs_marks_free(AcrVcsMarks *marks)
+{
+    if (!marks)
+        return;
+    g_string_chunk_free(marks->paths);
+    g_array_unref(marks->marks);
+    g_free(marks);
+}
+
+/* NULL: what does not exist. */
+static guint64 hash_of(const struct stat *st)
+{
+    guint64 hash = 0xcbf29ce484222325ull; /* FNV-1a over whole numbers */
+    const guint64 parts[] = {
+        (guint64)st->st_ino,         (guint64)st->st_dev,
+        (guint64)st->st_mode,        S_ISDIR(st->st_mode) ? 0 : (guint64)st->st_size,
+        (guint64)st->st_mtim.tv_sec, (guint64)st->st_mtim.tv_nsec,
+        (guint64)st->st_ctim.tv_sec, (guint64)st->st_ctim.tv_nsec,
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++) {
+        hash = (hash ^ parts[i]) * 0x100000001b3ull;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+void acr_vcs_marks_add(AcrVcsMarks *marks, const char *path, const struct stat *st)
+{
+    if (!marks)
+        return;
+    Mark mark = {.path = g_string_chunk_insert(marks->paths, *path ? path : "."),
+                 .hash = st ? hash_of(st) : 0};
+    g_array_append_val(marks->marks, mark);
+    if (!st)
+        return;
+    gint64 changed_ns = st->st_ctim.tv_sec * NS_PER_S + st->st_ctim.tv_nsec;
+    gint64 grain_ns = st->st_ctim.tv_nsec ? FINE_GRAIN_NS : COARSE_GRAIN_NS;
+    marks->unsettled |= changed_ns + grain_ns > marks->start_ns;
+}
+
+void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path)
+{
+    struct stat st;
+    if (marks)
+        acr_vcs_marks_add(marks, path, lstat(path, &st) == 0 ? &st : NULL);
+}
+
+bool acr_snapshot_is_current(const AcrSnapshot *snapshot)
+{
+    const AcrVcsMarks *marks = snapshot->marks;
+    if (!marks || marks->unsettled || !snapshot->repo || !snapshot->repo->workdir)
+        return false;
+    ACR_AUTO_FD root = open(snapshot->repo->workdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (guint i = 0; root >= 0 && i < marks->marks->len; i++) {
+        const Mark *mark = &g_array_index(marks->marks, Mark, i);
+        struct stat st;
+        bool is_there = fstatat(root, mark->path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (mark->hash != (is_there ? hash_of(&st) : 0))
+            return false;
+    }
+    return root >= 0;
+}

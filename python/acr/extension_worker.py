@@ -1,0 +1,243 @@
+"""In the process of one extension: loads its file, calls its functions, and asks the program about the repository.
+
+Questions and answers are JSON. While one of its functions runs, it may ask back over the socket that the question came
+by: it sends the head of an answer of the kind ASKS, and reads the reply as a question (native/base/peer.h).
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import struct
+import sys
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+from acr import extensions, imports
+from acr.extensions import ChangedFile, Event, Patch, Place, Repo, Veto
+
+ASKS = 5  # ACR_PEER_ASKS
+MAX_PARAMS = 4
+MAX_TEXT = 64 * 1024  # characters of an answer, or of why a patch is wrong
+MAX_NOTE = 4000
+MAX_PLACES = 1000
+MAX_MESSAGE = 300
+MAX_FRAMES = 4
+
+_HEAD = struct.Struct("=II")
+_state: dict[str, Any] = {}
+
+
+class Unusable(Exception):
+    """The file is not an extension for this program; the message says why."""
+
+
+# ---- Asking back
+
+
+def begin(descriptor: bytes) -> bytes:
+    """Take the number of the socket that questions come by."""
+    imports.add_site_packages()
+    _state["fd"] = int(descriptor)
+    return b""
+
+
+def _read(length: int) -> bytes:
+    data = b""
+    while len(data) < length:
+        part = os.read(_state["fd"], length - len(data))
+        if not part:
+            os._exit(0)  # the program is gone
+        data += part
+    return data
+
+
+def _ask(question: dict[str, Any]) -> dict[str, Any]:
+    out = _printed(question)
+    out = _HEAD.pack(ASKS, len(out)) + out
+    while out:
+        out = out[os.write(_state["fd"], out) :]
+    name, length = _HEAD.unpack(_read(_HEAD.size))
+    answer = json.loads(_read(name + length)[name:])
+    if "error" in answer:
+        raise extensions.RepoError(answer["error"])
+    return answer
+
+
+def _printed(value: object) -> bytes:
+    return json.dumps(value).encode("ascii")
+
+
+# ---- Loading
+
+
+def load(question: bytes) -> bytes:
+    """Run the file {"path", "source"}; gives what it adds, or {"error"}."""
+    asked = json.loads(question)
+    _state.update(path=asked["path"], source=extensions.as_bytes(asked["source"]))
+    return _guarded(_load)
+
+
+def _load() -> dict[str, Any]:
+    module = ModuleType("acr_extension")
+    module.__file__ = _state["path"]
+    sys.modules[module.__name__] = module
+    exec(compile(_state["source"], _state["path"], "exec", dont_inherit=True), module.__dict__)
+    api = getattr(module, "API", None)
+    if api != extensions.API:
+        wanted = f"is for version {_shown(api)} of the interface" if api is not None else "declares no API = 1"
+        raise Unusable(f"it {wanted}; this program has version {extensions.API}")
+    functions = [value for value in vars(module).values() if _hook(value)]
+    _state["functions"] = {_hook(function): function for function in functions}
+    _state["tests"] = {
+        name: value for name, value in vars(module).items() if name.startswith("test_") and inspect.isfunction(value)
+    }
+    kinds = [_hook(function) for function in functions]
+    return {
+        "version": _shown(getattr(module, "__version__", "")),
+        "calls": [_described(function) for function in functions if _hook(function)[0] == "call"],
+        "checks": [name for kind, name in kinds if kind == "check"],
+        "parsers": [name for kind, name in kinds if kind == "parser"],
+        "events": [{"kind": kind[3:], "name": name} for kind, name in kinds if kind.startswith("on:")],
+        "tests": list(_state["tests"]),
+        "settings": [{key: _clean(value) for key, value in row.items()} for row in extensions.settings],
+    }
+
+
+def _hook(value: object) -> tuple[str, str]:
+    return getattr(value, extensions.MARK, ()) if inspect.isfunction(value) else ()
+
+
+def _described(function: Any) -> dict[str, Any]:
+    first, *params = inspect.signature(function).parameters.values()
+    if not 1 <= len(params) <= MAX_PARAMS:
+        raise Unusable(f"the call {function.__name__} has {len(params)} arguments beside `repo`; 1 to {MAX_PARAMS} fit")
+    text = inspect.cleandoc(function.__doc__ or "")
+    summary = " ".join(text.partition("\n\n")[0].split())
+    if not summary:
+        raise Unusable(f"the call {function.__name__} has no docstring: models read it")
+    return {
+        "name": function.__name__,
+        "summary": summary,
+        "params": [_described_param(function, param, text) for param in params],
+    }
+
+
+def _described_param(function: Any, param: inspect.Parameter, text: str) -> dict[str, Any]:
+    kinds = {str: "str", "str": "str", int: "int", "int": "int"}
+    kind = kinds.get(param.annotation) if isinstance(param.annotation, (str, type)) else None
+    if not kind or param.kind is not param.POSITIONAL_OR_KEYWORD:
+        raise Unusable(f"the argument {param.name} of the call {function.__name__} must be `{param.name}: str` or int")
+    about = re.search(rf"^\s*{re.escape(param.name)}: (.+)$", text, re.MULTILINE)
+    return {"name": param.name, "type": kind, "about": about[1] if about else ""}
+
+
+# ---- Calling
+
+
+def ask(question: bytes) -> bytes:
+    """Call a function: {"kind", "name", "argument"}; gives what it returned as JSON, or {"error"}."""
+    asked = json.loads(question)
+    return _guarded(lambda: _call(asked["kind"], asked["name"], asked["argument"]))
+
+
+def _call(kind: str, name: str, argument: dict[str, Any]) -> dict[str, Any]:
+    repo = Repo(_ask)
+    if kind == "test":
+        test = _state["tests"][name]
+        test(*[repo][: len(inspect.signature(test).parameters)])
+        return {}
+    function = _state["functions"][kind, name]
+    if kind == "call":
+        return _call_answer(function(repo, **argument))
+    if kind == "parser":
+        return {"outcomes": _outcomes(function(argument["log"]))}
+    if kind == "check":
+        return _told(function(Patch(argument["diff"], [_changed(row) for row in argument["files"]], repo)), MAX_TEXT)
+    said = function(Event(kind[3:], argument, repo))
+    if isinstance(said, Veto):
+        return {"veto": _told(said.reason, MAX_NOTE).get("text") or "no reason is given"}
+    return _told(said, MAX_NOTE)
+
+
+def _changed(row: dict[str, Any]) -> ChangedFile:
+    sides = (extensions.as_bytes(row[side]) if row[side] is not None else None for side in ("before", "after"))
+    path = extensions.as_bytes(row["path"]).decode("utf-8", "replace")
+    return ChangedFile(path, *sides)
+
+
+def _told(said: object, limit: int) -> dict[str, Any]:
+    if said is None or said == "":
+        return {}
+    if not isinstance(said, str):
+        raise TypeError(f"it must return a text or None, not {type(said).__name__}")
+    return {"text": _clean(said[:limit])}
+
+
+def _call_answer(said: object) -> dict[str, Any]:
+    if isinstance(said, str):
+        return {"text": _clean(said[:MAX_TEXT])}
+    if isinstance(said, (list, tuple)) and all(isinstance(each, Place) for each in said):
+        return {"places": [_place(place) for place in said[:MAX_PLACES]]}
+    raise TypeError(f"a search call must return a text or a list of Place, not {type(said).__name__}")
+
+
+def _outcomes(said: object) -> dict[str, str]:
+    if not isinstance(said, dict) or not all(isinstance(test, str) for test in said):
+        raise TypeError("a parser of logs must return a dict of tests and outcomes")
+    for outcome in said.values():
+        if outcome not in extensions.OUTCOMES:
+            raise ValueError(f"{_shown(outcome)} is not an outcome; there are: {', '.join(extensions.OUTCOMES)}")
+    return {_clean(test): outcome for test, outcome in said.items()}
+
+
+def _place(place: Place) -> dict[str, Any]:
+    place = replace(place, start=int(place.start), end=int(place.end))
+    return {"file": _clean(str(place.file)), "start": place.start, "end": place.end}
+
+
+# ---- Failures
+
+
+def _guarded(work: Any) -> bytes:
+    """What `work` gives, or {"error"}: one line with the frames of the extension's file."""
+    try:
+        return _printed(work())
+    except Unusable as error:
+        return _printed({"error": _clean(str(error))})
+    except BaseException as error:
+        return _printed({"error": _described_error(error)})
+
+
+def _described_error(error: BaseException) -> str:
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = "its text cannot be made"
+    name = type(error).__name__
+    message = f"{name}: {text}" if text else name
+    return _clean(message[:MAX_MESSAGE]) + _frames(error)
+
+
+def _frames(error: BaseException) -> str:
+    """Where it came from: " (line 12 in check, line 4 in helper)", only of the extension's own file."""
+    path, frames, at = _state["path"], [], error.__traceback__
+    while at:
+        if at.tb_frame.f_code.co_filename == path:
+            frames.append(f"line {at.tb_lineno} in {at.tb_frame.f_code.co_name}")
+        at = at.tb_next
+    if isinstance(error, SyntaxError) and error.filename == path:
+        frames.append(f"line {error.lineno}")
+    return f" ({', '.join(frames[-MAX_FRAMES:])})" if frames else ""
+
+
+def _shown(value: object) -> str:
+    return _clean(str(value)[:40]) if isinstance(value, (str, int, float)) else type(value).__name__
+
+
+def _clean(text: str) -> str:
+    """Without halves of surrogate pairs and NUL, which no UTF-8 text of the program holds."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")

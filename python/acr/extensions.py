@@ -1,0 +1,213 @@
+"""What an extension is written with: a Python file that is given by `--extension FILE`.
+
+It declares `API = 1` and decorates functions; `acr-host extensions new NAME` writes one to begin with. It runs in a
+process of its own, in which what it keeps in variables stays from call to call. What it raises, and a time-out, costs
+one call; after three such failures it is not asked again.
+
+    from acr.extensions import Place, Repo, search_call
+
+    API = 1
+
+    @search_call
+    def find_setting(repo: Repo, name: str) -> list[Place]:
+        \"\"\"Shows where a setting is read.
+
+        name: Name of the setting, in capitals
+        \"\"\"
+        return repo.call("search_code", code_str=f"settings.{name}").places
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+API = 1  # the version that is described here; an extension for another one is not loaded
+
+MARK = "acr_extension_hook"  # attribute of a decorated function: (kind, name)
+EVENTS = ("call", "result", "answer", "patch", "verdict")
+
+PREFIX = "ACR_EXTENSION_"  # of the variables of the environment that are passed on
+settings: list[dict[str, str]] = []  # of this process' extension, as they are listed
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+Value = TypeVar("Value", str, int, float, bool)
+OUTCOMES = ("PASSED", "FAILED", "SKIPPED", "ERROR", "XFAIL")
+EventName = Literal["call", "result", "answer", "patch", "verdict"]
+
+
+class RepoError(LookupError):
+    """What was asked of the repository is not there: a file, a call, an argument."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Lines of a file: 1-based, both included; `file` is its path in the repository."""
+
+    file: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """What a file defines: a "class", "function", "method", "assignment" or "import", with its lines.
+
+    `qualname` is dotted within the file: "Outer.method".
+    """
+
+    kind: str
+    file: str
+    name: str
+    qualname: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a built-in search call: whether code was found, the text that models read, the places."""
+
+    ok: bool
+    output: str
+    places: list[Place]
+
+
+@dataclass(frozen=True)
+class Repo:
+    """The code that a run works on, as it was when the run began; nothing can be written."""
+
+    ask: Callable[[dict[str, Any]], dict[str, Any]] = field(repr=False)
+
+    @property
+    def path(self) -> str | None:
+        """Folder of the repository, for git's history. Its files may differ from those of the run."""
+        return self.ask({"what": "path"})["path"]
+
+    def files(self) -> list[str]:
+        """Paths of all files, sorted."""
+        return self.ask({"what": "files"})["files"]
+
+    def read(self, path: str) -> bytes:
+        """Bytes of a file. Raises RepoError where there is no such file."""
+        return as_bytes(self.ask({"what": "read", "path": path})["data"])
+
+    def text(self, path: str) -> str:
+        """A file's text; what is not UTF-8 becomes U+FFFD. Raises RepoError."""
+        return self.read(path).decode("utf-8", "replace")
+
+    def symbols(self, *, file: str | None = None, name: str | None = None) -> list[Symbol]:
+        """Classes, functions, assignments and imports of the files outside tests, by path and line.
+
+        `file`: an exact path; `name`: a bare name. At most 10,000 are given.
+        """
+        rows = self.ask({"what": "symbols", "file": file, "name": name})["symbols"]
+        return [Symbol(**row) for row in rows]
+
+    def call(self, name: str, **arguments: str | int) -> Answer:
+        """Answer of a built-in search call: repo.call("search_method", method_name="save"). Raises RepoError."""
+        answer = self.ask({"what": "call", "name": name, "arguments": arguments})
+        places = [Place(row["file"], row["start"], row["end"]) for row in answer["results"]]
+        return Answer(answer["ok"], answer["output"], places)
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file that a patch touches; `before` or `after` is None where it does not exist on that side."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A patch that is about to be accepted."""
+
+    diff: str
+    files: list[ChangedFile]
+    repo: Repo = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened in a run. `data` by `kind`:
+
+    call     {"call"}: a search call, before it is answered; a Veto keeps it from being made
+    result   {"call", "ok", "output"}: its answer; a text that is returned is added to it
+    answer   {"role", "text"}: an answer of the model
+    patch    {"attempt", "try", "status", "diff"}: what an answer of the patch writer came to
+    verdict  {"verdict", "diff"}: how the run ended
+    """
+
+    kind: str
+    data: dict[str, Any]
+    repo: Repo = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Veto:
+    """Returned by an observer of "call": the call is not made, and the model reads why."""
+
+    reason: str
+
+
+def setting(name: str, default: Value, about: str = "") -> Value:
+    """A value that users set by the variable ACR_EXTENSION_NAME, of the type of its default.
+
+    name: in small letters: "log" is ACR_EXTENSION_LOG. Of bool are 1, true, yes, 0, false, no. Raises ValueError.
+    """
+    variable, kind = PREFIX + name.upper(), type(default)
+    settings.append({"variable": variable, "type": kind.__name__, "default": str(default), "about": about})
+    text = os.environ.get(variable)
+    if text is None:
+        return default
+    words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    try:
+        return words[text.lower()] if kind is bool else kind(text)
+    except (KeyError, ValueError):
+        raise ValueError(f"{variable} must be of the type {kind.__name__}, not {text!r}") from None
+
+
+def search_call(function: Function) -> Function:
+    """Add a search call: `def name(repo, argument: str, number: int)` with one to four arguments.
+
+    Models see the signature and the docstring's first paragraph; a line "argument: what it is" of the docstring
+    describes that argument. Returns a text, or a list of Place, whose code is shown as that of the built-in calls.
+    """
+    return _mark(function, "call", function.__name__)
+
+
+def patch_check(function: Function) -> Function:
+    """Check each patch: `def name(patch)` returns None, or why the patch is wrong, which the model reads."""
+    return _mark(function, "check", function.__name__)
+
+
+def on(event: EventName) -> Callable[[Function], Function]:
+    """Observe an event: `def name(event)` returns None, a note, or a Veto. See Event for what there is."""
+    if event not in EVENTS:
+        raise ValueError(f"there is no event {event!r}; there are: {', '.join(EVENTS)}")
+    return lambda function: _mark(function, f"on:{event}", function.__name__)
+
+
+def log_parser(name: str) -> Callable[[Function], Function]:
+    """Read the logs of benchmark tasks whose rows say {"log_parser": name}, in `eval`.
+
+    `def read(log: str)` gets what the tests printed and returns {test: outcome}, an outcome being one of OUTCOMES.
+    """
+    return lambda function: _mark(function, "parser", name)
+
+
+def _mark(function: Function, kind: str, name: str) -> Function:
+    setattr(function, MARK, (kind, name))
+    return function
+
+
+def as_bytes(value: str | dict[str, str]) -> bytes:
+    """Bytes from the program's JSON: a text, or {"base64"} where they are not UTF-8."""
+    return base64.b64decode(value["base64"]) if isinstance(value, dict) else value.encode("utf-8")

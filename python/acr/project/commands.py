@@ -1,0 +1,220 @@
+"""A shell command, as tox, CI files and people write it -> a plan: how `inside/supervise.py` runs the same tests.
+
+A plan is an object: "runner" (pytest, unittest, hooked: a script or module that uses unittest; sympy, command),
+"args", "command" (as a person would write it), "env", "path" (folders that are imported from first), "cwd", "select" (how single
+tests are named: null, "labels", "sympy"), "parser" (of its log, where nothing else tells how tests ended), "narrow" (how much
+less than the whole suite the command seems to run).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+_WRAPPERS = {"poetry", "pipenv", "uv", "pdm", "hatch", "rye", "pixi", "conda", "mamba", "micromamba"}
+_PREFIXES = {"env", "time", "exec", "command", "xvfb-run", "nice", "sudo", "-", "@"}
+_SEPARATORS = {"&&", "||", ";", "|", "&"}
+# Options of pytest that change what is shown, stop early, or hide that a test fails now and then.
+_WITH_VALUE = re.compile(
+    r"(-n|-r|--numprocesses|--dist|--maxprocesses|--maxfail|--tb|--color|--durations|--durations-min|--junit-?xml|--junit-prefix|"
+    r"--verbosity|--cov-config|--cov-report|--cov-fail-under|--cov-context|--html|--report-log|--reruns|--reruns-delay|--timeout|"
+    r"--timeout-method|--basetemp|--show-capture|--random-order-seed|--benchmark-\w+|--splits|--group|--log-level|--log-file)"
+)
+_DROPPED = re.compile(
+    r"(-[vqxsl]+|-r\w+|-n\w+|--(cov|no-cov|cov-append|cov-branch|no-cov-on-fail|exitfirst|lf|last-failed|ff|failed-first|nf|sw|stepwise"
+    r"|verbose|quiet|showlocals|forked|boxed|self-contained-html|benchmark-\w+|no-header|no-summary|full-trace"
+    r"|mypy|mypy-[\w-]+|black|flake8|isort|pylint|ruff|codestyle|codespell|tb-\w+|force-sugar|strict|nbval\w*)(=.*)?)"
+)
+_NARROWING = ("-k", "-m", "--ignore", "--deselect", "--doctest", "--pyargs", "--run-", "--only-")
+
+
+def plan_of(runner: str, args: list[str], command: str, **more: object) -> dict:
+    """A plan with all its members."""
+    plain = {"env": {}, "path": [], "cwd": "", "select": None, "parser": None, "narrow": 0}
+    return {**plain, "runner": runner, "args": args, "command": command, **more}
+
+
+def parse(text: str, paths: frozenset[str]) -> dict | None:
+    """The plan of the tests that a command runs; None: it runs none that are known. `paths`: the project's files."""
+    try:
+        lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+        lexer.whitespace_split, lexer.commenters = True, "#"
+        words = list(lexer)
+    except ValueError:
+        return None
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word in _SEPARATORS:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    cwd = ""
+    for part in parts:
+        if part[:1] in (["cd"], ["pushd"]) and len(part) == 2 and not part[1].startswith(("/", "..", "$")):
+            cwd = part[1].rstrip("/")
+        plan = _part(part, paths, cwd)
+        if plan:
+            return plan
+    return None
+
+
+def _part(words: list[str], paths: frozenset[str], cwd: str) -> dict | None:
+    env, words = _environment(words)
+    words = _unwrap(words)
+    more, words = _environment(words)
+    words = [word for word in words if not re.search(r"\$|[{}<>]|^\d?>", word)]
+    plan = _runner(words, paths)
+    if plan:
+        plan["env"] = {**env, **more}
+        plan["cwd"] = "" if cwd == "." else cwd
+        plan["narrow"] += 3 * bool(cwd)
+    return plan
+
+
+def _environment(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    env: dict[str, str] = {}
+    while words and (words[0] in _PREFIXES or re.fullmatch(r"[A-Za-z_]\w*=.*", words[0])):
+        name, is_set, value = words[0].partition("=")
+        if is_set and not re.search(r"[${]", value) and name not in ("PATH", "HOME", "PYTHONPATH"):
+            env[name] = value
+        words = words[1:]
+    return env, words
+
+
+def _skip_options(words: list[str], with_value: tuple[str, ...]) -> list[str]:
+    while words and words[0].startswith("-") and words[0] != "-m":
+        words = words[2:] if words[0] in with_value else words[1:]
+    return words
+
+
+def _unwrap(words: list[str]) -> list[str]:
+    """Without what starts the command proper: "poetry run", "coverage run -m"."""
+    while words and words[0].rsplit("/", 1)[-1] in _WRAPPERS and "run" in words:
+        words = _skip_options(words[words.index("run") + 1 :], ("--extra", "--group", "--with", "-p", "--python", "-n"))
+    if _is_python(words) and words[1:3] == ["-m", "coverage"]:
+        words = words[2:]
+    if words[:2] == ["coverage", "run"]:
+        words = ["python", *_skip_options(words[2:], ("--rcfile", "--source", "--omit", "--include", "--context"))]
+    return words
+
+
+def _is_python(words: list[str]) -> bool:
+    return bool(words) and re.fullmatch(r"(.*/)?(python[\d.]*|pypy\d?|py|\{envpython\})", words[0]) is not None
+
+
+def _runner(words: list[str], paths: frozenset[str]) -> dict | None:
+    if not words:
+        return None
+    if words[0].rsplit("/", 1)[-1] in ("pytest", "py.test"):
+        return _pytest(words[1:], paths)
+    if not _is_python(words):
+        return _script(words, paths)
+    rest = words[1:]
+    while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c", "-"):
+        rest = rest[2:] if rest[0] in ("-W", "-X") else rest[1:]
+    if rest[:1] == ["-m"] and len(rest) > 1:
+        return _module(rest[1], rest[2:], paths)
+    return _script(rest, paths) if rest and rest[0].endswith((".py", "bin/test")) else None
+
+
+def _module(name: str, args: list[str], paths: frozenset[str]) -> dict | None:
+    if name in ("pytest", "py.test"):
+        return _pytest(args, paths)
+    if name == "unittest":
+        return _unittest(args)
+    if name in ("nose2", "zope.testrunner") or re.search(r"(^|\.)(run_?tests?|tests?)($|\.)", name):
+        return plan_of("hooked", ["-m", name, *args], " ".join(["python -m", name, *args]), narrow=1)
+    return None
+
+
+def _script(words: list[str], paths: frozenset[str]) -> dict | None:
+    name, args = words[0].removeprefix("./"), words[1:]
+    if name in ("zope-testrunner", "nose2", "trial"):
+        return _module("zope.testrunner", args, paths) if name == "zope-testrunner" else None
+    if name == "bin/test" and "sympy/__init__.py" in paths:
+        return sympy()
+    if name.endswith("manage.py") and args[:1] == ["test"]:
+        return manage(name)
+    if name == "setup.py" and args[:1] == ["test"]:
+        return plan_of("unittest", ["discover"], "python -m unittest discover", narrow=2)
+    if name.endswith("runtests.py") and "django/__init__.py" in paths:
+        return django()
+    base = name.rsplit("/", 1)[-1]
+    if re.fullmatch(r"(run_?)?(all_?)?tests?(_?(all|suite|runner))?\.py", base):
+        return plan_of("hooked", [name, *args], " ".join(["python", name, *args]), narrow=1)
+    return None
+
+
+def _pytest(args: list[str], paths: frozenset[str]) -> dict:
+    kept, narrow, at = [], 0, 0
+    while at < len(args):
+        word = args[at]
+        name = word.partition("=")[0]
+        at += 1
+        if _WITH_VALUE.fullmatch(name) and word != "-r":
+            at += "=" not in word and at < len(args) and not args[at].startswith("-")
+            continue
+        if _DROPPED.fullmatch(word):
+            continue
+        kept.append(word)
+        narrow += 2 * word.startswith(_NARROWING)
+        is_value = at > 1 and re.fullmatch(r"-[kmpWoc]|--ignore|--rootdir|--deselect|--import-mode", args[at - 2])
+        if is_value or word.startswith("-"):
+            continue
+        narrow += 4 * (word.endswith(".py") or "::" in word)
+        if not _exists(word, paths):  # a variable's value, or made by a build
+            kept.pop()
+            narrow += 1
+    return plan_of("pytest", kept, " ".join(["python -m pytest", *map(shlex.quote, kept)]), narrow=narrow)
+
+
+def _exists(word: str, paths: frozenset[str]) -> bool:
+    word = word.split("::")[0].removeprefix("./").rstrip("/")
+    return word in ("", ".") or "*" in word or word in paths or any(path.startswith(word + "/") for path in paths)
+
+
+def _unittest(args: list[str]) -> dict:
+    named = [arg for arg in args if not arg.startswith("-")]
+    values = {}
+    for at, arg in enumerate(args[:-1]):
+        if arg in ("-s", "--start-directory", "-p", "--pattern", "-t", "--top-level-directory", "-k"):
+            values[arg.lstrip("-")[0]] = args[at + 1]
+            named = [other for other in named if other is not args[at + 1]]
+    if named and named[0] != "discover":
+        return plan_of("unittest", named, " ".join(["python -m unittest", *named]), narrow=2 * len(named) > 2)
+    start = values.get("s") or (named[1] if len(named) > 1 else "")
+    found = ["discover", start, values.get("p", ""), values.get("t", "")]
+    shown = " ".join(["python -m unittest discover", *([f"-s {start}"] if start else [])])
+    return plan_of("unittest", found, shown, narrow=0)
+
+
+def sympy() -> dict:
+    """sympy's own runner."""
+    args = ["bin/test", "-C", "--verbose"]
+    return plan_of("sympy", args, "bin/test -C --verbose", select="sympy", parser="sympy")
+
+
+def django() -> dict:
+    """Django's own suite."""
+    args = ["runtests.py", "--parallel=1", "--verbosity=1"]
+    command = "cd tests && python runtests.py --parallel=1 --verbosity=1"
+    return plan_of("hooked", args, command, cwd="tests", path=["."], select="labels", labels_at=3)
+
+
+def manage(script: str) -> dict:
+    """The tests of a Django site."""
+    folder, _, name = script.rpartition("/")
+    args = [name, "test", "--noinput"]
+    return plan_of("hooked", args, f"python {script} test --noinput", cwd=folder, select="labels", labels_at=3)
+
+
+def whole(text: str, why: int = 9) -> dict:
+    """A command that is run as it is."""
+    return plan_of("command", [], text, parser="any", narrow=why)
+
+
+def given(text: str, paths: frozenset[str]) -> dict:
+    """The command that a user gives: run as it is, where it is not one of the known ones."""
+    plan = parse(text, paths)
+    is_plain = plan is not None and not re.search(r"&&|\|\||[;|&\n`$]", text)
+    return {**plan, "narrow": 0} if plan and is_plain else whole(text)

@@ -1,0 +1,176 @@
+"""Files in which a project says how it is tested -> the commands that stand there, as text."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import re
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TEST_NAME = re.compile(r"(^|[^a-z])(py\d*|tests?|unit\w*|check|pytest|default|testing)([^a-z]|$)", re.IGNORECASE)
+_FACTOR = re.compile(r"^[\w{},!.\-]+:\s+(?=\S)")
+_POSARGS = re.compile(r"\{(?:posargs|args|\[\]):?((?:[^{}]|\{[^{}]*\})*)\}")
+
+
+def read_toml(text: str) -> dict:
+    """A TOML file; {} where it cannot be read."""
+    for name in ("tomllib", "tomli", "pip._vendor.tomli"):
+        try:
+            return import_module(name).loads(text)
+        except ImportError:
+            continue
+        except ValueError:
+            break
+    return {}
+
+
+def read_ini(text: str) -> configparser.RawConfigParser:
+    """An INI file, as far as it can be read."""
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return parser  # what could be read is in it
+    return parser
+
+
+def table(value: object, *names: str) -> dict:
+    """A table in tables; {} where there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def substitute(command: str) -> str:
+    """tox's and hatch's substitutions, as far as they have a value without them."""
+    for _ in range(3):
+        command = _POSARGS.sub(r"\1", command)
+        command = re.sub(r"\{env:\w+:([^{}]*)\}", r"\1", command)
+    command = command.replace("{envpython}", "python").replace("{/}", "/").replace("{envtmpdir}", "/tmp/env")
+    return re.sub(r"\{(toxinidir|tox_root|root)\}/?", "", command)
+
+
+def tox(text: str) -> Iterator[tuple[str, str, str]]:
+    """(command, folder, where it stands) of tox.ini; those of [testenv] first."""
+    parser = read_ini(text)
+    sections = [name for name in parser.sections() if name.startswith("testenv")]
+    for section in sorted(sections, key=lambda name: name != "testenv"):
+        if section != "testenv" and not _TEST_NAME.search(section.partition(":")[2]):
+            continue
+        changed = parser.get(section, "changedir", fallback=None) or parser.get(section, "change_dir", fallback="")
+        lines = _references(parser, parser.get(section, "commands", fallback="") or "")
+        for line in lines.replace("\\\n", " ").splitlines():
+            command = substitute(_FACTOR.sub("", line.strip()).lstrip("- "))
+            folder = substitute(changed or "")
+            is_own = folder.startswith("/") or "{" in folder  # of tox's, or of the machine
+            if command:
+                yield command, "" if is_own else folder, f"[{section}] of tox.ini"
+
+
+def _references(parser: configparser.RawConfigParser, text: str) -> str:
+    def value(match: re.Match[str]) -> str:
+        return parser.get(match[1], match[2], fallback="") or ""
+
+    for _ in range(3):
+        text = re.sub(r"\{\[([\w:.\-]+)\](\w+)\}", value, text)
+    return text
+
+
+def pyproject(text: str) -> Iterator[tuple[str, str]]:
+    """(command, where it stands) of tox's, hatch's, pdm's, poe's and others' tables in pyproject.toml."""
+    tool = table(read_toml(text), "tool")
+    legacy = table(tool, "tox").get("legacy_tox_ini")
+    if isinstance(legacy, str):
+        for command, _, _ in tox(legacy):
+            yield command, "tox's settings in pyproject.toml"
+    tables = [("env_run_base", table(tool, "tox", "env_run_base"))]
+    tables += [(name, env) for name, env in table(tool, "tox", "env").items() if _TEST_NAME.search(name)]
+    for name, env in tables:
+        for command in env.get("commands", ()) if isinstance(env, dict) else ():
+            yield _words(command), f"tox's {name} in pyproject.toml"
+    yield from _scripts(tool, "tool", 0)
+
+
+def _words(command: object) -> str:
+    if not isinstance(command, list):
+        return substitute(str(command))
+    words = []
+    for word in command:
+        if isinstance(word, dict):
+            word = " ".join(map(str, word.get("default", ()))) if word.get("replace") == "posargs" else ""
+        words.append(str(word))
+    return substitute(" ".join(words))
+
+
+def _scripts(value: object, name: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Tables of commands: [tool.hatch.envs.test.scripts], [tool.poe.tasks], [tool.pdm.scripts]."""
+    if not isinstance(value, dict) or depth > 5:
+        return
+    for key, member in value.items():
+        if key in ("scripts", "tasks") and isinstance(member, dict) and name != "tool.poetry":
+            for script, command in member.items():
+                if not _TEST_NAME.search(script):
+                    continue
+                if isinstance(command, dict):
+                    command = command.get("cmd") or command.get("shell") or ""
+                for each in command if isinstance(command, list) else [command]:
+                    yield _words(each), f"[{name}.{key}] of pyproject.toml"
+        else:
+            yield from _scripts(member, f"{name}.{key}", depth + 1)
+
+
+def nox(text: str) -> Iterator[tuple[str, str]]:
+    """(command, where it stands) of the test sessions of noxfile.py."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for function in tree.body:
+        if not isinstance(function, ast.FunctionDef) or not _TEST_NAME.search(function.name):
+            continue
+        for call in ast.walk(function):
+            is_run = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "run"
+            words = [word for arg in call.args for word in _literals(arg)] if is_run else []
+            if words:
+                yield " ".join(words), f"session {function.name} of noxfile.py"
+
+
+def _literals(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.Starred):
+        yield from _literals(node.value)
+    elif isinstance(node, ast.BoolOp):
+        yield from _literals(node.values[-1])
+    elif isinstance(node, (ast.List, ast.Tuple)):
+        for element in node.elts:
+            yield from _literals(element)
+
+
+def workflow(name: str, text: str) -> Iterator[tuple[str, str]]:
+    """(command, where it stands): each line of a CI file that may be one."""
+    joined = re.sub(r"\\\n\s*", " ", text)
+    for line in joined.splitlines():
+        command = re.sub(r"^\s*(?:-\s+)?(?:(?:run|script|test|command|bash):\s*)?[|>]?-?\s*", "", line)
+        command = re.sub(r"\$\{\{.*?\}\}", "", command).strip()
+        if len(command) > 1 and command[0] == command[-1] and command[0] in "\"'":
+            command = command[1:-1]
+        if "test" in command and len(command) < 1000:
+            yield command, name
+
+
+def makefile(text: str) -> Iterator[tuple[str, str, str]]:
+    """(target, command, where it stands) of the test targets of a Makefile."""
+    values = dict(re.findall(r"^(\w+)\s*[:?]?=\s*(.*)$", text, re.MULTILINE))
+    target = None
+    for line in text.replace("\\\n", " ").splitlines():
+        rule = re.match(r"^([\w.-]+)[^:=]*:(?!=)", line)
+        if rule:
+            target = rule[1]
+        elif line.startswith("\t") and target and _TEST_NAME.search(target):
+            command = re.sub(r"\$[({](\w+)[)}]", lambda match: values.get(match[1], ""), line.strip().lstrip("@-"))
+            yield target, command, f"target {target} of the Makefile"

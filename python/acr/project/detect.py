@@ -1,0 +1,172 @@
+"""Which commands run a project's tests, told from its files: plans (see `commands`), best guess first."""
+
+from __future__ import annotations
+
+import re
+
+from acr.project import commands, configs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_ROOT = {
+    "tox.ini",
+    "setup.cfg",
+    "pyproject.toml",
+    "pytest.ini",
+    ".pytest.ini",
+    "noxfile.py",
+    "Makefile",
+    "GNUmakefile",
+    "makefile",
+    "setup.py",
+    ".travis.yml",
+    ".gitlab-ci.yml",
+    "azure-pipelines.yml",
+    ".circleci/config.yml",
+    ".cirrus.yml",
+}
+_CI = re.compile(
+    r"\.github/workflows/[^/]+\.ya?ml|\.travis\.yml|\.gitlab-ci\.yml|azure-pipelines\.yml|\.circleci/.*|\.cirrus\.yml"
+)
+_TEST_FILE = re.compile(r"(.*/)?(test[^/]*|[^/]*_tests?)\.py")
+_MAX_SAMPLES = 40
+
+
+def is_test_file(path: str) -> bool:
+    """Whether it looks like one that holds tests."""
+    return _TEST_FILE.fullmatch(path) is not None
+
+
+def wanted(paths: Iterable[str]) -> list[str]:
+    """The files whose texts `detect` looks at."""
+    tests = sorted(filter(is_test_file, paths))
+    step = max(1, len(tests) // _MAX_SAMPLES)
+    conftests = [path for path in paths if path.rpartition("/")[2] == "conftest.py"]
+    return [path for path in paths if path in _ROOT or _CI.fullmatch(path)] + tests[::step] + conftests[:3]
+
+
+def detect(paths: list[str], texts: dict[str, str]) -> list[dict]:
+    """Plans with their "why", best guess first."""
+    known = frozenset(paths)
+    found: list[dict] = []
+    told = _told(known, texts)
+    whole, narrow = ([plan for plan in told if (plan["narrow"] > 1) == is_narrow] for is_narrow in (False, True))
+    guessed = list(_guessed(paths, texts))
+    likely = [plan for plan in guessed if plan["runner"] != "command"]
+    for plan in (*_own(known), *whole, *likely, *narrow, *guessed):
+        key = (plan["runner"], plan["args"], plan["cwd"])
+        if key not in [(other["runner"], other["args"], other["cwd"]) for other in found]:
+            found.append(plan)
+    return [with_paths(plan, known) for plan in found]
+
+
+def with_paths(plan: dict, paths: frozenset[str]) -> dict:
+    """The plan, which finds the project's packages although it is not installed."""
+    more = ["src"] if any(re.match(r"src/.+\.py", path) for path in paths) else []
+    if any(re.match(r"lib/[^/]+/__init__\.py", path) for path in paths):
+        more.append("lib")
+    is_moved = plan["cwd"] not in ("", ".") and not plan["path"]
+    return {**plan, "path": [*plan["path"], *more, *(["."] if is_moved else [])]}
+
+
+def _own(paths: frozenset[str]) -> Iterator[dict]:
+    """Runners that belong to one project, or to Django's sites."""
+    if {"bin/test", "sympy/__init__.py"} <= paths:
+        yield {**commands.sympy(), "why": "bin/test is sympy's own runner"}
+    if {"tests/runtests.py", "django/__init__.py"} <= paths:
+        yield {**commands.django(), "why": "tests/runtests.py is Django's own runner"}
+    for path in sorted(paths):
+        if path.count("/") <= 1 and path.rpartition("/")[2] == "manage.py":
+            yield {**commands.manage(path), "why": f"{path}, of a Django site"}
+            return
+
+
+def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+    """(command, folder, where it stands), from what is trusted most to what is least."""
+    if "tox.ini" in texts:
+        yield from configs.tox(texts["tox.ini"])
+    if "tox:tox" in texts.get("setup.cfg", ""):
+        for command, folder, where in configs.tox(texts["setup.cfg"]):
+            yield command, folder, where.replace("tox.ini", "setup.cfg")
+    for name, read in (("noxfile.py", configs.nox), ("pyproject.toml", configs.pyproject)):
+        if name in texts:
+            yield from ((command, "", where) for command, where in read(texts[name]))
+    for name in sorted(filter(_CI.fullmatch, texts)):
+        yield from ((command, "", where) for command, where in configs.workflow(name, texts[name]))
+    for name in ("Makefile", "GNUmakefile", "makefile"):
+        if name in texts:
+            yield from ((command, "", where) for _, command, where in configs.makefile(texts[name]))
+
+
+def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
+    """What tox, nox, CI files and Makefiles run; commands that run the whole suite first."""
+    found = []
+    for command, folder, where in _lines(texts):
+        plan = commands.parse(command, paths)
+        if plan:
+            folder = folder.removeprefix("./").rstrip("/")
+            plan["cwd"] = plan["cwd"] or folder
+            found.append({**plan, "why": f"{where} runs it"})
+    return sorted(found, key=lambda plan: plan["narrow"])[:6]
+
+
+def _settings(texts: dict[str, str]) -> str | None:
+    """The file that holds pytest's settings."""
+    for name in ("pytest.ini", ".pytest.ini"):
+        if name in texts:
+            return name
+    pytest = configs.table(configs.read_toml(texts.get("pyproject.toml", "")), "tool", "pytest")
+    if pytest:
+        return "pyproject.toml"
+    for name, section in (("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+        if configs.read_ini(texts.get(name, "")).has_section(section):
+            return name
+    return None
+
+
+def _guessed(paths: list[str], texts: dict[str, str]) -> Iterator[dict]:
+    tests = {path: text for path, text in texts.items() if is_test_file(path)}
+    by_pytest = [path for path, text in tests.items() if re.search(r"^\s*(import|from) pytest\b", text, re.MULTILINE)]
+    by_functions = [path for path, text in tests.items() if re.search(r"^(async )?def test_", text, re.MULTILINE)]
+    pytest = commands.plan_of("pytest", [], "python -m pytest")
+    name = _settings(texts)
+    conftests = [path for path in paths if path.rpartition("/")[2] == "conftest.py"]
+    reasons = [
+        f"{name} holds settings of pytest" if name else None,
+        f"{conftests[0]} is pytest's" if conftests else None,
+        f"{by_pytest[0]} imports pytest" if by_pytest else None,
+        f"{by_functions[0]} has functions that are tests" if by_functions else None,
+    ]
+    why = next(filter(None, reasons), None)
+    if why:
+        yield {**pytest, "why": why}
+    yield from _unittest(paths, tests, texts.get("setup.py", ""))
+    if tests and not why:
+        yield {**pytest, "why": "pytest runs the tests of unittest too"}
+    for name in ("Makefile", "GNUmakefile", "makefile"):
+        for target, _, where in configs.makefile(texts.get(name, "")):
+            if target not in ("test", "tests", "check", "unittest", "unittests", "pytest"):
+                continue
+            yield {**commands.whole(f"make {target}"), "why": f"a last guess: {where}"}
+            return
+
+
+def _unittest(paths: list[str], tests: dict[str, str], setup: str) -> Iterator[dict]:
+    suite = re.search(r"test_suite\s*=\s*[\"']([\w.]+)", setup)
+    if suite:
+        plan = commands.plan_of("unittest", [suite[1]], f"python -m unittest {suite[1]}")
+        yield {**plan, "why": "test_suite of setup.py"}
+    folders = sorted({path.split("/")[0] for path in tests if "/" in path}, key=lambda name: "test" not in name)
+    if not tests:
+        return
+    first = folders[0] if folders else ""
+    start = first if "test" in first else ""
+    top = "." if start and f"{start}/__init__.py" in paths else ""
+    command = "python -m unittest discover" + (f" -s {start}" if start else "") + (" -t ." if top else "")
+    args = ["discover", start, "", top]
+    yield {**commands.plan_of("unittest", args, command), "why": "there are files of tests, and nothing says pytest"}
+    if start:
+        plan = commands.plan_of("unittest", ["discover", "", "", ""], "python -m unittest discover")
+        yield {**plan, "why": "there are files of tests, and nothing says pytest"}

@@ -1,0 +1,210 @@
+"""Runs a project's tests in the sandbox, by the project's own Python (3.6 or later), and tells how each ended.
+
+Standard input: a request, JSON: "files" {name: source of the files beside this one}, "plan" (see acr.project.commands),
+"seconds" that the tests may take, "select" (ids that are run; null: all), "order" (files of tests, those that are run
+first), "trace" (whether the lines that each test runs are wanted); or "probe". Standard output: the answer, JSON.
+"""
+
+import glob
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LOG_BYTES = 16 << 20
+SHOWN_BYTES = 16 << 10
+MESSAGE_CHARACTERS = 6000
+MAX_MESSAGES = 2000
+LINES_BYTES = 40 << 20
+WORST = ["passed", "skipped", "xfailed", "xpassed", "failed", "error"]
+KNOWN = ("pytest", "nose", "nose2", "zope.testrunner", "twisted", "django", "hypothesis", "xdist", "coverage")
+
+
+def probe():
+    """What tests can be run by here, and a digest of what is installed."""
+    from importlib.util import find_spec
+
+    installed = [sys.version, sys.executable, sys.prefix]
+    for folder in sys.path:
+        for pattern in ("*.dist-info", "*.egg-info", "*.egg-link", "*.pth", "__editable__*"):
+            installed += sorted(glob.glob(os.path.join(glob.escape(folder), pattern))) if folder else []
+    found = []
+    for name in KNOWN:
+        try:
+            found += [name] if find_spec(name) else []
+        except (ImportError, ValueError):
+            continue
+    digest = hashlib.sha256("\n".join(installed).encode("utf-8", "surrogateescape")).hexdigest()
+    return {"modules": found, "digest": digest, "version": sys.version.split()[0]}
+
+
+def make_argv(plan, folder):
+    """The command of a plan, beside the request's files."""
+    runner, args = plan["runner"], plan["args"]
+    if runner == "command":
+        return ["/bin/sh", "-c", plan["command"]]
+    main = {"pytest": "pytest_main.py", "unittest": "unittest_main.py", "hooked": "hooked_main.py"}.get(runner)
+    if main:
+        return [sys.executable, os.path.join(folder, main)] + args
+    return [sys.executable] + args
+
+
+def selected(plan, select):
+    """The arguments with which a runner runs those tests alone, as far as it can."""
+    args, how = list(plan["args"]), plan.get("select")
+    if select is None or how is None:
+        return args
+    if how == "labels":  # each test is an argument
+        return args[: plan["labels_at"]] + list(select)
+    names = [test.partition(":") for test in select]  # sympy's: file.py:test_name
+    return args + sorted({name[0] for name in names}) + ["-k"] + sorted({name[2] for name in names})
+
+
+def make_environment(plan, folder, report):
+    """The environment of the tests."""
+    env = dict(os.environ, ACR_TESTS=folder, ACR_TESTS_REPORT=report)
+    env["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", "/usr/bin:/bin")])
+    env.update(plan.get("env", {}))
+    first = [os.path.abspath(at) for at in plan.get("path", [])]
+    if plan["runner"] == "command":  # it starts the project's Python, which reports
+        env["PATH"] = os.pathsep.join([os.path.join(folder, "bin"), env["PATH"]])
+        first.insert(0, os.path.join(folder, "everywhere"))
+        env["PYTEST_ADDOPTS"] = (env.get("PYTEST_ADDOPTS", "") + " -p acr_pytest_report").strip()
+    first += [env["PYTHONPATH"]] if env.get("PYTHONPATH") else []
+    if first:
+        env["PYTHONPATH"] = os.pathsep.join(first)
+    if plan.get("trace"):
+        env.update(ACR_TESTS_TRACE=os.path.join(folder, "line_tracer.py"), ACR_TESTS_ROOT=os.getcwd())
+    env.setdefault("PYTHONDONTWRITEBYTECODE", "1")
+    env.setdefault("PYTHONHASHSEED", "0")
+    return env
+
+
+def write_files(request, folder):
+    """Lays out what the tests' process needs."""
+    everywhere = os.path.join(folder, "everywhere")
+    os.mkdir(everywhere)
+    for name, text in request["files"].items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    for source, name in (
+        ("pytest_report.py", "acr_pytest_report.py"),
+        ("unittest_report.py", "unittest_report.py"),
+        ("hooked_main.py", "sitecustomize.py"),
+    ):
+        shutil.copy(os.path.join(folder, source), os.path.join(everywhere, name))
+    os.mkdir(os.path.join(folder, "bin"))
+    for name in ("python", "python3"):
+        with open(os.path.join(folder, "bin", name), "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        os.chmod(file.name, 0o755)
+    for name in ("select", "order"):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(request.get(name), file)
+
+
+def run_command(argv, cwd, env, log, seconds):
+    """Runs it for at most `seconds`; its exit code, or None: time is over."""
+    with open(os.devnull, "rb") as null:
+        child = subprocess.Popen(
+            argv, cwd=cwd, env=env, stdin=null, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        return child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except OSError:
+            pass
+        child.wait()
+
+
+def read_report(path):
+    """Events, one a line -> the answer's parts."""
+    tests, messages, collected, started, lines_of, left = {}, {}, [], None, {}, LINES_BYTES
+    try:
+        lines = open(path, encoding="utf-8").readlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:  # cut off
+            continue
+        if "collected" in event:
+            collected = event["collected"]
+        elif "lines" in event:
+            left -= len(line)
+            if left > 0:
+                lines_of[event["of"]] = event["lines"]
+        elif "start" in event:
+            started = event["start"]
+        else:
+            take_outcome(event, tests, messages)
+            started = None if started == event["test"] and event.get("last") else started
+    return tests, messages, collected, started, lines_of
+
+
+def take_outcome(event, tests, messages):
+    """Of a test's outcomes (its set-up's, its subtests') the worst counts."""
+    test, outcome = event["test"], event["outcome"]
+    if outcome not in WORST:
+        return
+    before = tests.get(test, ["passed", 0])
+    tests[test] = [max(before[0], outcome, key=WORST.index), round(before[1] + event.get("seconds", 0), 3)]
+    if event.get("message") and outcome in ("failed", "error") and len(messages) < MAX_MESSAGES:
+        messages.setdefault(test, event["message"][-MESSAGE_CHARACTERS:])
+
+
+def read_log(path, limit):
+    """The end of the log as text."""
+    with open(path, "rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - limit))
+        return file.read().decode("utf-8", "replace")
+
+
+def run_tests(request):
+    """Runs them; the answer."""
+    plan = dict(request["plan"], trace=request.get("trace"))
+    folder = tempfile.mkdtemp(prefix="acr-tests-")
+    report, log = os.path.join(folder, "report"), os.path.join(folder, "log")
+    write_files(request, folder)
+    argv = make_argv(dict(plan, args=selected(plan, request.get("select"))), folder)
+    cwd = os.path.abspath(plan.get("cwd") or ".")
+    start = time.time()
+    try:
+        with open(log, "wb") as out:
+            code = run_command(argv, cwd, make_environment(plan, folder, report), out, request["seconds"])
+    except OSError as error:
+        return {"exit": 127, "tests": [], "not_run": [], "log": f"{argv[0]}: {error.strerror}"}
+    tests, messages, collected, started, lines_of = read_report(report)
+    whole = not tests and plan.get("parser")
+    answer = {
+        "exit": code,
+        "seconds": round(time.time() - start, 3),
+        "tests": [[test] + tests[test] + [messages.get(test)] * (test in messages) for test in tests],
+        "not_run": [test for test in collected if test not in tests],
+        "running": started if code is None else None,
+        "lines": lines_of,
+        "log": read_log(log, LOG_BYTES if whole else SHOWN_BYTES),
+    }
+    shutil.rmtree(folder, ignore_errors=True)
+    return answer
+
+
+def main():
+    """Reads the request, writes the answer."""
+    request = json.loads(sys.stdin.buffer.read().decode("utf-8"))
+    answer = probe() if "probe" in request else run_tests(request)
+    sys.stdout.write(json.dumps(answer))
+
+
+main()

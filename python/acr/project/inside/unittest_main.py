@@ -1,0 +1,67 @@
+"""Runs unittest's tests: `unittest_main.py NAME...`, or `unittest_main.py discover START PATTERN TOP`."""
+
+import json
+import os
+import sys
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def load(name):
+    """A list of the request, or None."""
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def find(unittest, args):
+    """The tests that the arguments name."""
+    loader = unittest.TestLoader()
+    if args and args[0] != "discover":
+        return loader.loadTestsFromNames(args)
+    start, pattern, top = (args[1:] + ["", "", ""])[:3]
+    return loader.discover(start or ".", pattern or "test*.py", top or None)
+
+
+def place_of(order):
+    """The order of tests: by their files."""
+    names = {os.path.splitext(file)[0].replace("/", "."): at for at, file in enumerate(order or ())}
+
+    def place(test):
+        module = type(test).__module__
+        whole = [at for name, at in names.items() if name == module or name.endswith("." + module)]
+        return min(whole) if whole else len(names)
+
+    return place
+
+
+def holds(test, wanted):
+    """Whether it stands for a module that cannot be imported, where wanted tests are."""
+    begin = "unittest.loader._FailedTest."
+    name = test.id()[len(begin) :] + "." if type(test).__name__ == "_FailedTest" else None
+    return name is not None and any(other.startswith(name) for other in wanted)
+
+
+def main():
+    """Runs them."""
+    sys.path[0] = os.getcwd()
+    sys.path.insert(1, FOLDER)
+    import unittest
+
+    import unittest_report
+
+    sys.path.remove(FOLDER)
+    report = unittest_report.install(unittest_report.take_report_path())
+    args, select, order = sys.argv[1:], load("select"), load("order")
+    sys.argv[:] = ["python -m unittest"]
+    tests = list(unittest_report.flatten(find(unittest, args)))
+    if select is not None:
+        wanted = set(select)
+        tests = [test for test in tests if unittest_report.identify(test) in wanted or holds(test, wanted)]
+    if order:
+        tests.sort(key=place_of(order))
+    report.tell(collected=[unittest_report.identify(test) for test in tests])
+    result = unittest.TextTestRunner(verbosity=1).run(unittest.TestSuite(tests))
+    sys.exit(not result.wasSuccessful())
+
+
+main()

@@ -1,0 +1,118 @@
+"""Lets unittest's result classes, and all that are made of them, tell how each test ended."""
+
+import functools
+import json
+import os
+import traceback
+import unittest
+
+MESSAGE_CHARACTERS = 6000
+
+
+def _load_tracer():
+    """A tracer of the tree, where one is asked for."""
+    path = os.environ.get("ACR_TESTS_TRACE")
+    if not path:
+        return None
+    space = {"__name__": "acr_line_tracer"}
+    with open(path, encoding="utf-8") as file:
+        exec(compile(file.read(), path, "exec"), space)
+    return space["Tracer"](os.environ["ACR_TESTS_ROOT"])
+
+
+class Report:
+    """Where events go, one line of JSON each."""
+
+    def __init__(self, path):
+        self.file = open(path, "a", encoding="utf-8")
+
+    def tell(self, **event):
+        """Writes an event."""
+        self.file.write(json.dumps(event) + "\n")
+        self.file.flush()
+
+
+def describe(err):
+    """An exception as text."""
+    if not isinstance(err, tuple):
+        return str(err)
+    try:
+        return "".join(traceback.format_exception(*err))[-MESSAGE_CHARACTERS:]
+    except Exception:  # one that cannot be shown
+        return getattr(err[0], "__name__", "an exception")
+
+
+def install(path):
+    """Wraps the methods of unittest.TestResult."""
+    report = Report(path)
+    tracer = _load_tracer()
+    outcomes = {
+        "addSuccess": "passed",
+        "addError": "error",
+        "addFailure": "failed",
+        "addSkip": "skipped",
+        "addExpectedFailure": "xfailed",
+        "addUnexpectedSuccess": "failed",
+    }
+
+    def wrap(name, outcome):
+        method = getattr(unittest.TestResult, name)
+
+        @functools.wraps(method)
+        def wrapper(self, test, *rest):
+            failed = outcome in ("failed", "error")
+            message = describe(rest[0]) if failed and rest else None
+            report.tell(test=identify(test), outcome=outcome, message=message, last=True)
+            return method(self, test, *rest)
+
+        setattr(unittest.TestResult, name, wrapper)
+
+    for name, outcome in outcomes.items():
+        wrap(name, outcome)
+    start, subtest = unittest.TestResult.startTest, unittest.TestResult.addSubTest
+    stop = unittest.TestResult.stopTest
+
+    def start_test(self, test):
+        report.tell(start=identify(test))
+        if tracer is not None:
+            tracer.begin()
+        return start(self, test)
+
+    def stop_test(self, test):
+        if tracer is not None:
+            report.tell(lines=tracer.end(), of=identify(test))
+        return stop(self, test)
+
+    def add_subtest(self, test, sub, err):
+        if err is not None:
+            failed = issubclass(err[0], test.failureException)
+            message = f"{sub}\n{describe(err)}"
+            report.tell(test=identify(test), outcome="failed" if failed else "error", message=message)
+        return subtest(self, test, sub, err)
+
+    unittest.TestResult.startTest, unittest.TestResult.addSubTest = start_test, add_subtest
+    unittest.TestResult.stopTest = stop_test
+    return report
+
+
+def identify(test):
+    """A test's id, or its text where it has no id."""
+    try:
+        return str(test.id())
+    except Exception:  # a test class of the project's own kind
+        return str(test)
+
+
+def flatten(suite):
+    """The tests of a suite, in order."""
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from flatten(test)
+        else:
+            yield test
+
+
+def take_report_path():
+    """Where to report to; what the tests start does not see it."""
+    os.environ.pop("ACR_TESTS", None)
+    return os.environ.pop("ACR_TESTS_REPORT", None)

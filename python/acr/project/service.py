@@ -1,0 +1,57 @@
+"""What the host asks of this package, in a confined process: JSON in, JSON out."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+from acr.project import commands, logs, nearest
+from acr.project import detect as detection
+
+_MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
+
+
+def _text(value: object) -> str:
+    """A text of the host's JSON; bytes that are not UTF-8 as far as they can be read."""
+    if isinstance(value, dict):
+        return base64.b64decode(value.get("base64", "")).decode("utf-8", "replace")
+    return str(value or "")
+
+
+def _texts(value: list) -> dict[str, str]:
+    return {_text(path): _text(text) for path, text in value}
+
+
+def wanted(argument: bytes) -> bytes:
+    """Paths -> those of the files that `detect` wants to see."""
+    return json.dumps(detection.wanted(list(map(_text, json.loads(argument)["paths"])))).encode()
+
+
+def detect(argument: bytes) -> bytes:
+    """{"paths", "texts": pairs of path and text, "given": a command or null} -> plans."""
+    asked = json.loads(argument)
+    paths = list(map(_text, asked["paths"]))
+    if asked["given"] is None:
+        return json.dumps(detection.detect(paths, _texts(asked["texts"]))).encode()
+    known = frozenset(paths)
+    plan = {**commands.given(asked["given"], known), "why": "it was given"}
+    return json.dumps([detection.with_paths(plan, known)]).encode()
+
+
+def order(argument: bytes) -> bytes:
+    """{"changed", "texts"} -> files of tests, nearest first."""
+    asked = json.loads(argument)
+    return json.dumps(nearest.order(list(map(_text, asked["changed"])), _texts(asked["texts"]))).encode()
+
+
+def outcomes(argument: bytes) -> bytes:
+    """{"parser", "log"} -> pairs of test and outcome."""
+    asked = json.loads(argument)
+    return json.dumps(list(logs.outcomes(asked["parser"], _text(asked["log"])).items())).encode()
+
+
+def missing(argument: bytes) -> bytes:
+    """{"text"} -> the modules that could not be imported."""
+    found = _MODULE.findall(_text(json.loads(argument)["text"]))
+    return json.dumps(sorted({name.split(".")[0] for name in found})).encode()

@@ -1,0 +1,78 @@
+"""HTML by functions that escape all that they are given, and the page around it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+from string import Template
+
+from acr.report.plain import visible
+
+
+class Html(str):
+    """Text that is HTML already. Made by the functions below, and of constants."""
+
+
+def esc(text: object) -> Html:
+    """Any value as HTML text, unless it is HTML already."""
+    return text if isinstance(text, Html) else Html(escape(visible(str(text)), quote=True))
+
+
+def tag(name: str, *content: object, **attributes: object) -> Html:
+    """An element. Attributes: `class_`, `data_key` for `class`, `data-key`; False and None are left out."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(str(value)), quote=True)}"'
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    return Html(f"<{name}{written}>{''.join(map(esc, content))}</{name}>")
+
+
+def join(parts: Iterable[object]) -> Html:
+    """Parts one behind the other."""
+    return Html("".join(map(esc, parts)))
+
+
+def pre(text: str, label: str) -> Html:
+    """Preformatted text that a keyboard can scroll."""
+    return tag("pre", text or "(nothing)", tabindex="0", role="region", aria_label=label)
+
+
+def table(heads: list[str], rows: Iterable[list[object]], caption: str = "") -> Html:
+    """A table; cells that are numbers are set to the right."""
+    top = tag("tr", *(tag("th", head, scope="col") for head in heads)) if any(heads) else ""
+    body = [
+        tag("tr", *(tag("td", cell, class_="n" if isinstance(cell, int) else None) for cell in row)) for row in rows
+    ]
+    inside = join([tag("caption", caption)] if caption else [])
+    return tag("div", tag("table", inside, tag("thead", top) if top else "", tag("tbody", *body)), class_="scroll", tabindex="0",
+               role="region", aria_label=caption or "table")  # fmt: skip
+
+
+def fold(summary: object, *content: object, is_open: bool = False) -> Html:
+    """A part that opens on request."""
+    inside = join([tag("summary", summary), *content])
+    return Html(f"<details{' open' if is_open else ''}>{inside}</details>")
+
+
+def section(key: str, title: str, *content: object) -> tuple[str, str, Html]:
+    """(key, title, HTML) of a section."""
+    return key, title, tag("section", tag("h2", title), *content, id=key, tabindex="-1")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def page(title: str, summary: Html, sections: list[tuple[str, str, Html]], version: str) -> str:
+    """The whole page: no part of it comes from elsewhere, and nothing in it runs but its own script."""
+    here = Path(__file__).parent
+    style, script = ((here / name).read_text("utf-8") for name in ("page.css", "page.js"))
+    links = join(tag("li", tag("a", name, href=f"#{key}")) for key, name, _ in sections)
+    return Template((here / "page.html").read_text("utf-8")).substitute(
+        title=esc(title), summary=summary, links=links, body=join(part for _, _, part in sections), version=esc(version),
+        style=style, script=script, style_hash=_hash(style), script_hash=_hash(script),
+    )  # fmt: skip

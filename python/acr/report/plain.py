@@ -1,0 +1,85 @@
+"""Foreign values as texts that can be shown: bounded, without control characters, whatever their type."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from typing import Any
+
+MAX_TEXT = 12_000  # characters of one text on a page
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffc\ufffe\uffff\ud800-\udfff]"
+)
+
+
+def load(data: bytes | None) -> Any:
+    """A file's JSON; None where it is missing or damaged."""
+    try:
+        return json.loads(data) if data else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def clip(text: str, limit: int = MAX_TEXT) -> str:
+    """The text, or its beginning and end with a line on what is left out between them."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters are left out …]\n{text[-half:]}"
+
+
+def visible(text: str) -> str:
+    """Control characters, those that turn or hide text, and lone surrogates as "\\u" and four digits; CRLF as LF."""
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\r\n", "\n"))
+
+
+def text_of(value: Any, limit: int = MAX_TEXT) -> str:
+    """A value of somebody's JSON as text: {"base64"} decoded, others than strings as JSON; None is empty."""
+    if value is None:
+        return ""
+    if isinstance(value, dict) and set(value) == {"base64"} and isinstance(value["base64"], str):
+        try:
+            value = base64.b64decode(value["base64"]).decode("utf-8", "replace")
+        except (ValueError, binascii.Error):
+            value = ""
+    if not isinstance(value, str):
+        try:
+            value = json.dumps(value, ensure_ascii=False)
+        except (ValueError, RecursionError):
+            value = ""
+    return visible(clip(value, limit))
+
+
+def line_of(value: Any, limit: int = 300) -> str:
+    """The same as one line."""
+    return " ".join(text_of(value, limit).split())
+
+
+def decode(data: bytes | None, limit: int = MAX_TEXT) -> str:
+    """A file's text."""
+    return visible(clip((data or b"")[: limit * 64].decode("utf-8", "replace"), limit))
+
+
+def number_of(value: Any) -> int:
+    """A whole number from 0 on; 0 for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else 0
+
+
+def member(value: Any, *path: str) -> Any:
+    """A member of a member …; None where one is missing."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def rows_of(value: Any, limit: int = 200) -> list[dict[str, Any]]:
+    """The objects of a list, at most `limit`; none where it is not a list."""
+    found = value if isinstance(value, list) else []
+    return [row for row in found[:limit] if isinstance(row, dict)]
+
+
+def usd(microusd: Any) -> str:
+    """An amount as people write it."""
+    return f"{number_of(microusd) / 1e6:.4f} USD"

@@ -1,0 +1,217 @@
+"""The page of one run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from acr.report import plots
+from acr.report.difftext import FileDiff
+from acr.report.journal import Step
+from acr.report.markup import Html, fold, join, page, pre, section, table, tag
+from acr.report.plain import line_of, number_of, rows_of, text_of, usd
+from acr.report.story import Attempt, Run, cost_of
+
+MAX_CONVERSATION = 600_000  # characters of all steps together
+MAX_DIFF_LINES = 4000
+_MARKS = {"+": "a", "-": "d"}
+_KINDS = {"verified": "good", "validated": "good", "unverified": "warn", "refused": "bad", "none": "bad"}
+Section = tuple[str, str, Html]
+
+
+def _summary(run: Run) -> Html:
+    cost = cost_of(run)
+    used = (
+        f"{cost['calls']} calls, {cost['input_tokens'] + cost['cached_tokens'] + cost['written_tokens']:,} tokens in, "
+        f"{cost['output_tokens']:,} out, {usd(cost['cost_microusd'])}"
+    )
+    badge = tag("span", run.verdict, class_=f"badge {_KINDS[run.verdict]}")
+    lines = [tag("p", badge, " ", run.why), tag("p", ", ".join(run.models), "; ", used, class_="soft")]
+    if run.unread:
+        lines.append(tag("p", "Not read: ", run.unread, class_="warn"))
+    if run.error:
+        lines.append(tag("p", run.error, class_="bad"))
+    return join(lines)
+
+
+# ---- Evidence ----
+
+
+def _execution(title: str, found: dict[str, Any]) -> Html:
+    ended = f"exit {line_of(found.get('exit'), 20) or '-'}: {line_of(found.get('result'), 40)}"
+    limit = line_of(found.get("limit"), 40)
+    output = text_of(found.get("stdout")) + text_of(found.get("stderr"))
+    why = line_of(found.get("why"), 600)
+    return tag("div", tag("h3", title), tag("p", ended, f", limit: {limit}" if limit else ""), tag("p", why),
+               pre(output, f"output {title}"))  # fmt: skip
+
+
+def _review(row: dict[str, Any]) -> Html:
+    said = f"round {number_of(row.get('round'))}: patch {line_of(row.get('patch-correct'), 8)}, test {line_of(row.get('test-correct'), 8)}"
+    names = ("patch-analysis", "patch-advice", "test-analysis", "test-advice")
+    told = [tag("p", tag("strong", name), " ", text_of(row.get(name), 4000)) for name in names if row.get(name)]
+    return fold(said, *told, is_open=True)
+
+
+def _evidence(run: Run) -> Section:
+    attempt, found = run.attempt(), run.evidence()
+    content: list[object] = []
+    if found and attempt:
+        test, before, after = found
+        content.append(fold(f"reproducer_{test}.py", pre(attempt.scripts.get(test, ""), "the script"), is_open=True))
+        content.append(tag("div", _execution("without the patch", before), _execution("with the patch", after),
+                           class_="pair"))  # fmt: skip
+    elif attempt and attempt.executions:
+        for (patch, test), execution in sorted(attempt.executions.items())[:20]:
+            content.append(_execution(f"script {test}, {f'patch {patch}' if patch else 'no patch'}", execution))
+    else:
+        content.append(tag("p", "Nothing was run."))
+    content += [_review(row) for row in (attempt.reviews if attempt else [])[:20]]
+    content += [fold(name, pre(text, name)) for name, text in (attempt.others.items() if attempt else [])]
+    return section("evidence", "Evidence", *content)
+
+
+# ---- Patch ----
+
+
+def _file_diff(file: FileDiff, left: list[int]) -> Html:
+    lines: list[Html] = []
+    for hunk in file.hunks:
+        head = f"@@ line {hunk.old} -> {hunk.new} @@ {hunk.title}"
+        lines.append(tag("span", head, class_="h"))
+        for line in hunk.lines[: max(left[0], 0)]:
+            lines.append(tag("span", line, class_=_MARKS.get(line[:1])))
+        left[0] -= len(hunk.lines)
+    return join([tag("h3", file.path), tag("pre", *lines, class_="diff", tabindex="0", role="region",
+                                           aria_label=f"diff of {file.path[:200]}")])  # fmt: skip
+
+
+def _patch(run: Run) -> Section:
+    left = [MAX_DIFF_LINES]
+    content: list[object] = [_file_diff(file, left) for file in run.files[:100]]
+    if left[0] < 0:
+        content.append(tag("p", "The rest of the diff is in patch.diff.", class_="soft"))
+    if not content:
+        content.append(tag("p", f"There is no patch ({run.status or 'no status'})."))
+    for row in run.locations()[:20]:
+        place = f"{line_of(row.get('file'))}, lines {number_of(row.get('start'))} to {number_of(row.get('end'))}"
+        content.append(fold(f"As located: {place}", pre(text_of(row.get("code")), place)))
+    return section("patch", "Patch", *content)
+
+
+def _edits(attempt: Attempt) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for one in attempt.tries[:50]:
+        for edit in rows_of(one.get("edits"), 50):
+            first, last = number_of(edit.get("start")), number_of(edit.get("end"))
+            place = f"{first}-{last}" if first else "-"
+            rows.append([f"{attempt.number}.{number_of(one.get('try'))}", line_of(edit.get("file")), place,
+                         line_of(edit.get("level"), 20), line_of(edit.get("status"), 20),
+                         line_of(edit.get("why"), 400)])  # fmt: skip
+    return rows
+
+
+def _landing(run: Run) -> Section:
+    rows = [row for attempt in run.attempts[:20] for row in _edits(attempt)]
+    heads = ["try", "file", "lines", "found", "became", "why"]
+    shown = table(heads, rows, "each edit, the level of the ladder on which its quote was found, and where it landed")
+    return section("edits", "Where edits landed", shown if rows else tag("p", "No edit was written."))
+
+
+def _candidates(run: Run) -> Section:
+    rows: list[list[object]] = []
+    for attempt in run.attempts[:20]:
+        for one in attempt.tries[:50]:
+            number = number_of(one.get("try"))
+            ran = [
+                f"script {test}: {line_of(found.get('result'), 20)}"
+                for (patch, test), found in sorted(attempt.executions.items())
+                if patch == number
+            ]
+            chosen = "selected" if run.selected == (attempt.number, number) else ""
+            rows.append([f"{attempt.number}.{number}", line_of(one.get("status"), 60), "; ".join(ran[:5]), chosen])
+    shown = table(["candidate", "status", "with it", "chosen"], rows, "attempt.try")
+    return section("candidates", "Candidates", shown if rows else tag("p", "No patch was written."))
+
+
+# ---- Localisation, cost, conversation ----
+
+
+def _spans(rows: list[dict[str, Any]], file: str) -> list[tuple[int, int]]:
+    found = [
+        (number_of(row.get("start")), number_of(row.get("end"))) for row in rows if line_of(row.get("file")) == file
+    ]
+    return [(first, last) for first, last in found[:100] if 0 < first <= last <= 1_000_000]
+
+
+def _localisation(run: Run) -> Section:
+    attempt = run.attempt()
+    places = run.locations()[:100]
+    edits = rows_of(attempt.tries[-1].get("edits")) if attempt and attempt.tries else []
+    names = list(
+        dict.fromkeys(
+            [
+                *(line_of(row.get("file")) for row in places),
+                *(file for file, lines in run.journal.shown.items() if lines),
+            ]
+        )
+    )[:12]
+    strips = [
+        plots.heat(name, run.journal.shown.get(name, Counter()), _spans(places, name), _spans(edits, name))
+        for name in names
+    ]
+    rows: list[list[object]] = [
+        [line_of(row.get("file")), line_of(row.get("class"), 80), line_of(row.get("func"), 80),
+         line_of(row.get("level"), 30), line_of(row.get("intended_behavior"), 600)]
+        for row in places
+    ]  # fmt: skip
+    content: list[object] = [table(["file", "class", "function", "found by", "what it should do"], rows,
+                                   "places that the model named")] if rows else []  # fmt: skip
+    if strips:
+        content.append(tag("p", "Blue: lines that the model was shown. Framed: places of the bug. Below: edited lines.",
+                           class_="soft"))  # fmt: skip
+    return section("places", "Localisation", *content, *strips or [tag("p", "No code was shown.")])
+
+
+def _stages(run: Run) -> Section:
+    stages = list(run.journal.stages.items())[:40]
+    time = [(name, sums[1] / 1000, f"{sums[1] / 1000:.1f} s, {sums[0]} steps") for name, sums in stages]
+    cost = [(name, float(sums[2]), usd(sums[2])) for name, sums in stages if sums[2]]
+    content: list[object] = [tag("h3", "Time"), plots.bars("seconds by stage", time)] if time else []
+    if cost:
+        content += [tag("h3", "Cost"), plots.bars("cost by stage", cost)]
+    return section("cost", "Cost and time", *content or [tag("p", "Nothing was used.")])
+
+
+def _step(step: Step, left: list[int]) -> Html:
+    head = f"{step.number} {step.title}" + (f", {step.wall_ms / 1000:.1f} s" if step.wall_ms else "")
+    parts: list[object] = []
+    for who, text in step.parts:
+        left[0] -= len(text)
+        parts += [tag("p", who, class_="who"), pre(text, who)] if left[0] > 0 else []
+    if left[0] <= 0:
+        return tag("p", head, class_="soft")
+    return fold(head, *parts)
+
+
+def _conversation(run: Run) -> Section:
+    left, steps = [MAX_CONVERSATION], run.journal.steps
+    shown: list[object] = []
+    for at, step in enumerate(steps):
+        if run.journal.left_out and at and step.number > steps[at - 1].number + 1:
+            shown.append(tag("p", f"{run.journal.left_out:,} steps are left out here; journal.jsonl holds all.",
+                             class_="soft"))  # fmt: skip
+        shown.append(_step(step, left))
+    if left[0] <= 0:
+        shown.insert(0, tag("p", "Long texts at the end are left out; journal.jsonl holds all.", class_="soft"))
+    return section("steps", "Step by step", *shown or [tag("p", "There is no journal.")])
+
+
+def render(run: Run, version: str) -> str:
+    """The page, as text."""
+    where = tag("p", f"{run.name}, commit {run.commit or 'none'}", class_="soft")
+    sections = [
+        section("issue", "Issue", where, pre(run.issue, "the issue")),
+        _evidence(run), _patch(run), _landing(run), _candidates(run), _localisation(run), _stages(run), _conversation(run),
+    ]  # fmt: skip
+    return page(run.title, _summary(run), sections, version)

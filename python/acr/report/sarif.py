@@ -1,0 +1,76 @@
+"""SARIF 2.1.0 of a run: a result for each place of the bug, with the patch as its fix."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from acr.report.difftext import FileDiff, changes
+from acr.report.plain import line_of, number_of, visible
+from acr.report.story import Run
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+ROOT = "SRCROOT"
+RULE = "acr-host/bug-location"
+
+
+def _artifact(path: str) -> dict[str, Any]:
+    return {"uri": quote(path), "uriBaseId": ROOT}
+
+
+def _replacement(change: Any) -> dict[str, Any]:
+    region: dict[str, int] = {"startLine": change.first, "startColumn": 1}
+    if change.ends_file:
+        region["endLine"] = change.last
+        del region["startColumn"]
+    else:
+        region |= {"endLine": change.last + 1, "endColumn": 1}
+    row: dict[str, Any] = {"deletedRegion": region}
+    if change.text:
+        row["insertedContent"] = {"text": change.text}
+    return row
+
+
+def _changes(file: FileDiff) -> dict[str, Any] | None:
+    rows = [_replacement(change) for change in changes(file) if change.first >= 1]
+    return {"artifactLocation": _artifact(file.path), "replacements": rows} if rows else None
+
+
+def _fixes(run: Run) -> list[dict[str, Any]]:
+    if not run.is_exact or run.verdict in ("refused", "none"):
+        return []
+    found = [row for row in map(_changes, run.files) if row]
+    text = f"Patch of acr-host ({run.verdict})"
+    return [{"description": {"text": text}, "artifactChanges": found}] if found else []
+
+
+def _result(row: dict[str, Any], run: Run) -> dict[str, Any]:
+    first, last = max(number_of(row.get("start")), 1), number_of(row.get("end"))
+    behaviour = visible(line_of(row.get("intended_behavior"), 4000)) or "The issue's bug is here."
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": _artifact(line_of(row.get("file"), 1000)),
+            "region": {"startLine": first, "endLine": max(first, last)},
+        }
+    }
+    name = ".".join(part for part in (line_of(row.get("class"), 200), line_of(row.get("func"), 200)) if part)
+    if name:
+        location["logicalLocations"] = [{"fullyQualifiedName": name}]
+    result: dict[str, Any] = {"ruleId": RULE, "ruleIndex": 0, "level": "error", "message": {"text": behaviour},
+                              "locations": [location]}  # fmt: skip
+    if fixes := _fixes(run):
+        result["fixes"] = fixes
+    return result
+
+
+def render(run: Run, version: str) -> dict[str, Any]:
+    """The log, as JSON's values."""
+    rule = {
+        "id": RULE, "name": "BugLocation",
+        "shortDescription": {"text": "A place that has to change for the issue, as the model located it"},
+    }  # fmt: skip
+    driver: dict[str, Any] = {"name": "acr-host", "version": version, "rules": [rule]}
+    told = {"verdict": run.verdict, "why": run.why, "status": run.status}
+    one = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "properties": told,
+           "results": [_result(row, run) for row in run.locations()[:100]]}  # fmt: skip
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [one]}

@@ -1,0 +1,50 @@
+"""The host's way in: files of a folder, packed -> the report, as bytes."""
+
+from __future__ import annotations
+
+import json
+
+from acr.packing import unpack
+from acr.report import junit, many, run_page, sarif, words
+from acr.report.story import run_of
+
+
+def _pairs(fields: list[bytes]) -> dict[str, bytes]:
+    return {name.decode("utf-8", "replace"): data for name, data in zip(fields[::2], fields[1::2])}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
+
+
+def run(argument: bytes) -> bytes:
+    """Form, version, then names and contents of a run folder's files."""
+    form, version, *fields = unpack(argument)
+    told, shown = run_of(_pairs(fields)), version.decode()
+    made = {
+        b"html": lambda: run_page.render(told, shown),
+        b"text": lambda: words.text(told),
+        b"markdown": lambda: words.markdown(told),
+        b"json": lambda: _json(words.summary(told)),
+        b"junit": lambda: junit.render("acr-host", words.cases(told)),
+        b"sarif": lambda: _json(sarif.render(told, shown)),
+    }
+    return made[form]().encode("utf-8", "replace")
+
+
+def tasks(argument: bytes) -> bytes:
+    """Form, version, whether another folder is compared with ("1"), the number of the first folder's files, then names
+    and contents of the files of both. There is no SARIF of many runs."""
+    form, version, compared, count, *fields = unpack(argument)
+    split, is_compared = int(count) * 2, compared == b"1"
+    found = many.tasks_of(_pairs(fields[:split]))
+    if is_compared:
+        many.compare(found, many.tasks_of(_pairs(fields[split:])))
+    made = {
+        b"html": lambda: many.render(found, is_compared, version.decode()),
+        b"text": lambda: many.text(found),
+        b"markdown": lambda: many.markdown(found),
+        b"json": lambda: _json(many.summary(found, is_compared)),
+        b"junit": lambda: junit.render("acr-host", many.cases(found)),
+    }
+    return made[form]().encode("utf-8", "replace")

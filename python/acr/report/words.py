@@ -1,0 +1,101 @@
+"""A run in a few lines: as text for a terminal, as Markdown for a comment, as JSON, as JUnit's cases."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from acr.report.junit import Case
+from acr.report.plain import line_of, member, number_of, rows_of, usd, visible
+from acr.report.story import Run, cost_of
+
+MAX_COMMENT_DIFF = 40_000  # characters
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&-])")
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def _fenced(kind: str, text: str) -> str:
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{kind}\n{text.rstrip()}\n{fence}\n"
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """What `--format json` prints."""
+    evidence = run.evidence()
+    ran = {"script": f"reproducer_{evidence[0]}.py", "without": member(evidence[1], "result"),
+           "with": member(evidence[2], "result")} if evidence else None  # fmt: skip
+    return {
+        "kind": "run", "name": run.name, "verdict": run.verdict, "why": run.why, "status": run.status,
+        "error": run.error or None, "models": run.models, "commit": run.commit or None,
+        "files": [file.path for file in run.files], "evidence": ran, "locations": locations(run),
+        "edits": [edit for attempt in run.attempts[:20] for one in attempt.tries[:50] for edit in rows_of(one.get("edits"))],
+        "cost": cost_of(run),
+        "stages": {name: dict(zip(("steps", "ms", "cost_microusd"), sums)) for name, sums in run.journal.stages.items()},
+    }  # fmt: skip
+
+
+def locations(run: Run) -> list[dict[str, Any]]:
+    """The places of the bug, in a few members each."""
+    names = ("file", "class", "func", "start", "end", "intended_behavior")
+    return [{name: row.get(name) for name in names} for row in run.locations()[:100]]
+
+
+def _places(run: Run) -> list[str]:
+    return [
+        f"{line_of(row.get('file'))}:{number_of(row.get('start'))}-{number_of(row.get('end'))} "
+        f"{line_of(row.get('intended_behavior'), 200)}".rstrip()
+        for row in run.locations()[:20]
+    ]
+
+
+def _facts(run: Run) -> list[tuple[str, str]]:
+    cost, evidence = cost_of(run), run.evidence()
+    rows = [
+        ("run", run.name),
+        ("verdict", f"{run.verdict}: {run.why}"),
+        ("error", run.error),
+        ("unread", " ".join(run.unread.split())),
+        ("status", run.status),
+    ]
+    rows += [("model", model) for model in run.models] + [("commit", run.commit)]
+    if evidence:
+        found = [line_of(member(each, "result"), 40) for each in evidence[1:]]
+        rows.append(("evidence", f"reproducer_{evidence[0]}.py: {found[0]} without the patch, {found[1]} with it"))
+    rows += [("place", place) for place in _places(run)]
+    rows += [("changed", line_of(file.path)) for file in run.files[:50]]
+    rows.append(("cost", f"{cost['calls']} calls, {usd(cost['cost_microusd'])}"))
+    return [(name, value) for name, value in rows if value]
+
+
+def text(run: Run) -> str:
+    """A line for each fact."""
+    stages = [
+        ("stage", f"{name}: {sums[0]} steps, {sums[1] / 1000:.1f} s") for name, sums in run.journal.stages.items()
+    ]
+    return "".join(f"{name:9} {value}\n" for name, value in [*_facts(run), *stages])
+
+
+def markdown(run: Run) -> str:
+    """A comment: facts, issue's places, the diff."""
+    facts = "".join(f"- **{name}**: {_escaped(value)}\n" for name, value in _facts(run))
+    diff = visible(run.patch[:MAX_COMMENT_DIFF])
+    cut = "\nThe rest of the diff is left out.\n" if len(run.patch) > MAX_COMMENT_DIFF else ""
+    return f"### acr-host: {run.verdict}\n\n{facts}\n" + (
+        _fenced("diff", diff) + cut if diff else "There is no patch.\n"
+    )
+
+
+def cases(run: Run) -> list[Case]:
+    """The claims of a run: that there is a patch, and that it is proved."""
+    seconds = sum(sums[1] for sums in run.journal.stages.values()) / 1000
+    suite, why = run.name or "run", run.error or run.why or run.status
+    has_patch = run.verdict != "none"
+    state = {"verified": "passed", "validated": "passed", "refused": "failed"}.get(run.verdict, "skipped")
+    return [
+        (suite, "a patch was written", "passed" if has_patch else "failed", why, seconds),
+        (suite, "the patch is proved", state if has_patch else "skipped", why, 0.0),
+    ]

@@ -1,0 +1,28 @@
+"""Which changes are the same but for whitespace, comments and line breaks."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+
+from acr.packing import unpack
+
+
+def key(files: bytes) -> bytes:
+    """A digest of what a patch makes of its files, packed as of `patch_doubts.find`; Python is compared as it is parsed."""
+    parts = unpack(files)
+    whole = hashlib.sha256()
+    for path, after in zip(parts[::3], parts[2::3]):
+        normal = b"-" if not after else b"+" + _normal(path, after[1:])
+        for part in (path, normal):
+            whole.update(b"%d:" % len(part) + part)
+    return whole.hexdigest().encode()
+
+
+def _normal(path: bytes, source: bytes) -> bytes:
+    if not path.endswith(b".py"):
+        return source
+    try:
+        return ast.dump(ast.parse(source)).encode("utf-8", "surrogatepass")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return source

@@ -1,0 +1,268 @@
+/*
+ * The summary of a batch: a list of rows, each the JSON that it has in the file, from which the sums and the
+ * table are made.
+ */
+#include "batch/batch_summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "task/cost.h"
+
+#define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
+#define SLOWEST 3
+
+typedef struct {
+    AcrJson *json; /* owned */
+    bool is_new;   /* it was added, not read */
+} Row;
+
+struct AcrBatchSummary {
+    char *path;
+    GArray *rows; /* of Row */
+};
+
+/* What tasks share that are counted together. */
+typedef struct {
+    guint tasks;
+    double seconds;
+    AcrCostSum cost;
+} Sum;
+
+const char *acr_batch_status(const AcrRunResult *result)
+{
+    switch (result->exit_code) {
+    case ACR_EXIT_OK:
+        return ACR_STATUS_PATCH;
+    case ACR_EXIT_NONE:
+        return result->verdict == ACR_VERDICT_REFUSED ? ACR_STATUS_REJECTED : ACR_STATUS_NONE;
+    case ACR_EXIT_CEILING:
+        return ACR_STATUS_STOPPED;
+    case ACR_EXIT_INTERRUPTED:
+        return ACR_STATUS_INTERRUPTED;
+    default:
+        return ACR_STATUS_FAILED;
+    }
+}
+
+/* ---- Rows ---- */
+
+static void clear_row(gpointer row)
+{
+    acr_json_free(((Row *)row)->json);
+}
+
+static const char *text_of(const Row *row, const char *key)
+{
+    return acr_json_get_string(row->json, key);
+}
+
+static Row *find(const AcrBatchSummary *summary, const char *id)
+{
+    for (guint i = 0; i < summary->rows->len; i++) {
+        Row *row = &g_array_index(summary->rows, Row, i);
+        if (g_strcmp0(text_of(row, "instance_id"), id) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error)
+{
+    g_autoptr(AcrBatchSummary) summary = g_new0(AcrBatchSummary, 1);
+    g_autoptr(GError) reason = NULL;
+    summary->path = g_build_filename(out, ACR_SUMMARY_FILE, NULL);
+    summary->rows = g_array_new(FALSE, FALSE, sizeof(Row));
+    g_array_set_clear_func(summary->rows, clear_row);
+    g_autoptr(GBytes) bytes = acr_file_read(summary->path, MAX_SUMMARY_BYTES, &reason);
+    if (!bytes && g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+        return g_steal_pointer(&summary);
+    if (!bytes)
+        return ACR_NULL(acr_pass_error(error, &reason));
+    g_autoptr(AcrJson) json = acr_json_parse_bytes(bytes, NULL);
+    const AcrJson *tasks = acr_json_get(json, "tasks");
+    if (acr_json_type(tasks) != ACR_JSON_ARRAY)
+        return ACR_NULL(acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
+                                      "'%s' is damaged; move it away", summary->path));
+    for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {
+        Row row = {.json = acr_json_copy(at)};
+        g_array_append_val(summary->rows, row);
+    }
+    return g_steal_pointer(&summary);
+}
+
+void acr_batch_summary_free(AcrBatchSummary *summary)
+{
+    if (!summary)
+        return;
+    g_clear_pointer(&summary->rows, g_array_unref);
+    g_free(summary->path);
+    g_free(summary);
+}
+
+const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id)
+{
+    const Row *row = find(summary, id);
+    return row ? text_of(row, "status") : NULL;
+}
+
+/* What failed where no model did. */
+static const char *class_of(const AcrRunResult *result)
+{
+    if (!result->error || result->error_class)
+        return result->error_class;
+    return result->exit_code == ACR_EXIT_USAGE         ? "usage"
+           : result->exit_code == ACR_EXIT_CEILING     ? "ceiling"
+           : result->exit_code == ACR_EXIT_INTERRUPTED ? "interrupted"
+                                                       : "environment";
+}
+
+void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
+{
+    const AcrRunResult *result = task->result;
+    Row *known = find(summary, task->instance->instance_id);
+    double seconds = (double)task->ms / 1000;
+    AcrJson *json = acr_json_new_object();
+    if (known && task->was_over)
+        seconds = acr_json_get_double(known->json, "seconds", seconds);
+    acr_json_set_string(json, "instance_id", task->instance->instance_id);
+    acr_json_set_string(json, "status", acr_batch_status(result));
+    acr_json_set_string(json, "verdict", acr_verdict_name(result->verdict));
+    acr_json_set_int(json, "exit", result->exit_code);
+    acr_json_set_string(json, "error", result->error);
+    acr_json_set_string(json, "error_class", class_of(result));
+    acr_json_set(json, "seconds", acr_json_new_double(seconds));
+    acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
+    if (known)
+        clear_row(known);
+    else
+        g_array_set_size(summary->rows, summary->rows->len + 1);
+    known = known ? known : &g_array_index(summary->rows, Row, summary->rows->len - 1);
+    *known = (Row){json, true};
+}
+
+/* ---- Sums ---- */
+
+/* The sum of the rows (`only_new`: of those that were added) whose member `key` is `value`; `key` NULL:
+ * of all. */
+static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key, const char *value)
+{
+    Sum sum = {0};
+    for (guint i = 0; i < summary->rows->len; i++) {
+        const Row *row = &g_array_index(summary->rows, Row, i);
+        AcrCostSum cost = {0};
+        if ((only_new && !row->is_new) || (key && g_strcmp0(text_of(row, key), value) != 0))
+            continue;
+        sum.tasks++;
+        sum.seconds += acr_json_get_double(row->json, "seconds", 0);
+        acr_cost_sum_from_json(acr_json_get(row->json, "cost"), &cost);
+        acr_cost_sum_add(&sum.cost, &cost);
+    }
+    return sum;
+}
+
+/* The values of a member, each once, in the order of the rows; borrowed texts. */
+static GPtrArray *values_of(const AcrBatchSummary *summary, bool only_new, const char *key)
+{
+    GPtrArray *values = g_ptr_array_new();
+    for (guint i = 0; i < summary->rows->len; i++) {
+        const Row *row = &g_array_index(summary->rows, Row, i);
+        const char *value = text_of(row, key);
+        if (value && (row->is_new || !only_new) &&
+            !g_ptr_array_find_with_equal_func(values, value, g_str_equal, NULL))
+            g_ptr_array_add(values, (gpointer)value);
+    }
+    return values;
+}
+
+static AcrJson *count_by(const AcrBatchSummary *summary, const char *key)
+{
+    g_autoptr(GPtrArray) values = values_of(summary, false, key);
+    AcrJson *json = acr_json_new_object();
+    for (guint i = 0; i < values->len; i++)
+        acr_json_set_int(json, values->pdata[i],
+                         sum_of(summary, false, key, values->pdata[i]).tasks);
+    return json;
+}
+
+bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
+{
+    g_autoptr(AcrJson) json = acr_json_new_object();
+    AcrJson *tasks = acr_json_new_array(), *totals = acr_json_new_object();
+    Sum all = sum_of(summary, false, NULL, NULL);
+    for (guint i = 0; i < summary->rows->len; i++)
+        acr_json_append(tasks, acr_json_copy(g_array_index(summary->rows, Row, i).json));
+    acr_json_set_int(totals, "tasks", all.tasks);
+    acr_json_set(totals, "by_status", count_by(summary, "status"));
+    acr_json_set(totals, "by_verdict", count_by(summary, "verdict"));
+    acr_json_set(totals, "by_error_class", count_by(summary, "error_class"));
+    acr_json_set(totals, "seconds", acr_json_new_double(all.seconds));
+    acr_json_set(totals, "cost", acr_cost_sum_to_json(&all.cost));
+    acr_json_set(json, "tasks", tasks);
+    acr_json_set(json, "totals", totals);
+    g_autofree char *text = acr_json_print_pretty(json);
+    return acr_file_write_atomic(summary->path, text, strlen(text), 0644, error);
+}
+
+/* ---- For people ---- */
+
+static void add_line(GString *text, const char *name, const Sum *sum)
+{
+    g_string_append_printf(text, "%-12s %6u %12.6f %12" G_GINT64_FORMAT " %9.1f s\n", name,
+                           sum->tasks,
+                           (double)acr_microusd(MAX(sum->cost.usage.cost_pico, 0)) / 1e6,
+                           MAX(acr_usage_tokens(&sum->cost.usage), 0), sum->seconds);
+}
+
+/* "verdicts: 2 verified, 1 none"; nothing where no row has that member. */
+static void add_counts(GString *text, const char *name, const AcrBatchSummary *summary,
+                       const char *key)
+{
+    g_autoptr(GPtrArray) values = values_of(summary, true, key);
+    for (guint i = 0; i < values->len; i++)
+        g_string_append_printf(text, "%s%s %u %s", i ? "" : name, i ? "," : ":",
+                               sum_of(summary, true, key, values->pdata[i]).tasks,
+                               (const char *)values->pdata[i]);
+    g_string_append(text, values->len ? "\n" : "");
+}
+
+static gint compare_seconds(gconstpointer a, gconstpointer b)
+{
+    double one = acr_json_get_double((*(const Row *const *)a)->json, "seconds", 0),
+           other = acr_json_get_double((*(const Row *const *)b)->json, "seconds", 0);
+    return one < other ? 1 : one > other ? -1 : 0;
+}
+
+static void add_slowest(GString *text, const AcrBatchSummary *summary)
+{
+    g_autoptr(GPtrArray) rows = g_ptr_array_new();
+    for (guint i = 0; i < summary->rows->len; i++)
+        if (g_array_index(summary->rows, Row, i).is_new)
+            g_ptr_array_add(rows, &g_array_index(summary->rows, Row, i));
+    g_ptr_array_sort(rows, compare_seconds);
+    for (guint i = 0; i < MIN(rows->len, SLOWEST); i++)
+        g_string_append_printf(
+            text, "%s%s %s %.1f s", i ? "" : "slowest", i ? "," : ":",
+            text_of(rows->pdata[i], "instance_id"),
+            acr_json_get_double(((const Row *)rows->pdata[i])->json, "seconds", 0));
+    g_string_append(text, rows->len ? "\n" : "");
+}
+
+char *acr_batch_summary_text(const AcrBatchSummary *summary)
+{
+    g_autoptr(GPtrArray) statuses = values_of(summary, true, "status");
+    GString *text = g_string_new(NULL);
+    g_string_append_printf(text, "%-12s %6s %12s %12s %11s\n", "status", "tasks", "USD", "tokens",
+                           "time");
+    for (guint i = 0; i < statuses->len; i++) {
+        Sum sum = sum_of(summary, true, "status", statuses->pdata[i]);
+        add_line(text, statuses->pdata[i], &sum);
+    }
+    Sum all = sum_of(summary, true, NULL, NULL);
+    if (statuses->len > 1)
+        add_line(text, "all", &all);
+    add_counts(text, "verdicts", summary, "verdict");
+    add_counts(text, "errors", summary, "error_class");
+    add_slowest(text, summary);
+    return g_string_free(text, FALSE);
+}

@@ -1,0 +1,42 @@
+/*
+ * OUT/summary.json: what became of each task that a batch has ended, in this command or one before it, and
+ * the sums. Which tasks are resolved it does not know: nobody has graded them.
+ */
+#ifndef ACR_BATCH_SUMMARY_H
+#define ACR_BATCH_SUMMARY_H
+
+#include "batch/batch.h"
+
+#define ACR_SUMMARY_FILE "summary.json"
+
+/* What became of a task: its "status". */
+#define ACR_STATUS_PATCH "patch"
+#define ACR_STATUS_REJECTED                                                                        \
+    "rejected"                       /* there is a patch, and review or validation found it wrong */
+#define ACR_STATUS_NONE "none"       /* the work ended without a patch */
+#define ACR_STATUS_STOPPED "stopped" /* at a ceiling */
+#define ACR_STATUS_FAILED "failed"
+#define ACR_STATUS_INTERRUPTED "interrupted"
+const char *acr_batch_status(const AcrRunResult *result);
+
+/*
+ * {"tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "seconds", "cost": SUM}],
+ *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}, a SUM as in
+ * cost.json. Tasks are in the order in which they ended first.
+ */
+typedef struct AcrBatchSummary AcrBatchSummary;
+/* With what the file of that batch's folder holds; one that is missing counts as empty. Owned. Errors:
+ * those of base; DATASET where it is damaged. */
+AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error) ACR_MUST_USE;
+void acr_batch_summary_free(AcrBatchSummary *summary);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchSummary, acr_batch_summary_free)
+/* The status of a task; borrowed, NULL: it has not ended. */
+const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
+/* Adds a task, or replaces what is known of it; the time of one that was over before is kept. */
+void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task);
+/* Writes the file, atomically. */
+bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error) ACR_MUST_USE;
+/* The tasks that were added, as a table and a few lines for people; owned. */
+char *acr_batch_summary_text(const AcrBatchSummary *summary) ACR_MUST_USE;
+
+#endif

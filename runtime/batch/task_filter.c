@@ -1,0 +1,125 @@
+/*
+ * Which tasks of a data set a batch takes: those of a pattern or of a list of names, those that failed the
+ * last time, in another order, a slice of them. In that order, so that a slice is of what is left.
+ */
+#include <regex.h>
+#include <string.h>
+
+#include "batch/batch.h"
+#include "batch/batch_summary.h"
+
+#define MAX_LIST_BYTES ((gsize)16 * 1024 * 1024)
+
+#define refuse(error, ...)                                                                         \
+    acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
+
+static const char *id_of(const GPtrArray *rows, guint i)
+{
+    return ((const AcrInstance *)rows->pdata[i])->instance_id;
+}
+
+static void keep(GPtrArray *rows, bool (*is_wanted)(const void *ctx, const char *id),
+                 const void *ctx)
+{
+    for (guint i = rows->len; i-- > 0;)
+        if (!is_wanted(ctx, id_of(rows, i)))
+            g_ptr_array_remove_index(rows, i);
+}
+
+static bool matches(const void *pattern, const char *id)
+{
+    return regexec(pattern, id, 0, NULL, 0) == 0;
+}
+
+static bool keep_matching(GPtrArray *rows, const char *text, GError **error)
+{
+    regex_t pattern;
+    int failed = regcomp(&pattern, text, REG_EXTENDED | REG_NOSUB);
+    if (failed) {
+        char why[200];
+        regerror(failed, &pattern, why, sizeof why);
+        return refuse(error, "--instances: '%s' is neither a file nor a pattern: %s", text, why);
+    }
+    keep(rows, matches, &pattern);
+    regfree(&pattern);
+    return rows->len > 0 || refuse(error, "--instances: no task matches '%s'", text);
+}
+
+/* The names in a file, one a line; empty lines and those that begin with "#" are ignored. */
+static bool keep_listed(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
+{
+    g_autoptr(GBytes) bytes = acr_file_read(spec->instance_set, MAX_LIST_BYTES, error);
+    if (!bytes)
+        return false;
+    g_autofree char *text = acr_bytes_text(bytes);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    guint n = 0;
+    for (guint i = 0; lines[i]; i++) {
+        char *line = g_strstrip(lines[i]), *name = *line && *line != '#' ? g_strdup(line) : NULL;
+        g_free(lines[i]);
+        lines[i] = NULL;
+        if (name)
+            lines[n++] = name;
+    }
+    return n > 0 ? acr_dataset_select(rows, spec->dataset, (const char *const *)lines, error)
+                 : refuse(error, "--instances: '%s' names no task", spec->instance_set);
+}
+
+static bool has_failed(const void *summary, const char *id)
+{
+    return g_strcmp0(acr_batch_summary_status(summary, id), ACR_STATUS_FAILED) == 0;
+}
+
+static bool keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
+{
+    g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(spec->out, error);
+    if (!summary)
+        return false;
+    keep(rows, has_failed, summary);
+    return rows->len > 0 || refuse(error, "--retry-failed: no task of '%s' has failed", spec->out);
+}
+
+/* The same order for the same seed, everywhere. */
+static void shuffle(GPtrArray *rows, gint64 seed)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed((guint32)seed);
+    for (guint i = rows->len; i > 1; i--) {
+        guint other = (guint)g_rand_int_range(random, 0, (gint32)i);
+        gpointer kept = rows->pdata[i - 1];
+        rows->pdata[i - 1] = rows->pdata[other];
+        rows->pdata[other] = kept;
+    }
+}
+
+/* "a:b", each of which may be left out: from number a, counted from 0, to before number b. */
+static bool keep_slice(GPtrArray *rows, const char *text, GError **error)
+{
+    g_auto(GStrv) ends = g_strsplit(text, ":", 2);
+    gint64 from = 0, to = rows->len;
+    bool is_slice = ends[0] && ends[1] &&
+                    (!*ends[0] || acr_count_parse(ends[0], G_MAXINT32, &from)) &&
+                    (!*ends[1] || acr_count_parse(ends[1], G_MAXINT32, &to));
+    if (!is_slice)
+        return refuse(error, "--slice must be A:B, such as 0:50, not '%s'", text);
+    guint n = rows->len;
+    if (from >= MIN(to, n))
+        return refuse(error, "--slice %s: there are %u tasks, numbered from 0", text, n);
+    if (to < n)
+        g_ptr_array_set_size(rows, (gint)to);
+    if (from > 0)
+        g_ptr_array_remove_range(rows, 0, (guint)from);
+    return true;
+}
+
+bool acr_dataset_narrow(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
+{
+    const char *set = spec->instance_set;
+    bool is_file = set && g_file_test(set, G_FILE_TEST_IS_REGULAR);
+    if (set && !(is_file ? keep_listed(rows, spec, error) : keep_matching(rows, set, error)))
+        return false;
+    if (spec->retry_failed && !keep_failed(rows, spec, error))
+        return false;
+    if (spec->shuffle >= 0)
+        shuffle(rows, spec->shuffle);
+    return !spec->slice || keep_slice(rows, spec->slice, error);
+}

@@ -1,0 +1,324 @@
+/*
+ * The images of a run. One thread at a time gets an image; others who need the same one wait for it. What the
+ * run itself has brought here is removed after its last user, unless --cache keeps it.
+ */
+#include "eval/images.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "eval/eval_private.h"
+#include "sandbox/container_images.h"
+
+#define MB ((gint64)1024 * 1024)
+#define TASKS_FOLDER "tasks" /* of a task repository */
+#define PUBLISHED "swebench/sweb.eval."
+#define MAX_NAME_BYTES 1024u
+
+typedef enum { CACHE_NONE, CACHE_BASE, CACHE_ENV, CACHE_INSTANCE } Cache;
+
+typedef struct {
+    char *name;  /* that is asked for */
+    char *found; /* that it has; NULL: not known yet */
+    guint users; /* predictions that have not ended */
+    bool is_busy, is_ours;
+} Image;
+
+struct AcrEvalImages {
+    const AcrEvalOptions *options;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    GHashTable *tasks;             /* id -> AcrInstance, borrowed */
+    GHashTable *by_name, *by_task; /* of Image; the first owns them */
+    char *dockerfiles;             /* folder; NULL: none */
+    char **before; /* names of the images that were there; NULL: nobody has looked */
+};
+
+static void image_free(void *data)
+{
+    Image *image = data;
+    g_free(image->name);
+    g_free(image->found);
+    g_free(image);
+}
+
+/* ---- Names ---- */
+
+/* "{arch}" as images are named for it; "{id_1776}": as published ones have the id; else the row's own field, as it may
+ * stand in a name. Owned; NULL: there is no such text. */
+static char *value_of(const char *field, const AcrJson *row)
+{
+    struct utsname machine;
+    if (strcmp(field, "arch") == 0 && uname(&machine) == 0)
+        return g_strdup(strcmp(machine.machine, "aarch64") == 0 ? "arm64" : machine.machine);
+    bool is_published = strcmp(field, "id_1776") == 0;
+    const char *text = acr_json_get_string(row, is_published ? "instance_id" : field);
+    g_autofree char *lower = text ? g_ascii_strdown(text, -1) : NULL;
+    if (!is_published || !lower)
+        return g_steal_pointer(&lower);
+    g_auto(GStrv) parts = g_strsplit(lower, "__", -1);
+    return g_strjoinv("_1776_", parts);
+}
+
+char *acr_eval_image_name(const char *pattern, const char *row, GError **error)
+{
+    g_autoptr(AcrJson) json = acr_json_parse(row, strlen(row), NULL);
+    g_autoptr(GString) name = g_string_new(NULL);
+    for (const char *at = pattern; *at;) {
+        const char *end = *at == '{' ? strchr(at, '}') : NULL;
+        if (!end) {
+            g_string_append_c(name, *at++);
+            continue;
+        }
+        g_autofree char *field = g_strndup(at + 1, (gsize)(end - at - 1)),
+                        *value = value_of(field, json);
+        if (!value)
+            return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
+                                          "--image-template: the row of '%s' has no text \"%s\"",
+                                          acr_json_get_string(json, "instance_id"), field));
+        g_string_append(name, value);
+        at = end + 1;
+    }
+    if (name->len > 0 && name->len <= MAX_NAME_BYTES)
+        return g_strdup(name->str);
+    return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
+                                  "--image-template: it makes no name"));
+}
+
+/* The name that version 4 gives an image which it has built, of that of the published one; owned; NULL: it has
+ * another name. */
+static char *built_name(const char *name)
+{
+    if (!g_str_has_prefix(name, PUBLISHED))
+        return NULL;
+    g_auto(GStrv) parts = g_strsplit(strchr(name, '/') + 1, "_1776_", -1);
+    return g_strjoinv("__", parts);
+}
+
+/* ---- Counting ---- */
+
+static Image *need(AcrEvalImages *images, const char *name)
+{
+    Image *image = g_hash_table_lookup(images->by_name, name);
+    if (image)
+        return image;
+    image = g_new0(Image, 1);
+    image->name = g_strdup(name);
+    g_hash_table_insert(images->by_name, image->name, image);
+    return image;
+}
+
+/* The image of a task; one that cannot be planned has none, which its grade tells. */
+static bool count(AcrEvalImages *images, const AcrInstance *task, GError **error)
+{
+    const AcrRunSpec *spec = images->options->spec;
+    Image *image = g_hash_table_lookup(images->by_task, task->instance_id);
+    if (!image) {
+        g_auto(AcrGradingPlan) plan = {0};
+        g_autoptr(GError) reason = NULL;
+        g_autofree char *row = acr_eval_row(images->options, task->row);
+        if (!acr_grading_plan_image(images->options->python, row, (int)spec->rules, &plan, &reason))
+            return true;
+        g_autofree char *name = spec->image_template
+                                    ? acr_eval_image_name(spec->image_template, task->row, error)
+                                    : g_strdup(plan.image);
+        if (!name)
+            return false;
+        image = need(images, name);
+        g_hash_table_insert(images->by_task, task->instance_id, image);
+    }
+    image->users++;
+    return true;
+}
+
+AcrEvalImages *acr_eval_images_new(const AcrEvalOptions *options, GHashTable *tasks,
+                                   const GPtrArray *predictions, GError **error)
+{
+    const AcrRunSpec *spec = options->spec;
+    g_autoptr(AcrEvalImages) images = g_new0(AcrEvalImages, 1);
+    images->options = options;
+    images->tasks = tasks;
+    pthread_mutex_init(&images->lock, NULL);
+    pthread_cond_init(&images->changed, NULL);
+    images->by_name = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, image_free);
+    images->by_task = g_hash_table_new(g_str_hash, g_str_equal);
+    images->dockerfiles = spec->dockerfiles ? g_strdup(spec->dockerfiles)
+                                            : g_build_filename(spec->dataset, TASKS_FOLDER, NULL);
+    for (guint i = 0; i < predictions->len; i++) {
+        const AcrPrediction *prediction = predictions->pdata[i];
+        if (!count(images, g_hash_table_lookup(tasks, prediction->instance_id), error))
+            return NULL;
+    }
+    return g_steal_pointer(&images);
+}
+
+/* ---- Getting ---- */
+
+static bool stop(GError **error, GError *reason)
+{
+    return acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_STOP, "%s", reason->message);
+}
+
+static bool check_room(const AcrEvalImages *images, AcrImages *engine, const char *name,
+                       GError **error)
+{
+    g_autofree char *folder = NULL;
+    gint64 room = acr_images_room(engine, &folder), least = images->options->spec->min_free_mb;
+    return room < 0 || room >= least * MB ||
+           acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_STOP,
+                         "no room for the image '%s': '%s', where the engine keeps images, has "
+                         "%" G_GINT64_FORMAT " MB free, and --min-free is %" G_GINT64_FORMAT,
+                         name, folder, room / MB, least);
+}
+
+/* Builds an image by the user's recipe. */
+static bool build(AcrEvalImages *images, AcrImages *engine, const char *name, const char *task,
+                  GError **error)
+{
+    g_autofree char *folder =
+        acr_eval_image_context(images->options, g_hash_table_lookup(images->tasks, task), error);
+    bool ok = folder && acr_images_build(engine, name, folder, error);
+    if (folder && !acr_dir_remove(folder, NULL))
+        g_debug("'%s' stays", folder);
+    return ok;
+}
+
+/* Builds or pulls what is not there. */
+static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const char *task,
+                  GError **error)
+{
+    const AcrRunSpec *spec = images->options->spec;
+    bool has_recipe =
+        spec->verb == ACR_FOR_EVAL && spec->setup; /* elsewhere it is another set-up */
+    g_autofree char *folder = g_build_filename(images->dockerfiles, task, NULL),
+                    *file = g_build_filename(folder, "Dockerfile", NULL);
+    bool has_file = g_file_test(file, G_FILE_TEST_IS_REGULAR);
+    g_autoptr(GError) reason = NULL;
+    if (!has_file && !has_recipe && spec->no_pull)
+        return acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
+                             "the container engine has no image '%s', and --no-pull is given",
+                             image->name);
+    if (!check_room(images, engine, image->name, error))
+        return false;
+    if (has_file     ? acr_images_build(engine, image->name, folder, &reason)
+        : has_recipe ? build(images, engine, image->name, task, &reason)
+                     : acr_images_pull(engine, image->name, &reason)) {
+        image->is_ours = true;
+        image->found = g_strdup(image->name);
+        return true;
+    }
+    return g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_NO_SPACE)
+               ? stop(error, reason)
+               : acr_pass_error(error, &reason);
+}
+
+static bool make_ready(AcrEvalImages *images, Image *image, const char *task, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(AcrImages) engine = acr_images_open(images->options->host->interrupt, &reason);
+    if (!engine)
+        return stop(error, reason);
+    g_clear_pointer(&image->found, g_free);
+    g_autofree char *built = built_name(image->name);
+    const char *const names[] = {image->name, built};
+    for (guint i = 0; i < G_N_ELEMENTS(names) && !image->found; i++)
+        if (names[i] && acr_images_have(engine, names[i]))
+            image->found = g_strdup(names[i]);
+    pthread_mutex_lock(&images->lock);
+    if (!images->before)
+        images->before = acr_images_list(engine);
+    pthread_mutex_unlock(&images->lock);
+    return image->found || fetch(images, engine, image, task, error);
+}
+
+bool acr_eval_images_take(AcrEvalImages *images, const char *instance_id, char **image,
+                          GError **error)
+{
+    pthread_mutex_lock(&images->lock);
+    Image *wanted = g_hash_table_lookup(images->by_task, instance_id);
+    while (wanted && wanted->is_busy)
+        pthread_cond_wait(&images->changed, &images->lock);
+    if (wanted)
+        wanted->is_busy = true;
+    pthread_mutex_unlock(&images->lock);
+    if (!wanted)
+        return true;
+    bool ok = make_ready(images, wanted, instance_id, error);
+    pthread_mutex_lock(&images->lock);
+    if (ok) {
+        g_free(*image);
+        *image = g_strdup(wanted->found);
+    }
+    wanted->is_busy = false;
+    pthread_cond_broadcast(&images->changed);
+    pthread_mutex_unlock(&images->lock);
+    return ok;
+}
+
+/* ---- Removing ---- */
+
+/* Other verbs than `eval` have no such option. */
+static Cache level_of(const AcrEvalImages *images)
+{
+    gint64 level = images->options->spec->cache_level;
+    return level == ACR_UNSET ? CACHE_ENV : (Cache)level;
+}
+
+/* A failure costs room, no verdict. */
+static void drop(AcrImages *engine, const char *name)
+{
+    g_autoptr(GError) reason = NULL;
+    if (engine && !acr_images_remove(engine, name, &reason))
+        g_debug("%s", reason->message);
+}
+
+void acr_eval_images_release(AcrEvalImages *images, const char *instance_id)
+{
+    pthread_mutex_lock(&images->lock);
+    Image *image = g_hash_table_lookup(images->by_task, instance_id);
+    bool is_over =
+        image && --image->users == 0 && image->is_ours && level_of(images) != CACHE_INSTANCE;
+    pthread_mutex_unlock(&images->lock);
+    if (!is_over)
+        return;
+    g_autoptr(AcrImages) engine = acr_images_open(NULL, NULL);
+    drop(engine, image->name);
+}
+
+/* Whether an image of that name, without its registry and namespace, goes with the run. */
+static bool goes(const char *name, Cache level)
+{
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    return (level <= CACHE_BASE && g_str_has_prefix(base, "sweb.env.")) ||
+           (level == CACHE_NONE && g_str_has_prefix(base, "sweb.base."));
+}
+
+/* What builds have brought along: images of environments before those which they are made of. */
+static void drop_layers(const AcrEvalImages *images)
+{
+    Cache level = level_of(images);
+    g_autoptr(AcrImages) engine =
+        images->before && level <= CACHE_BASE ? acr_images_open(NULL, NULL) : NULL;
+    g_auto(GStrv) names = engine ? acr_images_list(engine) : NULL;
+    static const Cache passes[] = {CACHE_BASE, CACHE_NONE};
+    for (guint pass = 0; names && pass < G_N_ELEMENTS(passes); pass++)
+        for (gsize i = 0; passes[pass] >= level && names[i]; i++)
+            if (goes(names[i], passes[pass]) &&
+                !g_strv_contains((const char *const *)images->before, names[i]))
+                drop(engine, names[i]);
+}
+
+void acr_eval_images_free(AcrEvalImages *images)
+{
+    if (!images)
+        return;
+    drop_layers(images);
+    g_hash_table_unref(images->by_task);
+    g_hash_table_unref(images->by_name);
+    g_strfreev(images->before);
+    g_free(images->dockerfiles);
+    pthread_cond_destroy(&images->changed);
+    pthread_mutex_destroy(&images->lock);
+    g_free(images);
+}

@@ -1,0 +1,544 @@
+/*
+ * The loaded extensions: what each adds, how often it failed, and the ways to ask it. Each question goes
+ * to the journal first, and its answer is what the journal keeps: a failure too, so that a replay
+ * switches an extension off where the run did.
+ */
+#include "extensions/extensions_private.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define MAX_NAME 64u
+#define MAX_SUMMARY 1000u
+
+G_DEFINE_QUARK(acr_extensions_error, acr_extensions_error)
+
+typedef struct {
+    char *path, *label; /* the label is what messages call it */
+    GBytes *source;     /* NULL: the file cannot be read now */
+    AcrJson *added;     /* what it adds, or {"error"} */
+    guint failures;
+    AcrExtensionProcess process;
+} Extension;
+
+/* A search call of an extension. */
+typedef struct {
+    AcrCallSpec spec; /* first: a call's spec leads here */
+    AcrExtensions *all;
+    Extension *extension;
+} Row;
+
+struct AcrExtensions {
+    AcrExtensionOptions options;
+    GPtrArray *list, *rows; /* of Extension; of Row */
+    GStringChunk *strings;  /* that rows point into */
+    AcrCalls *calls;
+    pthread_mutex_t turn; /* of those who parse logs */
+};
+
+static void free_extension(gpointer data)
+{
+    Extension *extension = data;
+    acr_extension_process_clear(&extension->process);
+    g_clear_pointer(&extension->source, g_bytes_unref);
+    acr_json_free(extension->added);
+    g_free(extension->path);
+    g_free(extension->label);
+    g_free(extension);
+}
+
+void acr_extensions_free(AcrExtensions *all)
+{
+    if (!all)
+        return;
+    g_ptr_array_unref(all->list);
+    acr_calls_free(all->calls);
+    g_ptr_array_unref(all->rows);
+    g_string_chunk_free(all->strings);
+    pthread_mutex_destroy(&all->turn);
+    g_free(all);
+}
+
+const AcrCalls *acr_extensions_calls(const AcrExtensions *all)
+{
+    return all ? all->calls : NULL;
+}
+
+/* ---- Files ---- */
+
+bool acr_extensions_check_files(const char *const *files, const char *workdir, GError **error)
+{
+    g_autofree char *tree = workdir ? acr_path_real(workdir) : NULL;
+    for (; files && *files; files++) {
+        g_autofree char *real = acr_path_real(*files);
+        g_autoptr(GError) reason = NULL;
+        g_autoptr(GBytes) source = acr_file_read(*files, ACR_EXTENSION_MAX_SOURCE, &reason);
+        gsize len = tree ? strlen(tree) : 0;
+        while (len > 1 && tree[len - 1] == '/')
+            len--;
+        if (!source)
+            return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
+                                 "--extension: %s", reason->message);
+        if (tree && strncmp(real, tree, len) == 0 && (real[len] == '/' || len == 1))
+            return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
+                                 "--extension '%s' is a file of the repository that is worked on, "
+                                 "whose code is not run; copy it elsewhere",
+                                 *files);
+    }
+    return true;
+}
+
+/* ---- Failures ---- */
+
+static void warn(const AcrExtensions *all, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void warn(const AcrExtensions *all, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *line = g_strdup_vprintf(format, args);
+    va_end(args);
+    all->options.warn(all->options.ctx, line);
+}
+
+static void fail(const AcrExtensions *all, Extension *one, const char *what, const char *why)
+{
+    warn(all, "extension '%s': %s failed: %s", one->label, what, why);
+    if (++one->failures == ACR_EXTENSION_MAX_FAILURES)
+        warn(all, "extension '%s' is switched off after %u failures", one->label,
+             ACR_EXTENSION_MAX_FAILURES);
+}
+
+/* ---- Questions ---- */
+
+static AcrJson *refusal(const char *why)
+{
+    AcrJson *answer = acr_json_new_object();
+    acr_json_set_string(answer, "error", why);
+    return answer;
+}
+
+/* The answer of the process; of one that was started with another file only a failure. */
+static bool ask_process(AcrExtensions *all, Extension *one, const AcrJson *question,
+                        AcrSearch *search, AcrJson **out, GError **error)
+{
+    const char *digest = acr_json_get_string(one->added, "digest");
+    g_autofree char *now = one->source ? acr_sha256_bytes(one->source) : NULL;
+    bool is_same = !digest || g_strcmp0(digest, now) == 0;
+    if (!one->source || !is_same || !all->options.exe) {
+        *out = refusal(!is_same && one->source
+                           ? "the file differs from the one that the run began with"
+                           : "the file cannot be read");
+        return true;
+    }
+    return question ? acr_extension_process_ask(&one->process, question, search, out, error)
+                    : acr_extension_process_load(&one->process, out, error);
+}
+
+static AcrJson *request_to_json(const Extension *one, const AcrJson *question)
+{
+    AcrJson *asked = acr_json_new_object();
+    g_autofree char *text = question ? acr_json_print(question) : NULL;
+    g_autoptr(GBytes) bytes = text ? g_bytes_new(text, strlen(text)) : NULL;
+    g_autofree char *digest = bytes ? acr_sha256_bytes(bytes) : NULL;
+    const char *kind = question ? acr_json_get_string(question, "kind") : "load";
+    acr_json_set_string(asked, "extension", one->path);
+    acr_json_set_string(asked, "kind", kind);
+    acr_json_set_string(asked, "name", acr_json_get_string(question, "name"));
+    acr_json_set_string(asked, "question", digest);
+    return asked;
+}
+
+/* Asks the journal, then the process; `question` NULL: to load it. */
+static bool ask(AcrExtensions *all, Extension *one, const AcrJson *question, AcrSearch *search,
+                AcrJson **out, GError **error)
+{
+    AcrJournal *journal = all->options.journal;
+    const AcrJson *recorded = NULL;
+    g_autoptr(AcrJson) asked = request_to_json(one, question), answer = NULL;
+    if (journal && !acr_journal_ask(journal, "extension", asked, &recorded, error))
+        return false;
+    if (recorded) {
+        *out = acr_json_copy(recorded);
+        return true;
+    }
+    gint64 start = g_get_monotonic_time();
+    if (!ask_process(all, one, question, search, &answer, error))
+        return false;
+    if (!question && one->source) {
+        g_autofree char *digest = acr_sha256_bytes(one->source);
+        acr_json_set_string(answer, "digest", digest);
+    }
+    if (!journal) {
+        *out = g_steal_pointer(&answer);
+        return true;
+    }
+    AcrJson *time = acr_json_new_object();
+    acr_json_set_int(time, "wall_ms", (g_get_monotonic_time() - start) / 1000);
+    if (!acr_journal_append(journal, "extension", asked, answer, time, error))
+        return false;
+    *out = g_steal_pointer(&answer);
+    return true;
+}
+
+/*
+ * Asks for one answer. *out (owned): NULL where it failed, which the user was shown, or is switched off.
+ */
+static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const char *name,
+                     const AcrJson *argument, AcrSearch *search, AcrJson **out, GError **error)
+{
+    g_autoptr(AcrJson) question = acr_json_new_object(), answer = NULL;
+    *out = NULL;
+    if (one->failures >= ACR_EXTENSION_MAX_FAILURES)
+        return true;
+    acr_json_set_string(question, "kind", kind);
+    acr_json_set_string(question, "name", name);
+    acr_json_set(question, "argument", acr_json_copy(argument));
+    if (!ask(all, one, question, search, &answer, error))
+        return false;
+    const char *why = acr_json_get_string(answer, "error");
+    g_autofree char *what = g_strdup_printf("%s '%s'", kind, name);
+    if (why)
+        fail(all, one, what, why);
+    else
+        *out = g_steal_pointer(&answer);
+    return true;
+}
+
+/* ---- Search calls ---- */
+
+static bool miss(const char *text, AcrAnswer *out)
+{
+    *out = (AcrAnswer){.output = g_strdup(text), .places = g_ptr_array_new()};
+    return true;
+}
+
+static GPtrArray *read_places(const AcrJson *list)
+{
+    GPtrArray *places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
+    for (const AcrJson *at = acr_json_first(list); at; at = acr_json_next(at)) {
+        const char *file = acr_json_get_string(at, "file");
+        gint64 start = acr_json_get_int(at, "start", 0), end = acr_json_get_int(at, "end", 0);
+        g_ptr_array_add(places, acr_place_new(file ? file : "", (guint)CLAMP(start, 0, G_MAXINT32),
+                                              (guint)CLAMP(end, 0, G_MAXINT32), NULL, NULL));
+    }
+    return places;
+}
+
+static AcrJson *arguments_of(const AcrCall *call)
+{
+    AcrJson *arguments = acr_json_new_object();
+    for (guint i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++) {
+        bool is_number = call->spec->params[i].type == ACR_PARAM_INTEGER;
+        acr_json_set(arguments, call->spec->params[i].name,
+                     is_number ? acr_json_new_int(g_ascii_strtoll(call->values[i], NULL, 10))
+                               : acr_json_new_string(call->values[i]));
+    }
+    return arguments;
+}
+
+/* An AcrCallAnswer. */
+static bool answer_call(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    const Row *row = (const Row *)call->spec;
+    g_autoptr(AcrJson) arguments = arguments_of(call), said = NULL;
+    g_autoptr(GError) reason = NULL;
+    const char *name = call->spec->name;
+    if (!ask_hook(row->all, row->extension, "call", name, arguments, search, &said, error))
+        return false;
+    if (!said)
+        return miss("The call failed, and does not work here: use other calls.\n", out);
+    const char *text = acr_json_get_string(said, "text");
+    if (text) {
+        g_autofree char *shown = acr_text_shorten(text, ACR_SEARCH_MAX_OUTPUT);
+        *out =
+            (AcrAnswer){.ok = *shown != '\0',
+                        .output = *shown ? g_steal_pointer(&shown) : g_strdup("Found nothing.\n"),
+                        .places = g_ptr_array_new()};
+        return true;
+    }
+    g_autoptr(GPtrArray) places = read_places(acr_json_get(said, "places"));
+    if (acr_search_show(search, NULL, places, out, &reason))
+        return true;
+    if (!g_error_matches(reason, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL))
+        return acr_pass_error(error, &reason);
+    g_autofree char *what = g_strdup_printf("call '%s'", name);
+    fail(row->all, row->extension, what, reason->message);
+    return miss("The call failed: use other calls.\n", out);
+}
+
+static bool is_name(const char *name)
+{
+    gsize len = name ? strlen(name) : 0;
+    return len > 0 && len <= MAX_NAME && !g_ascii_isdigit(*name) &&
+           strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_") == len;
+}
+
+/* Why a call cannot be added; NULL: it is. */
+static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *json)
+{
+    Row *row = g_new0(Row, 1);
+    g_ptr_array_add(all->rows, row);
+    const char *name = acr_json_get_string(json, "name"),
+               *summary = acr_json_get_string(json, "summary");
+    if (!is_name(name) || !summary || strlen(summary) > MAX_SUMMARY)
+        return "has no name of ASCII letters, or too long a description";
+    *row = (Row){{.name = g_string_chunk_insert(all->strings, name),
+                  .summary = g_string_chunk_insert(all->strings, summary),
+                  .answer = answer_call},
+                 all,
+                 one};
+    guint n = 0;
+    const AcrJson *param = acr_json_first(acr_json_get(json, "params"));
+    for (; param && n < ACR_CALL_MAX_PARAMS; param = acr_json_next(param)) {
+        const char *about = acr_json_get_string(param, "about");
+        name = acr_json_get_string(param, "name");
+        if (!is_name(name))
+            return "has an argument without a name of ASCII letters";
+        row->spec.params[n++] =
+            (AcrParam){g_string_chunk_insert(all->strings, name),
+                       g_strcmp0(acr_json_get_string(param, "type"), "int") == 0 ? ACR_PARAM_INTEGER
+                                                                                 : ACR_PARAM_STRING,
+                       about && *about ? g_string_chunk_insert(all->strings, about) : NULL};
+    }
+    return acr_calls_add(all->calls, &row->spec) ? NULL : "has the name of another call";
+}
+
+static bool take_calls(AcrExtensions *all, Extension *one)
+{
+    const AcrJson *at = acr_json_first(acr_json_get(one->added, "calls"));
+    for (guint n = 0; at && n < ACR_EXTENSION_MAX_HOOKS; at = acr_json_next(at), n++) {
+        const char *why = add_call(all, one, at), *name = acr_json_get_string(at, "name");
+        if (why)
+            warn(all, "extension '%s': the call %s %s, and is left out", one->label,
+                 name ? name : "", why);
+    }
+    return true;
+}
+
+/* ---- Loading ---- */
+
+static bool load(AcrExtensions *all, const char *path, GError **error)
+{
+    Extension *one = g_new0(Extension, 1);
+    g_ptr_array_add(all->list, one);
+    one->path = g_strdup(path);
+    one->label = g_path_get_basename(path);
+    one->source = acr_file_read(path, ACR_EXTENSION_MAX_SOURCE, NULL);
+    one->process = (AcrExtensionProcess){&all->options, one->path, one->source, {0}, NULL};
+    if (!ask(all, one, NULL, NULL, &one->added, error))
+        return false;
+    const char *why = acr_json_get_string(one->added, "error");
+    if (!why)
+        return take_calls(all, one);
+    warn(all, "extension '%s' is left out: %s", one->label, why);
+    one->failures = ACR_EXTENSION_MAX_FAILURES;
+    return true;
+}
+
+bool acr_extensions_load(const AcrExtensionOptions *options, AcrExtensions **out, GError **error)
+{
+    g_autoptr(AcrExtensions) all = NULL;
+    *out = NULL;
+    if (!options->files || !options->files[0])
+        return true;
+    all = g_new0(AcrExtensions, 1);
+    all->options = *options;
+    all->list = g_ptr_array_new_with_free_func(free_extension);
+    all->rows = g_ptr_array_new_with_free_func(g_free);
+    all->strings = g_string_chunk_new(1024);
+    all->calls = acr_calls_new();
+    pthread_mutex_init(&all->turn, NULL);
+    for (const char *const *at = options->files; *at; at++)
+        if (!load(all, *at, error))
+            return false;
+    *out = g_steal_pointer(&all);
+    return true;
+}
+
+AcrJson *acr_extensions_describe(const AcrExtensions *all)
+{
+    AcrJson *list = acr_json_new_array();
+    for (guint i = 0; all && i < all->list->len; i++) {
+        const Extension *one = all->list->pdata[i];
+        AcrJson *row = acr_json_new_object();
+        acr_json_set(row, "file", acr_json_new_bytes(one->path, strlen(one->path)));
+        for (const AcrJson *at = acr_json_first(one->added); at; at = acr_json_next(at))
+            acr_json_set(row, acr_json_key(at), acr_json_copy(at));
+        acr_json_append(list, row);
+    }
+    return list;
+}
+
+/* ---- Observers ---- */
+
+/* Whether a row of "events" is for that event; *out_name is borrowed. */
+static bool is_for(const AcrJson *row, const char *event, const char **out_name)
+{
+    *out_name = acr_json_get_string(row, "name");
+    return *out_name && g_strcmp0(acr_json_get_string(row, "kind"), event) == 0;
+}
+
+bool acr_extensions_observe(const AcrExtensions *all, const char *event)
+{
+    const char *name;
+    for (guint i = 0; all && i < all->list->len; i++) {
+        const Extension *one = all->list->pdata[i];
+        const AcrJson *at = acr_json_first(acr_json_get(one->added, "events"));
+        for (; at; at = acr_json_next(at))
+            if (one->failures < ACR_EXTENSION_MAX_FAILURES && is_for(at, event, &name))
+                return true;
+    }
+    return false;
+}
+
+/* Adds a line to *text (owned), which may be NULL; nothing where either is. */
+static void add_line(char **text, const char *line)
+{
+    if (!text || !line)
+        return;
+    char *joined = *text ? g_strconcat(*text, "\n", line, NULL) : g_strdup(line);
+    g_free(*text);
+    *text = joined;
+}
+
+static bool tell_one(AcrExtensions *all, Extension *one, AcrSearch *search, const char *event,
+                     const AcrJson *data, char **out_note, char **out_veto, GError **error)
+{
+    const char *name;
+    g_autofree char *kind = g_strconcat("on:", event, NULL);
+    const AcrJson *at = acr_json_first(acr_json_get(one->added, "events"));
+    for (guint n = 0; at && n < ACR_EXTENSION_MAX_HOOKS; at = acr_json_next(at), n++) {
+        g_autoptr(AcrJson) said = NULL;
+        if (!is_for(at, event, &name))
+            continue;
+        if (!ask_hook(all, one, kind, name, data, search, &said, error))
+            return false;
+        add_line(out_note, acr_json_get_string(said, "text"));
+        add_line(out_veto, acr_json_get_string(said, "veto"));
+    }
+    return true;
+}
+
+bool acr_extensions_tell(AcrExtensions *all, AcrSearch *search, const char *event,
+                         const AcrJson *data, char **out_note, char **out_veto, GError **error)
+{
+    for (guint i = 0; all && i < all->list->len; i++)
+        if (!tell_one(all, all->list->pdata[i], search, event, data, out_note, out_veto, error))
+            return false;
+    return true;
+}
+
+/* ---- Checks of patches ---- */
+
+static bool has_checks(const AcrExtensions *all)
+{
+    for (guint i = 0; all && i < all->list->len; i++)
+        if (acr_json_size(acr_json_get(((Extension *)all->list->pdata[i])->added, "checks")))
+            return true;
+    return false;
+}
+
+/* {"diff", "files": [{"path", "before", "after"}]}; owned. */
+static AcrJson *describe_patch(AcrSnapshot *before, const AcrOverlay *after, GBytes *diff,
+                               GError **error)
+{
+    g_autoptr(AcrOverlay) without = acr_overlay_new(before);
+    g_autoptr(AcrJson) json = acr_json_new_object(), files = acr_json_new_array();
+    g_autofree char *text = acr_utf8_repair_bytes(diff);
+    g_auto(GStrv) paths = acr_overlay_changed(after);
+    for (char **at = paths; *at; at++) {
+        const AcrOverlay *const sides[] = {without, after};
+        static const char *const names[] = {"before", "after"};
+        AcrJson *row = acr_json_new_object();
+        acr_json_append(files, row);
+        acr_json_set_string(row, "path", *at);
+        for (guint i = 0; i < G_N_ELEMENTS(sides); i++) {
+            g_autoptr(GBytes) bytes = NULL;
+            if (acr_overlay_has(sides[i], *at) && !(bytes = acr_overlay_read(sides[i], *at, error)))
+                return NULL;
+            acr_json_set(row, names[i], bytes ? acr_json_new_gbytes(bytes) : acr_json_new_null());
+        }
+    }
+    acr_json_set_string(json, "diff", text);
+    acr_json_set(json, "files", g_steal_pointer(&files));
+    return g_steal_pointer(&json);
+}
+
+static bool check_one(AcrExtensions *all, Extension *one, AcrSearch *search, const AcrJson *patch,
+                      char **out_why, GError **error)
+{
+    const AcrJson *at = acr_json_first(acr_json_get(one->added, "checks"));
+    for (guint n = 0; at && n < ACR_EXTENSION_MAX_HOOKS; at = acr_json_next(at), n++) {
+        const char *name = acr_json_string(at);
+        g_autoptr(AcrJson) said = NULL;
+        if (!name)
+            continue;
+        if (!ask_hook(all, one, "check", name, patch, search, &said, error))
+            return false;
+        const char *text = acr_json_get_string(said, "text");
+        g_autofree char *line = text ? g_strdup_printf("%s: %s", name, text) : NULL;
+        add_line(out_why, line);
+    }
+    return true;
+}
+
+bool acr_extensions_check(AcrExtensions *all, AcrSearch *search, AcrSnapshot *before,
+                          const AcrOverlay *after, GBytes *diff, char **out_why, GError **error)
+{
+    if (!has_checks(all))
+        return true;
+    g_autoptr(AcrJson) patch = describe_patch(before, after, diff, error);
+    for (guint i = 0; patch && i < all->list->len; i++)
+        if (!check_one(all, all->list->pdata[i], search, patch, out_why, error))
+            return false;
+    return patch != NULL;
+}
+
+/* ---- Parsers of logs ---- */
+
+static Extension *find_parser(const AcrExtensions *all, const char *name)
+{
+    for (guint i = 0; all && name && i < all->list->len; i++) {
+        Extension *one = all->list->pdata[i];
+        const AcrJson *at = acr_json_first(acr_json_get(one->added, "parsers"));
+        for (; at; at = acr_json_next(at))
+            if (g_strcmp0(acr_json_string(at), name) == 0)
+                return one;
+    }
+    return NULL;
+}
+
+const char *acr_extensions_parser(const AcrExtensions *all, const char *name)
+{
+    const Extension *one = find_parser(all, name);
+    return one ? acr_json_get_string(one->added, "digest") : NULL;
+}
+
+bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *output, AcrJson **out,
+                          GError **error)
+{
+    g_autoptr(AcrJson) argument = acr_json_new_object(), said = NULL;
+    acr_json_set_string(argument, "log", output);
+    pthread_mutex_lock(&all->turn);
+    bool ok = ask_hook(all, find_parser(all, name), "parser", name, argument, NULL, &said, error);
+    pthread_mutex_unlock(&all->turn);
+    const AcrJson *outcomes = acr_json_get(said, "outcomes");
+    *out = outcomes ? acr_json_copy(outcomes) : NULL;
+    return ok;
+}
+
+/* ---- Tests ---- */
+
+bool acr_extensions_test(AcrExtensions *all, guint i, const char *name, AcrSearch *search,
+                         char **out_why, GError **error)
+{
+    Extension *one = all->list->pdata[i];
+    g_autoptr(AcrJson) question = acr_json_new_object(), answer = NULL;
+    acr_json_set_string(question, "kind", "test");
+    acr_json_set_string(question, "name", name);
+    acr_json_set(question, "argument", acr_json_new_null());
+    if (!ask(all, one, question, search, &answer, error))
+        return false;
+    *out_why = g_strdup(acr_json_get_string(answer, "error"));
+    return true;
+}

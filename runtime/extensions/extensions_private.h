@@ -1,0 +1,34 @@
+/* Private to extensions: the process of one, and what it may ask back. */
+#ifndef ACR_EXTENSIONS_PRIVATE_H
+#define ACR_EXTENSIONS_PRIVATE_H
+
+#include "base/peer.h"
+#include "extensions/extensions.h"
+#include "sandbox/tree_cache.h"
+
+/* ---- The process (process.c) ---- */
+
+/* The process of one extension: started when it is first asked, and again after it ended. */
+typedef struct {
+    const AcrExtensionOptions *options;
+    const char *path; /* borrowed */
+    GBytes *source;   /* of the file; borrowed */
+    AcrPeer peer;
+    AcrTreeCache *cache; /* holds its working folder */
+} AcrExtensionProcess;
+void acr_extension_process_clear(AcrExtensionProcess *process);
+/* Starts it, and loads the file. *out (owned): what the file adds, or {"error"}. Errors: INTERRUPTED. */
+bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out,
+                                GError **error) ACR_MUST_USE;
+/* Asks it {"kind", "name", "argument"}; it may look at `search` (may be NULL) meanwhile. *out (owned): its
+ * answer, or {"error"}. Errors: INTERRUPTED. */
+bool acr_extension_process_ask(AcrExtensionProcess *process, const AcrJson *question,
+                               AcrSearch *search, AcrJson **out, GError **error) ACR_MUST_USE;
+
+/* ---- What it may ask back (view.c) ---- */
+
+#define ACR_EXTENSION_MAX_SYMBOLS 10000u /* given at once */
+/* The answer to a question of an extension, or {"error"}; owned. `search` and `repo` may be NULL. */
+AcrJson *acr_extension_view(AcrSearch *search, const char *repo, const AcrJson *asked) ACR_MUST_USE;
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * What a run tells the user's extensions, and what they say of it: calls and their results, patches. A
+ * run without extensions does nothing here.
+ */
+#include "loops/attempt_work.h"
+
+/* Tells `data` (taken); *out_note and *out_veto as acr_extensions_tell. The note is shown to the user. */
+static bool tell(const AcrRun *run, const char *event, AcrJson *data, char **out_note,
+                 char **out_veto, GError **error)
+{
+    g_autoptr(AcrJson) owned = data;
+    if (!acr_extensions_tell(run->extensions, run->search, event, owned, out_note, out_veto, error))
+        return false;
+    if (*out_note)
+        acr_loops_note(run, "an extension notes: %s", *out_note);
+    return true;
+}
+
+bool acr_observe_call(const AcrRun *run, const char *call, char **out_veto, GError **error)
+{
+    g_autofree char *note = NULL;
+    if (!acr_extensions_observe(run->extensions, "call"))
+        return true;
+    AcrJson *data = acr_json_new_object();
+    acr_json_set_string(data, "call", call);
+    return tell(run, "call", data, &note, out_veto, error);
+}
+
+bool acr_observe_result(const AcrRun *run, const char *call, AcrAnswer *answer, GError **error)
+{
+    g_autofree char *note = NULL;
+    if (!acr_extensions_observe(run->extensions, "result"))
+        return true;
+    AcrJson *data = acr_json_new_object();
+    acr_json_set_string(data, "call", call);
+    acr_json_set_bool(data, "ok", answer->ok);
+    acr_json_set_string(data, "output", answer->output);
+    if (!tell(run, "result", data, &note, NULL, error))
+        return false;
+    if (note) {
+        char *longer = g_strconcat(answer->output, "\nNote: ", note, "\n", NULL);
+        g_free(answer->output);
+        answer->output = longer;
+    }
+    return true;
+}
+
+bool acr_observe_patch(const AcrAttemptWork *work, const AcrPatchResult *patch, GError **error)
+{
+    g_autofree char *note = NULL, *diff = NULL;
+    if (!acr_extensions_observe(work->run->extensions, "patch"))
+        return true;
+    AcrJson *data = acr_json_new_object();
+    diff = patch->diff ? acr_utf8_repair_bytes(patch->diff) : NULL;
+    acr_json_set_int(data, "attempt", work->attempt);
+    acr_json_set_int(data, "try", work->writer.number);
+    acr_json_set_string(data, "status", acr_extract_status_name(patch->status));
+    acr_json_set_string(data, "diff", diff);
+    return tell(work->run, "patch", data, &note, NULL, error);
+}

@@ -1,0 +1,248 @@
+/*
+ * The choice among all candidates, where patches from elsewhere were given: each is checked as those of the
+ * attempts are, all run against the reproducers of all attempts, and those that are the same change, or
+ * behave the same, are counted. Also the table of candidates that every run leaves.
+ */
+#include "loops/attempt_work.h"
+
+/* A script that showed the issue. Owned. */
+typedef struct {
+    char *name, *text;
+} Script;
+
+static void script_free(gpointer data)
+{
+    Script *script = data;
+    g_free(script->name);
+    g_free(script->text);
+    g_free(script);
+}
+
+GPtrArray *acr_scripts_new(void)
+{
+    return g_ptr_array_new_with_free_func(script_free);
+}
+
+void acr_scripts_keep(GPtrArray *scripts, const AcrAttemptWork *work)
+{
+    const AcrReproducer *reproducer = &work->reproducer;
+    if (!reproducer->script || reproducer->before.result != ACR_TEST_REPRODUCED)
+        return;
+    Script *script = g_new(Script, 1);
+    *script =
+        (Script){g_strdup_printf("attempt_%u/reproducer_%u.py", work->attempt, reproducer->number),
+                 g_strdup(reproducer->script)};
+    g_ptr_array_add(scripts, script);
+}
+
+bool acr_selection_add_given(GPtrArray *candidates, const AcrRun *run, GError **error)
+{
+    for (gsize i = 0; i < run->n_given; i++) {
+        GBytes *diff = acr_overlay_diff(run->given[i], error);
+        if (!diff)
+            return false;
+        acr_candidates_add(candidates, (AcrCandidate){.status = ACR_APPLICABLE_PATCH,
+                                                      .overlay = acr_overlay_copy(run->given[i]),
+                                                      .diff = diff,
+                                                      .attempt = ACR_GIVEN_ATTEMPT,
+                                                      .number = (guint)i + 1,
+                                                      .proof = ACR_PROOF_NONE});
+    }
+    return true;
+}
+
+/* ---- Weighing -------------------------------------------------------------------------------- */
+
+static bool is_open(const AcrCandidate *candidate)
+{
+    return candidate->diff && !acr_proof_is_against(candidate->proof);
+}
+
+static bool find_change(const AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
+{
+    g_autoptr(GByteArray) files = acr_proof_files(work, candidate->overlay, error);
+    return files && acr_python_change_key(work->run->python, files, &candidate->change, error);
+}
+
+/* What was found of the same change counts for this one, too. */
+static void share(const AcrCandidate *from, AcrCandidate *to)
+{
+    to->proof = from->proof;
+    to->why = g_strdup(from->why);
+    to->doubt = g_strdup(from->doubt);
+    to->tests = from->tests ? acr_json_copy(from->tests) : NULL;
+    to->is_free = from->is_free;
+    to->is_validated = from->is_validated;
+    to->is_judged = true;
+}
+
+/* Checks a given patch by the validation and the project's tests. */
+static AcrStep check(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
+{
+    for (guint i = 0; i < work->candidates->len; i++) {
+        const AcrCandidate *other = work->candidates->pdata[i];
+        if (other != candidate && other->is_judged && acr_candidates_are_same(other, candidate)) {
+            share(other, candidate);
+            return ACR_STEP_DONE;
+        }
+    }
+    AcrStep step = acr_step_validate(work, candidate, error);
+    if (step == ACR_STEP_DONE || step == ACR_STEP_UNAVAILABLE)
+        step = acr_step_regress(work, candidate, error);
+    candidate->is_judged = true;
+    if (!candidate->why && work->unproved)
+        candidate->why = g_strdup(work->unproved);
+    return step;
+}
+
+/* Runs a script with a patch, and notes how it ends. */
+static AcrStep cross(AcrAttemptWork *work, const Script *script, AcrCandidate *candidate,
+                     GError **error)
+{
+    static const char *const names[] = {"passed", "reproduced", "broken"};
+    const AcrExecutor *executor = work->run->executor;
+    const AcrExecuted *executed;
+    AcrTrial trial = {.overlay = candidate->overlay, .test = script->text};
+    AcrStep step = acr_step_run(work, &trial, "candidates cannot be run", &executed, error);
+    if (step != ACR_STEP_DONE)
+        return step;
+    g_auto(AcrTestVerdict) verdict = {0};
+    acr_test_judge(executed, script->text, executor->dir(executor->ctx), &verdict);
+    AcrJson *row = acr_json_new_object();
+    acr_json_set_string(row, "script", script->name);
+    acr_json_set_string(row, "result", names[verdict.result]);
+    acr_json_append(candidate->scripts, row);
+    candidate->passes += verdict.result == ACR_TEST_PASSED;
+    return ACR_STEP_DONE;
+}
+
+static AcrStep cross_all(AcrAttemptWork *work, const GPtrArray *scripts, GError **error)
+{
+    AcrStep step = ACR_STEP_DONE;
+    for (guint i = 0; i < work->candidates->len; i++) {
+        AcrCandidate *candidate = work->candidates->pdata[i];
+        candidate->scripts = acr_json_new_array();
+        for (guint k = 0; k < scripts->len && is_open(candidate) && step == ACR_STEP_DONE; k++)
+            step = cross(work, scripts->pdata[k], candidate, error);
+    }
+    return step;
+}
+
+/* How a candidate behaved wherever it ran; owned. */
+static char *behaviour(const AcrCandidate *candidate)
+{
+    g_autofree char *scripts = acr_json_print(candidate->scripts),
+                    *tests = candidate->tests ? acr_json_print(candidate->tests) : g_strdup("");
+    return g_strconcat(scripts, "\n", tests, NULL);
+}
+
+static void count_alike(const GPtrArray *candidates)
+{
+    for (guint i = 0; i < candidates->len; i++) {
+        AcrCandidate *candidate = candidates->pdata[i];
+        g_autofree char *own = is_open(candidate) ? behaviour(candidate) : NULL;
+        for (guint k = 0; own && k < candidates->len; k++) {
+            const AcrCandidate *other = candidates->pdata[k];
+            g_autofree char *its = is_open(other) ? behaviour(other) : NULL;
+            candidate->agrees += g_strcmp0(own, its) == 0;
+        }
+        candidate->count = acr_candidates_count_same(candidates, candidate);
+    }
+}
+
+AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GError **error)
+{
+    AcrStep step = ACR_STEP_DONE;
+    for (guint i = 0; i < work->candidates->len; i++) {
+        AcrCandidate *candidate = work->candidates->pdata[i];
+        if (candidate->diff && !find_change(work, candidate, error))
+            return ACR_STEP_FAILED;
+    }
+    for (guint i = 0; i < work->candidates->len; i++) {
+        AcrCandidate *candidate = work->candidates->pdata[i];
+        if (candidate->attempt == ACR_GIVEN_ATTEMPT)
+            step = check(work, candidate, error);
+        if (step == ACR_STEP_FAILED)
+            return step;
+    }
+    step = cross_all(work, scripts, error);
+    if (step != ACR_STEP_FAILED)
+        count_alike(work->candidates);
+    return step;
+}
+
+/* ---- What is reported ---------------------------------------------------------------------------- */
+
+/* Where a candidate stands in the run folder; owned; NULL: it is not applicable. */
+static char *path_of(const AcrCandidate *candidate)
+{
+    g_autofree char *folder = acr_loops_folder(candidate->attempt);
+    if (!candidate->diff)
+        return NULL;
+    return g_strdup_printf(candidate->attempt == ACR_GIVEN_ATTEMPT ? "%s/%u.diff"
+                                                                   : "%s/extracted_patch_%u.diff",
+                           folder, candidate->number);
+}
+
+AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *best)
+{
+    AcrJson *table = acr_json_new_array();
+    for (guint i = 0; i < candidates->len; i++) {
+        const AcrCandidate *candidate = candidates->pdata[i];
+        g_autofree char *path = path_of(candidate);
+        AcrJson *row = acr_json_new_object();
+        acr_json_set_string(row, "patch", path);
+        acr_json_set_string(row, "status", acr_extract_status_name(candidate->status));
+        acr_json_set_bool(row, "selected", candidate == best && path);
+        acr_json_set_string(row, "proof", path ? acr_proof_name(candidate->proof) : NULL);
+        acr_json_set_string(row, "why", candidate->why);
+        acr_json_set(row, "no_regressions",
+                     candidate->tests && !acr_json_get(candidate->tests, "why")
+                         ? acr_json_new_bool(candidate->is_free)
+                         : acr_json_new_null());
+        acr_json_set_int(row, "same_change", acr_candidates_count_same(candidates, candidate));
+        if (candidate->scripts) {
+            acr_json_set(row, "reproducers", acr_json_copy(candidate->scripts));
+            acr_json_set_int(row, "same_behaviour", candidate->agrees);
+        }
+        acr_json_append(table, row);
+    }
+    return table;
+}
+
+/* The best of another change than `best`; NULL: there is none. */
+static const AcrCandidate *find_rival(const GPtrArray *candidates, const AcrCandidate *best)
+{
+    g_autoptr(GPtrArray) others = g_ptr_array_new();
+    for (guint i = 0; i < candidates->len; i++) {
+        AcrCandidate *candidate = candidates->pdata[i];
+        if (candidate->diff && !acr_candidates_are_same(candidate, best))
+            g_ptr_array_add(others, candidate);
+    }
+    return acr_candidates_best(others, ACR_ANY_ATTEMPT);
+}
+
+char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best)
+{
+    const AcrCandidate *rival = find_rival(candidates, best);
+    guint scripts = (guint)acr_json_size(best->scripts);
+    g_autofree char *by = NULL;
+    if (!rival)
+        by = g_strdup("all that apply are this change");
+    else if (acr_candidate_worth(best) != acr_candidate_worth(rival))
+        by = g_strdup_printf("the best other one is %s%s", acr_proof_name(rival->proof),
+                             best->is_free && !rival->is_free ? ", and not free of regressions"
+                                                              : "");
+    else if (best->passes != rival->passes)
+        by = g_strdup_printf("it passes %u of %u reproducers, the best other one %u", best->passes,
+                             scripts, rival->passes);
+    else if (best->agrees != rival->agrees)
+        by = g_strdup_printf("%u behave as it does, %u as the best other one", best->agrees,
+                             rival->agrees);
+    else if (best->count != rival->count)
+        by =
+            g_strdup_printf("%u are this change, %u the best other one", best->count, rival->count);
+    else
+        by = g_strdup("it is the first of equals");
+    return g_strdup_printf("chosen from %u candidates: %s", candidates->len, by);
+}

@@ -1,0 +1,260 @@
+/*
+ * The baseline: how the tests end without a patch. The plans are tried in their order until one runs tests
+ * that pass; what fails is run once more. Kept by a digest of all that it depends on.
+ */
+#include "project/project_private.h"
+
+#include <string.h>
+
+#define VERSION 1
+#define MAX_TRIED 5u
+#define MAX_KEPT_BYTES ((gsize)128 * 1024 * 1024)
+#define SHOWN_BYTES 160u
+
+void acr_baseline_clear(AcrBaseline *baseline)
+{
+    char **const texts[] = {&baseline->runner, &baseline->command, &baseline->why,
+                            &baseline->version, &baseline->missing};
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_clear_pointer(texts[i], g_free);
+    g_clear_pointer(&baseline->plan, acr_json_free);
+    g_clear_pointer(&baseline->tried, g_ptr_array_unref);
+    g_clear_pointer(&baseline->flaky, g_ptr_array_unref);
+    acr_test_run_clear(&baseline->run);
+}
+
+static void take_plan(AcrBaseline *baseline, const AcrJson *plan)
+{
+    baseline->plan = acr_json_copy(plan);
+    baseline->runner = g_strdup(acr_json_get_string(plan, "runner"));
+    baseline->command = g_strdup(acr_json_get_string(plan, "command"));
+    baseline->why = g_strdup(acr_json_get_string(plan, "why"));
+}
+
+/* ---- The cache ---- */
+
+/* Where it is kept; owned; NULL with no error: nowhere. */
+static char *path_of(const AcrProject *project, const AcrProbe *probe, const AcrJson *plans,
+                     GError **error)
+{
+    g_autofree char *inside = acr_project_inside_digest(project, error);
+    if (!project->cache || !inside)
+        return NULL;
+    g_autofree char *tree = acr_snapshot_digest(project->snapshot), *text = acr_json_print(plans),
+                    *all = g_strdup_printf(
+                        "%d\n%s\n%s\n%s\n%s\n%s\n%d\n%s\n", VERSION, tree, inside, probe->digest,
+                        acr_sandbox_backend(project->sandbox),
+                        project->environment ? project->environment : "", project->network, text),
+                    *key = acr_sha256_hex(all, strlen(all)),
+                    *name = g_strconcat(key, ".json", NULL);
+    return g_build_filename(project->cache, name, NULL);
+}
+
+static AcrJson *strings_of(const GPtrArray *texts)
+{
+    AcrJson *json = acr_json_new_array();
+    for (guint i = 0; i < texts->len; i++)
+        acr_json_append(json, acr_json_new_string(texts->pdata[i]));
+    return json;
+}
+
+static void take_strings(GPtrArray *texts, const AcrJson *json)
+{
+    for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at))
+        if (acr_json_string(at))
+            g_ptr_array_add(texts, g_strdup(acr_json_string(at)));
+}
+
+/* A baseline that cannot be kept is made again the next time. */
+static void keep(const AcrProject *project, const AcrBaseline *baseline, const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrJson) json = acr_json_new_object();
+    acr_json_set(json, "plan", acr_json_copy(baseline->plan));
+    acr_json_set(json, "tried", strings_of(baseline->tried));
+    acr_json_set(json, "flaky", strings_of(baseline->flaky));
+    acr_json_set_string(json, "missing", baseline->missing);
+    acr_json_set_int(json, "time_ms", project->time_ms);
+    acr_json_set(json, "run", acr_test_run_to_json(&baseline->run));
+    g_autofree char *text = acr_json_print(json);
+    if (!acr_dir_make(project->cache, &error) ||
+        !acr_file_write_atomic(path, text, strlen(text), 0600, &error))
+        g_debug("the baseline is not kept: %s", error->message);
+}
+
+/* One that ran out of time serves no one who has more. */
+static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *out)
+{
+    g_autoptr(GBytes) bytes = path ? acr_file_read(path, MAX_KEPT_BYTES, NULL) : NULL;
+    g_autoptr(AcrJson) json = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL;
+    const AcrJson *run = acr_json_get(json, "run"), *plan = acr_json_get(json, "plan");
+    if (!run || !acr_json_get_string(plan, "runner"))
+        return false;
+    if (acr_json_get_bool(run, "timed_out", false) &&
+        acr_json_get_int(json, "time_ms", 0) < project->time_ms)
+        return false;
+    take_plan(out, plan);
+    take_strings(out->tried, acr_json_get(json, "tried"));
+    take_strings(out->flaky, acr_json_get(json, "flaky"));
+    out->missing = g_strdup(acr_json_get_string(json, "missing"));
+    acr_test_run_init(&out->run);
+    acr_test_run_take(&out->run, run);
+    out->is_kept = true;
+    return true;
+}
+
+/* ---- Trying ---- */
+
+/* What the plan needs and the environment has not; NULL: nothing. */
+static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
+{
+    const char *runner = acr_json_get_string(plan, "runner");
+    if (g_strcmp0(runner, "pytest") != 0)
+        return NULL;
+    for (const AcrJson *at = acr_json_first(probe->modules); at; at = acr_json_next(at))
+        if (g_strcmp0(acr_json_string(at), runner) == 0)
+            return NULL;
+    return "pytest is not installed for the project's Python";
+}
+
+/* The last line of a log that says something, shortened; owned. */
+static char *last_line(const char *log)
+{
+    g_auto(GStrv) lines = g_strsplit(log ? log : "", "\n", -1);
+    for (guint i = g_strv_length(lines); i > 0; i--)
+        if (*g_strstrip(lines[i - 1]))
+            return acr_text_shorten(lines[i - 1], SHOWN_BYTES);
+    return g_strdup("it printed nothing");
+}
+
+static guint count_good(const AcrTestRun *run)
+{
+    return acr_test_run_count(run, ACR_TESTED_PASSED) + acr_test_run_count(run, ACR_TESTED_XFAILED);
+}
+
+static void add_tried(AcrBaseline *baseline, const AcrJson *plan, const char *why)
+{
+    const char *command = acr_json_get_string(plan, "command");
+    g_ptr_array_add(baseline->tried, g_strdup_printf("%s: %s", command ? command : "?", why));
+}
+
+/* Runs a plan; whether it is the best yet, which `out` then is. */
+static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJson *order,
+                     AcrBaseline *out, GError **error)
+{
+    AcrTestOrder asked = {.plan = plan, .order = order, .time_ms = project->time_ms};
+    g_auto(AcrTestRun) run = {0};
+    if (!acr_project_run(project, &asked, &run, error))
+        return false;
+    if (count_good(&run) == 0) {
+        g_autofree char *line = last_line(run.log);
+        g_autofree char *why = run.ids->len > 0 ? g_strdup_printf("no test passes (%s)", line)
+                               : run.timed_out  ? g_strdup("no test ended before the time was over")
+                                                : g_strdup_printf("it runs no tests (%s)", line);
+        add_tried(out, plan, why);
+        if (out->plan && run.ids->len <= out->run.ids->len)
+            return true;
+    }
+    g_clear_pointer(&out->plan, acr_json_free);
+    g_clear_pointer(&out->runner, g_free);
+    g_clear_pointer(&out->command, g_free);
+    g_clear_pointer(&out->why, g_free);
+    acr_test_run_clear(&out->run);
+    take_plan(out, plan);
+    out->run = run;
+    run = (AcrTestRun){0};
+    return true;
+}
+
+/* What failed runs once more, and what then passes is flaky. */
+static bool run_again(const AcrProject *project, AcrBaseline *baseline, GError **error)
+{
+    g_autoptr(GPtrArray) failed = g_ptr_array_new();
+    for (guint i = 0; i < baseline->run.ids->len; i++)
+        if (acr_test_is_bad(acr_test_run_outcome(&baseline->run, baseline->run.ids->pdata[i])))
+            g_ptr_array_add(failed, baseline->run.ids->pdata[i]);
+    if (failed->len == 0 || baseline->run.timed_out)
+        return true;
+    AcrTestOrder asked = {.plan = baseline->plan, .select = failed, .time_ms = project->time_ms};
+    g_auto(AcrTestRun) again = {0};
+    if (!acr_project_run(project, &asked, &again, error))
+        return false;
+    for (guint i = 0; i < failed->len; i++)
+        if (acr_test_is_good(acr_test_run_outcome(&again, failed->pdata[i])))
+            g_ptr_array_add(baseline->flaky, g_strdup(failed->pdata[i]));
+    return true;
+}
+
+/* The modules that tests could not import. */
+static bool find_missing(const AcrProject *project, AcrBaseline *baseline, GError **error)
+{
+    GString *text = g_string_new(baseline->run.log);
+    for (guint i = 0; i < baseline->run.ids->len; i++) {
+        const AcrTested *result =
+            g_hash_table_lookup(baseline->run.tests, baseline->run.ids->pdata[i]);
+        if (result->message && result->outcome == ACR_TESTED_ERROR)
+            g_string_append_printf(text, "\n%s", result->message);
+    }
+    g_autoptr(AcrJson) question = acr_json_new_object();
+    acr_json_set_string(question, "text", text->str);
+    g_string_free(text, TRUE);
+    g_autoptr(AcrJson) found = acr_project_ask(project, "missing", question, error);
+    if (!found)
+        return false;
+    GString *list = g_string_new(NULL);
+    for (const AcrJson *at = acr_json_first(found); at; at = acr_json_next(at))
+        g_string_append_printf(list, "%s%s", list->len ? ", " : "", acr_json_string(at));
+    baseline->missing = g_string_free(list, list->len == 0);
+    return true;
+}
+
+static bool make(const AcrProject *project, const AcrJson *plans, const AcrProbe *probe,
+                 const AcrJson *order, AcrBaseline *out, GError **error)
+{
+    guint n = 0;
+    for (const AcrJson *plan = acr_json_first(plans); plan && n < MAX_TRIED;
+         plan = acr_json_next(plan)) {
+        const char *lack = find_lack(plan, probe);
+        if (lack)
+            add_tried(out, plan, lack);
+        else if (n++, !try_plan(project, plan, order, out, error))
+            return false;
+        if (out->plan && count_good(&out->run) > 0)
+            break;
+    }
+    if (out->plan && out->run.ids->len > 0)
+        return run_again(project, out, error) && find_missing(project, out, error);
+    if (out->tried->len == 0)
+        return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS,
+                             "nothing in the project says how its tests run (give --test-cmd)");
+    g_autofree char *tried = g_strdup(out->tried->pdata[0]);
+    return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS,
+                         "no test could be run: %s", tried);
+}
+
+bool acr_project_baseline(const AcrProject *project, const char *const *changed, AcrBaseline *out,
+                          GError **error)
+{
+    g_auto(AcrBaseline) baseline = {.tried = g_ptr_array_new_with_free_func(g_free),
+                                    .flaky = g_ptr_array_new_with_free_func(g_free)};
+    g_auto(AcrProbe) probe = {0};
+    g_autoptr(GError) failed = NULL;
+    g_autoptr(AcrJson) plans = acr_project_detect(project, error), order = NULL;
+    if (!plans || !acr_project_probe(project, &probe, error))
+        return false;
+    baseline.version = g_strdup(probe.version);
+    g_autofree char *path = path_of(project, &probe, plans, &failed);
+    if (failed)
+        return acr_pass_error(error, &failed);
+    if (!take_kept(project, path, &baseline)) {
+        if (changed && !(order = acr_project_order(project, changed, error)))
+            return false;
+        if (!make(project, plans, &probe, order, &baseline, error))
+            return false;
+        if (path)
+            keep(project, &baseline, path);
+    }
+    *out = baseline;
+    baseline = (AcrBaseline){0};
+    return true;
+}

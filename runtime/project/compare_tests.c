@@ -1,0 +1,228 @@
+/*
+ * What a patch does to the tests. A test that ended otherwise than in the baseline is a suspect; suspects of
+ * one kind run again on both trees, some times together and some each in a process of its own. One run
+ * that contradicts the suspicion clears it, so a test that fails by chance half of the times comes
+ * through with a probability of 4^-(rounds + alone + 1).
+ */
+#include "project/project_private.h"
+
+#include <string.h>
+
+/* Pairs of runs, of what is broken and of what is mended. */
+#define ROUNDS(bad_with) ((bad_with) ? 4u : 1u)
+#define ALONE(bad_with) ((bad_with) ? 2u : 1u)
+#define SLOWER 4 /* times the baseline's */
+#define SLACK_MS 60000
+#define MAX_ALONE 50u /* suspects that are run alone; the others stay unconfirmed */
+
+void acr_comparison_clear(AcrComparison *comparison)
+{
+    GPtrArray **const lists[] = {&comparison->regressions, &comparison->fixed, &comparison->flaky,
+                                 &comparison->unconfirmed, &comparison->removed};
+    for (guint i = 0; i < G_N_ELEMENTS(lists); i++)
+        g_clear_pointer(lists[i], g_ptr_array_unref);
+    acr_test_run_clear(&comparison->run);
+}
+
+/* What is done once, for both kinds of suspects. */
+typedef struct {
+    const AcrProject *project;
+    const AcrBaseline *baseline;
+    const AcrOverlay *overlay;
+    AcrComparison *out;
+    gint64 deadline_us;
+} Work;
+
+static bool is_in(const GPtrArray *texts, const char *text)
+{
+    for (guint i = 0; i < texts->len; i++)
+        if (strcmp(texts->pdata[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* What a run may take, by how long the baseline took: a patch may make a test hang. */
+static gint64 bound_ms(const AcrProject *project, const AcrBaseline *baseline)
+{
+    gint64 most = SLOWER * baseline->run.wall_ms + SLACK_MS;
+    return baseline->run.timed_out ? project->time_ms : MIN(most, project->time_ms);
+}
+
+static gint64 left_ms(const Work *work)
+{
+    return (work->deadline_us - g_get_monotonic_time()) / 1000;
+}
+
+/* ---- Running suspects again ---- */
+
+/* Whether a test is bad in a run; one that is not there is, where the run says that something went
+ * wrong. */
+static bool is_bad(const AcrTestRun *run, const char *id)
+{
+    AcrTestOutcome outcome = acr_test_run_outcome(run, id);
+    if (outcome != ACR_TESTED_ABSENT)
+        return acr_test_is_bad(outcome);
+    return acr_test_run_lost(run, id);
+}
+
+/* Takes out of `suspects` those that contradict: is it bad on a tree where it is to be `bad`? */
+static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
+                 GPtrArray *suspects, GError **error)
+{
+    AcrTestOrder asked = {
+        .plan = work->baseline->plan,
+        .overlay = with_patch ? work->overlay : NULL,
+        .select = select,
+        .time_ms = MIN(left_ms(work), bound_ms(work->project, work->baseline)),
+    };
+    g_auto(AcrTestRun) run = {0};
+    if (!acr_project_run(work->project, &asked, &run, error))
+        return false;
+    for (guint i = select->len; i > 0; i--) {
+        char *id = select->pdata[i - 1];
+        bool agrees = bad ? is_bad(&run, id) : acr_test_is_good(acr_test_run_outcome(&run, id));
+        bool is_removed =
+            bad && with_patch && !agrees && acr_test_run_outcome(&run, id) == ACR_TESTED_ABSENT;
+        if (agrees)
+            continue;
+        bool is_late = run.timed_out && acr_test_run_outcome(&run, id) == ACR_TESTED_ABSENT;
+        g_ptr_array_add(is_removed ? work->out->removed
+                        : is_late  ? work->out->unconfirmed
+                                   : work->out->flaky,
+                        g_strdup(id));
+        g_ptr_array_remove(suspects, id);
+    }
+    return true;
+}
+
+/* One time on each tree; `bad_with`: they are to be bad with the patch, and good without. */
+static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrArray *suspects,
+                      GError **error)
+{
+    g_autoptr(GPtrArray) left = g_ptr_array_new();
+    if (!sift(work, select, true, bad_with, suspects, error))
+        return false;
+    for (guint i = 0; i < select->len; i++)
+        if (g_ptr_array_find(suspects, select->pdata[i], NULL))
+            g_ptr_array_add(left, select->pdata[i]);
+    return left->len == 0 || sift(work, left, false, !bad_with, suspects, error);
+}
+
+/* Alone: those that come through are `confirmed`. */
+static bool confirm_alone(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *confirmed,
+                          GError **error)
+{
+    g_autoptr(GPtrArray) all = g_ptr_array_copy(suspects, NULL, NULL);
+    for (guint i = 0; i < all->len; i++) {
+        g_autoptr(GPtrArray) one = g_ptr_array_new();
+        g_ptr_array_add(one, all->pdata[i]);
+        bool has_time = i < MAX_ALONE;
+        for (guint n = 0;
+             n < ALONE(bad_with) && has_time && g_ptr_array_find(suspects, all->pdata[i], NULL);
+             n++) {
+            has_time = left_ms(work) > 0;
+            if (has_time && !sift_both(work, one, bad_with, suspects, error))
+                return false;
+        }
+        if (!g_ptr_array_find(suspects, all->pdata[i], NULL))
+            continue;
+        g_ptr_array_add(has_time ? confirmed : work->out->unconfirmed, g_strdup(all->pdata[i]));
+    }
+    return true;
+}
+
+static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *confirmed,
+                    GError **error)
+{
+    work->deadline_us = g_get_monotonic_time() + 2 * work->project->time_ms * 1000;
+    for (guint i = 0; i < ROUNDS(bad_with) && suspects->len > 0 && left_ms(work) > 0; i++) {
+        g_autoptr(GPtrArray) all = g_ptr_array_copy(suspects, NULL, NULL);
+        if (!sift_both(work, all, bad_with, suspects, error))
+            return false;
+    }
+    return confirm_alone(work, bad_with, suspects, confirmed, error);
+}
+
+/* ---- Suspects ---- */
+
+/* Whether it was not its turn before the time was over. */
+static bool is_left_out(const AcrTestRun *run, const char *id)
+{
+    return run->timed_out && !g_hash_table_contains(run->tests, id) &&
+           g_strcmp0(run->running, id) != 0;
+}
+
+/* Borrowed ids of the baseline; `bad_with`: of what the patch seems to break, else to mend. */
+static GPtrArray *find_suspects(const Work *work, bool bad_with)
+{
+    const AcrTestRun *before = &work->baseline->run, *after = &work->out->run;
+    GPtrArray *suspects = g_ptr_array_new();
+    for (guint i = 0; i < before->ids->len; i++) {
+        char *id = before->ids->pdata[i];
+        const AcrTested *result = g_hash_table_lookup(before->tests, id);
+        const AcrTested *now = g_hash_table_lookup(after->tests, id);
+        if (is_in(work->baseline->flaky, id) || is_left_out(after, id))
+            continue;
+        bool broken = acr_test_is_good(result->outcome) && (!now || acr_test_is_bad(now->outcome));
+        bool mended = acr_test_is_bad(result->outcome) &&
+                      (!now || acr_test_is_good(now->outcome)) &&
+                      acr_test_is_good(acr_test_run_outcome(after, id));
+        if (bad_with ? broken : mended)
+            g_ptr_array_add(suspects, id);
+    }
+    return suspects;
+}
+
+/* Tests that the patched run came to, and the baseline, out of time, did not. */
+static bool complete_baseline(const AcrProject *project, AcrBaseline *baseline,
+                              const AcrTestRun *after, GError **error)
+{
+    g_autoptr(GPtrArray) lacking = g_ptr_array_new();
+    for (guint i = 0; i < after->ids->len; i++)
+        if (!g_hash_table_contains(baseline->run.tests, after->ids->pdata[i]))
+            g_ptr_array_add(lacking, after->ids->pdata[i]);
+    if (!baseline->run.timed_out || lacking->len == 0)
+        return true;
+    AcrTestOrder asked = {.plan = baseline->plan, .select = lacking, .time_ms = project->time_ms};
+    g_auto(AcrTestRun) run = {0};
+    if (!acr_project_run(project, &asked, &run, error))
+        return false;
+    for (guint i = 0; i < run.ids->len; i++) {
+        const AcrTested *result = g_hash_table_lookup(run.tests, run.ids->pdata[i]);
+        acr_test_run_add(&baseline->run, run.ids->pdata[i], result->outcome, result->seconds,
+                         result->message);
+    }
+    return true;
+}
+
+static GPtrArray *new_list(void)
+{
+    return g_ptr_array_new_with_free_func(g_free);
+}
+
+bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
+                         const AcrOverlay *overlay, AcrComparison *out, GError **error)
+{
+    g_auto(AcrComparison) found = {.regressions = new_list(),
+                                   .fixed = new_list(),
+                                   .flaky = new_list(),
+                                   .unconfirmed = new_list(),
+                                   .removed = new_list()};
+    Work work = {.project = project, .baseline = baseline, .overlay = overlay, .out = &found};
+    g_auto(GStrv) changed = acr_overlay_changed(overlay);
+    g_autoptr(AcrJson) order = acr_project_order(project, (const char *const *)changed, error);
+    AcrTestOrder asked = {.plan = baseline->plan,
+                          .overlay = overlay,
+                          .order = order,
+                          .time_ms = bound_ms(project, baseline)};
+    if (!order || !acr_project_run(project, &asked, &found.run, error) ||
+        !complete_baseline(project, baseline, &found.run, error))
+        return false;
+    g_autoptr(GPtrArray) broken = find_suspects(&work, true), mended = find_suspects(&work, false);
+    if (!confirm(&work, true, broken, found.regressions, error) ||
+        !confirm(&work, false, mended, found.fixed, error))
+        return false;
+    *out = found;
+    found = (AcrComparison){0};
+    return true;
+}

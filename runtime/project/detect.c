@@ -1,0 +1,83 @@
+/*
+ * How a project's tests are run, and in which order: asked of python/acr/project/ in a confined process,
+ * which sees the texts of files, and imports nothing of them.
+ */
+#include "project/project_private.h"
+
+#include <string.h>
+
+#include "py/project_files.h"
+
+#define ASK_TIMEOUT_MS 60000
+#define MAX_TEXT_BYTES ((gsize)256 * 1024) /* of a file that may say how tests are run */
+#define IMPORT_BYTES ((gsize)12 * 1024)    /* of a file whose imports are wanted: its beginning */
+#define MAX_TOTAL_BYTES ((gsize)40 * 1024 * 1024)
+
+AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
+                         GError **error)
+{
+    g_autofree char *text = acr_json_print(question);
+    g_autoptr(GBytes) argument = g_bytes_new(text, strlen(text)), answer = NULL;
+    if (!acr_project_files_ask(project->worker, function, argument, ASK_TIMEOUT_MS, &answer, error))
+        return NULL;
+    return acr_json_parse_bytes(answer, error);
+}
+
+/* Adds the pair of a file's path and its text, or of its first `max` bytes; false: it was left out. */
+static bool add_text(const AcrProject *project, gsize index, gsize max, bool is_cut, AcrJson *texts,
+                     gsize *total)
+{
+    g_autoptr(GBytes) bytes = acr_snapshot_read(project->snapshot, index, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    if (!data || (!is_cut && len > max) || *total + MIN(len, max) > MAX_TOTAL_BYTES)
+        return false;
+    g_autofree char *text = acr_utf8_repair(data, MIN(len, max));
+    AcrJson *pair = acr_json_new_array();
+    acr_json_append(pair, acr_json_new_string(acr_snapshot_entry(project->snapshot, index)->path));
+    acr_json_append(pair, acr_json_new_string(text));
+    acr_json_append(texts, pair);
+    *total += MIN(len, max);
+    return true;
+}
+
+static AcrJson *paths_of(AcrSnapshot *snapshot)
+{
+    AcrJson *paths = acr_json_new_array();
+    for (gsize i = 0; i < acr_snapshot_size(snapshot); i++)
+        acr_json_append(paths, acr_json_new_string(acr_snapshot_entry(snapshot, i)->path));
+    return paths;
+}
+
+AcrJson *acr_project_detect(const AcrProject *project, GError **error)
+{
+    g_autoptr(AcrJson) question = acr_json_new_object();
+    acr_json_set(question, "paths", paths_of(project->snapshot));
+    g_autoptr(AcrJson) wanted = acr_project_ask(project, "wanted", question, error);
+    if (!wanted)
+        return NULL;
+    AcrJson *texts = acr_json_new_array();
+    gsize total = 0;
+    for (const AcrJson *at = acr_json_first(wanted); at; at = acr_json_next(at)) {
+        const char *path = acr_json_string(at);
+        gssize index = path ? acr_snapshot_find(project->snapshot, path) : -1;
+        if (index >= 0)
+            (void)add_text(project, (gsize)index, MAX_TEXT_BYTES, false, texts, &total);
+    }
+    acr_json_set(question, "texts", texts);
+    acr_json_set_string(question, "given", project->command);
+    return acr_project_ask(project, "detect", question, error);
+}
+
+AcrJson *acr_project_order(const AcrProject *project, const char *const *changed, GError **error)
+{
+    g_autoptr(AcrJson) question = acr_json_new_object();
+    AcrJson *texts = acr_json_new_array();
+    gsize total = 0;
+    for (gsize i = 0; i < acr_snapshot_size(project->snapshot); i++)
+        if (g_str_has_suffix(acr_snapshot_entry(project->snapshot, i)->path, ".py"))
+            (void)add_text(project, i, IMPORT_BYTES, true, texts, &total);
+    acr_json_set(question, "texts", texts);
+    acr_json_set(question, "changed", acr_json_new_strings(changed));
+    return acr_project_ask(project, "order", question, error);
+}

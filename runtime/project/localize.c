@@ -1,0 +1,226 @@
+/*
+ * Where a failure may come from: the lines that each test ran become numbers, the numbers a spectrum, and
+ * its ranks lines and methods of the index again. Tests' own files, and files that the index has not,
+ * are left out.
+ */
+#include "project/project_private.h"
+
+#include <string.h>
+
+typedef struct {
+    guint32 file, line;
+} Line;
+
+typedef struct {
+    const AcrIndex *index;
+    GHashTable *numbers; /* file << 32 | line, as gint64 -> number + 1 */
+    GArray *lines;       /* of Line, by number */
+    GArray *run;         /* of guint32: what the test at hand ran */
+} Numbering;
+
+static void numbering_clear(Numbering *numbering)
+{
+    g_clear_pointer(&numbering->numbers, g_hash_table_unref);
+    g_clear_pointer(&numbering->lines, g_array_unref);
+    g_clear_pointer(&numbering->run, g_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Numbering, numbering_clear)
+
+void acr_localized_clear(AcrLocalized *localized)
+{
+    acr_test_run_clear(&localized->run);
+    g_clear_pointer(&localized->failing, g_ptr_array_unref);
+    g_clear_pointer(&localized->lines, g_array_unref);
+    g_clear_pointer(&localized->methods, g_array_unref);
+}
+
+/* ---- Numbers of lines ---- */
+
+static void add_line(Numbering *numbering, guint32 file, guint32 line)
+{
+    gint64 key = (gint64)((guint64)file << 32 | line);
+    guint32 number = GPOINTER_TO_UINT(g_hash_table_lookup(numbering->numbers, &key));
+    if (number == 0) {
+        Line added = {file, line};
+        g_array_append_val(numbering->lines, added);
+        number = numbering->lines->len;
+        g_hash_table_insert(numbering->numbers, g_memdup2(&key, sizeof key),
+                            GUINT_TO_POINTER(number));
+    }
+    number--;
+    g_array_append_val(numbering->run, number);
+}
+
+/* Adds "1-3,7" of a file, up to the last line that a file can have. */
+static void add_ranges(Numbering *numbering, guint32 file, const char *text)
+{
+    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    for (char **at = parts; *at; at++) {
+        char *end;
+        guint64 first = g_ascii_strtoull(*at, &end, 10),
+                last = *end == '-' ? g_ascii_strtoull(end + 1, NULL, 10) : first;
+        last = MIN(last, ACR_INDEX_MAX_SOURCE_BYTES);
+        for (guint64 line = MAX(first, 1); line <= last; line++)
+            add_line(numbering, file, (guint32)line);
+    }
+}
+
+/* What a test ran, into numbering->run. */
+static void add_test(Numbering *numbering, const AcrJson *files)
+{
+    g_array_set_size(numbering->run, 0);
+    for (const AcrJson *at = acr_json_first(files); at; at = acr_json_next(at)) {
+        gssize file = acr_index_find_file(numbering->index, acr_json_key(at));
+        if (file >= 0 && acr_json_string(at))
+            add_ranges(numbering, (guint32)file, acr_json_string(at));
+    }
+}
+
+/* ---- Tests ---- */
+
+static bool is_wanted(const char *const *failing, const char *id)
+{
+    return !failing || g_strv_contains(failing, id);
+}
+
+/* Counts the tests; those that count as failing are listed. */
+static bool sort_tests(const AcrBaseline *baseline, const char *const *failing, AcrLocalized *out,
+                       GError **error)
+{
+    const AcrTestRun *run = &out->run;
+    for (guint i = 0; i < run->ids->len; i++) {
+        const char *id = run->ids->pdata[i];
+        AcrTestOutcome outcome = acr_test_run_outcome(run, id);
+        bool is_flaky = g_ptr_array_find_with_equal_func(baseline->flaky, id, g_str_equal, NULL);
+        out->passing += acr_test_is_good(outcome);
+        if (acr_test_is_bad(outcome) && is_wanted(failing, id) && (failing || !is_flaky))
+            g_ptr_array_add(out->failing, g_strdup(id));
+    }
+    for (const char *const *at = failing; at && *at; at++)
+        if (!g_ptr_array_find_with_equal_func(out->failing, *at, g_str_equal, NULL))
+            return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED,
+                                 "the test '%s' does not fail, or is not there", *at);
+    return out->failing->len > 0 ||
+           acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, "no test fails");
+}
+
+static bool is_failing(const AcrLocalized *localized, const char *id)
+{
+    return g_ptr_array_find_with_equal_func(localized->failing, id, g_str_equal, NULL);
+}
+
+/* All lines are numbered first; then the tests are added, whose numbers stay. */
+static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *localized)
+{
+    const AcrJson *lines = localized->run.lines;
+    for (const AcrJson *at = acr_json_first(lines); at; at = acr_json_next(at))
+        add_test(numbering, at);
+    AcrSpectrum *spectrum = acr_spectrum_new(numbering->lines->len);
+    for (const AcrJson *at = acr_json_first(lines); at; at = acr_json_next(at)) {
+        const char *id = acr_json_key(at);
+        bool failed = is_failing(localized, id),
+             passed = acr_test_is_good(acr_test_run_outcome(&localized->run, id));
+        if (!failed && !passed)
+            continue;
+        add_test(numbering, at);
+        acr_spectrum_add(spectrum, failed, (const guint32 *)(gpointer)numbering->run->data,
+                         numbering->run->len);
+    }
+    return spectrum;
+}
+
+/* ---- Places ---- */
+
+static int compare_places(gconstpointer a, gconstpointer b)
+{
+    const AcrSuspect *x = a, *y = b;
+    if (x->rank.score != y->rank.score)
+        return x->rank.score > y->rank.score ? -1 : 1;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static GArray *find_lines(const Numbering *numbering, const AcrSpectrum *spectrum,
+                          AcrSpectrumFormula formula)
+{
+    g_autoptr(GArray) ranked = acr_spectrum_rank(spectrum, formula),
+                      all = g_array_new(FALSE, FALSE, sizeof(AcrSuspect));
+    GArray *found = g_array_new(FALSE, FALSE, sizeof(AcrSuspect));
+    for (guint i = 0; i < ranked->len; i++) {
+        AcrRanked rank = g_array_index(ranked, AcrRanked, i);
+        const Line *line = &g_array_index(numbering->lines, Line, rank.element);
+        AcrSuspect row = {line->file, line->line, line->line, -1, rank};
+        g_array_append_val(all, row);
+    }
+    g_array_sort(all, compare_places);
+    for (guint i = 0; i < all->len; i++) {
+        const AcrSuspect *row = &g_array_index(all, AcrSuspect, i);
+        AcrSuspect *last = found->len ? &g_array_index(found, AcrSuspect, found->len - 1) : NULL;
+        if (last && last->file == row->file && last->rank.score == row->rank.score &&
+            last->last + 1 == row->first)
+            last->last = row->last;
+        else
+            g_array_append_val(found, *row);
+    }
+    return found;
+}
+
+static GArray *find_methods(const Numbering *numbering, const AcrSpectrum *spectrum,
+                            AcrSpectrumFormula formula)
+{
+    guint n = numbering->lines->len;
+    g_autofree guint32 *group_of = g_new(guint32, n);
+    g_autoptr(GHashTable) groups = g_hash_table_new(g_direct_hash, g_direct_equal);
+    g_autoptr(GArray) symbols = g_array_new(FALSE, FALSE, sizeof(gint32));
+    GArray *found = g_array_new(FALSE, FALSE, sizeof(AcrSuspect));
+    for (guint i = 0; i < n; i++) {
+        const Line *line = &g_array_index(numbering->lines, Line, i);
+        gint32 class_id, func_id;
+        acr_index_enclosing(numbering->index, line->file, line->line, &class_id, &func_id);
+        gint32 symbol = func_id >= 0 ? func_id : class_id;
+        guint32 group = GPOINTER_TO_UINT(g_hash_table_lookup(groups, GINT_TO_POINTER(symbol + 1)));
+        if (symbol >= 0 && group == 0) {
+            g_array_append_val(symbols, symbol);
+            group = symbols->len;
+            g_hash_table_insert(groups, GINT_TO_POINTER(symbol + 1), GUINT_TO_POINTER(group));
+        }
+        group_of[i] = symbol >= 0 ? group - 1 : ACR_SPECTRUM_NONE;
+    }
+    g_autoptr(GArray) ranked = acr_spectrum_rank_groups(spectrum, formula, group_of, symbols->len);
+    for (guint i = 0; i < ranked->len; i++) {
+        AcrRanked rank = g_array_index(ranked, AcrRanked, i);
+        gint32 id = g_array_index(symbols, gint32, rank.element);
+        const AcrSymbol *symbol = acr_index_symbol(numbering->index, (guint32)id);
+        AcrSuspect row = {symbol->file, symbol->first, symbol->last, id, rank};
+        g_array_append_val(found, row);
+    }
+    g_array_sort(found, compare_places);
+    return found;
+}
+
+bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline,
+                          const AcrIndex *index, const char *const *failing,
+                          AcrSpectrumFormula formula, AcrLocalized *out, GError **error)
+{
+    g_auto(AcrLocalized) found = {.failing = g_ptr_array_new_with_free_func(g_free)};
+    g_auto(Numbering) numbering = {
+        .index = index,
+        .numbers = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
+        .lines = g_array_new(FALSE, FALSE, sizeof(Line)),
+        .run = g_array_new(FALSE, FALSE, sizeof(guint32)),
+    };
+    AcrTestOrder asked = {.plan = baseline->plan, .time_ms = project->time_ms, .is_traced = true};
+    if (!acr_project_run(project, &asked, &found.run, error) ||
+        !sort_tests(baseline, failing, &found, error))
+        return false;
+    g_autoptr(AcrSpectrum) spectrum = make_spectrum(&numbering, &found);
+    if (numbering.lines->len == 0)
+        return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED,
+                             "which lines the tests run is not known: their runner does not tell");
+    found.lines = find_lines(&numbering, spectrum, formula);
+    found.methods = find_methods(&numbering, spectrum, formula);
+    *out = found;
+    found = (AcrLocalized){0};
+    return true;
+}

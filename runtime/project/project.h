@@ -1,0 +1,180 @@
+/*
+ * project: a project's own tests. How they are run is found in the project's files (python/acr/project/, in
+ * a confined process); they are run in the sandbox alone, and what they come to without a patch is kept.
+ */
+#ifndef ACR_PROJECT_H
+#define ACR_PROJECT_H
+
+#include "base/base.h"
+#include "index/index.h"
+#include "py/grading.h"
+#include "py/py.h"
+#include "sandbox/sandbox.h"
+#include "spectrum/spectrum.h"
+#include "vcs/vcs.h"
+
+typedef enum {
+    ACR_PROJECT_ERROR_FAILED,
+    ACR_PROJECT_ERROR_NO_TESTS, /* nothing says how tests are run, or none of it runs one */
+} AcrProjectError;
+#define ACR_PROJECT_ERROR acr_project_error_quark()
+GQuark acr_project_error_quark(void);
+
+/* ---- What is run ---- */
+
+/* The project, and where its tests run. All borrowed. */
+typedef struct {
+    AcrSandbox *sandbox;
+    AcrSnapshot *snapshot;
+    AcrRefereeWorker *worker; /* reads the project's files and logs */
+    const char *python_dir;   /* holds the package acr */
+    const char *cache;        /* folder of baselines; NULL: none are kept */
+    const char *command;      /* how the tests are run, as the user says; NULL: it is detected */
+    const char *environment;  /* what else they depend on: set-up, image; may be NULL */
+    gint64 time_ms;           /* that one run of all tests may take */
+    AcrSandboxLimits limits;  /* but for the time */
+    bool network;
+} AcrProject;
+
+/* ---- Outcomes ---- */
+
+/* Best to worst. */
+typedef enum {
+    ACR_TESTED_PASSED,
+    ACR_TESTED_XFAILED, /* failed as it is expected to */
+    ACR_TESTED_SKIPPED,
+    ACR_TESTED_FAILED,
+    ACR_TESTED_ERROR,  /* outside of its assertions: a set-up, a file that cannot be imported */
+    ACR_TESTED_ABSENT, /* there is no such test */
+} AcrTestOutcome;
+#define ACR_TESTED_N_OUTCOMES ACR_TESTED_ABSENT
+const char *acr_test_outcome_name(AcrTestOutcome outcome); /* "passed", … */
+static inline bool acr_test_is_good(AcrTestOutcome outcome)
+{
+    return outcome == ACR_TESTED_PASSED || outcome == ACR_TESTED_XFAILED;
+}
+static inline bool acr_test_is_bad(AcrTestOutcome outcome)
+{
+    return outcome == ACR_TESTED_FAILED || outcome == ACR_TESTED_ERROR;
+}
+
+typedef struct {
+    AcrTestOutcome outcome;
+    double seconds;
+    char *message; /* owned; how it failed; NULL: nothing is known */
+} AcrTested;
+
+/* What a run of tests came to. All owned. Zero-initialise. */
+typedef struct {
+    GHashTable *tests;  /* id (char *) -> AcrTested * */
+    GPtrArray *ids;     /* the same ids in the order in which they were run; borrowed */
+    GPtrArray *not_run; /* char *; tests that were found, and not run before the time was over */
+    char *running;      /* the one that was running then; NULL: none */
+    AcrJson *lines;     /* of a run that was traced: test -> file -> "1-3,7"; else NULL */
+    char *log;          /* the end of what was printed */
+    gint64 wall_ms;
+    int exit_code;
+    bool timed_out;
+    const char *limit; /* of the sandbox that was hit; NULL: none */
+} AcrTestRun;
+void acr_test_run_clear(AcrTestRun *run);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestRun, acr_test_run_clear)
+/* ABSENT where the run has it not. What `id` contains counts for it: a file's tests. O(1) but for
+ * those. */
+AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id);
+/* How many tests ended so. */
+guint acr_test_run_count(const AcrTestRun *run, AcrTestOutcome outcome);
+
+/* ---- The baseline ---- */
+
+/* What the tests come to without a patch. All owned. Zero-initialise. */
+typedef struct {
+    AcrJson *plan; /* how they are run; see python/acr/project/commands.py */
+    char *runner, *command, *why;
+    char *version;    /* of the project's Python */
+    char *missing;    /* modules that could not be imported, in a line; NULL: none */
+    GPtrArray *tried; /* char *; what was tried before, and why it was not taken */
+    GPtrArray *flaky; /* char *; tests that failed, and passed when they ran again */
+    AcrTestRun run;
+    bool is_kept; /* from an earlier run */
+} AcrBaseline;
+void acr_baseline_clear(AcrBaseline *baseline);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBaseline, acr_baseline_clear)
+/*
+ * Finds how the tests are run, and runs them, unless the cache holds what they came to for the same
+ * snapshot, environment and command: all once, then what failed once more. `changed` (NULL-terminated,
+ * may be NULL): tests near to these files are run first. Errors: NO_TESTS, those of sandbox, py, vcs.
+ */
+bool acr_project_baseline(const AcrProject *project, const char *const *changed, AcrBaseline *out,
+                          GError **error) ACR_MUST_USE;
+
+/* ---- What a patch does ---- */
+
+/* All owned, of char *. Zero-initialise. */
+typedef struct {
+    AcrTestRun run;         /* with the patch */
+    GPtrArray *regressions; /* passed without it, and fail with it, each time */
+    GPtrArray *fixed;       /* the other way round */
+    GPtrArray *flaky;       /* what failed with it, and then passed, or failed without it too */
+    GPtrArray *unconfirmed; /* failed with it; there was no time to run it again */
+    GPtrArray *removed;     /* passed without it, and are not there with it */
+} AcrComparison;
+void acr_comparison_clear(AcrComparison *comparison);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrComparison, acr_comparison_clear)
+/*
+ * Runs the tests with the changes of `overlay`. What ends otherwise than in the baseline is run again
+ * on both trees before it counts: several times with the others of its kind, then alone. Errors: those of
+ * acr_project_baseline.
+ */
+bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
+                         const AcrOverlay *overlay, AcrComparison *out,
+                         GError **error) ACR_MUST_USE;
+
+/* ---- Where a failure may come from ---- */
+
+/* A place in the code, the more suspicious the higher its score. */
+typedef struct {
+    guint32 file;        /* of the index */
+    guint32 first, last; /* lines; of a symbol: its own */
+    gint32 symbol;       /* the innermost function or class around; -1: of lines */
+    AcrRanked rank;
+} AcrSuspect;
+
+/* All owned. Zero-initialise. */
+typedef struct {
+    AcrTestRun run;     /* of all tests, traced */
+    GPtrArray *failing; /* char *; the tests that count as failing */
+    guint passing;
+    GArray *lines;   /* of AcrSuspect, most suspicious first; neighbours of equal scores are one */
+    GArray *methods; /* of AcrSuspect, likewise; methods, functions, and classes outside of them */
+} AcrLocalized;
+void acr_localized_clear(AcrLocalized *localized);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLocalized, acr_localized_clear)
+/*
+ * Runs all tests once more, traced, and ranks the code of `index` by which tests run it. `failing`
+ * (NULL-terminated, may be NULL: all that fail): ids that count as failing; others that fail are left
+ * out. Errors: FAILED (such a test does not fail, or none does), those of sandbox and py.
+ */
+bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline,
+                          const AcrIndex *index, const char *const *failing,
+                          AcrSpectrumFormula formula, AcrLocalized *out,
+                          GError **error) ACR_MUST_USE;
+
+/* ---- Environments of benchmark tasks ---- */
+
+/* The milliseconds until a deadline (0: none), from 1 to `most`. */
+static inline gint64 acr_project_time_left(gint64 deadline_us, gint64 most)
+{
+    return deadline_us ? CLAMP((deadline_us - g_get_monotonic_time()) / 1000, 1, most) : most;
+}
+
+/*
+ * The Python of a plan's environment, which is made where it is not there yet: a virtual environment
+ * below `cache`, shared by all tasks with the same Python and packages; owned path. What packages do
+ * when they are installed happens in bubblewrap, with the network, and nothing of the user's in sight.
+ * Errors: FAILED (no such Python here, a package cannot be installed), those of base.
+ */
+char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
+                              const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
+
+#endif

@@ -1,0 +1,52 @@
+/* Private to project. */
+#ifndef ACR_PROJECT_PRIVATE_H
+#define ACR_PROJECT_PRIVATE_H
+
+#include "project/project.h"
+
+/* What can be run in the sandbox, as inside/supervise.py finds it. All owned. */
+typedef struct {
+    char *digest; /* of the Python and what is installed for it */
+    char *version;
+    AcrJson *modules; /* names of runners that can be imported */
+} AcrProbe;
+void acr_probe_clear(AcrProbe *probe);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrProbe, acr_probe_clear)
+/* Errors: those of sandbox; FAILED (the Python there does not run). */
+bool acr_project_probe(const AcrProject *project, AcrProbe *out, GError **error) ACR_MUST_USE;
+
+/* The plans of a project, an array, best guess first; owned. Errors: those of py and vcs. */
+AcrJson *acr_project_detect(const AcrProject *project, GError **error) ACR_MUST_USE;
+/* The files of tests, an array, nearest to the changed files first; owned. */
+AcrJson *acr_project_order(const AcrProject *project, const char *const *changed,
+                           GError **error) ACR_MUST_USE;
+/* Asks acr.project.service in the worker; owned. */
+AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
+                         GError **error) ACR_MUST_USE;
+
+/* One run. All borrowed. */
+typedef struct {
+    const AcrJson *plan;
+    const AcrOverlay *overlay; /* NULL: the snapshot as it is */
+    const GPtrArray *select;   /* char *: these tests alone; NULL: all */
+    const AcrJson *order;      /* of acr_project_order; NULL: the runner's own */
+    gint64 time_ms;
+    bool is_traced; /* the lines that each test runs are wanted */
+} AcrTestOrder;
+/* Errors: those of sandbox and py. */
+bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTestRun *out,
+                     GError **error) ACR_MUST_USE;
+/* A digest of what is run inside, besides the project; owned. Errors: of base. */
+char *acr_project_inside_digest(const AcrProject *project, GError **error) ACR_MUST_USE;
+
+/* Adds a result to a run; of the same id the worse counts. */
+void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, double seconds,
+                      const char *message);
+/* Whether a test that the run has not is not there because of something that went wrong. */
+bool acr_test_run_lost(const AcrTestRun *run, const char *id);
+/* Tests, what was not run, times; and back. */
+AcrJson *acr_test_run_to_json(const AcrTestRun *run) ACR_MUST_USE;
+void acr_test_run_init(AcrTestRun *run);
+void acr_test_run_take(AcrTestRun *run, const AcrJson *json);
+
+#endif

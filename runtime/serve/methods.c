@@ -1,0 +1,156 @@
+/*
+ * The table of methods, and those that answer without looking at a repository: what the server is, and
+ * the prompts.
+ */
+#include "serve/serve_private.h"
+
+#include <string.h>
+
+#define PROMPT "locate_bug"
+#define MAX_SHOWN 80u
+
+/* ---- What the server is ---- */
+
+static AcrJson *capabilities(void)
+{
+    AcrJson *json = acr_json_new_object(), *resources = acr_json_new_object();
+    static const char *const lists[] = {"tools", "prompts"};
+    for (gsize i = 0; i < G_N_ELEMENTS(lists); i++) {
+        AcrJson *list = acr_json_new_object();
+        acr_json_set_bool(list, "listChanged", false);
+        acr_json_set(json, lists[i], list);
+    }
+    acr_json_set_bool(resources, "listChanged", false);
+    acr_json_set_bool(resources, "subscribe", false);
+    acr_json_set(json, "resources", resources);
+    return json;
+}
+
+static void set_instructions(AcrJson *result, const AcrMcpRequest *request)
+{
+    g_autofree char *names = acr_mcp_repository_names(request->repositories);
+    g_autofree char *text = g_strdup_printf(
+        "Structure-aware search in Python code. Repositories: %s. A class found by name is shown "
+        "by "
+        "its signatures; ask for the class in its file, or for a method, to see bodies. Test files "
+        "are not searched by name. Answers are of the files as they are now.",
+        names);
+    acr_json_set_string(result, "instructions", text);
+}
+
+static AcrJson *initialize(const AcrMcpRequest *request, AcrMcpFault *fault)
+{
+    const char *asked = acr_mcp_param(request, "protocolVersion", fault);
+    if (!asked)
+        return NULL;
+    AcrJson *result = acr_json_new_object(), *server = acr_json_new_object();
+    bool is_oldest = strcmp(asked, ACR_MCP_OLDEST_HANDSHAKE) == 0;
+    acr_json_set_string(result, "protocolVersion",
+                        is_oldest ? ACR_MCP_OLDEST_HANDSHAKE : ACR_MCP_NEWEST_HANDSHAKE);
+    acr_json_set(result, "capabilities", capabilities());
+    acr_json_set_string(server, "name", "acr-host");
+    acr_json_set_string(server, "version", ACR_VERSION);
+    acr_json_set(result, "serverInfo", server);
+    set_instructions(result, request);
+    return result;
+}
+
+static AcrJson *discover(const AcrMcpRequest *request, AcrMcpFault *fault)
+{
+    static const char *const versions[] = {ACR_MCP_STATELESS_VERSION, NULL};
+    AcrJson *result = acr_json_new_object();
+    acr_json_set(result, "supportedVersions", acr_json_new_strings(versions));
+    acr_json_set(result, "capabilities", capabilities());
+    set_instructions(result, request);
+    acr_mcp_set_ttl(result, request->message, ACR_MCP_KEEP_MS);
+    return result;
+}
+
+static AcrJson *ping(const AcrMcpRequest *request, AcrMcpFault *fault)
+{
+    return acr_json_new_object();
+}
+
+/* ---- Prompts ---- */
+
+static AcrJson *prompts_list(const AcrMcpRequest *request, AcrMcpFault *fault)
+{
+    if (!acr_mcp_one_page(request, fault))
+        return NULL;
+    AcrJson *result = acr_json_new_object(), *prompts = acr_json_new_array(),
+            *prompt = acr_json_new_object(), *arguments = acr_json_new_array(),
+            *issue = acr_json_new_object();
+    acr_json_set_string(issue, "name", "issue");
+    acr_json_set_string(issue, "description", "The issue's text");
+    acr_json_set_bool(issue, "required", true);
+    acr_json_append(arguments, issue);
+    acr_json_set_string(prompt, "name", PROMPT);
+    acr_json_set_string(prompt, "description",
+                        "Find the places that have to change to resolve an issue");
+    acr_json_set(prompt, "arguments", arguments);
+    acr_json_append(prompts, prompt);
+    acr_json_set(result, "prompts", prompts);
+    acr_mcp_set_ttl(result, request->message, ACR_MCP_KEEP_MS);
+    return result;
+}
+
+static AcrJson *prompt_message(const char *text)
+{
+    AcrJson *message = acr_json_new_object(), *content = acr_json_new_object();
+    acr_json_set_string(content, "type", "text");
+    acr_json_set_string(content, "text", text);
+    acr_json_set_string(message, "role", "user");
+    acr_json_set(message, "content", content);
+    return message;
+}
+
+static AcrJson *prompts_get(const AcrMcpRequest *request, AcrMcpFault *fault)
+{
+    const char *name = acr_mcp_param(request, "name", fault);
+    const char *issue =
+        acr_json_get_string(acr_json_get(request->message->params, "arguments"), "issue");
+    if (!name)
+        return NULL;
+    if (strcmp(name, PROMPT) != 0) {
+        g_autofree char *shown = acr_text_quote(name, MAX_SHOWN);
+        return acr_mcp_refuse(fault, ACR_MCP_INVALID_PARAMS, "there is no prompt %s", shown);
+    }
+    if (!issue)
+        return acr_mcp_refuse(fault, ACR_MCP_INVALID_PARAMS,
+                              "the prompt needs the argument issue, a string");
+    g_autofree char *clean = acr_issue_clean(issue),
+                    *calls = acr_agent_calls_text(request->options->calls);
+    g_autofree char *start = acr_prompts_render(request->options->prompts, ACR_PROMPT_SEARCH_START,
+                                                "issue", clean, "calls", calls, NULL);
+    const char *system = acr_prompts_text(request->options->prompts, ACR_PROMPT_SEARCH_SYSTEM);
+    g_autofree char *text = g_strconcat(system, "\n", start, NULL);
+    AcrJson *result = acr_json_new_object(), *messages = acr_json_new_array();
+    acr_json_append(messages, prompt_message(text));
+    acr_json_set(result, "messages", messages);
+    return result;
+}
+
+/* ---- The table ---- */
+
+static const AcrMcpMethod methods[] = {
+    {"initialize", true, false, false, initialize},
+    {"ping", true, false, false, ping},
+    {"server/discover", false, true, false, discover},
+    {"tools/list", true, true, false, acr_mcp_tools_list},
+    {"tools/call", true, true, true, acr_mcp_tools_call},
+    {"resources/list", true, true, true, acr_mcp_resources_list},
+    {"resources/read", true, true, true, acr_mcp_resources_read},
+    {"resources/templates/list", true, true, false, acr_mcp_templates_list},
+    {"prompts/list", true, true, false, prompts_list},
+    {"prompts/get", true, true, false, prompts_get},
+};
+
+const AcrMcpMethod *acr_mcp_method_find(const AcrMcpMessage *message)
+{
+    bool is_later = message->era == ACR_MCP_STATELESS;
+    for (gsize i = 0; i < G_N_ELEMENTS(methods); i++)
+        if ((is_later ? methods[i].in_stateless : methods[i].in_handshake) &&
+            strcmp(methods[i].name, message->method) == 0)
+            return &methods[i];
+    return NULL;
+}

@@ -1,0 +1,202 @@
+/*
+ * The repositories that are served: opened once, each indexed when it is first asked for and again
+ * when it has changed. Whether it has is seen by what the file system says of a working tree
+ * (acr_snapshot_is_current), and of a bare one by its HEAD; one look serves all requests that had
+ * come before it. A change that leaves the same contents keeps the index.
+ */
+#include "serve/serve_private.h"
+
+#include <string.h>
+
+typedef struct {
+    char *name;
+    AcrRepo *repo;
+    AcrSnapshot *latest;    /* the last one taken: equal to that of the index, where there is one */
+    AcrWorkspace workspace; /* its snapshot, index and search; empty until it is asked for */
+    gint64 looked_us;       /* when the last look began */
+    guint64 used;           /* number of the request that used it last */
+    bool has_remarked;      /* what there is to say of it was said */
+} Repository;
+
+struct AcrMcpRepositories {
+    const AcrMcpOptions *options;
+    GArray *all; /* of Repository */
+    guint64 requests;
+};
+
+static void clear_repository(gpointer data)
+{
+    Repository *repository = data;
+    acr_workspace_clear(&repository->workspace);
+    g_clear_pointer(&repository->latest, acr_snapshot_unref);
+    g_clear_pointer(&repository->repo, acr_repo_unref);
+    g_clear_pointer(&repository->name, g_free);
+}
+
+static Repository *repository_at(const AcrMcpRepositories *all, guint i)
+{
+    return &g_array_index(all->all, Repository, i);
+}
+
+void acr_mcp_repositories_free(AcrMcpRepositories *all)
+{
+    if (!all)
+        return;
+    g_array_unref(all->all);
+    g_free(all);
+}
+
+/* ---- Names ---- */
+
+/* The name of a repository's folder, as it was given (it may be a link), of letters, digits and
+ * "._-"; owned. */
+static char *plain_name(const AcrRepo *repo, const char *given)
+{
+    const char *path = acr_repo_workdir(repo) ? acr_repo_workdir(repo) : acr_repo_path(repo);
+    g_autofree char *real = acr_path_real(path), *given_real = acr_path_real(given),
+                    *absolute =
+                        g_canonicalize_filename(strcmp(real, given_real) == 0 ? given : real, NULL);
+    char *name = g_path_get_basename(absolute);
+    if (g_str_has_suffix(name, ".git") && strlen(name) > 4)
+        name[strlen(name) - 4] = '\0';
+    for (char *at = name; *at; at++)
+        if (!g_ascii_isalnum(*at) && !strchr("._-", *at))
+            *at = '-';
+    return name;
+}
+
+static char *unique_name(const AcrMcpRepositories *all, const AcrRepo *repo, const char *given)
+{
+    g_autofree char *plain = plain_name(repo, given);
+    char *name = g_strdup(plain);
+    for (guint n = 2; acr_mcp_repository_find(all, name) >= 0; n++) {
+        g_free(name);
+        name = g_strdup_printf("%s-%u", plain, n);
+    }
+    return name;
+}
+
+AcrMcpRepositories *acr_mcp_repositories_open(const AcrMcpOptions *options, GError **error)
+{
+    g_autoptr(AcrMcpRepositories) all = g_new0(AcrMcpRepositories, 1);
+    all->options = options;
+    all->all = g_array_new(FALSE, TRUE, sizeof(Repository));
+    g_array_set_clear_func(all->all, clear_repository);
+    for (guint i = 0; options->paths[i]; i++) {
+        Repository repository = {.repo = acr_repo_open(options->paths[i], error)};
+        if (!repository.repo)
+            return NULL;
+        repository.name = unique_name(all, repository.repo, options->paths[i]);
+        g_array_append_val(all->all, repository);
+    }
+    return g_steal_pointer(&all);
+}
+
+guint acr_mcp_repositories_n(const AcrMcpRepositories *all)
+{
+    return all->all->len;
+}
+
+const char *acr_mcp_repository_name(const AcrMcpRepositories *all, guint i)
+{
+    return repository_at(all, i)->name;
+}
+
+int acr_mcp_repository_find(const AcrMcpRepositories *all, const char *name)
+{
+    for (guint i = 0; i < all->all->len; i++)
+        if (strcmp(repository_at(all, i)->name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+char *acr_mcp_repository_names(const AcrMcpRepositories *all)
+{
+    GString *names = g_string_new(NULL);
+    for (guint i = 0; i < all->all->len; i++)
+        g_string_append_printf(names, "%s%s", i ? ", " : "", repository_at(all, i)->name);
+    return g_string_free(names, FALSE);
+}
+
+/* ---- Views ---- */
+
+static void say_remarks(const AcrMcpOptions *options, Repository *repository)
+{
+    const char *left_out = acr_snapshot_remarks(repository->workspace.snapshot);
+    if (!repository->has_remarked && left_out)
+        options->say("%s", left_out);
+    if (!repository->has_remarked && repository->workspace.remark)
+        options->say("%s", repository->workspace.remark);
+    repository->has_remarked = true;
+}
+
+/* Makes room for the index of `kept`. */
+static void forget_oldest(AcrMcpRepositories *all, const Repository *kept)
+{
+    guint n = 0;
+    Repository *oldest = NULL;
+    for (guint i = 0; i < all->all->len; i++) {
+        Repository *other = repository_at(all, i);
+        if (other == kept || !other->workspace.search)
+            continue;
+        n++;
+        if (!oldest || other->used < oldest->used)
+            oldest = other;
+    }
+    if (n >= ACR_MCP_MAX_INDEXED)
+        acr_workspace_clear(&oldest->workspace);
+}
+
+static bool is_same(const AcrWorkspace *workspace, const AcrSnapshot *snapshot)
+{
+    if (!workspace->search)
+        return false;
+    g_autofree char *old = acr_snapshot_digest(workspace->snapshot),
+                    *new = acr_snapshot_digest(snapshot);
+    return strcmp(old, new) == 0;
+}
+
+/* Takes a snapshot, and indexes it unless that was done. */
+static bool look_again(AcrMcpRepositories *all, Repository *repository,
+                       const AcrInterrupt *interrupt, GError **error)
+{
+    bool is_bare = acr_repo_is_bare(repository->repo);
+    g_autoptr(AcrSnapshot) snapshot =
+        is_bare ? acr_snapshot_of_commit(repository->repo, "HEAD", error)
+                : acr_snapshot_of_worktree_marked(repository->repo, error);
+    if (!snapshot)
+        return false;
+    if (!is_same(&repository->workspace, snapshot)) {
+        g_auto(AcrWorkspace) fresh = {.snapshot = acr_snapshot_ref(snapshot)};
+        AcrHost host = *all->options->host;
+        host.interrupt = (AcrInterrupt *)interrupt;
+        forget_oldest(all, repository);
+        if (!acr_workspace_index_alone(&fresh, &host, NULL, error))
+            return false;
+        acr_workspace_clear(&repository->workspace);
+        repository->workspace = fresh;
+        fresh = (AcrWorkspace){0};
+        say_remarks(all->options, repository);
+    }
+    acr_snapshot_unref(repository->latest);
+    repository->latest = g_steal_pointer(&snapshot);
+    return true;
+}
+
+bool acr_mcp_repository_view(AcrMcpRepositories *all, guint i, gint64 since_us,
+                             const AcrInterrupt *interrupt, AcrMcpView *out, GError **error)
+{
+    Repository *repository = repository_at(all, i);
+    gint64 now_us = g_get_monotonic_time();
+    bool was_seen = repository->workspace.search && repository->looked_us >= since_us;
+    bool is_current =
+        was_seen || (repository->workspace.search && acr_snapshot_is_current(repository->latest));
+    if (!is_current && !look_again(all, repository, interrupt, error))
+        return false;
+    if (!was_seen)
+        repository->looked_us = now_us;
+    repository->used = ++all->requests;
+    *out = (AcrMcpView){repository->workspace.snapshot, repository->workspace.index,
+                        repository->workspace.search};
+    return true;
+}

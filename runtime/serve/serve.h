@@ -1,0 +1,56 @@
+/*
+ * mcp: the search calls, the files and the retrieval prompt of repositories for other agents, by the
+ * Model Context Protocol over two descriptors, a JSON object a line.
+ *
+ * Two eras of the protocol are served on the same pipe, each request by its own: one that carries an
+ * envelope (revision 2026-07-28) stands for itself; one without needs a handshake before (revisions
+ * 2025-06-18 and 2025-11-25). A repository is named by an argument, never by an earlier request.
+ */
+#ifndef ACR_SERVE_H
+#define ACR_SERVE_H
+
+#include "agents/agents.h"
+#include "base/base.h"
+#include "task/task.h"
+
+typedef enum {
+    ACR_MCP_ERROR_FAILED,
+} AcrMcpError;
+#define ACR_MCP_ERROR acr_mcp_error_quark()
+GQuark acr_mcp_error_quark(void);
+
+#define ACR_MCP_MAX_LINE (1u * 1024 * 1024) /* bytes of one message */
+#define ACR_MCP_MAX_IN_FLIGHT 1024u         /* requests that wait; later ones are refused */
+#define ACR_MCP_MAX_WAITING_BYTES (4u * 1024 * 1024) /* of their lines, together */
+#define ACR_MCP_MAX_REPOSITORIES 32u
+#define ACR_MCP_MAX_INDEXED 4u /* repositories whose index is kept; the one used longest ago goes */
+#define ACR_MCP_MAX_RESOURCE (1u * 1024 * 1024) /* bytes of a file that is read as a resource */
+#define ACR_MCP_PAGE 1000u                      /* resources listed at once */
+
+/* All borrowed. */
+typedef struct {
+    const AcrHost *host;
+    const AcrPrompts *prompts;
+    const AcrCalls *calls;    /* the registry; NULL: the built-in ones */
+    const char *const *paths; /* of the repositories; NULL-terminated */
+    gint64 call_ms;           /* that one request may take */
+    int in, out;
+    void (*say)(const char *format, ...) G_GNUC_PRINTF(1, 2); /* one line for the user */
+} AcrMcpOptions;
+
+typedef enum {
+    ACR_MCP_ENDED,
+    ACR_MCP_FAILED,     /* with an error */
+    ACR_MCP_BUSY_STILL, /* something that was being answered does not come back: the process must end
+                           by _exit, without giving up what it was called with */
+} AcrMcpEnd;
+
+/*
+ * Answers what comes from `in` until its end, or until `out` is closed or the host is interrupted,
+ * which does not wait for what is being answered. Indexes the repositories meanwhile, before they are
+ * asked for. Errors: those of acr_repo_open, before anything is read; FAILED (`in` or `out` fails, no
+ * thread).
+ */
+AcrMcpEnd acr_mcp_serve(const AcrMcpOptions *options, GError **error) ACR_MUST_USE;
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * Patches from elsewhere: read from the user's files, kept in the run folder, where a resumed run and a
+ * replay find them.
+ */
+#include "task/run_folder.h"
+
+#define MAX_BYTES ((gsize)64 * 1024 * 1024) /* of a patch */
+
+static void overlay_free(gpointer overlay)
+{
+    acr_overlay_free(overlay);
+}
+
+static char *name_of(guint number)
+{
+    return g_strdup_printf(ACR_GIVEN_FOLDER "/%u.diff", number);
+}
+
+GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error)
+{
+    g_autoptr(GPtrArray) diffs = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
+    for (char **at = spec->candidates; at && *at; at++) {
+        GBytes *diff = acr_file_read(*at, MAX_BYTES, error);
+        if (!diff)
+            return NULL;
+        g_ptr_array_add(diffs, diff);
+    }
+    return g_steal_pointer(&diffs);
+}
+
+/* What a diff makes of the snapshot; owned. `name` is for the message. */
+static AcrOverlay *apply(AcrSnapshot *snapshot, GBytes *diff, const char *name, GError **error)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(diff, &len);
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    g_autoptr(GError) reason = NULL;
+    if (acr_overlay_apply_diff(overlay, data ? data : "", len, &reason))
+        return g_steal_pointer(&overlay);
+    return ACR_NULL(acr_task_refuse(error, "'%s': %s", name, reason->message));
+}
+
+bool acr_given_check(const GPtrArray *diffs, AcrSnapshot *snapshot, const AcrRunSpec *spec,
+                     GError **error)
+{
+    for (guint i = 0; i < diffs->len; i++) {
+        g_autoptr(AcrOverlay) overlay =
+            apply(snapshot, diffs->pdata[i], spec->candidates[i], error);
+        if (!overlay)
+            return false;
+    }
+    return true;
+}
+
+bool acr_given_save(const GPtrArray *diffs, const AcrFolder *folder, GError **error)
+{
+    for (guint i = 0; i < diffs->len; i++) {
+        gsize len;
+        const void *data = g_bytes_get_data(diffs->pdata[i], &len);
+        g_autofree char *name = name_of(i + 1);
+        if (!acr_folder_write(folder, name, data ? data : "", len, error))
+            return false;
+    }
+    return true;
+}
+
+void acr_given_describe(const GPtrArray *diffs, AcrJson *meta)
+{
+    AcrJson *digests = diffs->len ? acr_json_new_array() : NULL;
+    for (guint i = 0; i < diffs->len; i++) {
+        g_autofree char *digest = acr_sha256_bytes(diffs->pdata[i]);
+        acr_json_append(digests, acr_json_new_string(digest));
+    }
+    if (digests)
+        acr_json_set(meta, ACR_META_CANDIDATES, digests);
+}
+
+GPtrArray *acr_given_load(const AcrFolder *folder, AcrSnapshot *snapshot, GError **error)
+{
+    g_autoptr(GPtrArray) overlays = g_ptr_array_new_with_free_func(overlay_free);
+    gsize n = acr_json_size(acr_json_get(folder->meta, ACR_META_CANDIDATES));
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *name = name_of(i + 1);
+        g_autoptr(GBytes) diff = acr_folder_read_file(folder, name, MAX_BYTES, error);
+        AcrOverlay *overlay = diff ? apply(snapshot, diff, name, error) : NULL;
+        if (!overlay)
+            return NULL;
+        g_ptr_array_add(overlays, overlay);
+    }
+    return g_steal_pointer(&overlays);
+}

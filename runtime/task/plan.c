@@ -1,0 +1,206 @@
+/*
+ * What a run would do, found without asking a model: the folder, the code, the models with their keys
+ * and prices, the ceilings, and where code would be run.
+ */
+#include "task/recorded.h"
+#include "task/run_folder.h"
+
+#include <string.h>
+
+#define PICO_OF_MILLION_TOKENS 1e6 /* a price in pico-USD a token as USD a million tokens */
+
+typedef struct {
+    const AcrRunSpec *spec;
+    const AcrHost *host;
+    AcrRepo *repo;
+    AcrSnapshot *snapshot;
+    AcrLimits limits;
+} Plan;
+
+static void plan_clear(Plan *plan)
+{
+    acr_snapshot_unref(plan->snapshot);
+    acr_repo_unref(plan->repo);
+    acr_limits_clear(&plan->limits);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
+
+/* A member that may not be known: below 0 null. */
+static void set_known(AcrJson *json, const char *key, gint64 value)
+{
+    acr_json_set(json, key, value < 0 ? acr_json_new_null() : acr_json_new_int(value));
+}
+
+/* {"path": null for a new one elsewhere, "state": "new" | "unfinished" | "finished"} */
+static AcrJson *describe_folder(const Plan *plan, GError **error)
+{
+    static const char *const states[] = {"unfinished", "unfinished", "finished"};
+    const AcrRunSpec *spec = plan->spec;
+    g_autoptr(AcrJson) json = acr_json_new_object();
+    g_autoptr(AcrPrompts) prompts = acr_prompts_load(plan->host->prompts_dir, spec->prompts, error);
+    const char *state = "new";
+    if (!prompts)
+        return NULL;
+    if (spec->out && acr_folder_exists(spec->out)) {
+        g_auto(AcrFolder) folder = {0};
+        if (!acr_folder_read(spec->out, &folder, error))
+            return NULL;
+        g_autoptr(AcrJson) bound = spec->issue_text ? acr_meta_bound(spec, prompts) : NULL;
+        if (bound && !acr_meta_check(folder.meta, bound, spec->out, error))
+            return NULL;
+        state = states[folder.state];
+    }
+    acr_json_set_string(json, "path", spec->out);
+    acr_json_set_string(json, "state", state);
+    return g_steal_pointer(&json);
+}
+
+/* {"path", "commit" (null: the working tree as it is), "python_files": outside tests} */
+static AcrJson *describe_repository(const Plan *plan, GError **error)
+{
+    gint64 n = 0;
+    for (gsize i = 0; i < acr_snapshot_size(plan->snapshot); i++) {
+        const AcrEntry *entry = acr_snapshot_entry(plan->snapshot, i);
+        n += entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
+             !acr_index_is_test_path(entry->path);
+    }
+    if (n == 0)
+        return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                                      "no Python files outside tests in '%s'", plan->spec->repo));
+    AcrJson *json = acr_json_new_object();
+    bool is_commit = !acr_snapshot_is_worktree(plan->snapshot);
+    acr_json_set_string(json, "path", plan->spec->repo);
+    acr_json_set_string(json, "commit", is_commit ? acr_snapshot_commit(plan->snapshot) : NULL);
+    acr_json_set_int(json, "python_files", n);
+    return json;
+}
+
+/* {"model", "address", "key", "price": "free" | "known" | "assumed", "usd_per_million_in", "…_out"} */
+static AcrJson *describe_model(const Plan *plan, const char *name, const char *use,
+                               bool *out_is_free, GError **error)
+{
+    AcrModelOptions options =
+        acr_model_options_of(plan->spec, &plan->limits, plan->host->interrupt);
+    options.labels = acr_role_names();
+    g_autoptr(AcrModel) model = acr_model_of(plan->spec, name, &options, error);
+    AcrModelFacts facts;
+    if (!model)
+        return NULL;
+    acr_model_facts(model, &facts);
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "model", name);
+    acr_json_set_string(json, "use", use);
+    acr_json_set_string(json, "address", facts.address);
+    acr_json_set_string(json, "key", facts.key);
+    acr_json_set_string(json, "price",
+                        facts.is_free     ? "free"
+                        : facts.has_price ? "known"
+                                          : "assumed");
+    double in = facts.is_free ? 0 : (double)facts.price.base.input / PICO_OF_MILLION_TOKENS,
+           out = facts.is_free ? 0 : (double)facts.price.base.output / PICO_OF_MILLION_TOKENS;
+    acr_json_set(json, "usd_per_million_in", acr_json_new_double(in));
+    acr_json_set(json, "usd_per_million_out", acr_json_new_double(out));
+    *out_is_free = *out_is_free && facts.is_free;
+    return json;
+}
+
+static bool add_model(const Plan *plan, AcrJson *list, const char *name, const char *use,
+                      bool *out_is_free, GError **error)
+{
+    AcrJson *json = describe_model(plan, name, use, out_is_free, error);
+    if (json)
+        acr_json_append(list, json);
+    return json != NULL;
+}
+
+static AcrJson *describe_models(const Plan *plan, bool *out_is_free, GError **error)
+{
+    const AcrRunSpec *spec = plan->spec;
+    g_autoptr(AcrJson) list = acr_json_new_array();
+    *out_is_free = true;
+    for (guint i = 0; spec->models[i]; i++)
+        if (!add_model(plan, list, spec->models[i], i ? "a later attempt" : "first", out_is_free,
+                       error))
+            return NULL;
+    if (spec->fallback_model &&
+        !add_model(plan, list, spec->fallback_model, "fallback", out_is_free, error))
+        return NULL;
+    return g_steal_pointer(&list);
+}
+
+/* {"most_microusd": null: nothing bounds it, "max_tokens", "max_time_ms"} */
+static AcrJson *describe_limits(const Plan *plan, bool is_free)
+{
+    AcrJson *json = acr_json_new_object();
+    set_known(json, "most_microusd", is_free ? 0 : acr_microusd(plan->spec->max_cost));
+    set_known(json, "max_tokens", plan->spec->max_tokens_total);
+    set_known(json, "max_time_ms", plan->spec->max_ms);
+    return json;
+}
+
+static AcrJson *describe_loops(const AcrRunSpec *spec)
+{
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_int(json, "attempts", spec->attempts);
+    acr_json_set_int(json, "rounds", spec->rounds);
+    acr_json_set_int(json, "tries", spec->tries);
+    return json;
+}
+
+/* {"runs", "where", "python", "why_not", "setup", "validate", "regressions", "test_command"}; `where` is NULL without a sandbox. Errors:
+ * those of the sandbox where code must be run. */
+static AcrJson *describe_code(const Plan *plan, GError **error)
+{
+    const AcrRunSpec *spec = plan->spec;
+    bool has_tests = acr_run_spec_regressions(spec) != ACR_VERIFY_NEVER;
+    bool is_wanted = spec->verify != ACR_VERIFY_NEVER || spec->validate || has_tests;
+    const char *workdir = acr_repo_workdir(plan->repo);
+    g_autofree char *work_tree = workdir ? acr_path_real(workdir) : NULL,
+                    *cache = plan->host->cache ? acr_host_default_cache(ACR_CACHE_SANDBOX) : NULL;
+    AcrSandboxOptions options =
+        acr_sandbox_options_of(spec, plan->host, plan->snapshot, work_tree, cache);
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(AcrSandbox) sandbox = is_wanted ? acr_sandbox_open(&options, &reason) : NULL;
+    if (reason && (spec->verify == ACR_VERIFY_ALWAYS ||
+                   !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)))
+        return ACR_NULL(acr_pass_error(error, &reason));
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_bool(json, "runs", sandbox != NULL);
+    acr_json_set_string(json, "where", sandbox ? acr_sandbox_backend(sandbox) : NULL);
+    acr_json_set_string(json, "python", sandbox ? acr_sandbox_choice(sandbox) : NULL);
+    acr_json_set_string(json, "why_not",
+                        reason      ? reason->message
+                        : is_wanted ? NULL
+                                    : "nothing is to be run");
+    acr_json_set_string(json, "setup", spec->setup);
+    acr_json_set_string(json, "validate", spec->validate);
+    acr_json_set_bool(json, "regressions", has_tests);
+    acr_json_set_string(json, "test_command", spec->test_command);
+    return json;
+}
+
+bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out, GError **error)
+{
+    g_auto(Plan) plan = {.spec = spec, .host = host};
+    bool is_free = true;
+    if (!acr_limits_init(&plan.limits, spec, error))
+        return false;
+    g_autoptr(AcrJson) models = describe_models(&plan, &is_free, error);
+    if (!models)
+        return false;
+    plan.repo = acr_repo_open(spec->repo, error);
+    plan.snapshot = plan.repo ? acr_workspace_snapshot(plan.repo, spec->rev, error) : NULL;
+    g_autoptr(AcrJson) repository = plan.snapshot ? describe_repository(&plan, error) : NULL;
+    g_autoptr(AcrJson) folder = repository ? describe_folder(&plan, error) : NULL;
+    g_autoptr(AcrJson) code = folder ? describe_code(&plan, error) : NULL;
+    if (!code)
+        return false;
+    *out = acr_json_new_object();
+    acr_json_set(*out, "folder", g_steal_pointer(&folder));
+    acr_json_set(*out, "repository", g_steal_pointer(&repository));
+    acr_json_set(*out, "models", g_steal_pointer(&models));
+    acr_json_set(*out, "limits", describe_limits(&plan, is_free));
+    acr_json_set(*out, "loops", describe_loops(spec));
+    acr_json_set(*out, "code", g_steal_pointer(&code));
+    return true;
+}

@@ -1,0 +1,66 @@
+/*
+ * What a replay would write, compared with what the run has written.
+ */
+#include "task/run_folder.h"
+
+static bool keep_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
+{
+    g_hash_table_insert(ctx, g_strdup(path), g_bytes_new(data, len));
+    return true;
+}
+
+GHashTable *acr_replayed_new(void)
+{
+    return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
+}
+
+AcrArtifacts acr_replayed_artifacts(GHashTable *kept)
+{
+    return (AcrArtifacts){kept, keep_artifact};
+}
+
+/* The first artifact, by name, that differs from the one in the folder; owned, NULL if there is
+ * none. */
+static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
+{
+    g_autoptr(GList) paths = g_list_sort(g_hash_table_get_keys(artifacts), (GCompareFunc)g_strcmp0);
+    for (GList *at = paths; at; at = at->next) {
+        g_autoptr(GBytes) recorded = acr_folder_read_file(folder, at->data, G_MAXINT32, NULL);
+        if (!recorded || !g_bytes_equal(recorded, g_hash_table_lookup(artifacts, at->data)))
+            return g_strdup(at->data);
+    }
+    return NULL;
+}
+
+bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult *result,
+                        const AcrCost *cost, GError **error)
+{
+    const AcrArtifacts artifacts = acr_replayed_artifacts(kept);
+    g_autoptr(AcrJson) recorded = acr_folder_read_json(folder, ACR_FILE_COST, NULL),
+                       selected = acr_folder_read_json(folder, ACR_FILE_SELECTED, NULL);
+    if (!acr_json_get(selected, "candidates")) /* a run of before there was a table */
+        g_clear_pointer(&result->found.candidates, acr_json_free);
+    const AcrJson *prices = acr_json_get(recorded, "prices");
+    AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);
+    if (!acr_artifacts_write_json(&artifacts, ACR_FILE_COST, spent, error) ||
+        !acr_result_save(&artifacts, result, error))
+        return false;
+    g_autofree char *different = find_difference(folder, kept);
+    if (!different)
+        return true;
+    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT,
+                         "the replay of '%s' gives another %s than was recorded", folder->path,
+                         different);
+}
+
+void acr_replayed_fail(const AcrFolder *folder, GError *reason, GError **error)
+{
+    g_autoptr(GError) owned = reason;
+    if (g_error_matches(owned, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED))
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
+                    "the run in '%s' is not finished: its journal ends here", folder->path);
+    else if (g_error_matches(owned, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED))
+        g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT, owned->message);
+    else
+        g_propagate_error(error, g_steal_pointer(&owned));
+}

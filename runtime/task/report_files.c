@@ -1,0 +1,141 @@
+/*
+ * Which files of a run folder, or of a folder of many, a report is made from: they are read within
+ * bounds, never through a link. What cannot be read is named in the report.
+ */
+#include "task/report_files.h"
+
+#include <string.h>
+
+#include "task/run_folder.h"
+
+#define MAX_JOURNAL ((gsize)128 * 1024 * 1024)
+#define MAX_FILE ((gsize)8 * 1024 * 1024)
+#define MAX_FINAL_REPORT ((gsize)64 * 1024 * 1024)
+#define MAX_ATTEMPTS 100u
+#define MAX_FILES 2000u /* of an attempt */
+#define MAX_TASKS 100000u
+#define UNREAD "(unread)" /* in place of a file: lines on what could not be read */
+
+typedef struct {
+    const AcrFolder *folder;
+    AcrReportFiles *files;
+    GString *unread;
+} Reader;
+
+static void take(Reader *reader, const char *name, gsize max)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) bytes = acr_folder_read_file(reader->folder, name, max, &reason);
+    if (bytes && acr_report_files_add(reader->files, name, bytes))
+        return;
+    if (!g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+        g_string_append_printf(reader->unread, "%s\n", reason ? reason->message : name);
+}
+
+static gint by_name(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names of a folder that begin with one of `beginnings` (NULL: all), sorted; owned. */
+static GPtrArray *list(const char *path, const char *const *beginnings, guint max)
+{
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    for (const char *name; dir && names->len < max && (name = g_dir_read_name(dir));) {
+        bool is_wanted = !beginnings;
+        for (guint i = 0; !is_wanted && beginnings[i]; i++)
+            is_wanted = g_str_has_prefix(name, beginnings[i]);
+        if (is_wanted)
+            g_ptr_array_add(names, g_strdup(name));
+    }
+    g_ptr_array_sort(names, by_name);
+    return names;
+}
+
+static void take_attempt(Reader *reader, const char *attempt)
+{
+    static const char *const beginnings[] = {
+        "extract_status", "reproducer_", "execution_", "review_",
+        "validation_",    "regression_", NULL};
+    static const char *const places[] = {"search/bug_locations_after_process.json"};
+    g_autofree char *path = acr_folder_path(reader->folder, attempt);
+    g_autoptr(GPtrArray) names = list(path, beginnings, MAX_FILES);
+    for (guint i = 0; i < G_N_ELEMENTS(places); i++) {
+        g_autofree char *name = g_build_filename(attempt, places[i], NULL);
+        take(reader, name, MAX_FILE);
+    }
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *name = g_build_filename(attempt, names->pdata[i], NULL);
+        take(reader, name, MAX_FILE);
+    }
+}
+
+bool acr_report_files_of_run(const char *dir, AcrReportFiles *files, GError **error)
+{
+    static const char *const names[] = {"meta.json",    ACR_FILE_RESULT, ACR_FILE_COST,
+                                        ACR_FILE_ISSUE, ACR_FILE_PATCH,  ACR_FILE_SELECTED};
+    static const char *const beginnings[] = {"attempt_", NULL};
+    g_auto(AcrFolder) folder = {0};
+    g_autoptr(GString) unread = g_string_new(NULL);
+    if (!acr_folder_read(dir, &folder, error))
+        return false;
+    Reader reader = {&folder, files, unread};
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+        take(&reader, names[i], MAX_FILE);
+    take(&reader, ACR_FILE_JOURNAL, MAX_JOURNAL);
+    g_autoptr(GPtrArray) attempts = list(folder.path, beginnings, MAX_ATTEMPTS);
+    for (guint i = 0; i < attempts->len; i++)
+        take_attempt(&reader, attempts->pdata[i]);
+    g_autoptr(GBytes) lines = g_bytes_new(unread->str, unread->len);
+    if (unread->len)
+        acr_report_files_add(files, UNREAD, lines);
+    return true;
+}
+
+/* ---- Many ---- */
+
+static void take_task(const char *dir, const char *name, AcrReportFiles *files)
+{
+    static const char *const names[] = {ACR_FILE_RESULT, ACR_FILE_COST};
+    g_auto(AcrFolder) folder = {0};
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+    if (!acr_folder_exists(path) || !acr_folder_read(path, &folder, NULL))
+        return;
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *inside = g_build_filename(name, names[i], NULL);
+        g_autoptr(GBytes) bytes = acr_folder_read_file(&folder, names[i], MAX_FILE, NULL);
+        g_autoptr(GBytes) nothing = g_bytes_new_static("{}", 2);
+        acr_report_files_add(files, inside, bytes ? bytes : nothing);
+    }
+}
+
+static void take_final_report(const char *dir, const char *name, AcrReportFiles *files)
+{
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+    g_autoptr(GBytes) bytes = g_file_test(path, G_FILE_TEST_IS_SYMLINK)
+                                  ? NULL
+                                  : acr_file_read(path, MAX_FINAL_REPORT, NULL);
+    if (bytes)
+        acr_report_files_add(files, name, bytes);
+}
+
+bool acr_report_files_of_many(const char *dir, AcrReportFiles *files, GError **error)
+{
+    g_autoptr(GPtrArray) names = list(dir, NULL, MAX_TASKS);
+    for (guint i = 0; i < names->len; i++) {
+        if (g_str_has_suffix(names->pdata[i], ".json"))
+            take_final_report(dir, names->pdata[i], files);
+        else
+            take_task(dir, names->pdata[i], files);
+    }
+    return files->n > 0 ||
+           acr_task_refuse(error,
+                           "'%s' is neither a run folder, nor one of many runs or of an evaluation",
+                           dir);
+}
+
+bool acr_report_is_run(const char *dir)
+{
+    return acr_folder_exists(dir);
+}

@@ -1,0 +1,107 @@
+/*
+ * acr-host config: what a verb would be started with, and where each value comes from.
+ */
+#include <string.h>
+
+#include "verbs/verbs_private.h"
+
+enum { FROM_DEFAULT, FROM_VARIABLE, FROM_FILE, FROM_NOTHING };
+static const char *const sources[] = {"default", "environment", "file", "not set"};
+
+static const AcrVerb *find_verb(const char *name)
+{
+    for (const AcrVerb *const *at = acr_verbs; *at; at++)
+        if ((*at)->summary && (*at)->takes && strcmp((*at)->name, name) == 0)
+            return *at;
+    return NULL;
+}
+
+/* Whether it can be set by anything but the command line. */
+static bool is_shown(const AcrOption *option, guint verb)
+{
+    return (option->verbs & verb) && ((option->flags & ACR_OPTION_CONFIG) || option->variable);
+}
+
+/* The value as it would be written, secrets not; owned. */
+static char *value_of(const AcrRunSpec *spec, const AcrOption *option, int source)
+{
+    g_autofree char *key = acr_option_key(option);
+    if (source == FROM_DEFAULT)
+        return g_strdup(option->otherwise);
+    if (source == FROM_NOTHING || (option->flags & ACR_OPTION_SECRET))
+        return source == FROM_NOTHING ? NULL : g_strdup("(hidden)");
+    g_autoptr(AcrJson) all = acr_run_spec_to_json(spec, 0);
+    return acr_option_value(option, acr_json_get(all, key));
+}
+
+/* One row for each option: its name, its value (null: none), its source. */
+static AcrJson *describe(const AcrRunSpec *spec, const guint8 *from)
+{
+    AcrJson *rows = acr_json_new_array();
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        if (!is_shown(option, spec->verb))
+            continue;
+        int source = from[i] != FROM_NOTHING || !option->otherwise ? from[i] : FROM_DEFAULT;
+        g_autofree char *value = value_of(spec, option, source);
+        AcrJson *row = acr_json_new_object();
+        acr_json_set_string(row, "option", option->name);
+        acr_json_set_string(row, "value", value);
+        acr_json_set_string(row, "source", sources[source]);
+        acr_json_set_string(row, "variable", option->variable);
+        acr_json_append(rows, row);
+    }
+    return rows;
+}
+
+/* Which options are given now and were not before come from there. */
+static void note_source(const AcrRunSpec *spec, int source, guint8 *from)
+{
+    for (guint i = 0; i < acr_n_options; i++)
+        if (from[i] == FROM_NOTHING && is_shown(&acr_options[i], spec->verb) &&
+            acr_run_spec_is_given(spec, &acr_options[i]))
+            from[i] = (guint8)source;
+}
+
+static AcrOut print(const char *path, const AcrJson *rows)
+{
+    bool is_there = path && g_file_test(path, G_FILE_TEST_EXISTS);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "# %s%s\n", path ? path : "no home for a configuration file",
+                           is_there || !path ? "" : " (not there)");
+    for (const AcrJson *at = acr_json_first(rows); at; at = acr_json_next(at)) {
+        const char *value = acr_json_get_string(at, "value");
+        g_string_append_printf(text, "%-18s %-32s %s\n", acr_json_get_string(at, "option"),
+                               value ? value : "-", acr_json_get_string(at, "source"));
+    }
+    return acr_out_text(text->str);
+}
+
+static int run(AcrHost *host, AcrRunSpec *spec)
+{
+    const char *name = spec->arguments[0] ? spec->arguments[0] : "run";
+    const AcrVerb *verb = find_verb(name);
+    g_autoptr(GError) error = NULL;
+    if (!verb || (spec->arguments[0] && spec->arguments[1]))
+        return acr_verb_usage("'%s' is not one verb with options", name);
+    g_auto(AcrRunSpec) shown = acr_run_spec_of(verb->takes);
+    g_autofree guint8 *from = g_malloc(acr_n_options);
+    g_autofree char *path = acr_user_path("XDG_CONFIG_HOME", ".config", "config");
+    memset(from, FROM_NOTHING, acr_n_options);
+    if (!acr_run_spec_take_environment(&shown, &error))
+        return acr_verb_fail(host, error);
+    note_source(&shown, FROM_VARIABLE, from);
+    if (path && !acr_run_spec_take_file(&shown, path, &error))
+        return acr_verb_fail(host, error);
+    note_source(&shown, FROM_FILE, from);
+    g_autoptr(AcrJson) rows = describe(&shown, from);
+    return acr_out_exit(spec->json ? acr_out_json(rows) : print(path, rows), ACR_EXIT_OK);
+}
+
+const AcrVerb acr_verb_config = {
+    .name = "config",
+    .summary = "Show what a verb would be started with, and where that comes from",
+    .takes = ACR_FOR_CONFIG,
+    .arguments = "[VERB] - default: run",
+    .run = run,
+};

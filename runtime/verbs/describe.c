@@ -1,0 +1,49 @@
+/*
+ * acr-host describe: the verbs and their options as one JSON object, from which the build makes the manual pages
+ * and the completions of shells. Not listed.
+ */
+#include "verbs/verbs_private.h"
+
+static AcrJson *describe_option(const AcrOption *option)
+{
+    char letter[2] = {option->letter, '\0'};
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "name", option->name);
+    acr_json_set_string(json, "letter", option->letter ? letter : NULL);
+    acr_json_set_string(json, "argument", option->argument);
+    acr_json_set_string(json, "help", option->help);
+    acr_json_set_string(json, "default", option->otherwise);
+    acr_json_set_string(json, "words", option->words);
+    acr_json_set_string(json, "variable", option->variable);
+    acr_json_set_bool(json, "is_path",
+                      option->type == ACR_OPTION_PATH || option->type == ACR_OPTION_PROGRAM);
+    acr_json_set_bool(json, "is_rare", option->flags & ACR_OPTION_RARE);
+    return json;
+}
+
+static AcrJson *describe_verb(const AcrVerb *verb)
+{
+    AcrJson *json = acr_json_new_object(), *options = acr_json_new_array();
+    for (guint i = 0; i < acr_n_options; i++)
+        if ((acr_options[i].verbs & verb->takes) && !(acr_options[i].flags & ACR_OPTION_INNER))
+            acr_json_append(options, describe_option(&acr_options[i]));
+    acr_json_set_string(json, "name", verb->name);
+    acr_json_set_string(json, "summary", verb->summary);
+    acr_json_set_string(json, "arguments", verb->arguments);
+    acr_json_set(json, "options", options);
+    return json;
+}
+
+static int start(AcrHost *host, int argc, char **argv)
+{
+    g_autoptr(AcrJson) json = acr_json_new_object();
+    AcrJson *verbs = acr_json_new_array();
+    for (const AcrVerb *const *at = acr_verbs; *at; at++)
+        if ((*at)->summary)
+            acr_json_append(verbs, describe_verb(*at));
+    acr_json_set_string(json, "version", ACR_VERSION);
+    acr_json_set(json, "verbs", verbs);
+    return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
+}
+
+const AcrVerb acr_verb_describe = {.name = "describe", .start = start};

@@ -1,0 +1,299 @@
+/*
+ * acr-host doctor: what this machine can do, a row each with its remedy. A row that failed keeps `run` from
+ * working; a warning costs a part of it.
+ */
+#include "verbs/verbs_private.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "sandbox/container_images.h"
+
+#define ANSWER_MS 15000          /* of a model's server, and of Python */
+#define LITTLE_ROOM (1ull << 30) /* bytes */
+#define MAX_COUNTED 200000u      /* files of the cache */
+#define MIB (1024.0 * 1024)
+
+typedef enum { OK, WARNING, FAILED } State;
+static const char *const states[] = {"ok", "warning", "failed"};
+
+typedef struct {
+    AcrHost *host;
+    const AcrRunSpec *spec;
+    AcrJson *rows; /* [{"check", "state", "found", "remedy"}] */
+    bool has_failed;
+} Doctor;
+
+/* `remedy` may be NULL. */
+static void add_row(Doctor *doctor, const char *check, State state, const char *remedy,
+                    const char *found)
+{
+    AcrJson *row = acr_json_new_object();
+    acr_json_set_string(row, "check", check);
+    acr_json_set_string(row, "state", states[state]);
+    acr_json_set_string(row, "found", found);
+    acr_json_set_string(row, "remedy", state == OK ? NULL : remedy);
+    acr_json_append(doctor->rows, row);
+    doctor->has_failed = doctor->has_failed || state == FAILED;
+}
+
+/* ---- The program's own parts ---- */
+
+static void check_prompts(Doctor *doctor)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrPrompts) prompts = acr_prompts_load(doctor->host->prompts_dir, NULL, &error);
+    add_row(doctor, "prompts", prompts ? OK : FAILED, "install acr-host again",
+            prompts ? doctor->host->prompts_dir : error->message);
+}
+
+static void check_python(Doctor *doctor)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrPython) python = acr_python_new(doctor->host->python_dir, &error);
+    g_autoptr(GBytes) bytes = NULL;
+    if (!python ||
+        !acr_python_call(python, "machine", "describe", NULL, ANSWER_MS, &bytes, &error)) {
+        add_row(doctor, "python", FAILED, "install the Python that acr-host was built for",
+                error->message);
+        return;
+    }
+    g_autoptr(AcrJson) json = acr_json_parse_bytes(bytes, NULL);
+    g_autofree char *found =
+        g_strdup_printf("CPython %s in %s", acr_json_get_string(json, "python"),
+                        acr_json_get_string(json, "prefix"));
+    const char *pylint = acr_json_get_string(json, "pylint");
+    add_row(doctor, "python", OK, NULL, found);
+    add_row(doctor, "pylint", pylint ? OK : WARNING,
+            "apt-get install pylint, or pip install pylint for that Python",
+            pylint ? pylint : "missing: edits that compile cannot be compared by new errors");
+}
+
+/* The process in which Python looks at code of others. */
+static void check_worker(Doctor *doctor)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrRefereeWorker) worker =
+        acr_referee_worker_new(doctor->host->exe, ACR_REFEREE_VERB, doctor->host->interrupt);
+    const AcrReferee *referee = acr_referee_worker_referee(worker);
+    g_autoptr(GBytes) source = g_bytes_new_static("x = 1\n", strlen("x = 1\n"));
+    g_autofree char *message = NULL;
+    bool compiles = false,
+         ok = referee->compiles(referee->ctx, "x.py", source, &compiles, &message, &error);
+    add_row(doctor, "worker", ok && compiles ? OK : FAILED,
+            "Linux 5.13 or later is needed, and /proc",
+            error      ? error->message
+            : compiles ? "a confined process outlines and compiles files"
+                       : message);
+}
+
+/* ---- Where code is run ---- */
+
+/* An empty folder as a snapshot; both are the caller's to remove. */
+static AcrSnapshot *empty_snapshot(const char *folder, GError **error)
+{
+    g_autoptr(AcrRepo) repo = acr_repo_open(folder, error);
+    return repo ? acr_snapshot_of_worktree(repo, error) : NULL;
+}
+
+static void check_sandbox(Doctor *doctor)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("acr-host-doctor-XXXXXX", &error);
+    g_autoptr(AcrSnapshot) snapshot = folder ? empty_snapshot(folder, &error) : NULL;
+    AcrSandboxOptions options =
+        acr_sandbox_options_of(doctor->spec, doctor->host, snapshot, NULL, NULL);
+    g_autoptr(AcrSandbox) sandbox = snapshot ? acr_sandbox_open(&options, &error) : NULL;
+    g_autofree char *found =
+        sandbox ? g_strdup_printf("%s works; %s", acr_sandbox_backend(sandbox),
+                                  acr_sandbox_choice(sandbox) ? acr_sandbox_choice(sandbox)
+                                                              : "Python is found in the image")
+                : g_strdup(error->message);
+    add_row(
+        doctor, "sandbox", sandbox ? OK : WARNING,
+        "patches are not proved without it: apt-get install bubblewrap, allow unprivileged user "
+        "namespaces, or use --image NAME",
+        found);
+    if (folder)
+        (void)g_rmdir(folder);
+}
+
+static void check_engine(Doctor *doctor)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrImages) images = acr_images_open(doctor->host->interrupt, &error);
+    add_row(doctor, "engine", images ? OK : WARNING,
+            "only --image and eval need one: start docker or podman's service",
+            images ? "a container engine answers" : error->message);
+}
+
+/* ---- Models ---- */
+
+static void check_keys(Doctor *doctor)
+{
+    g_auto(GStrv) set = acr_llm_keys_set();
+    g_autofree char *found = g_strjoinv(", ", set);
+    bool is_named = doctor->spec->models != NULL;
+    add_row(doctor, "keys", *found || is_named ? OK : WARNING,
+            "set OPENAI_API_KEY or another provider's variable, or name a server of your own by "
+            "--model",
+            *found ? found : "none in the environment");
+}
+
+static void check_model(Doctor *doctor, const AcrLimits *limits, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    AcrModelOptions options = acr_model_options_of(doctor->spec, limits, doctor->host->interrupt);
+    g_autoptr(AcrModel) model = acr_model_of(doctor->spec, name, &options, &error);
+    g_autofree char *check = g_strdup_printf("model %s", name);
+    AcrModelFacts facts;
+    int status = 0;
+    if (!model) {
+        add_row(doctor, check, FAILED, "see acr-host run --help-all", error->message);
+        return;
+    }
+    acr_model_facts(model, &facts);
+    if (doctor->spec->online && !acr_model_reach(model, ANSWER_MS, &status, &error)) {
+        add_row(doctor, check, FAILED, "check --base-url, the network and its proxy",
+                error->message);
+        return;
+    }
+    g_autofree char *answer =
+        status ? g_strdup_printf("; answers (HTTP %d)", status) : g_strdup("");
+    g_autofree char *found = g_strdup_printf("%s%s%s%s", facts.address ? facts.address : "a script",
+                                             facts.key       ? ", key from "
+                                             : facts.address ? ", without key"
+                                                             : "",
+                                             facts.key ? facts.key : "", answer);
+    add_row(doctor, check, OK, NULL, found);
+}
+
+static void check_models(Doctor *doctor)
+{
+    g_auto(AcrLimits) limits = {0};
+    g_autoptr(GError) error = NULL;
+    check_keys(doctor);
+    if (!acr_limits_init(&limits, doctor->spec, &error))
+        return; /* it reads no file */
+    for (char **name = doctor->spec->models; name && *name; name++)
+        check_model(doctor, &limits, *name);
+}
+
+/* ---- Disk and terminal ---- */
+
+static void count_bytes(const char *path, guint *n, guint64 *bytes)
+{
+    GStatBuf status;
+    g_autoptr(GDir) dir = NULL;
+    if (*n >= MAX_COUNTED || g_lstat(path, &status) != 0)
+        return;
+    *n += 1;
+    *bytes += (guint64)status.st_blocks * 512;
+    if (!S_ISDIR(status.st_mode) || !(dir = g_dir_open(path, 0, NULL)))
+        return;
+    for (const char *name; (name = g_dir_read_name(dir));) {
+        g_autofree char *inside = g_build_filename(path, name, NULL);
+        count_bytes(inside, n, bytes);
+    }
+}
+
+/* Whether files can be made there, in a folder of it that exists; *out_room: bytes that are free. */
+static bool is_writable(const char *path, guint64 *out_room)
+{
+    struct statvfs room;
+    g_autofree char *at = g_strdup(path);
+    while (access(at, F_OK) != 0 && strcmp(at, "/") != 0) {
+        char *parent = g_path_get_dirname(at);
+        g_free(at);
+        at = parent;
+    }
+    *out_room = statvfs(at, &room) == 0 ? (guint64)room.f_bavail * room.f_frsize : 0;
+    return access(at, W_OK | X_OK) == 0;
+}
+
+static void check_place(Doctor *doctor, const char *check, const char *path, bool is_counted)
+{
+    guint64 room = 0, bytes = 0;
+    guint n = 0;
+    if (!path) {
+        add_row(doctor, check, WARNING, "set HOME", "there is no home folder");
+        return;
+    }
+    bool ok = is_writable(path, &room);
+    if (is_counted)
+        count_bytes(path, &n, &bytes);
+    g_autofree char *used =
+        is_counted ? g_strdup_printf(", %.0f MiB used", (double)bytes / MIB) : g_strdup("");
+    g_autofree char *found = g_strdup_printf("%s%s%s, %.0f MiB free", path, used,
+                                             ok ? "" : " is not writable", (double)room / MIB);
+    add_row(doctor, check, ok && room >= LITTLE_ROOM ? OK : WARNING,
+            ok ? "make room there" : "make it writable for you", found);
+}
+
+static void check_places(Doctor *doctor)
+{
+    g_autofree char *outlines = acr_host_default_cache(ACR_CACHE_OUTLINES);
+    g_autofree char *cache = outlines ? g_path_get_dirname(outlines) : NULL;
+    g_autofree char *runs = acr_user_path("XDG_STATE_HOME", ".local/state", "runs");
+    check_place(doctor, "cache", cache, true);
+    check_place(doctor, "run folders", runs, false);
+    check_place(doctor, "temporary", g_get_tmp_dir(), false);
+}
+
+static void check_locale(Doctor *doctor)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *value = NULL;
+    for (guint i = 0; i < G_N_ELEMENTS(names) && !(value && *value); i++)
+        value = g_getenv(names[i]);
+    g_autofree char *lower = g_ascii_strdown(value ? value : "", -1);
+    bool ok = strstr(lower, "utf-8") || strstr(lower, "utf8");
+    add_row(doctor, "locale", ok ? OK : WARNING,
+            "output is UTF-8: export LANG=C.UTF-8 where the terminal shows it wrongly",
+            value && *value ? value : "not set");
+}
+
+/* ---- The verb ---- */
+
+static char *write_rows(const AcrJson *rows)
+{
+    GString *text = g_string_new(NULL);
+    for (const AcrJson *at = acr_json_first(rows); at; at = acr_json_next(at)) {
+        const char *remedy = acr_json_get_string(at, "remedy");
+        g_autofree char *found = acr_one_line(acr_json_get_string(at, "found"));
+        g_string_append_printf(text, "%-8s %-12s %s%s%s\n", acr_json_get_string(at, "state"),
+                               acr_json_get_string(at, "check"), found, remedy ? " -> " : "",
+                               remedy ? remedy : "");
+    }
+    return g_string_free(text, FALSE);
+}
+
+static int run(AcrHost *host, AcrRunSpec *spec)
+{
+    static void (*const checks[])(Doctor *) = {check_prompts, check_python, check_worker,
+                                               check_sandbox, check_engine, check_models,
+                                               check_places,  check_locale};
+    g_autoptr(AcrJson) rows = acr_json_new_array(), json = acr_json_new_object();
+    Doctor doctor = {.host = host, .spec = spec, .rows = rows};
+    for (guint i = 0; i < G_N_ELEMENTS(checks); i++) {
+        if (acr_interrupted(host->interrupt))
+            return acr_verb_fail(host, NULL);
+        checks[i](&doctor);
+    }
+    g_autofree char *text = write_rows(rows);
+    acr_json_set_bool(json, "ok", !doctor.has_failed);
+    acr_json_set(json, "checks", g_steal_pointer(&rows));
+    return acr_out_exit(spec->json ? acr_out_json(json) : acr_out_text(text),
+                        doctor.has_failed ? ACR_EXIT_ENVIRONMENT : ACR_EXIT_OK);
+}
+
+const AcrVerb acr_verb_doctor = {
+    .name = "doctor",
+    .summary = "Check what this machine lacks for a run, with the remedy of each",
+    .takes = ACR_FOR_DOCTOR,
+    .uses_network = true,
+    .run = run,
+};

@@ -1,0 +1,115 @@
+/*
+ * acr-host run --dry-run: what a run would do, in a line each, or as one JSON object.
+ */
+#include "verbs/verbs_private.h"
+
+#include <string.h>
+
+static G_GNUC_PRINTF(3, 4) void add_row(GString *text, const char *name, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *value = g_strdup_vprintf(format, arguments), *line = acr_one_line(value);
+    va_end(arguments);
+    g_string_append_printf(text, "%-11s %s\n", name, line);
+}
+
+static const char *text_of(const AcrJson *json, const char *key, const char *otherwise)
+{
+    const char *text = acr_json_get_string(json, key);
+    return text ? text : otherwise;
+}
+
+static void add_model(GString *text, const AcrJson *model)
+{
+    const char *price = acr_json_get_string(model, "price"),
+               *address = acr_json_get_string(model, "address"),
+               *key = acr_json_get_string(model, "key");
+    g_autofree char *rate =
+        strcmp(price, "free") == 0
+            ? g_strdup("costs nothing")
+            : g_strdup_printf("%g USD a million tokens in, %g out%s",
+                              acr_json_get_double(model, "usd_per_million_in", 0),
+                              acr_json_get_double(model, "usd_per_million_out", 0),
+                              strcmp(price, "known") == 0
+                                  ? ""
+                                  : " (its price is not known: the highest one is charged)");
+    add_row(text, "model", "%s (%s)%s%s%s%s; %s", acr_json_get_string(model, "model"),
+            acr_json_get_string(model, "use"), address ? " at " : "", address ? address : "",
+            key       ? ", key from "
+            : address ? ", without key"
+                      : "",
+            key ? key : "", rate);
+}
+
+static void add_cost(GString *text, const AcrJson *limits)
+{
+    gint64 most = acr_json_get_int(limits, "most_microusd", -1),
+           tokens = acr_json_get_int(limits, "max_tokens", -1),
+           ms = acr_json_get_int(limits, "max_time_ms", -1);
+    if (most < 0)
+        add_row(text, "cost", "nothing bounds it: --max-cost USD does");
+    else
+        add_row(text, "cost", "at most %" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT " USD",
+                most / 1000000, most % 1000000);
+    if (tokens >= 0)
+        add_row(text, "tokens", "at most %" G_GINT64_FORMAT, tokens);
+    if (ms >= 0)
+        add_row(text, "time", "at most %.1f s", (double)ms / 1000);
+}
+
+static void add_code(GString *text, const AcrJson *code)
+{
+    const char *setup = acr_json_get_string(code, "setup");
+    if (acr_json_get_bool(code, "runs", false))
+        add_row(text, "sandbox", "%s; %s", acr_json_get_string(code, "where"),
+                text_of(code, "python", "its Python is found in the image"));
+    else
+        add_row(text, "sandbox", "none, so nothing is proved: %s", text_of(code, "why_not", ""));
+    if (setup)
+        add_row(text, "set-up", "%s", setup);
+    if (acr_json_get_string(code, "validate"))
+        add_row(text, "validation", "%s", acr_json_get_string(code, "validate"));
+    add_row(text, "tests", "%s",
+            acr_json_get_bool(code, "regressions", false)
+                ? text_of(code, "test_command", "the project's own, as it says")
+                : "none (--regressions has the project's own run)");
+}
+
+static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
+{
+    GString *text = g_string_new(NULL);
+    const AcrJson *repository = acr_json_get(plan, "repository"),
+                  *folder = acr_json_get(plan, "folder"), *loops = acr_json_get(plan, "loops");
+    add_row(text, "repository", "%s, %s; %" G_GINT64_FORMAT " Python files outside tests",
+            acr_json_get_string(repository, "path"),
+            text_of(repository, "commit", "the working tree as it is"),
+            acr_json_get_int(repository, "python_files", 0));
+    add_row(text, "issue", "%s", spec->issue_file ? spec->issue_file : "as given by --issue-text");
+    add_row(text, "run folder", "%s (%s)", text_of(folder, "path", "below the user's state folder"),
+            acr_json_get_string(folder, "state"));
+    for (const AcrJson *at = acr_json_first(acr_json_get(plan, "models")); at;
+         at = acr_json_next(at))
+        add_model(text, at);
+    add_cost(text, acr_json_get(plan, "limits"));
+    add_row(text, "loops",
+            "at most: attempts %" G_GINT64_FORMAT ", in each retrieval rounds %" G_GINT64_FORMAT
+            ", answers of the patch writer %" G_GINT64_FORMAT,
+            acr_json_get_int(loops, "attempts", 0), acr_json_get_int(loops, "rounds", 0),
+            acr_json_get_int(loops, "tries", 0));
+    add_code(text, acr_json_get(plan, "code"));
+    add_row(text, "writes", "%s",
+            spec->apply ? "the run folder, and a patch that nothing rejected into the working tree"
+                        : "the run folder");
+    return g_string_free(text, FALSE);
+}
+
+int acr_dry_run(AcrHost *host, const AcrRunSpec *spec)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrJson) plan = NULL;
+    if (!acr_task_plan(spec, host, &plan, &error))
+        return acr_verb_fail(host, error);
+    g_autofree char *text = spec->json ? NULL : write_plan(spec, plan);
+    return acr_out_exit(text ? acr_out_text(text) : acr_out_json(plan), ACR_EXIT_OK);
+}

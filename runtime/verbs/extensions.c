@@ -1,0 +1,173 @@
+/*
+ * acr-host extensions: lists what the extensions add, writes one to begin with, and runs the tests that
+ * stand in one.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "verbs/verbs_private.h"
+
+#define MAX_TEMPLATE ((gsize)64 * 1024)
+
+static void say(void *ctx, const char *line)
+{
+    acr_verb_say("%s", line);
+}
+
+bool acr_verb_load_extensions(AcrHost *host, const AcrRunSpec *spec, const char *workdir,
+                              AcrExtensions **out, GError **error)
+{
+    AcrExtensionOptions options = {
+        .files = (const char *const *)spec->extensions,
+        .exe = host->exe,
+        .repo = workdir,
+        .timeout_ms = spec->extension_ms,
+        .interrupt = host->interrupt,
+        .warn = say,
+    };
+    return acr_extensions_check_files(options.files, workdir, error) &&
+           acr_extensions_load(&options, out, error);
+}
+
+/* ---- The list ---- */
+
+static void append_call(GString *text, const AcrJson *call)
+{
+    g_string_append_printf(text, "  call %s(", acr_json_get_string(call, "name"));
+    const AcrJson *first = acr_json_first(acr_json_get(call, "params"));
+    for (const AcrJson *at = first; at; at = acr_json_next(at))
+        g_string_append_printf(text, "%s%s: %s", at == first ? "" : ", ",
+                               acr_json_get_string(at, "name"), acr_json_get_string(at, "type"));
+    g_string_append_printf(text, "): %s\n", acr_json_get_string(call, "summary"));
+}
+
+static void append_extension(GString *text, const AcrJson *row)
+{
+    g_autoptr(GBytes) path = acr_json_get_bytes(row, "file");
+    g_autofree char *file = acr_bytes_text(path);
+    const char *version = acr_json_get_string(row, "version"),
+               *error = acr_json_get_string(row, "error");
+    g_string_append_printf(text, "%s%s%s%s%s\n", file, version && *version ? " " : "",
+                           version ? version : "", error ? ": not loaded: " : "",
+                           error ? error : "");
+    const AcrJson *at = acr_json_first(acr_json_get(row, "calls"));
+    for (; at; at = acr_json_next(at))
+        append_call(text, at);
+    for (at = acr_json_first(acr_json_get(row, "checks")); at; at = acr_json_next(at))
+        g_string_append_printf(text, "  check of patches %s\n", acr_json_string(at));
+    for (at = acr_json_first(acr_json_get(row, "parsers")); at; at = acr_json_next(at))
+        g_string_append_printf(text, "  parser of logs %s\n", acr_json_string(at));
+    for (at = acr_json_first(acr_json_get(row, "events")); at; at = acr_json_next(at))
+        g_string_append_printf(text, "  observer of '%s' %s\n", acr_json_get_string(at, "kind"),
+                               acr_json_get_string(at, "name"));
+    for (at = acr_json_first(acr_json_get(row, "settings")); at; at = acr_json_next(at))
+        g_string_append_printf(text, "  setting $%s (%s, default '%s') %s\n",
+                               acr_json_get_string(at, "variable"), acr_json_get_string(at, "type"),
+                               acr_json_get_string(at, "default"),
+                               acr_json_get_string(at, "about"));
+}
+
+static bool has_failed(const AcrJson *rows)
+{
+    for (const AcrJson *at = acr_json_first(rows); at; at = acr_json_next(at))
+        if (acr_json_get(at, "error"))
+            return true;
+    return false;
+}
+
+static int list(AcrHost *host, const AcrRunSpec *spec)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrExtensions) all = NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    if (!acr_verb_load_extensions(host, spec, NULL, &all, &error))
+        return acr_verb_fail(host, error);
+    g_autoptr(AcrJson) rows = acr_extensions_describe(all);
+    if (!all)
+        acr_verb_say("there are none: name them by --extension FILE, or in the configuration file");
+    for (const AcrJson *at = acr_json_first(rows); at; at = acr_json_next(at))
+        append_extension(text, at);
+    return acr_out_exit(spec->json ? acr_out_json(rows) : acr_out_text(text->str),
+                        has_failed(rows) ? ACR_EXIT_NONE : ACR_EXIT_OK);
+}
+
+/* ---- A new one ---- */
+
+static int write_new(AcrHost *host, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *from = g_build_filename(host->python_dir, "examples", "beginning.py", NULL),
+                    *to = g_str_has_suffix(name, ".py") ? g_strdup(name)
+                                                        : g_strconcat(name, ".py", NULL);
+    struct stat status;
+    if (lstat(to, &status) == 0)
+        return acr_verb_usage("'%s' is there already; choose another name", to);
+    g_autoptr(GBytes) text = acr_file_read(from, MAX_TEMPLATE, &error);
+    gsize len = 0;
+    const void *data = text ? g_bytes_get_data(text, &len) : NULL;
+    if (!text || !acr_file_write_atomic(to, data, len, 0644, &error))
+        return acr_verb_fail(host, error);
+    g_autofree char *next = g_strdup_printf(
+        "%s: change it, and run its tests: acr-host extensions test %s --repo DIR\n", to, to);
+    return acr_out_exit(acr_out_text(next), ACR_EXIT_OK);
+}
+
+/* ---- Tests ---- */
+
+static bool run_test(AcrExtensions *all, const AcrWorkspace *workspace, const char *name,
+                     GString *text, bool *failed, GError **error)
+{
+    g_autofree char *why = NULL;
+    if (!acr_extensions_test(all, 0, name, workspace->search, &why, error))
+        return false;
+    g_string_append_printf(text, "%s %s%s%s\n", why ? "FAILED" : "passed", name, why ? ": " : "",
+                           why ? why : "");
+    *failed = *failed || why;
+    return true;
+}
+
+static int run_tests(AcrHost *host, AcrRunSpec *spec, const char *file)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrExtensions) all = NULL;
+    g_auto(AcrWorkspace) workspace = {0};
+    g_autoptr(GString) text = g_string_new(NULL);
+    const AcrOption *option = acr_option_find("extension", strlen("extension"), spec->verb);
+    g_clear_pointer(&spec->extensions, g_strfreev);
+    if (!acr_run_spec_set(spec, option, "FILE", file, &error) ||
+        !acr_repository_open(host, spec, &workspace, &error) ||
+        !acr_verb_load_extensions(host, spec, acr_repo_workdir(workspace.repo), &all, &error) ||
+        !acr_repository_index(host, spec, &workspace, &error))
+        return acr_verb_fail(host, error);
+    g_autoptr(AcrJson) rows = acr_extensions_describe(all);
+    bool failed = has_failed(rows);
+    const AcrJson *tests = acr_json_get(acr_json_first(rows), "tests");
+    for (const AcrJson *at = acr_json_first(tests); at; at = acr_json_next(at))
+        if (!run_test(all, &workspace, acr_json_string(at), text, &failed, &error))
+            return acr_verb_fail(host, error);
+    if (!failed && acr_json_size(tests) == 0)
+        return acr_verb_usage("'%s' holds no function test_…(repo)", file);
+    return acr_out_exit(acr_out_text(text->str), failed ? ACR_EXIT_NONE : ACR_EXIT_OK);
+}
+
+static int run(AcrHost *host, AcrRunSpec *spec)
+{
+    char **words = spec->arguments;
+    guint n = g_strv_length(words);
+    if (n == 0)
+        return list(host, spec);
+    if (n == 2 && strcmp(words[0], "new") == 0)
+        return write_new(host, words[1]);
+    if (n == 2 && strcmp(words[0], "test") == 0)
+        return run_tests(host, spec, words[1]);
+    return acr_verb_usage("write 'new NAME', 'test FILE', or nothing, which lists the extensions");
+}
+
+const AcrVerb acr_verb_extensions = {
+    .name = "extensions",
+    .summary = "List your Python extensions; write one; run its tests",
+    .takes = ACR_FOR_EXTENSIONS,
+    .arguments = "[new NAME | test FILE] - default: list what is loaded",
+    .run = run,
+};

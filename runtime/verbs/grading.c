@@ -1,0 +1,80 @@
+/*
+ * What the verbs that grade predictions share: options, progress, the table at the end.
+ */
+#include "verbs/grading.h"
+
+#define MAX_RECIPES_BYTES ((gsize)16 * 1024 * 1024)
+
+void acr_verb_on_graded(void *ctx, const AcrPrediction *prediction, const AcrGraded *graded,
+                        guint ended, guint total)
+{
+    AcrGradeWatch *watch = ctx;
+    watch->resolved += graded->grade == ACR_GRADE_RESOLVED;
+    const char *grade =
+        graded->is_late ? "not graded: --max-time is reached" : acr_grade_name(graded->grade);
+    const char *why = graded->error   ? graded->error
+                      : graded->doubt ? graded->doubt
+                                      : graded->ungradable;
+    const char *mark = graded->doubt        ? ", not believed"
+                       : graded->ungradable ? ", cannot be graded here"
+                                            : "";
+    g_autofree char *line =
+        g_strdup_printf("%u/%u %s: %s%s%s%s%s", ended, total, prediction->instance_id, grade,
+                        graded->is_kept ? " (kept)" : "", mark, why ? ": " : "", why ? why : "");
+    g_autofree char *status =
+        g_strdup_printf("%u of %u graded · %u resolved", ended, total, watch->resolved);
+    if (why || graded->is_late)
+        acr_console_say(watch->console, ACR_TONE_BAD, "%s", line);
+    else
+        acr_console_log(watch->console, "%s", line);
+    acr_console_status(watch->console, status);
+}
+
+bool acr_verb_check_grading(const AcrRunSpec *spec, char **out_recipes, GError **error)
+{
+    *out_recipes = NULL;
+    if (!acr_name_is_safe(spec->run_id, ""))
+        return acr_task_refuse(error, "--run-id: '%s' cannot be the name of a folder",
+                               spec->run_id);
+    if (!spec->environments)
+        return true;
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) bytes = acr_file_read(spec->environments, MAX_RECIPES_BYTES, &reason);
+    g_autoptr(AcrJson) json = bytes ? acr_json_parse_bytes(bytes, &reason) : NULL;
+    if (!json)
+        return acr_task_refuse(error, "--environments: '%s': %s", spec->environments,
+                               reason->message);
+    *out_recipes = acr_json_print(json);
+    return true;
+}
+
+bool acr_verb_check_recipes(AcrPython *python, const AcrRunSpec *spec, const char *recipes,
+                            GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    if (!recipes || acr_grading_check_recipes(python, recipes, &reason))
+        return true;
+    return acr_task_refuse(error, "--environments: '%s': %s", spec->environments, reason->message);
+}
+
+int acr_verb_fail_grading(AcrHost *host, const GError *error)
+{
+    int code = acr_verb_fail(host, error);
+    bool is_usage = g_error_matches(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT) ||
+                    (error && error->domain == ACR_BATCH_ERROR);
+    return is_usage ? ACR_EXIT_USAGE : code;
+}
+
+AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json)
+{
+    g_autofree char *line = g_strconcat(result->line, "\n", NULL);
+    AcrOut out = acr_out_text(as_json ? line : result->table);
+    acr_verb_tell("%s\n", result->sums);
+    if (result->doubted)
+        acr_verb_tell("%u of those resolved are not believed: see \"why\" in verdict.json\n",
+                      result->doubted);
+    if (result->ungradable)
+        acr_verb_tell("%u tasks cannot be graded here: see \"why_not_gradable\" in verdict.json\n",
+                      result->ungradable);
+    return out;
+}

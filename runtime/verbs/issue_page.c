@@ -1,0 +1,236 @@
+/*
+ * An issue from its address on GitHub or GitLab, or a server of one's own that speaks their dialect:
+ * title, text and comments by its API. A token goes to the public server that it is for, or to the
+ * one that --issue-api names; to no other.
+ */
+#include "verbs/verbs_private.h"
+
+#include <string.h>
+
+#include "http/http.h"
+
+#define PAGE 100      /* comments in one answer, the most that both give */
+#define MAX_PAGES 100 /* with which every issue ends somewhere */
+#define TIMEOUT_MS 60000
+
+/* One of the dialects. */
+typedef struct {
+    const char *mark;     /* what stands before the number in an address */
+    const char *host;     /* the public server */
+    const char *api;      /* of the public server */
+    const char *api_path; /* behind the address of another one */
+    const char *projects; /* of the API, before the project */
+    const char *comments; /* behind the issue, before the number of the page */
+    const char *text, *author, *handle;
+    const char *header;       /* of the token */
+    const char *variables[3]; /* of the environment that may hold it */
+} Dialect;
+
+static const Dialect dialects[] = {
+    {"/-/issues/",
+     "gitlab.com",
+     "https://gitlab.com/api/v4",
+     "/api/v4",
+     "/projects/",
+     "/notes?sort=asc&order_by=created_at&per_page=100&page=",
+     "description",
+     "author",
+     "username",
+     "PRIVATE-TOKEN: ",
+     {"GITLAB_TOKEN", "GL_TOKEN"}},
+    {"/issues/",
+     "github.com",
+     "https://api.github.com",
+     "/api/v3",
+     "/repos/",
+     "/comments?per_page=100&page=",
+     "body",
+     "user",
+     "login",
+     "Authorization: Bearer ",
+     {"GITHUB_TOKEN", "GH_TOKEN"}},
+};
+
+/* An issue's address, taken apart; texts are owned. */
+typedef struct {
+    const Dialect *dialect;
+    char *api;       /* address of the issue by its API */
+    char *host;      /* for messages */
+    bool is_trusted; /* the token is for it */
+} Page;
+
+static void page_clear(Page *page)
+{
+    g_free(page->api);
+    g_free(page->host);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Page, page_clear)
+
+bool acr_issue_is_page(const char *text)
+{
+    return g_str_has_prefix(text, "https://") || g_str_has_prefix(text, "http://");
+}
+
+static const Dialect *find_dialect(const char *path, char **out_project, char **out_number)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(dialects); i++) {
+        const char *mark = strstr(path, dialects[i].mark);
+        gsize digits = mark ? strspn(mark + strlen(dialects[i].mark), G_CSET_DIGITS) : 0;
+        const char *end = mark ? mark + strlen(dialects[i].mark) + digits : "";
+        if (digits == 0 || strchr("/", *end) == NULL || mark == path)
+            continue;
+        *out_project = g_strndup(path + 1, (gsize)(mark - path - 1));
+        *out_number = g_strndup(end - digits, digits);
+        return &dialects[i];
+    }
+    return NULL;
+}
+
+static bool read_page(const char *text, const char *api, Page *out, GError **error)
+{
+    g_autoptr(GUri) uri = g_uri_parse(text, G_URI_FLAGS_NONE, NULL);
+    g_autofree char *project = NULL, *number = NULL, *authority = NULL;
+    out->dialect = uri ? find_dialect(g_uri_get_path(uri), &project, &number) : NULL;
+    if (!out->dialect || !g_uri_get_host(uri) || g_uri_get_userinfo(uri))
+        return acr_task_refuse(error,
+                               "'%s' is not the address of an issue, such as "
+                               "https://github.com/OWNER/NAME/issues/1 or "
+                               "https://gitlab.com/GROUP/NAME/-/issues/1",
+                               text);
+    bool is_github = strcmp(out->dialect->text, "body") == 0;
+    bool is_public = g_ascii_strcasecmp(g_uri_get_host(uri), out->dialect->host) == 0 &&
+                     g_uri_get_port(uri) == -1 && g_str_equal(g_uri_get_scheme(uri), "https");
+    g_autofree char *id = g_uri_escape_string(project, is_github ? "/" : NULL, false);
+    authority = acr_http_url_authority(text);
+    g_autofree char *own =
+        g_strdup_printf("%s://%s%s", g_uri_get_scheme(uri), authority, out->dialect->api_path);
+    const char *base = api ? api : is_public ? out->dialect->api : own;
+    gsize len = strlen(base);
+    out->api =
+        g_strdup_printf("%.*s%s%s/issues/%s", (int)(g_str_has_suffix(base, "/") ? len - 1 : len),
+                        base, out->dialect->projects, id, number);
+    out->host = acr_http_url_authority(base);
+    out->is_trusted = api || is_public;
+    return out->host || acr_task_refuse(error, "--issue-api must be an http or https URL");
+}
+
+/* ---- Asking ---- */
+
+static bool refuse_status(const Page *page, int status, GError **error)
+{
+    const char *why = status == 404 || status == 410 ? "there is no such issue, or it is not public"
+                      : status == 401 || status == 403 || status == 429
+                          ? "the server refuses; a token, or a little time, may help"
+                      : status >= 300 && status < 400 ? "it has moved"
+                                                      : "the server failed";
+    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                         "%s answered with status %d: %s (%s%s%s)", page->host, status, why,
+                         "token: ", page->dialect->variables[0],
+                         page->is_trusted ? "" : ", sent only with --issue-api");
+}
+
+static AcrJson *ask(const Page *page, const char *behind, const AcrInterrupt *interrupt,
+                    GError **error)
+{
+    const char *token = NULL;
+    for (gsize i = 0; page->is_trusted && !token && page->dialect->variables[i]; i++)
+        token = g_getenv(page->dialect->variables[i]);
+    g_autofree char *url = g_strconcat(page->api, behind, NULL);
+    g_autofree char *key = token ? g_strconcat(page->dialect->header, token, NULL) : NULL;
+    const char *const headers[] = {"Accept: application/json", "User-Agent: acr-host", key, NULL};
+    AcrHttpRequest request = {.url = url,
+                              .headers = headers,
+                              .total_timeout_ms = TIMEOUT_MS,
+                              .body_limit = ACR_ISSUE_MAX_BYTES,
+                              .interrupt = interrupt};
+    g_auto(AcrHttpResponse) response = {0};
+    g_autoptr(GError) reason = NULL;
+    if (!acr_http_exchange(NULL, &request, &response, &reason))
+        return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "%s",
+                                      reason->message));
+    if (response.status != 200)
+        return ACR_NULL(refuse_status(page, response.status, error));
+    AcrJson *json = acr_json_parse_bytes(response.body, &reason);
+    if (!json)
+        acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                      "%s does not answer as an issue's server does: %s", page->host,
+                      reason->message);
+    return json;
+}
+
+/* ---- The text ---- */
+
+static void add_text(GString *text, const char *more)
+{
+    const char *body = more ? more : "";
+    g_string_append(text, body);
+    if (*body && body[strlen(body) - 1] != '\n')
+        g_string_append_c(text, '\n');
+}
+
+/* Comments that people made before a day or moment; times of one form, UTC, are compared as texts. */
+static void add_comment(const Dialect *dialect, const AcrJson *comment, const char *before,
+                        GString *text)
+{
+    const char *when = acr_json_get_string(comment, "created_at");
+    const AcrJson *author = acr_json_get(comment, dialect->author);
+    const char *name = acr_json_get_string(author, dialect->handle);
+    if (acr_json_get_bool(comment, "system", false) ||
+        (before && (!when || strcmp(when, before) >= 0)))
+        return;
+    g_string_append_printf(text, "\n---\nComment by %s, %s:\n\n", name ? name : "?",
+                           when ? when : "?");
+    add_text(text, acr_json_get_string(comment, "body"));
+}
+
+static bool add_comments(const Page *page, const char *before, const AcrInterrupt *interrupt,
+                         GString *text, GError **error)
+{
+    for (int number = 1; number <= MAX_PAGES; number++) {
+        g_autofree char *behind = g_strdup_printf("%s%d", page->dialect->comments, number);
+        g_autoptr(AcrJson) comments = ask(page, behind, interrupt, error);
+        if (!comments)
+            return false;
+        for (const AcrJson *at = acr_json_first(comments); at; at = acr_json_next(at))
+            add_comment(page->dialect, at, before, text);
+        if (acr_json_size(comments) < PAGE || text->len > ACR_ISSUE_MAX_BYTES)
+            break;
+    }
+    return text->len <= ACR_ISSUE_MAX_BYTES ||
+           acr_task_refuse(error, "the issue is longer than %u bytes", ACR_ISSUE_MAX_BYTES);
+}
+
+static bool is_date(const char *text)
+{
+    g_autofree char *whole = strlen(text) == strlen("2024-05-31")
+                                 ? g_strconcat(text, "T00:00:00Z", NULL)
+                                 : g_strdup(text);
+    g_autoptr(GDateTime) date = g_date_time_new_from_iso8601(whole, NULL);
+    return date && strlen(whole) == strlen("2024-05-31T00:00:00Z") && g_str_has_suffix(whole, "Z");
+}
+
+GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrupt, GError **error)
+{
+    g_auto(Page) page = {0};
+    if (spec->issue_before && !is_date(spec->issue_before))
+        return ACR_NULL(acr_task_refuse(
+            error, "--issue-before must be like 2024-05-31 or 2024-05-31T16:00:00Z, not '%s'",
+            spec->issue_before));
+    if (!read_page(spec->issue_file, spec->issue_api, &page, error))
+        return NULL;
+    g_autoptr(AcrJson) issue = ask(&page, "", interrupt, error);
+    const char *title = acr_json_get_string(issue, "title");
+    if (!issue)
+        return NULL;
+    if (!title)
+        return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                                      "%s does not answer as an issue's server does: no title",
+                                      page.host));
+    GString *text = g_string_new(NULL);
+    g_string_append_printf(text, "# %s\n\n", title);
+    add_text(text, acr_json_get_string(issue, page.dialect->text));
+    if (add_comments(&page, spec->issue_before, interrupt, text, error))
+        return g_string_free_to_bytes(text);
+    g_string_free(text, TRUE);
+    return NULL;
+}

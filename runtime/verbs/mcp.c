@@ -1,0 +1,60 @@
+/*
+ * acr-host mcp: the search calls for other agents, by the Model Context Protocol on standard input and
+ * output, until the input ends.
+ */
+#include "verbs/verbs_private.h"
+
+#include <unistd.h>
+
+#include "serve/serve.h"
+
+/* Whether none of the extensions is a file of the repositories. */
+static bool check_extensions(const AcrRunSpec *spec, const char *const *paths, GError **error)
+{
+    for (; spec->extensions && *paths; paths++) {
+        g_autoptr(AcrRepo) repo = acr_repo_open(*paths, error);
+        if (!repo || !acr_extensions_check_files((const char *const *)spec->extensions,
+                                                 acr_repo_workdir(repo), error))
+            return false;
+    }
+    return true;
+}
+
+static int run(AcrHost *host, AcrRunSpec *spec)
+{
+    static const char *const here[] = {".", NULL};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrPrompts) prompts = acr_prompts_load(host->prompts_dir, spec->prompts, &error);
+    if (!prompts)
+        return acr_verb_fail(host, error);
+    g_autoptr(AcrExtensions) extensions = NULL;
+    const char *const *paths = spec->repositories ? (const char *const *)spec->repositories : here;
+    if (!check_extensions(spec, paths, &error) ||
+        !acr_verb_load_extensions(host, spec, NULL, &extensions, &error))
+        return acr_verb_fail(host, error);
+    AcrMcpOptions options = {
+        .host = host,
+        .prompts = prompts,
+        .calls = acr_extensions_calls(extensions),
+        .paths = paths,
+        .call_ms = spec->timeout_ms,
+        .in = STDIN_FILENO,
+        .out = STDOUT_FILENO,
+        .say = acr_verb_say,
+    };
+    if (spec->repositories && g_strv_length(spec->repositories) > ACR_MCP_MAX_REPOSITORIES)
+        return acr_verb_usage("--repo is given more than %u times", ACR_MCP_MAX_REPOSITORIES);
+    AcrMcpEnd end = acr_mcp_serve(&options, &error);
+    if (end == ACR_MCP_BUSY_STILL)
+        _exit(acr_interrupted(host->interrupt) ? ACR_EXIT_INTERRUPTED : ACR_EXIT_OK);
+    if (end == ACR_MCP_FAILED)
+        return acr_verb_fail(host, error);
+    return acr_interrupted(host->interrupt) ? ACR_EXIT_INTERRUPTED : ACR_EXIT_OK;
+}
+
+const AcrVerb acr_verb_mcp = {
+    .name = "mcp",
+    .summary = "Serve search calls to other agents (Model Context Protocol, stdio)",
+    .takes = ACR_FOR_MCP,
+    .run = run,
+};

@@ -1,0 +1,97 @@
+/*
+ * The places that a user need not name: the repository around the current folder, and a new run
+ * folder.
+ */
+#include "verbs/verbs_private.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_OF_A_SECOND 100 /* run folders of one repository that begin in the same second */
+
+/* Whether `folder` holds a ".git". One of another user is not taken unasked: it may have been put there
+ * for whoever works below. */
+static bool is_repository(const char *folder, bool *out_is_foreign)
+{
+    struct stat status;
+    g_autofree char *git = g_build_filename(folder, ".git", NULL);
+    if (stat(git, &status) != 0)
+        return false;
+    *out_is_foreign = geteuid() != 0 && status.st_uid != geteuid();
+    return true;
+}
+
+static char *find_repository(GError **error)
+{
+    g_autofree char *start = g_get_current_dir();
+    g_autofree char *folder = g_strdup(start);
+    bool is_foreign = false;
+    for (;;) {
+        if (is_repository(folder, &is_foreign)) {
+            if (is_foreign)
+                return ACR_NULL(acr_task_refuse(
+                    error, "the repository '%s' belongs to another user; name it by --repo",
+                    folder));
+            return g_steal_pointer(&folder);
+        }
+        char *parent = g_path_get_dirname(folder);
+        bool is_root = g_str_equal(parent, folder);
+        g_free(folder);
+        folder = parent;
+        if (is_root)
+            return ACR_NULL(acr_task_refuse(
+                error, "there is no git repository around '%s'; name one by --repo", start));
+    }
+}
+
+/* A new folder, named after the repository and the time, where states of programs are kept. */
+static char *make_run_folder(const char *repo, GError **error)
+{
+    g_autofree char *runs = acr_user_path("XDG_STATE_HOME", ".local/state", "runs");
+    g_autofree char *real = g_canonicalize_filename(repo, NULL);
+    g_autofree char *name = g_path_get_basename(real);
+    g_autoptr(GDateTime) now = g_date_time_new_now_local();
+    g_autofree char *time = g_date_time_format(now, "%Y%m%d-%H%M%S");
+    if (!runs)
+        return ACR_NULL(acr_task_refuse(error, "--out is missing, and there is no home folder"));
+    if (g_mkdir_with_parents(runs, 0700) != 0)
+        return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                                      "cannot make '%s': %s (--out names another place)", runs,
+                                      g_strerror(errno)));
+    for (int i = 1; i <= MOST_OF_A_SECOND; i++) {
+        g_autofree char *more = i > 1 ? g_strdup_printf("-%d", i) : g_strdup("");
+        g_autofree char *path = g_strdup_printf("%s/%s-%s%s", runs, name, time, more);
+        if (mkdir(path, 0700) == 0)
+            return g_steal_pointer(&path);
+        if (errno != EEXIST)
+            break;
+    }
+    return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                                  "cannot make a folder in '%s': %s", runs, g_strerror(errno)));
+}
+
+bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
+{
+    static const guint issue = ACR_FOR_RUN | ACR_FOR_REPRODUCE,
+                       looks = issue | ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX |
+                               ACR_FOR_EXEC | ACR_FOR_TESTS | ACR_FOR_LOCALIZE;
+    if (spec->repo && !*spec->repo) /* what a script's unset variable gives */
+        return acr_task_refuse(error, "--repo is empty");
+    if (spec->out && !*spec->out)
+        return acr_task_refuse(error, "--out is empty");
+    bool is_about_cache = spec->clear && !(spec->arguments && spec->arguments[0]);
+    bool is_task = (spec->verb & ACR_FOR_TESTS) && spec->dataset;
+    bool is_list = (spec->verb & ACR_FOR_SEARCH) && spec->list;
+    bool is_test = (spec->verb & ACR_FOR_EXTENSIONS) && g_strcmp0(spec->arguments[0], "test") == 0;
+    if (((spec->verb & looks) || is_test) && !spec->repo && !is_about_cache && !is_task &&
+        !is_list && !(spec->repo = find_repository(error)))
+        return false;
+    if (!(spec->verb & issue) || spec->out || spec->dry_run)
+        return true;
+    spec->out = make_run_folder(spec->repo, error);
+    if (spec->out)
+        acr_verb_say("the run folder is %s", spec->out);
+    return spec->out != NULL;
+}

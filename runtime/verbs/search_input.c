@@ -1,0 +1,225 @@
+/*
+ * Where search takes its calls from: the lines of a pipe or file, each as it comes, or a person at a
+ * terminal, for whom readline is loaded.
+ */
+#include "verbs/search_input.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libreadline.so.8"
+#define PROMPT "search> "
+#define MAX_BYTES (64u * 1024 * 1024) /* of what comes at once, and of a line */
+#define READ_BYTES 65536
+#define WAIT_MS 200
+#define QUIET_MS 300 /* after which a writer is taken to wait for an answer */
+#define HISTORY_LINES 1000
+
+/* ---- Readline ---- */
+
+typedef char *Generator(const char *text, int state);
+
+/* What is used of it, by its own names. */
+static struct {
+    char *(*readline)(const char *prompt);
+    void (*add_history)(const char *line);
+    int (*read_history)(const char *path);
+    int (*write_history)(const char *path);
+    void (*stifle_history)(int lines);
+    char **(*rl_completion_matches)(const char *text, Generator *generator);
+    char **(**rl_attempted_completion_function)(const char *text, int start, int end);
+    int *rl_attempted_completion_over;
+    int (**rl_event_hook)(void);
+    int *rl_done;
+} library;
+
+static const AcrInterrupt *watched; /* readline's hooks have no context */
+
+static bool load_readline(void)
+{
+    static const struct {
+        const char *name;
+        gsize at;
+    } symbols[] = {
+#define ROW(name) {#name, G_STRUCT_OFFSET(__typeof__(library), name)}
+        ROW(readline),
+        ROW(add_history),
+        ROW(read_history),
+        ROW(write_history),
+        ROW(stifle_history),
+        ROW(rl_completion_matches),
+        ROW(rl_attempted_completion_function),
+        ROW(rl_attempted_completion_over),
+        ROW(rl_event_hook),
+        ROW(rl_done),
+#undef ROW
+    };
+    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* stays until the process ends */
+    for (guint i = 0; handle && i < G_N_ELEMENTS(symbols); i++) {
+        void *symbol = dlsym(handle, symbols[i].name);
+        if (!symbol)
+            return false;
+        G_STRUCT_MEMBER(void *, &library, symbols[i].at) = symbol;
+    }
+    return handle;
+}
+
+/* The next name of a call that begins with the text; malloc'd. */
+static char *next_name(const char *text, int state)
+{
+    static gsize at;
+    gsize n;
+    const AcrCallSpec *specs = acr_search_call_specs(&n);
+    at = state ? at : 0;
+    while (at < n) {
+        const char *name = specs[at++].name;
+        if (g_str_has_prefix(name, text))
+            return strdup(name);
+    }
+    return NULL;
+}
+
+static char **complete(const char *text, int start, int end)
+{
+    (void)end;
+    *library.rl_attempted_completion_over = 1; /* no names of files */
+    return start == 0 ? library.rl_completion_matches(text, next_name) : NULL;
+}
+
+/* Ends the line that is typed once a signal came. */
+static int look_for_signal(void)
+{
+    if (acr_interrupted(watched))
+        *library.rl_done = 1;
+    return 0;
+}
+
+static void prepare_readline(AcrSearchInput *input)
+{
+    watched = input->interrupt;
+    *library.rl_attempted_completion_function = complete;
+    *library.rl_event_hook = look_for_signal;
+    library.stifle_history(HISTORY_LINES);
+    if (input->history)
+        (void)library.read_history(input->history);
+}
+
+static char *read_typed(AcrSearchInput *input)
+{
+    char *typed = library.readline(PROMPT); /* malloc'd */
+    char *line = typed && !acr_interrupted(input->interrupt) ? g_strdup(typed) : NULL;
+    if (line && *line)
+        library.add_history(line);
+    if (!line)
+        (void)!write(STDOUT_FILENO, "\n", 1);
+    free(typed);
+    return line;
+}
+
+/* ---- Lines ---- */
+
+/* Takes the first line off what has come; NULL: there is none. */
+static char *take_line(AcrSearchInput *input)
+{
+    const guint8 *data = input->waiting->data + input->taken;
+    gsize left = input->waiting->len - input->taken, known = input->searched - input->taken;
+    const guint8 *end = left > known ? memchr(data + known, '\n', left - known) : NULL;
+    gsize len = end ? (gsize)(end - data) : left;
+    input->searched = input->waiting->len;
+    if (!end && !(input->is_ended && len))
+        return NULL;
+    input->taken += len + (end != NULL);
+    input->searched = input->taken;
+    return acr_utf8_repair(data, len);
+}
+
+/* Waits for more; *out_quiet: none came in that time. */
+static bool read_more(AcrSearchInput *input, int wait_ms, bool *out_quiet, GError **error)
+{
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    guint8 piece[READ_BYTES];
+    *out_quiet = poll(&fd, 1, wait_ms) <= 0;
+    if (*out_quiet)
+        return true;
+    ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
+    if (n < 0 && errno != EINTR && errno != EAGAIN)
+        return acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
+                             "cannot read standard input: %s", g_strerror(errno));
+    input->is_ended = n == 0;
+    g_byte_array_remove_range(input->waiting, 0, (guint)input->taken);
+    input->searched -= input->taken;
+    input->taken = 0;
+    if (n > 0)
+        g_byte_array_append(input->waiting, piece, (guint)n);
+    return input->waiting->len <= MAX_BYTES ||
+           acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                         "standard input holds more than %u bytes", MAX_BYTES);
+}
+
+bool acr_search_input_open(const AcrInterrupt *interrupt, AcrSearchInput *out, GError **error)
+{
+    bool is_quiet = false;
+    *out = (AcrSearchInput){.interrupt = interrupt, .waiting = g_byte_array_new()};
+    out->is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && load_readline();
+    if (out->is_terminal) {
+        out->history = acr_user_path("XDG_STATE_HOME", ".local/state", "search_history");
+        prepare_readline(out);
+        return true;
+    }
+    while (!out->is_ended && !is_quiet && !acr_interrupted(interrupt))
+        if (!read_more(out, QUIET_MS, &is_quiet, error))
+            return false;
+    return true;
+}
+
+static void keep_history(const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    (void)g_mkdir_with_parents(folder, 0700);
+    (void)library.write_history(path);
+}
+
+void acr_search_input_clear(AcrSearchInput *input)
+{
+    if (input->history)
+        keep_history(input->history);
+    g_free(input->history);
+    if (input->waiting)
+        g_byte_array_unref(input->waiting);
+    *input = (AcrSearchInput){0};
+}
+
+bool acr_search_input_next(AcrSearchInput *input, char **out, GError **error)
+{
+    bool is_quiet;
+    while (!acr_interrupted(input->interrupt)) {
+        g_autofree char *line = input->is_terminal ? read_typed(input) : take_line(input);
+        if (line && *g_strstrip(line)) {
+            *out = g_steal_pointer(&line);
+            return true;
+        }
+        if (!line && (input->is_terminal || input->is_ended))
+            break;
+        if (!line && !read_more(input, WAIT_MS, &is_quiet, error))
+            return false;
+    }
+    *out = NULL;
+    return true;
+}
+
+guint acr_search_input_left(AcrSearchInput *input)
+{
+    guint n = 0;
+    while (input->is_ended) {
+        g_autofree char *line = take_line(input);
+        if (!line)
+            break;
+        n += *g_strstrip(line) != '\0';
+    }
+    return n;
+}

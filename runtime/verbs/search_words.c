@@ -1,0 +1,111 @@
+/*
+ * Search calls in a shell's words, "class Session" or "code 'def save(' --in models.py", and the list
+ * that `search --list` prints.
+ */
+#include <string.h>
+
+#include "verbs/search_input.h"
+
+/* A kind of thing, and the calls that look for it; `usage` is what stands behind it. */
+typedef struct {
+    const char *word, *usage, *call, *call_in_file, *call_in_class;
+} Kind;
+
+static const Kind kinds[] = {
+    {"class", "NAME", "search_class", "search_class_in_file", NULL},
+    {"method", "NAME or CLASS.NAME", "search_method", "search_method_in_file",
+     "search_method_in_class"},
+    {"code", "TEXT", "search_code", "search_code_in_file", NULL},
+    {"line", "FILE:NUMBER", "get_code_around_line", NULL, NULL},
+};
+
+static const Kind *find_kind(const char *word, gsize len)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
+        if (strlen(kinds[i].word) == len && strncmp(word, kinds[i].word, len) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+bool acr_search_is_word(const char *word)
+{
+    return find_kind(word, strlen(word)) != NULL;
+}
+
+static AcrCall call_of(const char *name, const char *first, const char *second, const char *third)
+{
+    return (AcrCall){.spec = acr_search_call_spec(name),
+                     .values = {g_strdup(first), g_strdup(second), g_strdup(third)}};
+}
+
+static bool refuse(const Kind *kind, GError **error)
+{
+    return acr_task_refuse(error, "'%s' is followed by %s, in one word", kind->word, kind->usage);
+}
+
+/* "FILE:NUMBER" */
+static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError **error)
+{
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text || !g_ascii_isdigit(colon[1]) ||
+        colon[1 + strspn(colon + 1, "0123456789")])
+        return refuse(kind, error);
+    g_autofree char *file = g_strndup(text, (gsize)(colon - text));
+    *out = call_of(kind->call, file, colon + 1, ACR_SEARCH_WORD_WINDOW);
+    return true;
+}
+
+/* "CLASS.NAME" where no file is named; else the name, in the file or anywhere. */
+static AcrCall named_call(const Kind *kind, const char *text, const char *file)
+{
+    const char *dot = kind->call_in_class && !file ? strrchr(text, '.') : NULL;
+    if (!dot || dot == text || !dot[1])
+        return call_of(file ? kind->call_in_file : kind->call, text, file, NULL);
+    g_autofree char *class_name = g_strndup(text, (gsize)(dot - text));
+    return call_of(kind->call_in_class, dot + 1, class_name, NULL);
+}
+
+bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
+                          GError **error)
+{
+    const Kind *kind = find_kind(word, strlen(word));
+    bool is_code = kind && strcmp(kind->word, "code") == 0;
+    if (!kind || !text || !*text)
+        return refuse(kind ? kind : &kinds[0], error);
+    if (spec->regex && !is_code)
+        return acr_task_refuse(error, "--regex is for 'code TEXT'");
+    if (spec->in_file && !kind->call_in_file)
+        return acr_task_refuse(error, "--in does not apply to '%s'", kind->word);
+    if (!kind->call_in_file)
+        return line_call(kind, text, out, error);
+    g_autofree char *pattern = spec->regex ? g_strconcat("re:", text, NULL) : NULL;
+    *out = named_call(kind, pattern ? pattern : text, spec->in_file);
+    return true;
+}
+
+bool acr_search_split_words(const char *line, char **out_word, const char **out_text)
+{
+    gsize len = strcspn(line, " \t");
+    if (!find_kind(line, len) || strchr(line, '(') == line + len)
+        return false;
+    *out_word = g_strndup(line, len);
+    *out_text = line + len + strspn(line + len, " \t");
+    return true;
+}
+
+char *acr_search_list(const AcrCalls *calls)
+{
+    GString *text = g_string_new(NULL);
+    for (gsize i = 0; i < acr_calls_n(calls); i++) {
+        const AcrCallSpec *spec = acr_calls_at(calls, i);
+        g_string_append_printf(text, "%s(", spec->name);
+        for (guint k = 0; k < ACR_CALL_MAX_PARAMS && spec->params[k].name; k++)
+            g_string_append_printf(text, "%s%s", k ? ", " : "", spec->params[k].name);
+        g_string_append_printf(text, ")\n    %s\n", spec->summary);
+    }
+    g_string_append(text, "\nIn a shell's words:\n");
+    for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
+        g_string_append_printf(text, "%s %s%s\n", kinds[i].word, kinds[i].usage,
+                               kinds[i].call_in_file ? " [--in FILE]" : "");
+    return g_string_free(text, FALSE);
+}

@@ -1,0 +1,82 @@
+/*
+ * Lays parts of text out in lines that fit a terminal, with the sequences that draw and remove them
+ * (ECMA-48). It writes to nobody, so that a test can read what a terminal would get.
+ */
+#include "verbs/status_block.h"
+
+#include "base/base.h"
+
+#define BETWEEN_COLUMNS 3
+#define FREE_COLUMNS 3 /* at the right: "^C" must not wrap */
+#define MIN_COLUMNS 8
+
+static guint width_of(gunichar letter)
+{
+    return g_unichar_iszerowidth(letter) ? 0 : g_unichar_iswide(letter) ? 2 : 1;
+}
+
+/* The text, cut where it is wider than that; owned. */
+static char *fit(const char *text, guint most, guint *out_width)
+{
+    guint width = 0;
+    const char *at = text, *cut = text;
+    for (; *at && width <= most; at = g_utf8_next_char(at)) {
+        width += width_of(g_utf8_get_char(at));
+        if (width < most)
+            cut = g_utf8_next_char(at); /* with room for the mark */
+    }
+    *out_width = width;
+    if (width <= most)
+        return g_strdup(text);
+    g_autofree char *kept = g_strndup(text, (gsize)(cut - text));
+    *out_width = most;
+    return g_strconcat(kept, "…", NULL);
+}
+
+void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out)
+{
+    guint rows = 0;
+    for (guint i = 0; i < block->n; i++)
+        rows += MAX((block->widths[i] + columns - 1) / columns, 1);
+    if (rows > 0)
+        g_string_append_c(out, '\r');
+    if (rows > 1)
+        g_string_append_printf(out, "\033[%uA", rows - 1);
+    if (rows > 0)
+        g_string_append(out, "\033[J");
+    block->n = 0;
+}
+
+void acr_status_block_draw(AcrStatusBlock *block, const GPtrArray *parts, guint columns,
+                           bool has_colour, GString *out)
+{
+    guint most = MAX(columns, MIN_COLUMNS + FREE_COLUMNS) - FREE_COLUMNS;
+    *block = (AcrStatusBlock){.n = 1};
+    for (guint i = 0; i < parts->len; i++) {
+        guint width = 0, *line = &block->widths[block->n - 1];
+        g_autofree char *part = fit(parts->pdata[i], most, &width);
+        bool fits = *line == 0 || *line + BETWEEN_COLUMNS + width <= most;
+        if (!fits && block->n == ACR_STATUS_MAX_LINES)
+            return;
+        if (!fits)
+            line = &block->widths[block->n++];
+        g_string_append(out, !fits ? "\n" : *line ? ACR_STATUS_BETWEEN : "");
+        *line += width + (*line ? BETWEEN_COLUMNS : 0);
+        if (has_colour && i == 0)
+            g_string_append_printf(out, "\033[1m%s\033[0m", part);
+        else
+            g_string_append(out, part);
+    }
+}
+
+char *acr_time_text(gint64 ms)
+{
+    gint64 seconds = MAX(ms, 0) / 1000, minutes = seconds / 60;
+    if (minutes == 0)
+        return g_strdup_printf("%" G_GINT64_FORMAT " s", seconds);
+    if (minutes < 60)
+        return g_strdup_printf("%" G_GINT64_FORMAT " min %" G_GINT64_FORMAT " s", minutes,
+                               seconds % 60);
+    return g_strdup_printf("%" G_GINT64_FORMAT " h %" G_GINT64_FORMAT " min", minutes / 60,
+                           minutes % 60);
+}

@@ -1,0 +1,322 @@
+/*
+ * acr-host tests: how a project's tests run, what they come to, and what a patch does to them.
+ */
+#include "verbs/verbs_private.h"
+
+#include <string.h>
+
+#include "batch/batch.h"
+#include "project/project.h"
+
+#define ENVIRONMENT "environment"
+#define SHOWN 20u /* names of tests in a list for a person */
+#define MAX_MESSAGES 200u
+
+/* Where the tests run. All owned. */
+typedef struct {
+    AcrRepo *repo;
+    AcrSnapshot *snapshot;
+    AcrSandbox *sandbox;
+    AcrRefereeWorker *worker;
+    AcrGradingPlan plan; /* of a benchmark task */
+    char *work_tree, *python, *cache, *baselines, *environment;
+} Place;
+
+static void place_clear(Place *place)
+{
+    char **const texts[] = {&place->work_tree, &place->python, &place->cache, &place->baselines,
+                            &place->environment};
+    acr_sandbox_free(place->sandbox);
+    acr_referee_worker_free(place->worker);
+    acr_snapshot_unref(place->snapshot);
+    acr_repo_unref(place->repo);
+    acr_grading_plan_clear(&place->plan);
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_clear_pointer(texts[i], g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Place, place_clear)
+
+/* ---- Opening ---- */
+
+/* The tree and the environment of a benchmark task. */
+static bool find_task(AcrHost *host, const AcrRunSpec *spec, Place *place, GError **error)
+{
+    const char *const *only = (const char *const *)spec->instances;
+    g_autoptr(GPtrArray) tasks = acr_dataset_read(spec->dataset, ACR_DATASET_GRADE, only, error);
+    if (!tasks)
+        return false;
+    const AcrInstance *task = tasks->pdata[0];
+    g_autofree char *path = acr_dataset_repo(spec->repos, task->repo),
+                    *places = acr_host_default_cache("environments");
+    if (!path || !task->base_commit || !places)
+        return acr_task_refuse(error, "no repository of '%s' in '%s', or no commit of it",
+                               task->repo, spec->repos);
+    g_autoptr(AcrPython) python = acr_python_new(host->python_dir, error);
+    if (!python || !acr_grading_plan_environment(python, task->row, 5, NULL, &place->plan, error))
+        return false;
+    place->repo = acr_repo_open(path, error);
+    place->snapshot =
+        place->repo ? acr_workspace_snapshot(place->repo, task->base_commit, error) : NULL;
+    g_autofree char *real = acr_path_real(places);
+    place->python = place->snapshot
+                        ? acr_project_environment(&place->plan, real, 0, host->interrupt, error)
+                        : NULL;
+    return place->python != NULL;
+}
+
+static bool find_tree(const AcrRunSpec *spec, Place *place, GError **error)
+{
+    place->repo = acr_repo_open(spec->repo, error);
+    place->snapshot = place->repo ? acr_workspace_snapshot(place->repo, spec->rev, error) : NULL;
+    const char *folder = place->snapshot ? acr_repo_workdir(place->repo) : NULL;
+    place->work_tree = folder ? acr_path_real(folder) : NULL;
+    return place->snapshot != NULL;
+}
+
+static bool open_place(AcrHost *host, const AcrRunSpec *spec, Place *place, GError **error)
+{
+    bool is_task = spec->dataset != NULL;
+    if (!(is_task ? find_task(host, spec, place, error) : find_tree(spec, place, error)))
+        return false;
+    place->cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
+    place->baselines = acr_task_baselines();
+    AcrSandboxOptions options =
+        acr_sandbox_options_of(spec, host, place->snapshot, place->work_tree, place->cache);
+    if (is_task) {
+        options.backend = "bubblewrap";
+        options.python = place->python;
+        options.setup = *place->plan.install ? place->plan.install : NULL;
+    }
+    place->environment = acr_task_test_environment(&options);
+    place->worker = acr_referee_worker_new(host->exe, ACR_REFEREE_VERB, host->interrupt);
+    place->sandbox = acr_sandbox_open(&options, error);
+    return place->sandbox != NULL;
+}
+
+static AcrProject project_of(const AcrHost *host, const AcrRunSpec *spec, const Place *place)
+{
+    AcrProject project = acr_task_project(spec, host);
+    project.sandbox = place->sandbox;
+    project.snapshot = place->snapshot;
+    project.worker = place->worker;
+    project.cache = spec->no_cache ? NULL : place->baselines;
+    project.environment = place->environment;
+    if (!project.command)
+        project.command = place->plan.test;
+    return project;
+}
+
+/* ---- Telling ---- */
+
+static AcrJson *strings_of(const GPtrArray *texts)
+{
+    AcrJson *json = acr_json_new_array();
+    for (guint i = 0; texts && i < texts->len; i++)
+        acr_json_append(json, acr_json_new_string(texts->pdata[i]));
+    return json;
+}
+
+static AcrJson *counts_of(const AcrTestRun *run)
+{
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_int(json, "passed", acr_test_run_count(run, ACR_TESTED_PASSED));
+    acr_json_set_int(json, "failed", acr_test_run_count(run, ACR_TESTED_FAILED));
+    acr_json_set_int(json, "errors", acr_test_run_count(run, ACR_TESTED_ERROR));
+    acr_json_set_int(json, "skipped", acr_test_run_count(run, ACR_TESTED_SKIPPED));
+    acr_json_set_int(json, "xfailed", acr_test_run_count(run, ACR_TESTED_XFAILED));
+    return json;
+}
+
+static AcrJson *list_of(const AcrTestRun *run)
+{
+    AcrJson *json = acr_json_new_array();
+    for (guint i = 0; i < run->ids->len; i++) {
+        const AcrTested *result = g_hash_table_lookup(run->tests, run->ids->pdata[i]);
+        AcrJson *row = acr_json_new_object();
+        acr_json_set_string(row, "test", run->ids->pdata[i]);
+        acr_json_set_string(row, "outcome", acr_test_outcome_name(result->outcome));
+        acr_json_set(row, "seconds", acr_json_new_double(result->seconds));
+        if (result->message)
+            acr_json_set_string(row, "message", result->message);
+        acr_json_append(json, row);
+    }
+    return json;
+}
+
+/* How each regression failed. */
+static AcrJson *messages_of(const AcrComparison *found)
+{
+    AcrJson *json = acr_json_new_object();
+    for (guint i = 0; i < MIN(found->regressions->len, MAX_MESSAGES); i++) {
+        const char *id = found->regressions->pdata[i];
+        const AcrTested *result = g_hash_table_lookup(found->run.tests, id);
+        acr_json_set_string(json, id,
+                            result && result->message ? result->message
+                                                      : "it does not run with the patch");
+    }
+    return json;
+}
+
+static AcrJson *describe(const AcrRunSpec *spec, const AcrBaseline *baseline,
+                         const AcrComparison *found)
+{
+    const AcrTestRun *run = &baseline->run, *last = found ? &found->run : run;
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "runner", baseline->runner);
+    acr_json_set_string(json, "command", baseline->command);
+    acr_json_set_string(json, "why", baseline->why);
+    acr_json_set(json, "tried", strings_of(baseline->tried));
+    acr_json_set_string(json, "python", baseline->version);
+    acr_json_set(json, "counts", counts_of(run));
+    acr_json_set(json, "flaky", strings_of(baseline->flaky));
+    acr_json_set(json, "seconds", acr_json_new_double((double)run->wall_ms / 1000));
+    acr_json_set_bool(json, "kept", baseline->is_kept);
+    acr_json_set_bool(json, "complete", !last->timed_out && !last->limit);
+    acr_json_set(json, "not_run", strings_of(last->not_run));
+    acr_json_set_string(json, "running", last->running);
+    acr_json_set_string(json, "missing", baseline->missing);
+    if (spec->list)
+        acr_json_set(json, "tests", list_of(run));
+    if (!found)
+        return json;
+    acr_json_set(json, "patched", counts_of(last));
+    acr_json_set(json, "patched_seconds", acr_json_new_double((double)last->wall_ms / 1000));
+    acr_json_set(json, "regressions", strings_of(found->regressions));
+    acr_json_set(json, "fixed", strings_of(found->fixed));
+    acr_json_set(json, "messages", messages_of(found));
+    acr_json_set(json, "unstable", strings_of(found->flaky));
+    acr_json_set(json, "unconfirmed", strings_of(found->unconfirmed));
+    acr_json_set(json, "removed", strings_of(found->removed));
+    return json;
+}
+
+static void add_list(GString *text, const char *heading, const GPtrArray *ids, guint most)
+{
+    if (!ids || ids->len == 0)
+        return;
+    g_string_append_printf(text, "%s (%u):\n", heading, ids->len);
+    for (guint i = 0; i < MIN(ids->len, most); i++)
+        g_string_append_printf(text, "  %s\n", (const char *)ids->pdata[i]);
+    if (ids->len > most)
+        g_string_append_printf(text, "  … and %u more\n", ids->len - most);
+}
+
+static void add_run(GString *text, const char *name, const AcrTestRun *run)
+{
+    g_string_append_printf(
+        text, "%s: %u passed, %u failed, %u errors, %u skipped, %u failed as expected, in %.1f s\n",
+        name, acr_test_run_count(run, ACR_TESTED_PASSED),
+        acr_test_run_count(run, ACR_TESTED_FAILED), acr_test_run_count(run, ACR_TESTED_ERROR),
+        acr_test_run_count(run, ACR_TESTED_SKIPPED), acr_test_run_count(run, ACR_TESTED_XFAILED),
+        (double)run->wall_ms / 1000);
+    if (run->timed_out || run->limit)
+        g_string_append_printf(text, "%s: not all tests ran: %s\n", name,
+                               run->limit ? "a limit was hit" : "--test-time was over");
+    add_list(text, "not run", run->not_run, SHOWN);
+}
+
+static char *tell(const AcrRunSpec *spec, const AcrBaseline *baseline, const AcrComparison *found)
+{
+    GString *text = g_string_new(NULL);
+    g_string_append_printf(text, "command: %s\nwhy: %s\npython: %s\n", baseline->command,
+                           baseline->why, baseline->version);
+    add_list(text, "tried before", baseline->tried, SHOWN);
+    add_run(text, baseline->is_kept ? "baseline (kept)" : "baseline", &baseline->run);
+    add_list(text, "flaky", baseline->flaky, SHOWN);
+    if (baseline->missing)
+        g_string_append_printf(text, "modules that are missing: %s\n", baseline->missing);
+    for (guint i = 0; spec->list && i < baseline->run.ids->len; i++) {
+        const char *id = baseline->run.ids->pdata[i];
+        const AcrTested *result = g_hash_table_lookup(baseline->run.tests, id);
+        g_string_append_printf(text, "%s %s\n", acr_test_outcome_name(result->outcome), id);
+    }
+    if (!found)
+        return g_string_free(text, FALSE);
+    add_run(text, "with the patch", &found->run);
+    add_list(text, "regressions", found->regressions, G_MAXUINT);
+    add_list(text, "fixed", found->fixed, G_MAXUINT);
+    add_list(text, "unstable: they end now so, now otherwise", found->flaky, SHOWN);
+    add_list(text, "failed, but could not run again", found->unconfirmed, SHOWN);
+    add_list(text, "removed", found->removed, SHOWN);
+    return g_string_free(text, FALSE);
+}
+
+/* ---- Running ---- */
+
+static int report(const AcrRunSpec *spec, const AcrBaseline *baseline, const AcrComparison *found)
+{
+    bool is_refused = found && found->regressions->len > 0;
+    bool runs = acr_test_run_count(&baseline->run, ACR_TESTED_PASSED) > 0;
+    int code = is_refused || !runs ? ACR_EXIT_NONE : ACR_EXIT_OK;
+    if (spec->json) {
+        g_autoptr(AcrJson) json = describe(spec, baseline, found);
+        return acr_out_exit(acr_out_json(json), code);
+    }
+    g_autofree char *text = tell(spec, baseline, found);
+    return acr_out_exit(acr_out_text(text), code);
+}
+
+static int fail(AcrHost *host, const GError *error)
+{
+    int code = acr_verb_fail(host, error);
+    bool is_none = g_error_matches(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS);
+    bool is_dataset = g_error_matches(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET);
+    return code != ACR_EXIT_ENVIRONMENT ? code
+           : is_none                    ? ACR_EXIT_NONE
+           : is_dataset                 ? ACR_EXIT_USAGE
+                                        : code;
+}
+
+static int run_tests(AcrHost *host, const AcrRunSpec *spec, const Place *place,
+                     const AcrOverlay *overlay)
+{
+    g_autoptr(GError) error = NULL;
+    AcrProject project = project_of(host, spec, place);
+    g_auto(AcrBaseline) baseline = {0};
+    g_auto(AcrComparison) found = {0};
+    g_auto(GStrv) changed = overlay ? acr_overlay_changed(overlay) : NULL;
+    if (!acr_project_baseline(&project, (const char *const *)changed, &baseline, &error))
+        return fail(host, error);
+    if (overlay && !acr_project_compare(&project, &baseline, overlay, &found, &error))
+        return fail(host, error);
+    return report(spec, &baseline, overlay ? &found : NULL);
+}
+
+static bool check(const AcrRunSpec *spec, GError **error)
+{
+    bool in_environment = g_strcmp0(spec->sandbox, ENVIRONMENT) == 0;
+    if (!spec->dataset && (spec->instances || spec->repos || in_environment))
+        return acr_task_refuse(error,
+                               "--instance, --repos and --sandbox " ENVIRONMENT " need --dataset");
+    if (!spec->dataset)
+        return true;
+    if (!spec->instances || g_strv_length(spec->instances) != 1 || !spec->repos || !in_environment)
+        return acr_task_refuse(
+            error, "--dataset needs one --instance, --repos and --sandbox " ENVIRONMENT);
+    if (spec->repo || spec->rev || spec->python || spec->setup || spec->image)
+        return acr_task_refuse(error, "--dataset says what is run: leave out --repo, --rev, "
+                                      "--python, --setup and --image");
+    return true;
+}
+
+static int run(AcrHost *host, AcrRunSpec *spec)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(Place) place = {0};
+    if (!check(spec, &error) || !open_place(host, spec, &place, &error))
+        return fail(host, error);
+    if (spec->verbose && acr_sandbox_choice(place.sandbox))
+        acr_verb_say("%s", acr_sandbox_choice(place.sandbox));
+    g_autoptr(AcrOverlay) overlay = spec->patch ? acr_overlay_new(place.snapshot) : NULL;
+    if (overlay && !acr_verb_apply_patch(host, spec->patch, overlay, &error))
+        return acr_verb_usage("%s", error->message);
+    return run_tests(host, spec, &place, overlay);
+}
+
+const AcrVerb acr_verb_tests = {
+    .name = "tests",
+    .summary = "Find and run a project's own tests; say what a patch breaks and mends",
+    .takes = ACR_FOR_TESTS,
+    .uses_network = true,
+    .run = run,
+};

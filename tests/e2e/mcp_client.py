@@ -1,0 +1,130 @@
+"""A client of `acr-host mcp` that speaks lines of JSON, in both eras of the protocol, and may break every rule."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterable
+from queue import Empty, Queue
+from typing import Any
+
+from host import SLOWNESS, Host
+
+META = "io.modelcontextprotocol/"
+LATER, NEWEST, OLDEST = "2026-07-28", "2025-11-25", "2025-06-18"
+Message = dict[str, Any]
+
+
+def envelope(version: str = LATER) -> Message:
+    """What each request of the later era carries as params._meta."""
+    return {
+        META + "protocolVersion": version,
+        META + "clientInfo": {"name": "test", "version": "1"},
+        META + "clientCapabilities": {},
+    }
+
+
+def request(number: Any, method: str, params: Message | None = None, later: bool = False) -> Message:
+    """A request of either era."""
+    params = {**(params or {}), **({"_meta": envelope()} if later else {})}
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def lines(messages: Iterable[Message | bytes]) -> bytes:
+    """Messages, or bytes as they are, a line each."""
+    parts = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in messages]
+    return b"".join(part + b"\n" for part in parts)
+
+
+class Client:
+    """A server that runs, and what it answers. `later`: requests carry the envelope, else a handshake is made."""
+
+    def __init__(self, host: Host, *args: object, later: bool = False, handshake: bool = True) -> None:
+        self.child: subprocess.Popen[bytes] = host.start("mcp", *args, stdin=subprocess.PIPE)
+        self.later = later
+        self._number = 0
+        self._answers: Queue[Message | None] = Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        if handshake and not later:
+            self.hello()
+
+    def _read(self) -> None:
+        assert self.child.stdout
+        for line in self.child.stdout:
+            self._answers.put(json.loads(line))
+        self._answers.put(None)
+
+    def hello(self, version: str = NEWEST) -> Message:
+        """Make the handshake; what the server says of itself."""
+        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        return self.result("initialize", params)
+
+    def send(self, *messages: Message | bytes) -> None:
+        """Write messages in one go."""
+        self.write(lines(messages))
+
+    def write(self, data: bytes) -> None:
+        """Write bytes, all of them."""
+        assert self.child.stdin
+        self.child.stdin.write(data)
+        self.child.stdin.flush()
+
+    def receive(self, timeout: float = 60) -> Message:
+        """The next message. Errors: AssertionError at the end of the output, or where none comes."""
+        try:
+            message = self._answers.get(timeout=timeout * SLOWNESS)
+        except Empty:
+            raise AssertionError("no answer") from None
+        assert message is not None, f"the server has ended: {self.child.stderr and self.child.stderr.read()!r}"
+        assert message["jsonrpc"] == "2.0" and ("result" in message) != ("error" in message)
+        return message
+
+    def ask(self, method: str, params: Message | None = None) -> Message:
+        """Send a request; its answer, which must be the next message."""
+        self._number += 1
+        self.send(request(self._number, method, params, self.later))
+        answer = self.receive()
+        assert answer["id"] == self._number, answer
+        return answer
+
+    def result(self, method: str, params: Message | None = None) -> Message:
+        """The result of a request that succeeds."""
+        answer = self.ask(method, params)
+        assert "result" in answer, answer
+        return dict(answer["result"])
+
+    def error(self, method: str, params: Message | None = None) -> Message:
+        """The error of one that fails."""
+        answer = self.ask(method, params)
+        assert "error" in answer, answer
+        return dict(answer["error"])
+
+    def call(self, tool: str, **arguments: object) -> Message:
+        """The result of a tool."""
+        return self.result("tools/call", {"name": tool, "arguments": arguments})
+
+    def read(self, uri: str) -> Message:
+        """The one content of a resource."""
+        (content,) = self.result("resources/read", {"uri": uri})["contents"]
+        return dict(content)
+
+    def end(self, code: int = 0) -> list[Message]:
+        """Close the input; what is answered still. The exit code must be that, and stderr silent."""
+        assert self.child.stdin and self.child.stderr
+        self.child.stdin.close()
+        rest = []
+        while (message := self._answers.get(timeout=60 * SLOWNESS)) is not None:
+            rest.append(message)
+        assert self.child.wait(timeout=60 * SLOWNESS) == code
+        said = self.child.stderr.read()
+        assert said == b"", said
+        return rest
+
+
+def calls_of(host: Host, repo: os.PathLike[str], calls: Iterable[str]) -> list[Message]:
+    """What `search --json` prints for the calls."""
+    done = host.run("search", "--repo", repo, "--json", *calls)
+    assert done.exit in (0, 1), done.told()
+    return done.rows()

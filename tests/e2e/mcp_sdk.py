@@ -1,0 +1,48 @@
+"""A client by the official Python SDK (package `mcp`), run by an environment that has it: a job as JSON on standard
+input, {"command", "mode", "calls"}; on standard output what the server answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+
+async def cancelled(client: Any, tool: str, arguments: dict[str, Any]) -> bool:
+    """Whether a call that is given up at once leaves the client able to go on."""
+    task = asyncio.create_task(client.call_tool(tool, arguments))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        return bool((await client.list_tools()).tools)
+    return False
+
+
+async def talk(job: dict[str, Any]) -> dict[str, Any]:
+    """Lists everything, calls each tool, cancels one, reads the map and a file."""
+    command, *args = job["command"]
+    server = stdio_client(StdioServerParameters(command=command, args=args))
+    async with Client(server, mode=job["mode"]) as client:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        told: dict[str, Any] = {"tools": tools, "version": client.protocol_version}
+        tool, arguments = next(iter(job["calls"].items()))
+        told["cancelled"] = await cancelled(client, tool, arguments)
+        results = [await client.call_tool(name, given) for name, given in job["calls"].items()]
+        told["calls"] = [result.structured_content for result in results]
+        resources = (await client.list_resources()).resources
+        source = next(each for each in resources if each.name.endswith(".py"))
+        told["name"] = source.name
+        told["map"] = (await client.read_resource(str(resources[0].uri))).contents[0].text
+        told["file"] = (await client.read_resource(str(source.uri))).contents[0].text
+        told["prompt"] = (await client.list_prompts()).prompts[0].name
+    return told
+
+
+print(json.dumps(asyncio.run(talk(json.load(sys.stdin)))))

@@ -1,0 +1,59 @@
+"""Every JSON that a run of the program prints or leaves is held against its schema of runtime/schemas."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "runtime" / "schemas"
+PRINTED = {path.stem: path.stem for path in SCHEMAS.glob("*.json")}
+PRINTED |= dict.fromkeys(("run", "replay", "reproduce"), "result")
+MOST = 100  # values of one run that are looked at
+
+
+@functools.cache
+def validator(name: str) -> Draft202012Validator:
+    """The schema of that name, which itself must be one."""
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text("utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def faults(name: str, value: Any) -> list[str]:
+    """What is wrong with a value by that schema, a line each."""
+    return [f"{name}: {error.message[:300]} at {error.json_path}" for error in validator(name).iter_errors(value)]
+
+
+def of_run(words: list[str], out: bytes, is_whole: bool) -> Iterator[str]:
+    """What is wrong with what a run printed, by the words of its command after the program.
+
+    Where a run failed its last line may have been cut.
+    """
+    options = words[: words.index("--")] if "--" in words else words
+    if "--json" not in options or options[0] not in PRINTED:
+        return
+    name = "plan" if "--dry-run" in options else PRINTED[options[0]]
+    for line in [line for line in out.split(b"\n") if line][:MOST]:
+        try:
+            value = json.loads(line)
+        except ValueError:
+            if is_whole:
+                yield f"no JSON: {line[:200]!r}"
+            return
+        yield from faults(name, value)
+
+
+def of_folder(words: list[str]) -> Iterator[str]:
+    """What is wrong with the files in the folder that a run was told to write to."""
+    if "--out" not in words[:-1] or words[0] not in ("run", "reproduce", "swe-bench", "eval"):
+        return
+    folder = Path(words[words.index("--out") + 1])
+    finds = {"result": folder.glob, "summary": folder.glob, "verdict": folder.rglob}
+    for name, find in finds.items():
+        for path in [*find(f"{name}.json")][:MOST] if folder.is_dir() else []:
+            yield from faults(name, json.loads(path.read_bytes()))

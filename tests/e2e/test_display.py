@@ -1,0 +1,227 @@
+"""What a person sees while a run or a batch goes on: a block at the end of the terminal that is never glued to
+anything, and elsewhere a dated line for each stage."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from host import Host
+from loopback import Failure, LoopbackOpenAI
+from repos import Repo, sample_repo
+from runs import CHANGED, ISSUE, SCRIPT, arguments, script_lines, write_script
+from screens import Shown, on_screen
+
+Serve = Callable[..., LoopbackOpenAI]
+
+STAGE = r"(?:(?:round|try) \d+: )?(?:snapshot|index|select|extract|search|analyse|locate|patch)"
+# A line of the block, of which parts may stand in any line.
+PART = (
+    rf"{STAGE}|\d+ s|\d+ min \d+ s|\d+ calls|\d+ tokens(?: \(\d+% of the ceiling\))?"
+    r"|\$\d+\.\d{4}(?: charged)?(?: \(\d+% of the ceiling\))?|in all (?:\d+ s|\d+ min \d+ s)(?: \(\d+% of the ceiling\))?"
+    r"|\d+ of \d+ tasks|\d+ with a patch|about .* to go"
+)
+BLOCK = re.compile(rf"(?:{PART})(?: · (?:{PART}))*")
+
+
+def check_untorn(shown: Shown, columns: int) -> None:
+    """The block is below all else whenever it is there, fits the terminal, and is not there at the end."""
+    assert shown.views
+    for view in shown.views:
+        block = [line for line in view if BLOCK.fullmatch(line)]
+        assert block == view[len(view) - len(block) :], view
+        assert 1 <= len(block) <= 4, view
+        assert all(len(line) <= columns - 3 for line in block), view
+    assert not any(BLOCK.fullmatch(line) or " · " in line for line in shown.lines), shown.lines
+    permanent = [line for line in shown.views[-1] if not BLOCK.fullmatch(line)]
+    assert shown.lines[: len(permanent)] == permanent
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_the_block_is_wiped_before_the_patch_and_the_summary(
+    host: Host, sample_repo: Repo, loopback_openai: Serve, tmp_path: Path, columns: int
+) -> None:
+    server = loopback_openai(script_lines())
+    ceilings = ["--max-cost", "5", "--max-tokens-total", "1000000", "--max-time", "3600"]
+    run = arguments(sample_repo.path, tmp_path / "out", *ceilings, model=server.model)
+    shown = on_screen(host, *run, columns=columns, env=server.environment)
+    assert shown.exit == 0
+    check_untorn(shown, columns)
+    for text in ("round 3: locate", "calls", "tokens (", "$", "% of the ceiling)", "in all "):
+        assert any(text in line for view in shown.views for line in view), text
+    out = "".join(shown.raw.decode().splitlines())
+    patch = (tmp_path / "out" / "patch.diff").read_text("utf-8").splitlines()
+    at = [number for number, line in enumerate(shown.lines) if line.startswith("diff --git ")]
+    assert len(at) == 1 and out.count(patch[0]) == 1
+    if columns == 200:
+        assert shown.lines[at[0] : at[0] + len(patch)] == [line.rstrip() for line in patch]
+        tail = shown.lines[at[0] + len(patch) :]
+        assert tail[0] == f"changes: {CHANGED} (+2 -2)"
+        assert tail[1] == f"patch: {tmp_path / 'out' / 'patch.diff'}"
+        assert max(len([line for line in view if BLOCK.fullmatch(line)]) for view in shown.views) == 1
+
+
+@pytest.mark.parametrize(
+    ("env", "colours", "block"),
+    [
+        ({}, True, True),
+        ({"NO_COLOR": "1"}, False, True),
+        ({"CLICOLOR": "0"}, False, True),
+        ({"NO_COLOR": ""}, True, True),
+        ({"TERM": "dumb"}, False, False),
+        ({"TERM": None}, False, False),
+    ],
+)
+def test_colours_and_the_block_are_as_the_terminal_has_them(
+    host: Host, sample_repo: Repo, tmp_path: Path, env: dict[str, str | None], colours: bool, block: bool
+) -> None:
+    shown = on_screen(host, *arguments(sample_repo.path, tmp_path / "out"), env=env)
+    assert shown.exit == 0
+    assert bool(re.search(rb"\x1b\[\d*m", shown.raw)) == colours
+    assert bool(shown.views) == block
+    if not block:
+        assert b"\x1b" not in shown.raw
+        assert re.search(rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ round 1: select\r$", shown.raw, re.MULTILINE)
+
+
+def test_ctrl_c_leaves_whole_lines(host: Host, sample_repo: Repo, loopback_openai: Serve, tmp_path: Path) -> None:
+    server = loopback_openai(script_lines())
+    server.fail(Failure("hang"), at=3)
+    run = arguments(sample_repo.path, tmp_path / "out", model=server.model)
+
+    def interrupt(press: Callable[[bytes], None]) -> None:
+        server.wait_for(4)
+        press(b"\x03")
+
+    shown = on_screen(host, *run, env=server.environment, meanwhile=interrupt)
+    assert shown.exit == 130
+    assert not any(" · " in line for line in shown.lines), shown.lines
+    assert shown.lines[-1] == "acr-host run: interrupted; rerun the same command to resume"
+
+
+def test_elsewhere_each_stage_is_a_dated_line(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
+    run = arguments(sample_repo.path, tmp_path / "out")
+    first = host.run(*run).check()
+    stages = [line.split(" (")[0] for line in first.progress]
+    assert stages[:4] == ["snapshot", "index", "round 1: select", "round 1: extract"]
+    assert "try 2: patch" in stages
+    assert first.progress[-3:-1] == (f"changes: {CHANGED} (+2 -2)", f"patch: {tmp_path / 'out' / 'patch.diff'}")
+    assert first.progress[-1].startswith(f"next: git -C {sample_repo.path} apply {tmp_path / 'out' / 'patch.diff'}")
+    again = host.run(*run).check()
+    assert again.progress[0] == f"nothing was run: this is the result that '{tmp_path / 'out'}' held"
+    assert (again.out, again.err) == (first.out, "")
+    applied = host.run(*run, "--apply").check()
+    assert f"written: {CHANGED} (+2 -2)" in applied.progress
+    assert not any(line.startswith("next: ") for line in applied.progress)
+    quiet = host.run(*run, "-q").check()
+    assert (quiet.out, quiet.err, quiet.progress) == (first.out, "", ())
+
+
+@pytest.fixture
+def batch(tmp_path: Path) -> list[object]:
+    """Six tasks of one repository, two of which fail: theirs is not there."""
+    head = sample_repo(tmp_path / "repos" / "brook" / "bill").head
+    common = {"base_commit": head, "problem_statement": ISSUE.read_text("utf-8")}
+    rows = [
+        {"instance_id": f"bill-{n}", "repo": "gone/gone" if n in (2, 5) else "brook/bill", **common}
+        for n in range(1, 7)
+    ]
+    dataset = tmp_path / "tasks.json"
+    dataset.write_text(json.dumps(rows), "utf-8")
+    command = ["swe-bench", "--dataset", dataset, "--repos", tmp_path / "repos", "--verify=never"]
+    return [*command, "--out", tmp_path / "out", "--model", f"script:{SCRIPT}"]
+
+
+def summary(tmp_path: Path) -> dict[str, Any]:
+    """OUT/summary.json."""
+    return json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
+
+
+def started(tmp_path: Path) -> list[str]:
+    """The tasks that have ended, in that order."""
+    return [task["instance_id"] for task in summary(tmp_path)["tasks"]]
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_a_batch_of_six_with_two_that_fail(host: Host, batch: list[object], tmp_path: Path, columns: int) -> None:
+    shown = on_screen(host, *batch, columns=columns, env={"NO_COLOR": "1"})
+    assert shown.exit == 3
+    check_untorn(shown, columns)
+    assert any(" of 6 tasks · " in line for view in shown.views for line in view)
+    assert any(" to go" in line for view in shown.views for line in view)
+    assert re.fullmatch(r"1/6 bill-1: patch, about .* to go", shown.lines[0])
+    text = "\n".join(shown.lines)
+    assert re.search(r"^patch +4 +0\.000000 +0 ", text, re.MULTILINE)
+    assert re.search(r"^failed +2 ", text, re.MULTILINE)
+    assert re.search(r"^all +6 ", text, re.MULTILINE)
+    assert "verdicts: 4 unverified, 2 none" in shown.lines
+    assert "errors: 2 environment" in shown.lines
+    totals = summary(tmp_path)["totals"]
+    assert totals["by_status"] == {"patch": 4, "failed": 2}
+    assert totals["tasks"] == 6
+
+
+def test_which_tasks_a_batch_takes(host: Host, batch: list[object], tmp_path: Path) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("# mine\nbill-6\n\n bill-3 \n", "utf-8")
+    host.run(*batch, "--instances", "-[14]$").check(0)
+    assert started(tmp_path) == ["bill-1", "bill-4"]
+    host.run(*batch, "--instances", names).check(0)
+    assert started(tmp_path) == ["bill-1", "bill-4", "bill-3", "bill-6"]
+    host.run(*batch, "--instances", "nothing").one_line(2, "no task matches 'nothing'")
+    host.run(*batch, "--instances", "(").one_line(2, "neither a file nor a pattern")
+    host.run(*batch, "--slice", "6:").one_line(2, "there are 6 tasks")
+    host.run(*batch, "--slice", "x").one_line(2, "--slice must be A:B")
+    host.run(*batch, "--retry-failed").one_line(2, "no task of", "has failed")
+    host.run(*batch, "--slice", "1:2").check(3)
+    assert started(tmp_path)[-1] == "bill-2"
+    again = host.run(*batch, "--retry-failed").check(3)
+    assert "1 tasks: 0 with a patch, 0 without, 1 failed" in again.err
+
+
+def test_the_same_seed_gives_the_same_order(host: Host, batch: list[object], tmp_path: Path) -> None:
+    orders = []
+    for number, seed in enumerate((7, 7, 8)):
+        out = tmp_path / f"out-{number}"
+        host.run(*batch, "--out", out, "--shuffle", seed, "--fail-fast", 6).check(3)
+        tasks = json.loads((out / "summary.json").read_text("utf-8"))["tasks"]
+        orders.append([task["instance_id"] for task in tasks])
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == sorted(orders[2]) == [f"bill-{n}" for n in range(1, 7)]
+
+
+def test_after_so_many_failures_no_task_is_begun(host: Host, batch: list[object], tmp_path: Path) -> None:
+    result = host.run(*batch, "--fail-fast", 1).check(3)
+    assert started(tmp_path) == ["bill-1", "bill-2"]
+    assert "paused with 4 tasks not started" in result.err and "1 failed (--fail-fast)" in result.err
+
+
+def test_an_interrupted_task_has_not_failed(
+    host: Host, batch: list[object], loopback_openai: Serve, tmp_path: Path
+) -> None:
+    server = loopback_openai(script_lines())
+    server.fail(Failure("hang"), at=3)
+
+    def interrupt(press: Callable[[bytes], None]) -> None:
+        server.wait_for(4)
+        press(b"\x03")
+
+    shown = on_screen(host, *batch[:-1], server.model, columns=200, env=server.environment, meanwhile=interrupt)
+    assert shown.exit == 130
+    assert "1/6 bill-1: interrupted" in shown.lines
+    assert "failed" not in "\n".join(line for line in shown.lines if " 0 failed" not in line)
+    assert shown.lines[-1] == "interrupted with 5 tasks not started; rerun the same command to resume"
+    assert summary(tmp_path)["totals"]["by_status"] == {"interrupted": 1}
+
+
+def test_a_script_is_one_model_and_a_list_is_none(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
+    script = write_script(tmp_path / "a,b.jsonl", script_lines())
+    host.run(*arguments(sample_repo.path, tmp_path / "out", model=script)).check()
+    listed = arguments(sample_repo.path, tmp_path / "other", model="openai/a,openai/b")
+    host.run(*listed).one_line(2, "--model takes one model", "repeat it: --model openai/a --model openai/b")
+    host.run("ask", "--model", "openai/a,openai/b", "hi").one_line(
+        2, "--model takes one model, not 'openai/a,openai/b'"
+    )

@@ -1,0 +1,96 @@
+"""Manual pages and completions, which come from the table of options, and the packages that hold them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from host import ROOT, Host
+from repos import sample_repo
+from runs import arguments, check_patch
+
+WRITE = ROOT / "tools" / "manual" / "write.py"
+
+
+@pytest.fixture
+def told(host: Host) -> dict[str, Any]:
+    """What the program says of its verbs and options."""
+    return json.loads(host.run("describe").check().stdout)
+
+
+@pytest.fixture
+def share(host: Host, tmp_path: Path) -> Path:
+    """A folder with what the script wrote."""
+    subprocess.run([sys.executable, WRITE, host.program, tmp_path / "share"], check=True)
+    return tmp_path / "share"
+
+
+def test_each_verb_has_a_page_with_each_option(share: Path, told: dict[str, Any]) -> None:
+    folder = share / "man" / "man1"
+    assert len(told["verbs"]) + 1 == len(list(folder.iterdir()))
+    for verb in told["verbs"]:
+        page = gzip.decompress((folder / f"acr-host-{verb['name']}.1.gz").read_bytes()).decode()
+        assert page.startswith(f".TH ACR-HOST-{verb['name'].upper()} 1 ") and ".SH EXIT STATUS" in page
+        for option in verb["options"]:
+            assert f"\\fB--{option['name']}\\fR" in page.replace("\\-", "-"), option
+        assert not re.search(r"^[.'](?!TH|SH|TP|B |BR |I )", page, re.M)
+
+
+def complete(share: Path, *words: str) -> list[str]:
+    """What bash offers for the last of the words."""
+    script = f"""source {share}/bash-completion/completions/acr-host
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _acr_host; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", "acr-host", *words], check=True, capture_output=True, text=True
+    )
+    return done.stdout.split()
+
+
+def test_shells_complete_verbs_options_and_values(share: Path) -> None:
+    assert sorted(complete(share, "rep")) == ["replay", "report", "reproduce"]
+    assert complete(share, "report", "--fo") == ["--format"]
+    assert complete(share, "report", "--format", "s") == ["sarif"]
+    assert "--dry-run" in complete(share, "run", "--") and "--dry-run" not in complete(share, "search", "--")
+    checks = {"zsh": "zsh/vendor-completions/_acr-host", "fish": "fish/vendor_completions.d/acr-host.fish"}
+    for shell, place in checks.items():
+        if shutil.which(shell):
+            subprocess.run([shell, "-n", share / place], check=True)
+
+
+@pytest.mark.full
+def test_the_packages_hold_a_program_that_works(tmp_path: Path) -> None:
+    build = ROOT / "build" / "release"
+    if not shutil.which("cpack") or not shutil.which("dpkg-shlibdeps") or not (build / "CPackConfig.cmake").is_file():
+        pytest.skip("cpack, dpkg-dev or a configured build is missing")
+    for kind in ("DEB", "TGZ"):
+        for copy in ("a", "b"):
+            command = ["cpack", "-G", kind, "-B", tmp_path / copy, "--config", build / "CPackConfig.cmake"]
+            env = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
+            subprocess.run(command, cwd=build, env=env, check=True, capture_output=True)
+    (deb,), (tarball,) = (list((tmp_path / "a").glob(f"*.{kind}")) for kind in ("deb", "tar.gz"))
+    for package in (deb, tarball):
+        assert package.read_bytes() == (tmp_path / "b" / package.name).read_bytes()
+    subprocess.run(["dpkg-deb", "-x", deb, tmp_path / "root"], check=True)
+    subprocess.run(["tar", "-C", tmp_path, "-xzf", tarball], check=True)
+    (moved,) = tmp_path.glob("acr-host-*")
+    assert not list((tmp_path / "root").rglob("*.pyc")) and list(moved.rglob("*.pyc"))
+    repo = sample_repo(tmp_path / "sample")
+    for place in (tmp_path / "root" / "usr", moved):
+        home = tmp_path / f"home-{place.name}"
+        home.mkdir()
+        own = Host(home, place / "bin" / "acr-host")
+        patch = own.run(*arguments(repo, home / "out")).check().stdout
+        assert own.run("report", home / "out").check().out
+        check_patch(patch, repo)
+        repo.git("checkout", "-q", "-f", "HEAD~1")
+    if shutil.which("lintian"):
+        found = subprocess.run(["lintian", deb], capture_output=True, check=False, text=True)
+        assert "E:" not in found.stdout, found.stdout

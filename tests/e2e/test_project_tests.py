@@ -1,0 +1,285 @@
+"""A project's own tests: how they are found, what they come to, and what a patch breaks and mends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+import sandboxes
+from host import Host, Result
+from repos import Repo, digest
+
+MakeRepo = Callable[..., Repo]
+RunHost = Callable[..., Result]
+
+CODE = {"pkg/__init__.py": "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n"}
+BROKEN = {"pkg/__init__.py": "def add(a, b):\n    return a + b + 1\n\n\ndef sub(a, b):\n    return a - b\n"}
+BY_PYTEST = {
+    "pytest.ini": "[pytest]\naddopts = -x --cov=pkg --cov-report=term -n 2\n",
+    "tests/test_pkg.py": """import pytest
+from pkg import add, sub
+
+
+def test_add():
+    assert add(1, 2) == 3
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_sub(n):
+    assert sub(n, n) == 0
+
+
+def test_odd():
+    assert add(1, 1) == 3
+
+
+@pytest.mark.xfail
+def test_expected():
+    assert add(1, 1) == 5
+
+
+@pytest.fixture
+def broken():
+    raise OSError("no such thing")
+
+
+def test_error(broken):
+    pass
+
+
+@pytest.mark.skip
+def test_skipped():
+    pass
+""",
+}
+BY_UNITTEST = {
+    "tests/__init__.py": "",
+    "tests/test_pkg.py": """import unittest
+from pkg import add, sub
+
+
+class PkgTest(unittest.TestCase):
+    def test_add(self):
+        self.assertEqual(add(1, 2), 3)
+
+    def test_parts(self):
+        for n in (1, 2):
+            with self.subTest(n=n):
+                self.assertEqual(sub(n, n), 0)
+
+    def test_odd(self):
+        self.assertEqual(add(1, 1), 3)
+
+    def test_error(self):
+        raise OSError("no such thing")
+
+    @unittest.skip("never")
+    def test_skipped(self):
+        pass
+
+    @unittest.expectedFailure
+    def test_expected(self):
+        self.assertEqual(add(1, 1), 5)
+""",
+}
+COUNTS = {"passed": 3, "failed": 1, "errors": 1, "skipped": 1, "xfailed": 1}
+
+pytestmark = pytest.mark.skipif(sandboxes.missing_bubblewrap() is not None, reason="bubblewrap does not work here")
+
+
+def diff_of(repo: Repo, files: Mapping[str, str]) -> Path:
+    """A diff that makes those files of the repository so; its tree is as before."""
+    for path, text in files.items():
+        (repo.path / path).write_text(text)
+    diff = repo.git_bytes("diff")
+    repo.git("checkout", "-q", ".")
+    path = repo.path.with_name("change.diff")
+    path.write_bytes(diff)
+    return path
+
+
+def outcome(host: Host, repo: Repo, *args: object, code: int = 0) -> dict[str, Any]:
+    """The object that `tests --json` prints."""
+    (row,) = host.run("tests", "--repo", repo, "--json", *args, timeout=600).check(code).rows()
+    return row
+
+
+@pytest.fixture(scope="session")
+def with_pytest() -> list[str]:
+    """Options that name a Python which has pytest: this one, where the sandbox can see it."""
+    return ["--python", sys.executable]
+
+
+def test_pytest(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None:
+    """Options of plug-ins that are not installed do no harm, nor does -x; a baseline is kept; what a patch does is found."""
+    repo = make_repo(CODE | BY_PYTEST)
+    patch = diff_of(repo, BROKEN)
+    before = digest(repo.path)
+    row = outcome(host, repo, *with_pytest, "--list")
+    assert (row["runner"], row["why"]) == ("pytest", "pytest.ini holds settings of pytest")
+    assert row["counts"] == COUNTS | {"passed": 3}
+    outcomes = {test["test"]: test["outcome"] for test in row["tests"]}
+    assert outcomes["tests/test_pkg.py::test_sub[2]"] == "passed"
+    assert outcomes["tests/test_pkg.py::test_odd"] == "failed"
+    assert outcomes["tests/test_pkg.py::test_error"] == "error"
+    assert row["complete"] and not row["kept"] and row["not_run"] == [] and row["flaky"] == []
+    row = outcome(host, repo, *with_pytest, "--patch", patch, code=1)
+    assert row["kept"] and row["counts"] == COUNTS
+    assert row["regressions"] == ["tests/test_pkg.py::test_add"]
+    assert "assert 4 == 3" in row["messages"]["tests/test_pkg.py::test_add"]
+    assert row["fixed"] == ["tests/test_pkg.py::test_odd"]
+    assert (row["unstable"], row["unconfirmed"], row["removed"]) == ([], [], [])
+    assert digest(repo.path) == before
+
+
+def test_unittest(host: Host, make_repo: MakeRepo) -> None:
+    """Without pytest anywhere; a file that cannot be imported with the patch takes its tests along."""
+    repo = make_repo(CODE | BY_UNITTEST)
+    row = outcome(host, repo, "--python", "/usr/bin/python3", "--list")
+    assert (row["runner"], row["counts"]) == ("unittest", COUNTS | {"passed": 2})
+    assert {test["test"] for test in row["tests"]} >= {"tests.test_pkg.PkgTest.test_parts"}
+    patch = diff_of(repo, {"pkg/__init__.py": "import nowhere_at_all\n"})
+    row = outcome(host, repo, "--python", "/usr/bin/python3", "--patch", patch, code=1)
+    assert sorted(row["regressions"]) == [
+        f"tests.test_pkg.PkgTest.test_{name}" for name in ("add", "expected", "parts")
+    ]
+
+
+def test_commands(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None:
+    """A shell command that is no known runner reports all the same, through what it starts; or by its log."""
+    repo = make_repo(CODE | BY_PYTEST | {"pytest.ini": "[pytest]\n"})
+    row = outcome(host, repo, *with_pytest, "--test-cmd", "cd . && echo begun && exec python -m pytest tests")
+    assert (row["runner"], row["counts"]) == ("command", COUNTS)
+    row = outcome(host, repo, *with_pytest, "--test-cmd", "printf 'PASSED a.py::x\\nFAILED a.py::y - no\\n'; exit 1")
+    assert (row["counts"]["passed"], row["counts"]["failed"]) == (1, 1)
+
+
+def test_next_guess(host: Host, make_repo: MakeRepo) -> None:
+    """A command that runs no test is named with its reason, and the next one is tried."""
+    files = {"tox.ini": "[testenv]\ncommands = python -m unittest discover -s docs\n", "docs/conf.py": ""}
+    row = outcome(host, make_repo(CODE | BY_UNITTEST | files), "--python", "/usr/bin/python3")
+    assert row["counts"] == COUNTS | {"passed": 2}
+    (tried,) = row["tried"]
+    assert tried.startswith("python -m unittest discover -s docs: it runs no tests")
+
+
+def test_time(host: Host, make_repo: MakeRepo) -> None:
+    """When the time is over, what did not run is reported; tests near the patch have run."""
+    slow = "import time\nimport unittest\n\n\nclass SlowTest(unittest.TestCase):\n    def test_slow(self):\n        time.sleep(600)\n"
+    near = "import unittest\nfrom pkg import other\n\n\nclass NearTest(unittest.TestCase):\n    def test_near(self):\n        other.f()\n"
+    files = {"tests/__init__.py": "", "tests/test_a.py": slow, "tests/test_z.py": near}
+    repo = make_repo(CODE | files | {"pkg/other.py": "def f():\n    return 1\n"})
+    patch = diff_of(repo, {"pkg/other.py": "def f():\n    raise ValueError(1)\n"})
+    options = ["--python", "/usr/bin/python3", "--test-time", "30", "--patch", patch]
+    row = outcome(host, repo, *options, code=1)
+    assert not row["complete"]
+    assert row["regressions"] == ["tests.test_z.NearTest.test_near"]
+    assert row["not_run"] == [row["running"]] == ["tests.test_a.SlowTest.test_slow"]
+
+
+def test_flaky(host: Host, make_repo: MakeRepo) -> None:
+    """Tests that depend on chance or on others are no regressions of a patch that changes nothing."""
+    text = """import random
+import unittest
+
+STATE = []
+
+
+class FlakyTest(unittest.TestCase):
+    def test_a_chance(self):
+        self.assertTrue(random.SystemRandom().random() < 0.5)
+
+    def test_b_fills(self):
+        if random.SystemRandom().random() < 0.5:
+            STATE.append(1)
+
+    def test_c_uses(self):
+        self.assertTrue(STATE)
+"""
+    repo = make_repo(CODE | {"tests/__init__.py": "", "tests/test_flaky.py": text})
+    patch = diff_of(repo, {"pkg/__init__.py": CODE["pkg/__init__.py"] + "\n\nX = 1\n"})
+    assert outcome(host, repo, "--python", "/usr/bin/python3", "--patch", patch)["regressions"] == []
+
+
+@pytest.mark.parametrize(
+    "options,code,words",
+    [
+        (["--patch", "nowhere.diff"], 2, ["nowhere.diff"]),
+        (["--repos", "x"], 2, ["--dataset"]),
+        (["--test-time", "0"], 2, ["--test-time"]),
+        (["--python", "/nowhere/python"], 3, ["/nowhere/python"]),
+        (["--test-cmd", "true"], 1, ["no test could be run"]),
+    ],
+)
+def test_bad_input(run_host: RunHost, make_repo: MakeRepo, options: list[str], code: int, words: list[str]) -> None:
+    run_host("tests", "--repo", make_repo(CODE), *options).one_line(code, *words)
+
+
+def test_nothing_to_run(run_host: RunHost, make_repo: MakeRepo) -> None:
+    run_host("tests", "--repo", make_repo({"a.py": "x = 1\n"})).one_line(1, "--test-cmd")
+    run_host("tests", cwd="/").one_line(2, "--repo")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["order", "sleep", "state", "network"])
+def test_flaky_suites_50_runs(host: Host, make_repo: MakeRepo, kind: str, with_pytest: list[str]) -> None:
+    """No regression is reported that is none, however a suite is flaky."""
+    repo = make_repo(CODE | FLAKY[kind])
+    patch = diff_of(repo, {"pkg/__init__.py": CODE["pkg/__init__.py"] + "\n\nX = 1\n"})
+    for _ in range(50):
+        row = outcome(host, repo, *with_pytest, "--no-cache", "--patch", patch)
+        assert row["regressions"] == [], json.dumps(row)
+
+
+FLAKY: dict[str, dict[str, str]] = {
+    "order": {
+        "conftest.py": "import random\n\n\ndef pytest_collection_modifyitems(items):\n    random.SystemRandom().shuffle(items)\n",
+        "tests/test_order.py": "SEEN = []\n\n\ndef test_a():\n    SEEN.append('a')\n\n\ndef test_b():\n    assert 'a' in SEEN\n\n\n"
+        "def test_c():\n    assert 'c' not in SEEN and SEEN.append('c') is None\n\n\ndef test_d():\n    assert not SEEN\n",
+    },
+    "sleep": {
+        "tests/test_sleep.py": "import os\nimport threading\nimport time\n\n\ndef test_race():\n    done = []\n"
+        "    late = os.urandom(1)[0] / 256 / 50\n    thread = threading.Thread(target=lambda: (time.sleep(late), done.append(1)))\n"
+        "    thread.start()\n    time.sleep(0.01)\n    had = bool(done)\n    thread.join()\n    assert had\n\n\n"
+        "def test_clock():\n    assert time.time_ns() // 1000 % 2\n",
+    },
+    "state": {
+        "tests/test_state.py": "import os\nimport pathlib\n\nFILE = pathlib.Path('left_behind')\n\n\ndef test_a():\n"
+        "    if os.urandom(1)[0] < 128:\n        FILE.write_text('x')\n\n\ndef test_b():\n    assert FILE.exists()\n\n\n"
+        "def test_c():\n    assert not FILE.exists()\n",
+    },
+    "network": {
+        "tests/test_network.py": "import os\nimport socket\n\n\ndef test_out():\n    socket.create_connection(('192.0.2.1', 80), 1)\n\n\n"
+        "def test_loopback():\n    server = socket.create_server(('127.0.0.1', 0))\n    if os.urandom(1)[0] < 128:\n        server.close()\n"
+        "        raise ConnectionError('lost')\n    socket.create_connection(server.getsockname(), 5).close()\n    server.close()\n",
+    },
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "name,version,pins,passed",
+    [
+        ("itsdangerous", "2.2.0", ["pytest==7.4.4", "freezegun==1.5.1"], 200),
+        ("bottle", "0.13.2", [], 250),
+        ("six", "1.16.0", ["pytest==7.4.4"], 150),
+        ("click", "8.1.7", ["pytest==7.4.4"], 400),
+    ],
+)
+def test_releases(
+    host: Host,
+    release_repo: Callable[..., Repo],
+    pinned_python: Callable[..., Path],
+    name: str,
+    version: str,
+    pins: list[str],
+    passed: int,
+) -> None:
+    """Source releases, without an option but the Python that has what they need."""
+    repo = release_repo(name, version)
+    row = outcome(host, repo, "--python", pinned_python(pins))
+    assert row["counts"]["passed"] >= passed and row["complete"], json.dumps(row)

@@ -1,0 +1,200 @@
+"""The project's own tests in a run: what breaks them is refused, but where the issue asks for it; replayed and resumed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sandboxes
+from host import Host
+from hostile import TINY, journal_of, write_script
+from repos import Repo, make_repo
+from runs import contents, read_json
+from verifying import (
+    OTHER,
+    RIGHT,
+    STRAIGHT,
+    YES_YES,
+    Case,
+    Line,
+    added,
+    guard,
+    line,
+    patch,
+    rejected,
+    review,
+    search,
+    verified,
+)
+
+pytestmark = pytest.mark.skipif(sandboxes.missing_bubblewrap() is not None, reason="bubblewrap does not work here")
+
+USAGE, ENVIRONMENT = 2, 3
+HEAD = "import unittest\n\nfrom app import half\n\n\nclass AppTest(unittest.TestCase):\n"
+THREE = "    def test_three(self):\n        self.assertEqual(half(3), 1)\n\n"
+#: Asserts the bug.
+SIX = "    def test_six(self):\n        self.assertEqual(half(6), 2)\n\n"
+FAILS = "    def test_four(self):\n        self.assertEqual(half(4), 2)\n\n"
+THREE_ID, SIX_ID, FOUR_ID = (f"tests.test_app.AppTest.test_{name}" for name in ("three", "six", "four"))
+REASON = "half(6) should be 3"
+
+
+def says(expected: str, *expect: str) -> Line:
+    """What the reviewer says of a broken test."""
+    return line("review", json.dumps({"expected": expected, "reason": REASON}), *expect)
+
+
+@pytest.fixture
+def tested(host: Host, tmp_path: Path) -> Case:
+    """Runs on TINY with tests: one that passes, one that fails because of the bug, one that asserts it."""
+    files = {"tests/__init__.py": "", "tests/test_app.py": HEAD + THREE + FAILS + SIX}
+    repo = make_repo(tmp_path / "repo", TINY | files)
+    return Case(host, repo, tmp_path, ["--python", "/usr/bin/python3"])
+
+
+def outcome_of(case: Case) -> Any:
+    """What result.json says of the project's tests."""
+    return read_json(case.out / "result.json").get("tests")
+
+
+def files_of(out: Path) -> Any:
+    """All that a run folder holds, but for times."""
+    return journal_of(out), {n: text for n, text in contents(out).items() if n not in ("lock", "journal.jsonl")}
+
+
+def check_repeated(case: Case) -> None:
+    """A replay that can run nothing, and the rest of a run from each of its records on, give the same files."""
+    whole = files_of(case.out)
+    case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
+    records = (case.out / "journal.jsonl").read_text("utf-8").splitlines(keepends=True)
+    first = next(i for i, record in enumerate(records) if json.loads(record)["event"] == "tests")
+    for kept in (first, first + 1, len(records) - 1):
+        (case.out / "journal.jsonl").write_text("".join(records[:kept]), "utf-8")
+        meta = read_json(case.out / "meta.json") | {"state": "ready"}
+        (case.out / "meta.json").write_text(json.dumps(meta), "utf-8")
+        case.host.run(*case.command).check()
+        assert files_of(case.out) == whole, kept
+
+
+def test_what_breaks_a_test_is_refused_and_written_again(tested: Case) -> None:
+    """Without a reproducer; the writer is told test, message and traceback; the reviewer is asked once for each test."""
+    lines = [
+        *[guard("no"), *search(), patch(OTHER)],
+        says("yes", SIX_ID, "AssertionError: 1 != 2"),
+        says("no", THREE_ID, "AssertionError: 0 != 1", "return n // 5", "half(4) is 1"),
+        patch(RIGHT, THREE_ID, "Traceback", "self.assertEqual(half(3), 1)", "AssertionError: 0 != 1"),
+    ]
+    result = tested.run(lines, "--regressions").check()
+    assert added(result) == [RIGHT]
+    assert read_json(tested.out / "result.json")["verdict"] == "validated"
+    assert [record["request"]["patch"] is not None for record in tested.records("tests")] == [False, True, True]
+    refused, accepted = (read_json(tested.attempt / f"regression_{n}.json") for n in (1, 2))
+    assert refused["regressions"] == [THREE_ID] and "0 != 1" in refused["messages"][THREE_ID]
+    assert (accepted["compared"], accepted["regressions"], accepted["fixed"]) == (2, [], [FOUR_ID])
+    assert outcome_of(tested)["expected"] == [{"test": SIX_ID, "reason": REASON}]
+    assert f"tests: no regression in the 2 that passed before; expected to fail: {SIX_ID} ({REASON})" in result.err
+    assert len(tested.asked("review")) == 2 and SIX_ID not in json.dumps(tested.asked("patch"))
+    check_repeated(tested)
+
+
+def test_with_a_reproducer_the_tests_come_after_the_review(tested: Case) -> None:
+    """A command is enough to ask for it; what the user's validation refuses is not tested."""
+    lines = [
+        *STRAIGHT[:-2],
+        *[patch(OTHER), review(YES_YES), patch(OTHER + "\n", "no")],
+        *[review(YES_YES), patch(RIGHT), review(YES_YES), says("yes", SIX_ID)],
+    ]
+    check = "grep -q 'n // 2' app.py || { echo no; exit 1; }"
+    result = tested.run(lines, "--test-cmd", "python3 -m unittest", "--validate", check).check()
+    assert added(result) == [RIGHT] and verified(result).startswith("yes")
+    assert len(tested.records("tests")) == 1 and outcome_of(tested)["compared"] == 2
+
+
+def test_what_always_breaks_tests_is_refused(tested: Case) -> None:
+    """And says so; an answer that cannot be read is asked for again, and one that never comes is no excuse."""
+    lines = [*search(), patch(OTHER), line("review", "Well."), says("no", "cannot be read"), patch(OTHER)]
+    result = tested.run([guard("no"), *lines], "--regressions=always", "--verify=never", "--tries", 2)
+    assert rejected(tested, result) == [OTHER]
+    assert verified(result) == f"no (the patch breaks tests that passed: {SIX_ID}, {THREE_ID})"
+    assert outcome_of(tested)["regressions"] == [SIX_ID, THREE_ID] and len(tested.records("tests")) == 2
+
+
+def test_nothing_is_run_unasked(tested: Case) -> None:
+    """Neither without an option, nor where it is forbidden."""
+    lines = [guard("no"), *search(), patch(OTHER)]
+    for options in ([], ["--regressions=never", "--test-cmd", "exit 1"], ["--regressions=auto"]):
+        result = tested.run(lines, *options).check()
+        assert added(result) == [OTHER] and tested.records("tests") == []
+        assert outcome_of(tested) is None and "tests:" not in result.err
+
+
+def test_tests_that_cannot_be_run(tested: Case) -> None:
+    """Those that must be there end the run before a model is asked; others are said not to have been compared."""
+    lines = [guard("no"), *search(), patch(OTHER)]
+    result = tested.run(lines, "--regressions", "--test-cmd", "true")
+    result.one_line(ENVIRONMENT, "the project's tests cannot be compared", "no test could be run")
+    assert tested.records("model") == []
+    result = tested.run(lines, "--test-cmd", "true").check()
+    assert added(result) == [OTHER] and "tests: not compared: no test could be run" in result.err
+    check_repeated(tested)
+
+
+@pytest.mark.parametrize("options", [["--regressions=sometimes"], ["--test-time", "0"]])
+def test_bad_options(tested: Case, options: list[str]) -> None:
+    tested.run([guard("no")], *options).one_line(USAGE, options[0].partition("=")[0])
+
+
+def test_nothing_hidden_reaches_a_model(host: Host, tmp_path: Path) -> None:
+    """Of a benchmark's task neither tests nor the reference: not in a request, nor anywhere else in the run folder."""
+    hidden_test = "    def test_eleven_hidden(self):\n        self.assertEqual(half(11), 5, 'eleven halved')\n"
+    files = {"tests/__init__.py": "", "tests/test_app.py": HEAD + THREE}
+    repo = make_repo(tmp_path / "repos" / "brook" / "bill", TINY | files)
+    row = {
+        "instance_id": "brook__bill-1",
+        "repo": "brook/bill",
+        "base_commit": repo.head,
+        "problem_statement": "half(4) is 1, it should be 2",
+        "test_patch": _diff(repo, "tests/test_app.py", HEAD + THREE + hidden_test),
+        "patch": _diff(repo, "app.py", "def half(n):\n    return int(n).__floordiv__(2)  # the reference\n"),
+        "FAIL_TO_PASS": '["tests.test_app.AppTest.test_eleven_hidden"]',
+        "PASS_TO_PASS": '["tests.test_app.AppTest.test_never_named_elsewhere"]',
+    }
+    dataset = tmp_path / "tasks.jsonl"
+    dataset.write_text(json.dumps(row) + "\n", "utf-8")
+    lines = [*STRAIGHT[:-2], patch(OTHER), review(YES_YES), says("no"), patch(RIGHT), review(YES_YES)]
+    script = write_script(tmp_path / "script.jsonl", lines)
+    options = [
+        "--model",
+        f"script:{script}",
+        "--regressions",
+        "--python",
+        "/usr/bin/python3",
+        "--out",
+        tmp_path / "out",
+    ]
+    host.run("swe-bench", "--dataset", dataset, "--repos", tmp_path / "repos", *options).check()
+    out = tmp_path / "out" / "brook__bill-1"
+    assert read_json(out / "result.json")["verdict"] == "verified"
+    asked = [json.dumps(record["request"]) for record in journal_of(out) if record["event"] == "model"]
+    assert len(asked) >= 9 and any("half(4) is 1, it should be 2" in request for request in asked)
+    everything = "\n".join([*asked, *(text.decode("utf-8", "replace") for text in contents(out).values())])
+    assert THREE_ID in everything
+    for secret in [
+        "test_eleven_hidden",
+        "half(11)",
+        "eleven halved",
+        "__floordiv__",
+        "the reference",
+        "test_never_named",
+    ]:
+        assert secret in json.dumps(row) and secret not in everything, secret
+
+
+def _diff(repo: Repo, path: str, text: str) -> str:
+    """A diff that makes a file so; the tree is as before."""
+    (repo.path / path).write_text(text, "utf-8")
+    diff = repo.git_bytes("diff").decode()
+    repo.git("checkout", "-q", ".")
+    return diff

@@ -1,0 +1,250 @@
+"""`report`: a run, and a folder of many, as a page and in the formats of other tools; nothing of a hostile one runs."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html.parser
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from host import Result
+from packages import npm_package
+from repos import Repo
+from runs import CHANGED, arguments, fixed, folder_digest
+
+RunHost = Callable[..., Result]
+EVIL = "</pre></script><script>document.title='owned'</script><img src=x onerror=alert(1)>\x1b[31m\u202e\"'`$title ]]>"
+MAX_PAGE = 1_000_000
+
+
+class Page(html.parser.HTMLParser):
+    """The elements, attributes, and the texts of scripts and styles of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: dict[str, str] = {}
+        self.text = path.read_text("utf-8")
+        assert len(self.text.encode()) < MAX_PAGE
+        self.feed(self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.elements and self.elements[-1][0] in ("script", "style") and data.strip():
+            self.inside.setdefault(self.elements[-1][0], data)
+
+    def check(self) -> None:
+        """Nothing is loaded, and nothing runs but the page's own script. Errors: AssertionError."""
+        tags = [tag for tag, _ in self.elements]
+        assert tags.count("script") == tags.count("style") == 1
+        assert not {"img", "iframe", "link", "object", "embed", "base", "form"} & set(tags)
+        for tag, attributes in self.elements:
+            assert not [name for name in attributes if name.startswith("on") or name in ("src", "style")], tag
+            assert re.fullmatch(r"#[a-z]+", attributes.get("href") or "#x"), attributes
+        (policy,) = [a["content"] or "" for tag, a in self.elements if tag == "meta" and "http-equiv" in a]
+        for tag in ("script", "style"):
+            digest = base64.b64encode(hashlib.sha256(self.inside[tag].encode()).digest()).decode()
+            assert f"{tag}-src 'sha256-{digest}'" in policy
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", self.text)
+
+
+@pytest.fixture
+def run_folder(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> Path:
+    """A finished run of the sample."""
+    run_host(*arguments(sample_repo, tmp_path / "out")).check()
+    return tmp_path / "out"
+
+
+def poison(value: Any) -> Any:
+    if isinstance(value, str):
+        return EVIL + value
+    if isinstance(value, list):
+        return [poison(each) for each in value]
+    return {key: poison(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def make_hostile(out: Path) -> None:
+    """Every text of a run folder; a journal of 10,000 rounds, and an answer of 50 MB."""
+    kept = ("meta.json", "journal.jsonl")
+    for path in [path for path in out.rglob("*") if path.is_file() and not {"prompts", "snapshot"} & set(path.parts)]:
+        if path.suffix == ".json" and path.name not in kept:
+            path.write_text(json.dumps(poison(json.loads(path.read_text("utf-8")))), "utf-8")
+        elif path.suffix in (".md", ".diff", ".py"):
+            path.write_text(EVIL + "\n" + path.read_text("utf-8") + EVIL, "utf-8")
+    meta = json.loads((out / "meta.json").read_text("utf-8"))
+    meta["options"] |= {"model": [EVIL], "instance_id": EVIL}
+    (out / "meta.json").write_text(json.dumps(meta), "utf-8")
+    row = {
+        "event": "model",
+        "request": {"agent": EVIL, "conversation": EVIL, "messages": [{"role": EVIL, "content": EVIL}]},
+    }
+    with (out / "journal.jsonl").open("w", encoding="utf-8") as journal:
+        for n in range(10_000):
+            journal.write(json.dumps(row | {"n": n, "answer": {"content": EVIL}}) + "\n")
+        journal.write(json.dumps(row | {"n": n, "answer": {"content": "<script>alert(1)</script>" * 2_000_000}}) + "\n")
+
+
+def test_a_run_has_a_page(run_host: RunHost, run_folder: Path) -> None:
+    before = folder_digest(run_folder)
+    assert run_host("report", run_folder).check().out == f"{run_folder}/report.html\n"
+    page = Page(run_folder / "report.html")
+    page.check()
+    for words in ("Two-month bill", "unverified", "usage_charge", "ambiguous", "part.days)", "search, round 3"):
+        assert words in page.text
+    (run_folder / "report.html").unlink()
+    after = folder_digest(run_folder)
+    assert {name: entry for name, entry in after.items() if name != "."} == {
+        name: entry for name, entry in before.items() if name != "."
+    }
+    elsewhere = run_folder.parent / "page.html"
+    run_host("report", run_folder, "-o", elsewhere).check()
+    assert run_host("report", run_folder, "-o", "-").check().out == elsewhere.read_text("utf-8") == page.text
+    run_host("replay", run_folder).check()
+
+
+def test_the_other_formats_say_the_same(run_host: RunHost, run_folder: Path) -> None:
+    told = json.loads(run_host("report", run_folder, "--json").check().stdout)
+    assert told["verdict"] == "unverified" and told["files"] == [CHANGED] and told["cost"]["calls"] == 11
+    assert [edit["status"] for edit in told["edits"]] == ["ambiguous", "applied", "applied"]
+    assert "verdict   unverified" in run_host("report", run_folder, "-f", "text").check().out
+    markdown = run_host("report", run_folder, "--format=markdown").check().out
+    assert markdown.startswith("### acr-host: unverified\n") and "\n```diff\n" in markdown
+    assert 'tests="2" failures="0"' in run_host("report", run_folder, "-f", "junit").check().out
+
+
+def test_the_fix_of_sarif_is_the_patch(run_host: RunHost, run_folder: Path, sample_repo: Repo) -> None:
+    log = json.loads(run_host("report", run_folder, "-f", "sarif").check().stdout)
+    (result,) = log["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == CHANGED and place["region"] == {"startLine": 55, "endLine": 70}
+    lines = (sample_repo.path / CHANGED).read_text("utf-8").splitlines(keepends=True)
+    (change,) = result["fixes"][0]["artifactChanges"]
+    for replacement in reversed(change["replacements"]):
+        region = replacement["deletedRegion"]
+        assert region["startColumn"] == region["endColumn"] == 1
+        lines[region["startLine"] - 1 : region["endLine"] - 1] = [replacement["insertedContent"]["text"]]
+    assert "".join(lines).encode() == fixed((sample_repo.path / CHANGED).read_bytes())
+
+
+def test_a_hostile_run_shows_text_alone(run_host: RunHost, run_folder: Path) -> None:
+    make_hostile(run_folder)
+    run_host("report", run_folder).check()
+    page = Page(run_folder / "report.html")
+    page.check()
+    assert "document.title=&#x27;owned&#x27;" in page.text and "steps are left out here" in page.text
+    (run_folder / "journal.jsonl").write_text("")  # the rest is as hostile, and quicker
+    for form in ("text", "markdown", "json", "junit", "sarif"):
+        out = run_host("report", run_folder, "-f", form).check().out
+        assert "\x1b" not in out and "\u202e" not in out and len(out) < MAX_PAGE
+    (run_folder / "issue.md").unlink()
+    (run_folder / "issue.md").symlink_to("/etc/passwd")
+    linked = run_host("report", run_folder, "-o", "-").check().out
+    assert "root:" not in linked and "is a link" in linked
+
+
+def many(folder: Path, run: Path, verdicts: list[str], resolved: list[int]) -> Path:
+    """A folder of run folders with these verdicts, and a final report."""
+    for number, verdict in enumerate(verdicts):
+        task = folder / f"task-{number}"
+        task.mkdir(parents=True)
+        shutil.copy(run / "meta.json", task)
+        (task / "result.json").write_text(json.dumps({"verdict": verdict, "why": f"{EVIL}{number}"}))
+        (task / "cost.json").write_text(json.dumps({"total": {"calls": number, "cost_microusd": number * 1000}}))
+    (folder / "m.id.json").write_text(
+        json.dumps({"resolved_ids": [f"task-{n}" for n in resolved], "error_ids": ["gone"]})
+    )
+    return folder
+
+
+def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:
+    first = many(tmp_path / "a", run_folder, ["verified", "none", "refused"], [0])
+    second = many(tmp_path / "b", run_folder, ["verified", "none", "unverified"], [1])
+    run_host("report", first, "--compare", second).check()
+    page = Page(first / "report.html")
+    page.check()
+    assert "0 better, 1 worse" in page.text and "4 tasks: " in page.text
+    told = json.loads(run_host("report", first, "--compare", second, "--json").check().stdout)
+    rows = [(row["task"], row["outcome"], row["before"], row["cost_microusd"]) for row in told["tasks"]]
+    assert rows == [
+        ("gone", "error", "error", 0),
+        ("task-0", "resolved", "verified", 0),
+        ("task-1", "none", "resolved", 1000),
+        ("task-2", "refused", "unverified", 2000),
+    ]
+    assert 'tests="4" failures="2" errors="1"' in run_host("report", first, "-f", "junit").check().out
+    assert "4 tasks" in run_host("report", first, "-f", "markdown").check().out
+    assert len(run_host("report", first, "-f", "text").check().out.splitlines()) == 5
+
+
+def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    run_host("report", tmp_path / "empty").one_line(2, "neither a run folder, nor one of many runs")
+    run_host("report").one_line(2, "give one folder")
+    run_host("report", run_folder, "--compare", run_folder).one_line(2, "--compare is for folders of many runs")
+    run_host("report", run_folder, "-f", "pdf").one_line(2, "html, text, markdown")
+    run_host("report", run_folder, "-o", tmp_path / "no" / "x.html").one_line(3, "no/x.html")
+    run_host("report", many(tmp_path / "a", run_folder, ["none"], []), "-f", "sarif").one_line(2, "one run folder")
+
+
+# ---- Official schemas, and a browser --------------------------------------------------------------
+
+VALIDATE = """
+import json, sys
+from jsonschema import Draft7Validator
+from lxml import etree
+sarif, schema, junit, xsd = sys.argv[1:]
+Draft7Validator(json.load(open(schema))).validate(json.load(open(sarif)))
+etree.XMLSchema(etree.parse(xsd)).assertValid(etree.parse(junit))
+"""
+
+
+@pytest.mark.full
+def test_the_official_schemas_hold(
+    run_host: RunHost,
+    run_folder: Path,
+    tmp_path: Path,
+    pinned_python: Callable[..., Path],
+    release_repo: Callable[[str, str], Repo],
+) -> None:
+    python = pinned_python(["jsonschema==4.23.0", "lxml==5.3.0"])
+    schema = npm_package("@microsoft/jest-sarif", "1.0.0-beta.0") / "lib" / "schemas" / "sarif-2.1.0-rtm.5.json"
+    xsd = release_repo("pytest", "8.3.4").path / "testing" / "example_scripts" / "junit-10.xsd"
+    for state in ("usual", "hostile"):
+        if state == "hostile":
+            make_hostile(run_folder)
+        for form in ("sarif", "junit"):
+            run_host("report", run_folder, "-f", form, "-o", tmp_path / form).check()
+        subprocess.run([python, "-c", VALIDATE, tmp_path / "sarif", schema, tmp_path / "junit", xsd], check=True)
+
+
+@pytest.mark.full
+def test_a_browser_finds_nothing_to_complain_of(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:
+    chromium = shutil.which("chromium")
+    if not chromium:
+        pytest.skip("there is no chromium")
+    axe = (npm_package("axe-core", "4.14.1") / "axe.min.js").read_text("utf-8")
+    make_hostile(run_folder)
+    run_host("report", run_folder).check()
+    words = [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile", "--v=0"]
+    words += ["--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom"]
+    shown = subprocess.run([*words, f"file://{run_folder}/report.html"], check=True, capture_output=True, text=True)
+    assert "CONSOLE" not in shown.stderr and "<title>owned" not in shown.stdout
+    page = re.sub(r"<meta http-equiv[^>]*>", "", (run_folder / "report.html").read_text("utf-8"))
+    check = "axe.run().then(r => { document.title = 'axe: ' + r.violations.map(v => v.id).join(' ') + '.' })"
+    (tmp_path / "axe.html").write_text(
+        page.replace("</body>", f"<script>{axe}</script><script>{check}</script></body>")
+    )
+    for mode in ([], ["--force-dark-mode"]):
+        shown = subprocess.run(
+            [*words, *mode, f"file://{tmp_path}/axe.html"], check=True, capture_output=True, text=True
+        )
+        assert "<title>axe: .</title>" in shown.stdout

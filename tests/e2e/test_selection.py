@@ -1,0 +1,147 @@
+"""The choice among candidates: patches from elsewhere, checked and counted, with or without attempts of its own; replayed and resumed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import TINY, journal_of
+from runs import contents, read_json
+from verifying import (
+    NO_YES,
+    OTHER,
+    RIGHT,
+    SCRIPT,
+    Case,
+    added,
+    case,
+    guard,
+    need_bubblewrap,
+    patch,
+    review,
+    search,
+    test_line,
+)
+
+__all__ = ["case"]
+NONE, USAGE = 1, 2
+BEFORE = TINY["app.py"]
+SEVENTH = "    return n // 7\n"
+Candidate = Callable[..., list[object]]
+
+
+@pytest.fixture
+def candidate(case: Case) -> Candidate:
+    """The option for a patch that makes the function's body so."""
+    made = []
+
+    def make(after: str, files: Mapping[str, str] = {}) -> list[object]:  # noqa: B006
+        file = case.repo.path / "app.py"
+        file.write_text(BEFORE.replace("    return n // 3\n", after), "utf-8")
+        for name, text in files.items():
+            (case.repo.path / name).write_text(text, "utf-8")
+        path = case.folder / f"candidate_{len(made)}.diff"
+        path.write_bytes(case.repo.git_bytes("diff"))
+        case.repo.git("checkout", "-q", ".")
+        made.append(path)
+        return ["--candidate", path]
+
+    return make
+
+
+def table(case: Case, *keys: str) -> list[Any]:
+    """Those members of each row of selected_patch.json, as a tuple where they are several."""
+    rows = [tuple(row[key] for key in keys) for row in case.selected()["candidates"]]
+    return [row[0] if len(row) == 1 else row for row in rows]
+
+
+def files_of(out: Path) -> Any:
+    """All that a run folder holds, but for times."""
+    return journal_of(out), {n: text for n, text in contents(out).items() if n not in ("lock", "journal.jsonl")}
+
+
+def check_repeated(case: Case) -> None:
+    """A replay that can run nothing, and the run resumed from the start of its journal, give the same files."""
+    whole = files_of(case.out)
+    case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
+    (case.out / "journal.jsonl").write_text("", "utf-8")
+    (case.out / "meta.json").write_text(json.dumps(read_json(case.out / "meta.json") | {"state": "ready"}), "utf-8")
+    case.host.run(*case.command).check()
+    assert files_of(case.out) == whole
+
+
+def test_the_change_that_most_of_them_are_is_chosen(case: Case, candidate: Candidate) -> None:
+    """Whitespace and comments make no other change; no model is asked."""
+    given = [*candidate(OTHER), *candidate(RIGHT), *candidate("    return n//2  # half of it\n")]
+    result = case.run([], "--attempts", 0, *given).check()
+    assert added(result) == [RIGHT] and case.records("model") == []
+    assert case.selected()["selected"] == "candidates/2.diff"
+    assert case.selected()["choice"] == "chosen from 3 candidates: 2 are this change, 1 the best other one"
+    assert table(case, "selected", "same_change") == [(False, 1), (True, 2), (False, 2)]
+    check_repeated(case)
+    case.host.run(*case.command[:-2]).one_line(USAGE, "--candidate")
+
+
+def test_what_a_check_rejects_is_not_chosen(case: Case, candidate: Candidate) -> None:
+    """However many there are; and if it rejects all, that is the result."""
+    validate = ["--validate", "grep -q 'n // 2' app.py", "--attempts", 0]
+    given = [*candidate(OTHER), *candidate(RIGHT), *candidate("    # why\n" + OTHER), *candidate(SEVENTH)]
+    result = case.run([], *validate, *given).check()
+    assert added(result) == [RIGHT] and table(case, "proof") == ["refused", "none", "refused", "refused"]
+    assert read_json(case.out / "result.json")["verdict"] == "validated"
+    assert case.selected()["choice"].endswith(": the best other one is refused")
+    assert len(case.records("execution")) == 4, "equal changes are run once"
+    check_repeated(case)
+    result = case.run([], *validate, *candidate(OTHER))
+    assert (result.exit, result.stdout, case.selected()["proof"]) == (NONE, b"", "refused")
+
+
+def test_candidates_run_against_the_reproducers_of_attempts(case: Case, candidate: Candidate) -> None:
+    """The attempt's own patch is found wrong; of those given the one that passes its script is chosen."""
+    lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)]
+    result = case.run(lines, *candidate(SEVENTH), *candidate(RIGHT)).check()
+    assert added(result) == [RIGHT]
+    assert case.selected()["choice"].endswith("it passes 1 of 1 reproducers, the best other one 0")
+    assert table(case, "proof", "same_behaviour") == [("none", 1), ("none", 1), ("doubted", 0)]
+    ran = [[(at["script"], at["result"]) for at in row] for row in table(case, "reproducers")]
+    name = "attempt_0/reproducer_1.py"
+    assert ran == [[(name, "reproduced")], [(name, "passed")], []]
+    check_repeated(case)
+
+
+def test_one_that_breaks_tests_is_not_chosen(case: Case, candidate: Candidate) -> None:
+    """The reviewer is asked of given patches, too. What a patch makes of the tests themselves does not count."""
+    need_bubblewrap()
+    tests = "import unittest\nfrom app import half\n\n\nclass T(unittest.TestCase):\n    def test_three(self):\n        self.assertEqual(half(3), 1)\n"
+    (case.repo.path / "test_app.py").write_text(tests, "utf-8")
+    case.repo.git("add", ".")
+    case.repo.git("commit", "-qm", "tests")
+    no = {"agent": "review", "content": json.dumps({"expected": "no", "reason": "half(3) stays 1"})}
+    given = [*candidate(SEVENTH, {"test_app.py": tests.replace("1)", "0)")}), *candidate(RIGHT)]
+    result = case.run([no], "--regressions", "--attempts", 0, "--python", "/usr/bin/python3", *given).check()
+    assert added(result) == [RIGHT] and table(case, "no_regressions") == [False, True]
+    assert read_json(case.out / "candidates" / "regression_1.json")["regressions"] == ["test_app.T.test_three"]
+    check_repeated(case)
+
+
+def test_every_run_leaves_a_table(case: Case) -> None:
+    result = case.run([guard("no"), *search(), patch(before="nowhere"), patch()]).check()
+    assert added(result) == [RIGHT]
+    rows = table(case, "patch", "status", "selected", "same_change")
+    assert rows[0] == (None, "RAW_PATCH_BUT_UNMATCHED", False, 0)
+    assert rows[1] == ("attempt_0/extracted_patch_2.diff", "APPLICABLE_PATCH", True, 1)
+    assert "choice" not in case.selected() and "reproducers" not in case.selected()["candidates"][0]
+
+
+def test_bad_candidates(case: Case, candidate: Candidate) -> None:
+    """Found before there is a run folder."""
+    bad = case.folder / "bad.diff"
+    bad.write_text("--- a/app.py\n+++ b/app.py\n@@ -1,1 +1,1 @@\n-nowhere\n+x\n", "utf-8")
+    case.run([], "--attempts", 0).one_line(USAGE, "--candidate")
+    case.run([], "--attempts", 0, "--candidate", bad).one_line(USAGE, "bad.diff")
+    case.run([], "--attempts", 0, "--candidate", case.folder / "none.diff").one_line(3, "none.diff")
+    assert not case.out.exists()
+    case.run([], "--attempts", 0, *candidate(RIGHT) * 65).one_line(USAGE, "64")

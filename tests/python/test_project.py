@@ -1,0 +1,120 @@
+"""How a project's tests run, read from its files: tox, nox, pyproject, CI files, Makefiles; which tests are near a change."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from acr.project import commands, detect, logs, nearest, service
+
+PATHS = ["pkg/__init__.py", "pkg/a.py", "tests/test_a.py", "tests/conftest.py", "tests/unit/test_b.py"]
+TEXTS = {"tests/test_a.py": "import pytest\n\n\ndef test_a():\n    pass\n"}
+
+
+def first(texts: dict[str, str], paths: list[str] | None = None) -> tuple[str, str, str]:
+    """Runner, command and reason of the best guess."""
+    plan = detect.detect([*(paths or PATHS), *texts], {**TEXTS, **texts} if paths is None else texts)[0]
+    return plan["runner"], plan["command"], plan["why"]
+
+
+@pytest.mark.parametrize(
+    "text,command",
+    [
+        ("pytest", "python -m pytest"),
+        ("py.test -v -x --cov=pkg --cov-report term -n auto tests", "python -m pytest tests"),
+        ("coverage run --source pkg -m pytest -q --tb short tests/unit", "python -m pytest tests/unit"),
+        ("poetry run python -W error -m pytest --reruns 3 tests -k 'not slow'", "python -m pytest tests -k 'not slow'"),
+        ("cd tests && A=1 pytest .", "python -m pytest ."),
+        ("uv run --extra dev pytest --maxfail=1", "python -m pytest"),
+        ("python -m unittest discover -s tests", "python -m unittest discover -s tests"),
+        ("python3.9 -m unittest tests.test_a", "python -m unittest tests.test_a"),
+        ("python setup.py test", "python -m unittest discover"),
+        ("python -bb -m pkg.test.runtests --fast", "python -m pkg.test.runtests --fast"),
+        ("flake8 tests", None),
+        ("pip install pytest", None),
+        ("echo 'unclosed", None),
+    ],
+)
+def test_commands(text: str, command: str | None) -> None:
+    plan = commands.parse(text, frozenset(PATHS))
+    assert (plan and plan["command"]) == command
+
+
+def test_environment_and_folder() -> None:
+    plan = commands.parse("cd tests && PKG_MODE=1 pytest .", frozenset(PATHS))
+    assert plan is not None
+    assert (plan["env"], plan["cwd"]) == ({"PKG_MODE": "1"}, "tests")
+
+
+@pytest.mark.parametrize(
+    "name,text,command,why",
+    [
+        ("tox.ini", "[testenv]\ncommands =\n  pip list\n  pytest {posargs:tests}\n", "tests", "[testenv] of tox.ini"),
+        ("tox.ini", "[a]\nc = pytest tests\n[testenv:py3]\ncommands = {[a]c}\n", "tests", "[testenv:py3] of tox.ini"),
+        ("tox.ini", "[testenv]\nchangedir = {toxworkdir}\ncommands =\n  # all\n  py3: pytest tests\n", "tests", "[testenv]"),
+        ("tox.ini", "[testenv]\ncommands = pytest tests\n[odd\n= no\n", "tests", "[testenv]"),
+        ("noxfile.py", "@nox.session\ndef tests(session):\n    session.run('pytest', 'tests', *session.posargs)\n", "tests", "noxfile.py"),
+        ("pyproject.toml", "[tool.hatch.envs.test.scripts]\ntest = 'pytest {args:tests}'\n", "tests", "pyproject.toml"),
+        ("pyproject.toml", "[tool.tox.env_run_base]\ncommands = [['pytest', {replace='posargs', default=['tests']}]]\n", "tests", "tox's"),
+        (".github/workflows/ci.yml", "jobs:\n  a:\n    steps:\n      - run: |\n          pytest -v tests\n", "tests", "ci.yml"),
+        ("Makefile", "PY = python3\ntest: build\n\t@$(PY) -m pytest -q tests\n", "tests", "target test"),
+    ],
+)  # fmt: skip
+def test_files_that_say_it(name: str, text: str, command: str, why: str) -> None:
+    runner, found, reason = first({name: text})
+    assert (runner, found) == ("pytest", f"python -m pytest {command}".rstrip())
+    assert why in reason
+
+
+def test_guesses() -> None:
+    assert first({"setup.cfg": "[tool:pytest]\n"})[2] == "setup.cfg holds settings of pytest"
+    by_unittest = {"tests/test_a.py": "import unittest\n\n\nclass A(unittest.TestCase):\n    pass\n"}
+    assert first(by_unittest, ["tests/__init__.py"])[:2] == ("unittest", "python -m unittest discover -s tests -t .")
+    assert first({}, ["bin/test", "sympy/__init__.py"])[0] == "sympy"
+    assert first({}, ["tests/runtests.py", "django/__init__.py"])[1].endswith("runtests.py --parallel=1 --verbosity=1")
+    assert first({}, ["manage.py", "shop/tests.py"])[1] == "python manage.py test --noinput"
+    assert first({"Makefile": "check:\n\t./odd\n"}, ["a.c"])[:2] == ("command", "make check")
+    assert detect.detect(["README"], {}) == []
+
+
+def test_malformed_files_are_no_harm() -> None:
+    bad = dict.fromkeys(["tox.ini", "setup.cfg", "pyproject.toml", "noxfile.py", "Makefile"], "[[[\n=\n\x00{{")
+    assert first(bad)[2].startswith("tests/conftest.py")
+
+
+def test_a_given_command_with_shell_syntax_is_run_as_it_is() -> None:
+    assert commands.given("pytest tests; true", frozenset(PATHS))["runner"] == "command"
+    assert commands.given("pytest tests", frozenset(PATHS))["runner"] == "pytest"
+
+
+def test_nearest() -> None:
+    texts = {
+        "pkg/__init__.py": "",
+        "pkg/low.py": "",
+        "pkg/high.py": "from .low import (\n    thing,\n)\n",
+        "tests/test_far.py": "import os\n",
+        "tests/test_high.py": "import pkg.high\n",
+        "tests/test_low.py": "from pkg import low\n",
+        "tests/test_user.py": "from pkg.low import thing\n",
+    }
+    order = nearest.order(["pkg/low.py"], texts)
+    assert [path[len("tests/test_") : -3] for path in order] == ["low", "user", "high", "far"]
+
+
+def test_sympy_names_stand_in_files() -> None:
+    log = "sympy/a/tests/test_a.py[2] \ntest_x ok\ntest_y F\n   [FAIL]\nsympy/b/tests/test_b.py[1] \ntest_x E\n"
+    assert logs.outcomes("sympy", log) == {
+        "sympy/a/tests/test_a.py:test_x": "passed",
+        "sympy/a/tests/test_a.py:test_y": "failed",
+        "sympy/b/tests/test_b.py:test_x": "error",
+    }
+
+
+def test_service() -> None:
+    asked = {"paths": PATHS, "texts": [["tests/test_a.py", TEXTS["tests/test_a.py"]]], "given": None}
+    assert json.loads(service.detect(json.dumps(asked).encode()))[0]["runner"] == "pytest"
+    asked["given"] = "./odd --run"
+    (plan,) = json.loads(service.detect(json.dumps(asked).encode()))
+    assert (plan["runner"], plan["command"]) == ("command", "./odd --run")
+    text = {"text": "E   ModuleNotFoundError: No module named 'numpy.core'\nNo module named scipy\n"}
+    assert json.loads(service.missing(json.dumps(text).encode())) == ["numpy", "scipy"]

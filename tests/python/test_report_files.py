@@ -1,0 +1,100 @@
+"""acr.report: diffs as replacements, foreign values as text, and reports of files of any content."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import json
+from typing import Any
+
+import pytest
+from acr.packing import pack
+from acr.report import service
+from acr.report.difftext import changes, parse
+from acr.report.journal import KEPT, read
+from acr.report.plain import text_of, visible
+
+FORMS = ["html", "text", "markdown", "json", "junit", "sarif"]
+
+
+def applied(old: str, diff: str) -> str:
+    """The text after the replacements of a diff's one file."""
+    lines = old.splitlines(keepends=True)
+    (file,) = parse(diff)
+    for change in reversed(changes(file)):
+        lines[change.first - 1 : change.last] = [change.text]
+    return "".join(lines)
+
+
+def diff_of(old: str, new: str) -> str:
+    rows = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), "a/x.py", "b/x.py", n=1)
+    written = [row if row.endswith("\n") else row + "\n\\ No newline at end of file\n" for row in rows]
+    return "diff --git a/x.py b/x.py\n" + "".join(written)
+
+
+@pytest.mark.parametrize("ending", ["\n", ""])
+def test_a_diff_is_replacements_of_lines(ending: str) -> None:
+    texts = [
+        "a\nb\nc\nd\ne\nf",
+        "a\nc\nd\ne\nf",
+        "a\nb\nX\nc\nd\ne\nf",
+        "X\nb\nc\nd\ne\nY",
+        "b",
+        "-- a\n++ b\n@@ c\n\\ d",
+    ]
+    for old, new in itertools.permutations(texts, 2):
+        assert applied(old + ending, diff_of(old + ending, new + ending)) == new + ending, (old, new)
+
+
+def test_what_is_no_diff_is_left_out() -> None:
+    assert parse("") == parse("nonsense\n@@ -1 +1 @@\n-x\n") == []
+    new = "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+    (file,) = parse(new)
+    assert (file.old, file.path) == (None, "new.py") and changes(file)[0].text == "a\nb\n"
+
+
+def test_texts_are_visible_and_bounded() -> None:
+    assert visible("a\x1b[1m\u202e\ud800\0\tb\r\nc") == "a\\u001b[1m\\u202e\\ud800\\u0000\tb\nc"
+    assert visible("é \ufffd 漢") == "é \ufffd 漢"
+    assert text_of({"base64": "YQBi"}) == "a\\u0000b" and text_of(None) == "" and text_of([1]) == "[1]"
+    long = text_of("x" * 50_000_000)
+    assert len(long) < 13_000 and "49,988,000 characters are left out" in long
+
+
+def test_of_many_steps_the_first_and_the_last_are_kept() -> None:
+    record = {
+        "event": "model",
+        "request": {"agent": "search", "conversation": "attempt_0/search"},
+        "time": {"wall_ms": 7},
+    }
+    found = read(b"\n".join(json.dumps(record | {"n": n}).encode() for n in range(10_000)) + b'\n{"n":')
+    assert len(found.steps) <= 2 * KEPT and found.left_out + len(found.steps) == 10_000
+    assert found.stages == {"attempt_0/search": [10_000, 70_000, 0]}
+
+
+def files(value: Any) -> list[bytes]:
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    names = ["meta", "result", "cost", "selected_patch", "attempt_0/extract_status", "attempt_0/execution_0_1"]
+    names += ["attempt_0/review_p1_t1", "attempt_0/validation_1", "attempt_0/search/bug_locations_after_process"]
+    plain = ["issue.md", "patch.diff", "journal.jsonl", "attempt_0/reproducer_1.py", "(unread)"]
+    return [part for name in [*(f"{each}.json" for each in names), *plain] for part in (name.encode(), data)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, 1, "text", [], [None], [[1]], {}, [{}], [{"edits": 1, "try": "x", "role": "bug", "start": -1}],
+        {"verdict": [], "cost": 1, "options": [], "total": "x", "selected": 3}, b"\xff\xfe\0", b"", b"[" * 200_000,
+        {"event": "model", "request": {"messages": [1, {"role": 2}]}, "answer": []}, {"event": {}, "time": []},
+        [{"role": "bug", "file": {"base64": "!"}, "start": 1e400, "end": True, "file_name": "\ud800"}],
+    ],
+)  # fmt: skip
+def test_files_of_any_content_have_a_report(value: Any) -> None:
+    for form in FORMS:
+        out = service.run(pack([form.encode(), b"0", *files(value)])).decode()
+        assert out and (form != "sarif" or json.loads(out)["version"] == "2.1.0")
+        if form != "sarif":
+            names = [b"t1/result.json", b"t1/cost.json", b"final.json"]
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
+            pairs = [part for name in names for part in (name, data)]
+            assert service.tasks(pack([form.encode(), b"0", b"1", b"3", *pairs, *pairs]))

@@ -1,0 +1,82 @@
+/*
+ * When a model is given up: each rule at its bound and just below it, and what is forgotten when.
+ */
+#include <glib.h>
+
+#include "loops/dead_end.h"
+#include "test_loops.h"
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrDeadEnd, acr_dead_end_clear)
+
+static void test_the_third_equal_text_of_a_kind_ends_it(void)
+{
+    g_auto(AcrDeadEnd) end = {0};
+    g_assert_false(acr_dead_end_compare(&end, 's', "a"));
+    g_assert_false(acr_dead_end_compare(&end, 's', "b"));
+    g_assert_false(acr_dead_end_compare(&end, 's', "a"));
+    g_assert_false(acr_dead_end_compare(&end, 'c', "a"));
+    g_assert_false(acr_dead_end_compare(&end, 's', "c"));
+    g_assert_null(end.why);
+    g_assert_true(acr_dead_end_compare(&end, 's', "a"));
+    g_assert_true(end.repeats && end.why);
+}
+
+static void test_two_texts_in_turn_end_it_with_the_fourth(void)
+{
+    g_auto(AcrDeadEnd) end = {0};
+    g_assert_false(acr_dead_end_compare(&end, 's', "a"));
+    g_assert_false(acr_dead_end_compare(&end, 's', "b"));
+    g_assert_false(acr_dead_end_compare(&end, 'c', "x")); /* of another kind: not between them */
+    g_assert_false(acr_dead_end_compare(&end, 's', "a"));
+    g_assert_true(acr_dead_end_compare(&end, 's', "b"));
+    g_assert_true(end.repeats);
+}
+
+static void test_three_empty_answers_in_a_row_end_it(void)
+{
+    g_auto(AcrDeadEnd) end = {0};
+    g_assert_false(acr_dead_end_hear(&end, ""));
+    g_assert_false(acr_dead_end_hear(&end, " \n"));
+    g_assert_false(acr_dead_end_hear(&end, "text"));
+    g_assert_false(acr_dead_end_hear(&end, ""));
+    g_assert_false(acr_dead_end_hear(&end, ""));
+    g_assert_true(acr_dead_end_hear(&end, "\t"));
+    g_assert_true(end.repeats);
+}
+
+static void test_what_is_useless_adds_up_until_something_is_useful(void)
+{
+    g_auto(AcrDeadEnd) end = {0};
+    g_assert_false(acr_dead_end_useless(&end, ACR_USELESS_ROUND));
+    g_assert_false(acr_dead_end_useless(&end, ACR_USELESS_ROUND));
+    acr_dead_end_useful(&end);
+    g_assert_false(acr_dead_end_useless(&end, ACR_USELESS_ROUND));
+    g_assert_false(acr_dead_end_useless(&end, ACR_USELESS_ROUND));
+    g_assert_true(acr_dead_end_useless(&end, ACR_USELESS_ANSWER));
+    g_assert_true(end.why && !end.repeats);
+}
+
+static void test_a_stage_forgets_texts_but_not_what_was_useless(void)
+{
+    g_auto(AcrDeadEnd) end = {0};
+    g_assert_false(acr_dead_end_compare(&end, 's', "a"));
+    g_assert_false(acr_dead_end_compare(&end, 's', "a"));
+    g_assert_false(acr_dead_end_hear(&end, ""));
+    g_assert_false(acr_dead_end_hear(&end, ""));
+    g_assert_false(acr_dead_end_useless(&end, ACR_DEAD_END_USELESS - 1));
+    acr_dead_end_stage(&end);
+    g_assert_false(acr_dead_end_compare(&end, 's', "a"));
+    g_assert_false(acr_dead_end_hear(&end, ""));
+    g_assert_true(acr_dead_end_useless(&end, 1));
+}
+
+#define ADD(name) g_test_add_func("/loops/dead_end/" #name, test_##name)
+
+void register_dead_end_tests(void)
+{
+    ADD(the_third_equal_text_of_a_kind_ends_it);
+    ADD(two_texts_in_turn_end_it_with_the_fourth);
+    ADD(three_empty_answers_in_a_row_end_it);
+    ADD(what_is_useless_adds_up_until_something_is_useful);
+    ADD(a_stage_forgets_texts_but_not_what_was_useless);
+}

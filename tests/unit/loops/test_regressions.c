@@ -1,0 +1,111 @@
+/*
+ * Tests of the step that compares the project's own tests: what the reviewer is asked, and what the patch writer is told.
+ */
+#include <glib.h>
+#include <string.h>
+
+#include "stage.h"
+#include "test_loops.h"
+
+#define EXPECTED(word)                                                                             \
+    "{\"agent\":\"review\",\"content\":\"{\\\"expected\\\": \\\"" word                             \
+    "\\\", \\\"reason\\\": \\\"it\\\\nsays so\\\"}\"}\n"
+#define TALK "{\"agent\":\"review\",\"content\":\"Well.\"}\n"
+
+static void break_tests(AcrTestsFound *found, guint n)
+{
+    found->command = g_strdup("pytest");
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *id = g_strdup_printf("test_%u", i);
+        acr_tests_found_break(found, id, "assert 1 == 2");
+    }
+}
+
+/* Compares a patch of which that is found. */
+static AcrStep regress(Stage *stage, AcrCandidate *patch, const AcrTestsFound *found)
+{
+    g_autoptr(GError) error = NULL;
+    stage->run.regressions = ACR_VERIFY_AUTO;
+    stage->tests = found;
+    if (!stage->work.said)
+        stage->work.said = acr_said_new();
+    AcrStep step = acr_step_regress(&stage->work, patch, &error);
+    g_assert_no_error(error);
+    return step;
+}
+
+static void test_reviewer_is_asked_once_for_each_test(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    g_auto(AcrTestsFound) found = {.compared = 9};
+    break_tests(&found, 2);
+    AcrCandidate *patch = stage_add_patch(stage, candidates, 2);
+    for (guint i = 0; i < 2; i++) { /* yes, talk, no; then nothing is asked */
+        g_assert_cmpint(regress(stage, patch, &found), ==, ACR_STEP_NOT_DONE);
+        g_assert_cmpint(patch->proof, ==, ACR_PROOF_REFUSED);
+        g_assert_cmpstr(patch->why, ==, "the patch breaks tests that passed: test_1");
+    }
+    g_assert_nonnull(strstr(stage->work.writer.feedback, "\ntest_1\n```\nassert 1 == 2\n```\n"));
+    g_assert_null(strstr(stage->work.writer.feedback, "test_0"));
+    g_assert_nonnull(strstr(stage_file(stage, "attempt_0/regression_2.json"), "\"it says so\""));
+    g_autofree char *line = acr_tests_line(patch->tests);
+    g_assert_cmpstr(line, ==,
+                    "1 that passed without the patch fail with it: test_1; expected to "
+                    "fail: test_0 (it says so)");
+    g_hash_table_unref(stage->work.said);
+}
+
+static void test_of_many_broken_tests_the_first_are_asked_about(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    g_auto(AcrTestsFound) found = {.compared = 90, .not_run = 4};
+    break_tests(&found, 30);
+    AcrCandidate *patch = stage_add_patch(stage, candidates, 2);
+    g_assert_cmpint(regress(stage, patch, &found), ==, ACR_STEP_NOT_DONE);
+    g_assert_cmpuint(g_hash_table_size(stage->work.said), ==, 10);
+    stage_assert_noted(stage, "test_9 breaks: not expected (the reviewer gave no answer: ");
+    g_assert_nonnull(strstr(stage->work.writer.feedback, "… and 19 more tests.\n"));
+    g_autofree char *line = acr_tests_line(patch->tests);
+    g_assert_cmpstr(line, ==,
+                    "29 that passed without the patch fail with it: test_1, test_2, "
+                    "test_3 and 26 more; expected to fail: test_0 (it says so); 4 did "
+                    "not run");
+    g_hash_table_unref(stage->work.said);
+}
+
+static void test_tests_that_cannot_be_run_refuse_nothing(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    AcrCandidate *patch = stage_add_patch(stage, candidates, 2);
+    g_assert_cmpint(regress(stage, patch, NULL), ==, ACR_STEP_UNAVAILABLE);
+    g_assert_cmpint(patch->proof, ==, ACR_PROOF_NONE);
+    g_assert_false(patch->is_free);
+    g_autofree char *line = acr_tests_line(patch->tests);
+    g_assert_cmpstr(line, ==, "not compared: no test could be run");
+    g_hash_table_unref(stage->work.said);
+}
+
+static void test_tests_are_run_first_only_where_they_must_be(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GError) error = NULL;
+    static const AcrVerify whens[] = {ACR_VERIFY_NEVER, ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS};
+    for (guint i = 0; i < G_N_ELEMENTS(whens); i++) {
+        stage->run.regressions = whens[i];
+        AcrStep want = whens[i] == ACR_VERIFY_ALWAYS ? ACR_STEP_FAILED : ACR_STEP_DONE;
+        g_assert_cmpint(acr_step_know_tests(&stage->work, &error), ==, want);
+    }
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
+    g_assert_cmpuint(stage->compared, ==, 1);
+}
+
+#define ADD(name, script)                                                                          \
+    g_test_add("/loops/regressions/" #name, Stage, script, stage_set_up, test_##name,              \
+               stage_tear_down)
+
+void register_regressions_tests(void)
+{
+    ADD(reviewer_is_asked_once_for_each_test, EXPECTED("yes") TALK EXPECTED("no"));
+    ADD(of_many_broken_tests_the_first_are_asked_about, EXPECTED("yes"));
+    ADD(tests_that_cannot_be_run_refuse_nothing, TALK);
+    ADD(tests_are_run_first_only_where_they_must_be, TALK);
+}

@@ -1,0 +1,169 @@
+/* The calls for programs: schemas, calls from JSON, answers as JSON; the map of a repository. */
+#include <string.h>
+
+#include "fixture.h"
+
+static AcrJson *parsed(const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    AcrJson *json = acr_json_parse(text, strlen(text), &error);
+    g_assert_no_error(error);
+    return json;
+}
+
+/* The call that `arguments` are bound to, or what is wrong with them; owned. */
+static char *bound(const char *name, const char *arguments, const char *beside)
+{
+    g_autoptr(AcrJson) json = arguments ? parsed(arguments) : NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrCall) call = {0};
+    if (acr_call_from_json(acr_search_call_spec(name), json, beside, &call, &error))
+        return acr_call_print(&call);
+    g_assert_true(g_error_matches(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL));
+    return g_strdup(error->message);
+}
+
+static void calls_from_json(void)
+{
+    static const char usage[] = "get_code_around_line(file_name: str, line_number: int, "
+                                "window_size: int)";
+    static const struct {
+        const char *name, *arguments, *beside, *expected;
+    } rows[] = {
+        {"search_class", "{\"class_name\":\"A\"}", NULL, "search_class(\"A\")"},
+        {"search_class", "{\"repo\":\"r\",\"class_name\":\"A\"}", "repo", "search_class(\"A\")"},
+        {"search_class", "{\"repo\":\"r\",\"class_name\":\"A\"}", NULL,
+         "search_class: there is no argument \"repo\"; it is called as search_class(class_name: "
+         "str)"},
+        {"search_class", "{}", NULL,
+         "search_class: an argument is missing: \"class_name\"; it is called as "
+         "search_class(class_name: str)"},
+        {"search_class", NULL, NULL,
+         "search_class: an argument is missing: \"class_name\"; it is called as "
+         "search_class(class_name: str)"},
+        {"search_class", "{\"class_name\":7}", NULL,
+         "search_class: a string is needed as \"class_name\"; it is called as "
+         "search_class(class_name: str)"},
+        {"search_class", "[\"A\"]", NULL,
+         "search_class: the arguments must be an object, not of type \"array\"; it is called as "
+         "search_class(class_name: str)"},
+    };
+    static const struct {
+        const char *line;
+        bool is_number;
+    } numbers[] = {{"3", true},
+                   {"-3", true},
+                   {"\" 3 \"", true},
+                   {"3.5", false},
+                   {"1e99", false},
+                   {"true", false},
+                   {"2147483648", false},
+                   {"\"3x\"", false},
+                   {"null", false},
+                   {"\"\"", false},
+                   {"\"99999999999999999999\"", false}};
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *text = bound(rows[i].name, rows[i].arguments, rows[i].beside);
+        g_assert_cmpstr(text, ==, rows[i].expected);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        g_autofree char *json = g_strdup_printf(
+            "{\"file_name\":\"a.py\",\"line_number\":%s,\"window_size\":2}", numbers[i].line);
+        g_autofree char *text = bound("get_code_around_line", json, NULL);
+        g_autofree char *refusal = g_strdup_printf("get_code_around_line: a whole number is needed "
+                                                   "as \"line_number\"; it is called as %s",
+                                                   usage);
+        if (numbers[i].is_number)
+            g_assert_true(g_str_has_prefix(text, "get_code_around_line(\"a.py\", "));
+        else
+            g_assert_cmpstr(text, ==, refusal);
+    }
+}
+
+/* Every row has a schema whose members are its parameters, each described. */
+static void schemas(void)
+{
+    gsize n;
+    const AcrCallSpec *specs = acr_search_call_specs(&n);
+    for (gsize i = 0; i < n; i++) {
+        g_autoptr(AcrJson) schema = acr_call_schema(&specs[i]);
+        const AcrJson *properties = acr_json_get(schema, "properties");
+        gsize count = 0;
+        for (; count < ACR_CALL_MAX_PARAMS && specs[i].params[count].name; count++) {
+            const AcrJson *member = acr_json_get(properties, specs[i].params[count].name);
+            bool is_integer = specs[i].params[count].type == ACR_PARAM_INTEGER;
+            g_assert_cmpstr(acr_json_get_string(member, "type"), ==,
+                            is_integer ? "integer" : "string");
+            g_assert_nonnull(acr_json_get_string(member, "description"));
+        }
+        g_assert_cmpuint(acr_json_size(properties), ==, count);
+        g_assert_cmpuint(acr_json_size(acr_json_get(schema, "required")), ==, count);
+        acr_schema_add(schema, "more", acr_json_new_object(), false);
+        g_assert_cmpuint(acr_json_size(properties), ==, count + 1);
+        g_assert_cmpuint(acr_json_size(acr_json_get(schema, "required")), ==, count);
+    }
+}
+
+/* An answer has the members that its schema requires, and no others. */
+static void answers_as_json(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "a.py", "class A:\n    def f(self):\n        pass\n", NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_method", "f", NULL, NULL);
+    g_autoptr(AcrJson) json = acr_answer_to_json("search_method(\"f\")", &answer),
+                       schema = acr_answer_schema();
+    const AcrJson *results = acr_json_get(json, "results"), *place = acr_json_first(results);
+    g_autofree char *printed = acr_json_print(place);
+    g_assert_cmpstr(printed, ==,
+                    "{\"file\":\"a.py\",\"start\":2,\"end\":3,\"class\":\"A\",\"func\":\"f\"}");
+    g_assert_true(acr_json_get_bool(json, "ok", false));
+    g_assert_cmpstr(acr_json_get_string(json, "output"), ==, answer.output);
+    const AcrJson *required = acr_json_get(schema, "required");
+    g_assert_cmpuint(acr_json_size(required), ==, acr_json_size(json));
+    for (const AcrJson *at = acr_json_first(required); at; at = acr_json_next(at))
+        g_assert_nonnull(acr_json_get(json, acr_json_string(at)));
+}
+
+static void map_with_names(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "a.py",
+                 "class A(B):\n    def f(self):\n        pass\ndef g():\n    pass\n", "b/c.py",
+                 "x = 1\n", "tests/test_a.py", "def test():\n    pass\n", NULL);
+    g_autofree char *map = acr_search_map(fixture.index);
+    g_assert_cmpstr(map, ==,
+                    "2 source files, without tests:\na.py\n  class A(B), line 1\n  def g, line 4\n"
+                    "b/c.py\n");
+}
+
+/* A repository of `n` files in folders of ten, with a class in each. */
+static char *large_map(guint n)
+{
+    g_autofree char *dir = g_dir_make_tmp("acr-map-XXXXXX", NULL);
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *path = g_strdup_printf("package_%05u/module_%05u.py", i / 10, i);
+        fixture_write(dir, path, "class A:\n    pass\n", 18);
+    }
+    g_auto(Fixture) fixture;
+    fixture_init_dir(&fixture, g_steal_pointer(&dir));
+    return acr_search_map(fixture.index);
+}
+
+static void map_that_does_not_fit(void)
+{
+    g_autofree char *files = large_map(1500), *folders = large_map(3000);
+    g_assert_nonnull(strstr(files, "package_00149/module_01499.py (1 class)\n"));
+    g_assert_nonnull(strstr(folders, "package_00299/ (10 files)\n"));
+    g_assert_null(strstr(folders, "module"));
+    g_assert_cmpuint(strlen(files), <=, ACR_SEARCH_MAX_OUTPUT);
+    g_assert_cmpuint(strlen(folders), <=, ACR_SEARCH_MAX_OUTPUT);
+}
+
+void add_schema_tests(void)
+{
+    g_test_add_func("/search/schema/calls_are_bound_from_json", calls_from_json);
+    g_test_add_func("/search/schema/every_parameter_is_described", schemas);
+    g_test_add_func("/search/schema/answers_are_of_their_schema", answers_as_json);
+    g_test_add_func("/search/map/names_what_files_define", map_with_names);
+    g_test_add_func("/search/map/counts_where_names_do_not_fit", map_that_does_not_fit);
+}

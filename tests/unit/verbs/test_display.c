@@ -1,0 +1,99 @@
+/* What is drawn at the end of a terminal, as the bytes that it gets, and what is said of a diff. */
+#include "verbs/status_block.h"
+#include "verbs/verbs_private.h"
+
+void add_display_tests(void);
+
+/* Draws parts, and checks the bytes and the number of lines. */
+static void check_drawn(const char *const *texts, guint columns, bool has_colour, const char *bytes,
+                        guint lines)
+{
+    g_autoptr(GPtrArray) parts = g_ptr_array_new();
+    g_autoptr(GString) out = g_string_new(NULL);
+    AcrStatusBlock block = {0};
+    for (guint i = 0; texts[i]; i++)
+        g_ptr_array_add(parts, (gpointer)texts[i]);
+    acr_status_block_draw(&block, parts, columns, has_colour, out);
+    g_assert_cmpstr(out->str, ==, bytes);
+    g_assert_cmpuint(block.n, ==, lines);
+}
+
+#define TEXTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_parts_are_not_broken_but_cut(void)
+{
+    check_drawn(TEXTS("search", "3 s"), 80, false, "search · 3 s", 1);
+    check_drawn(TEXTS("search", "3 s"), 15, false, "search · 3 s", 1);
+    check_drawn(TEXTS("search", "3 s"), 14, false, "search\n3 s", 2);
+    check_drawn(TEXTS("search", "3 s"), 80, true, "\033[1msearch\033[0m · 3 s", 1);
+    check_drawn(TEXTS("abcdefghijkl"), 13, false, "abcdefghi…", 1);
+    check_drawn(TEXTS("日本語日本語"), 13, false, "日本語日…", 1);
+    check_drawn(TEXTS("aaaaaa", "bbbbbb", "cccccc", "dddddd", "eeeeee"), 11, false,
+                "aaaaaa\nbbbbbb\ncccccc\ndddddd", 4);
+}
+
+static void check_wiped(AcrStatusBlock block, guint columns, const char *bytes)
+{
+    g_autoptr(GString) out = g_string_new(NULL);
+    acr_status_block_wipe(&block, columns, out);
+    g_assert_cmpstr(out->str, ==, bytes);
+    g_assert_cmpuint(block.n, ==, 0);
+}
+
+static void test_rows_are_those_of_the_terminal_as_it_is_now(void)
+{
+    check_wiped((AcrStatusBlock){0}, 80, "");
+    check_wiped((AcrStatusBlock){1, {70}}, 80, "\r\033[J");
+    check_wiped((AcrStatusBlock){2, {70, 10}}, 80, "\r\033[1A\033[J");
+    check_wiped((AcrStatusBlock){2, {70, 10}}, 35, "\r\033[2A\033[J");
+    check_wiped((AcrStatusBlock){2, {70, 10}}, 34, "\r\033[3A\033[J");
+}
+
+static void test_times_have_two_units_at_most(void)
+{
+    static const struct {
+        gint64 ms;
+        const char *text;
+    } rows[] = {{-5, "0 s"},
+                {59999, "59 s"},
+                {60000, "1 min 0 s"},
+                {3599000, "59 min 59 s"},
+                {3600000, "1 h 0 min"},
+                {90000000, "25 h 0 min"}};
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *text = acr_time_text(rows[i].ms);
+        g_assert_cmpstr(text, ==, rows[i].text);
+    }
+}
+
+static void test_lines_of_a_diff_are_counted_inside_hunks(void)
+{
+    static const char diff[] =
+        "diff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n"
+        "@@ -1,3 +1,2 @@\n---- a comment\n-b\n+++ c\n d\n"
+        "diff --git a/new b/new\nnew file mode 100644\nindex 0..0\n"
+        "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n"
+        "+++ /dev/null\n@@ -1 +0,0 @@\n-a\n\\ No newline at end of file\n"
+        "diff --git a/old name b/new name\nrename from old name\n"
+        "rename to new name\n";
+    g_autoptr(GBytes) bytes = g_bytes_new_static(diff, sizeof diff - 1);
+    g_autoptr(GPtrArray) files = acr_changed_files(bytes), none = acr_changed_files(NULL);
+    static const char *const said[] = {"x.py (+1 -2)", "new (+0 -0)", "gone (+0 -1)",
+                                       "new name (+0 -0)"};
+    g_assert_cmpuint(none->len, ==, 0);
+    g_assert_cmpuint(files->len, ==, G_N_ELEMENTS(said));
+    for (guint i = 0; i < files->len; i++)
+        g_assert_cmpstr(files->pdata[i], ==, said[i]);
+}
+
+void add_display_tests(void)
+{
+    g_test_add_func("/verbs/status_block/parts_are_not_broken_but_cut",
+                    test_parts_are_not_broken_but_cut);
+    g_test_add_func("/verbs/status_block/rows_are_those_of_the_terminal_as_it_is_now",
+                    test_rows_are_those_of_the_terminal_as_it_is_now);
+    g_test_add_func("/verbs/status_block/times_have_two_units_at_most",
+                    test_times_have_two_units_at_most);
+    g_test_add_func("/verbs/changed_files/lines_of_a_diff_are_counted_inside_hunks",
+                    test_lines_of_a_diff_are_counted_inside_hunks);
+}
