@@ -5,6 +5,7 @@ A test module takes them by importing them by name.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import tempfile
@@ -134,8 +135,12 @@ def orphans(sandbox: Sandbox) -> Iterator[Callable[[], list[int]]]:
 
 
 def _children() -> set[int]:
-    lists = Path("/proc/self/task").glob("*/children")
-    return {int(pid) for found in lists for pid in found.read_text().split()}
+    children: set[int] = set()
+    for listed in Path("/proc/self/task").glob("*/children"):
+        # A thread (of a test's own server) may end between the listing and the reading.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            children.update(map(int, listed.read_text().split()))
+    return children
 
 
 def _mounts(tmp_path: Path) -> list[str]:
