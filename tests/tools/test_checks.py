@@ -15,7 +15,7 @@ sys.path.insert(0, str(CHECKS))
 
 import python_style  # noqa: E402
 
-README = "# A\n\nWhat is here.\n\n- `a.c`: it.\n"
+README = "# A\n\nWhat is here.\n\n- `open.c`: it.\n"
 CLEAN = {
     "README.md": README,
     "CMakeLists.txt": "acr_library(vcs native/vcs USES base PRIVATE acr::git2)\n",
@@ -92,6 +92,7 @@ PLANTED = [
     ("readmes", "tests/unit/vcs/a.c", "int x;\n", "nor has the folder above"),
     ("readmes", "native/vcs/README.md", "# A\n", "has 1 lines"),
     ("readmes", "native/vcs/README.md", "a\n" * 26, "has 26 lines"),
+    ("readmes", "native/vcs/README.md", README + "- `gone.c`: it.\n", "native/vcs/README.md: there is no gone.c"),
     ("sizes", "native/vcs/a.c", "int x;\n" * 601, "native/vcs/a.c: has 601 lines"),
     ("sizes", "native/vcs/a.c", "static int\nf(int (*g)(void))\n{\n" + "    g();\n" * 58 + "}\n", ":2: f has 61"),
     ("sizes", "tools/a.py", "class A:\n    def f(self):\n" + "        pass\n" * 60, "tools/a.py:2: f has 61"),

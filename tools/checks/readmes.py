@@ -1,11 +1,12 @@
 """Each folder with code has a README.md of 5 to 25 lines.
 
 usage: readmes.py [ROOT]; one line per finding, exit 1 if there is one. The top README.md has bounds of its own. Folders
-two below tests/ (tests/unit/vcs) may be described in their parent's.
+two below tests/ (tests/unit/vcs) may be described in their parent's. C files that a README names are there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,8 +37,18 @@ def check_length(root: Path, folder: Path) -> Iterator[str]:
         yield f"README.md: has {words} words, {TOP_WORDS} are allowed"
 
 
+def check_names(root: Path) -> Iterator[str]:
+    """Findings on C files that a README names and that are not there."""
+    present = {path.name for path in source.files(root, ".c")}
+    for path in source.files(root, "README.md"):
+        for name in re.findall(r"`(?:[\w.-]+/)*([\w-]+\.c)`", source.read(path)):
+            if name not in present:
+                yield f"{path.relative_to(root)}: there is no {name}"
+
+
 def check(root: Path) -> Iterator[str]:
     """All findings."""
+    yield from check_names(root)
     for folder in code_folders(root):
         if (root / folder / "README.md").is_file():
             yield from check_length(root, folder)
