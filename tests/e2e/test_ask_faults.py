@@ -6,6 +6,7 @@ expected, what came, and the whole run.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -60,19 +61,20 @@ class Outcome:
         return made
 
 
-def free_port() -> int:
-    """A port on which nothing listens."""
+@contextlib.contextmanager
+def nobody() -> Iterator[str]:
+    """The address of a port on which nothing listens; it is held, so that no server of another case gets it meanwhile."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
 
 
-def environment(row: Scenario, name: str, root: str) -> dict[str, str | None]:
-    """The variables of a case."""
+def environment(row: Scenario, name: str, root: str, refused: str) -> dict[str, str | None]:
+    """The variables of a case; `root` answers, `refused` does not."""
     peer: Peer = PEERS[name]
     key: str | None = KEY
     if row.peer == "nobody":
-        root = f"http://127.0.0.1:{free_port()}"
+        root = refused
     elif row.peer == "nowhere":
         root = "http://no-such-host.invalid:8080"
     elif row.peer == "no_key":
@@ -97,8 +99,8 @@ def play_case(host: Host, row: Scenario, name: str, plain: bool = False) -> Outc
     try:
         command = ["ask", "--model", peer.prefix + row.model_name, "--system", SYSTEM]
         command += [*([] if plain else ["--json"]), *row.args, QUESTION]
-        env = environment(row, name, server.root)
-        result = host.run(*command, env=env, timeout=90)
+        with nobody() as refused:
+            result = host.run(*command, env=environment(row, name, server.root, refused), timeout=90)
     finally:
         server.stop()
         other.stop()

@@ -17,15 +17,15 @@ from host import SLOWNESS, Host, install
 from hostile import read_only
 from indexing import (
     all_gone,
+    busy_worker,
     cache_file,
     check_cache,
     counts,
     history,
     index,
     search,
+    slow_module,
     untouched,
-    wait_until,
-    workers,
 )
 from repos import Repo
 
@@ -488,12 +488,14 @@ def test_rows_are_shared_by_commits_repositories_and_the_working_tree(
 
 
 def test_an_interrupt_keeps_what_was_outlined_by_then_or_less(
-    host: Host, old: tuple[Repo, list[str]], answers: Answers
+    host: Host, old: tuple[Repo, list[str]], answers: Answers, tmp_path: Path
 ) -> None:
     """Ctrl-C in the middle of a cold index: 130, and a cache that answers."""
-    repo, commits = old
+    commits = old[1]
+    repo = old[0].clone(tmp_path / "clone")
+    repo.commit({"slow.py": slow_module()})
     child = host.start("index", "--repo", repo, "--jobs", "1")
-    wait_until(lambda: workers(host))
+    busy_worker(host)
     child.send_signal(signal.SIGINT)
     child.communicate(timeout=20)
     assert child.returncode == 130 and all_gone(host)
