@@ -40,6 +40,8 @@ struct AcrSandbox {
     AcrTreeCache *cache;
     gint64 tree_uid;    /* owner of the tree, and who executions run as; -1: this user */
     char *base;         /* folder of the cache with the snapshot's tree; NULL: not needed yet */
+    char *git;          /* one with a ".git" for it; NULL: not needed yet, or there is none */
+    bool has_no_git;    /* it was tried */
     GPtrArray *remarks; /* of char *; ends in NULL */
 };
 void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -61,6 +63,9 @@ void acr_sandbox_take_result(const AcrSpawnResult *spawned, const AcrSandboxLimi
 /* Makes the entry of the cache with the snapshot's files, sandbox->base, unless it is there, and a
  * remark on what it lacks. */
 bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
+/* Makes the entry of the cache with a ".git", sandbox->git, unless it is there, or there is no commit; where
+ * it cannot be made, a remark. */
+void acr_sandbox_need_git(AcrSandbox *sandbox);
 typedef bool AcrIsAsLaid(void *ctx, const AcrHelperFile *file);
 /* Those of the paths (keys of a set) whose file was not laid, or is not as it was laid; sorted; at most
  * ACR_SANDBOX_MAX_CHANGED. Owned (g_strfreev). */

@@ -24,6 +24,7 @@ typedef struct {
 #define AT_TREE ACR_SANDBOX_TREE
 #define AT_HOME ACR_SANDBOX_HOME
 #define AT_VENV "venv"
+#define AT_GIT ACR_SANDBOX_GIT
 #define AT_TMP "tmp"
 #define AT_SHM "shm"
 #define AT_NONE "none"
@@ -166,6 +167,15 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
                          python->links->pdata[i], NULL);
 }
 
+/* It is written to below a layer of its own, which goes with the execution, even a set-up. */
+static void add_git(const AcrSandbox *sandbox, AcrHelperSpec *spec)
+{
+    g_autofree char *source = g_build_filename(sandbox->git, AT_GIT, NULL),
+                    *to = g_build_filename(sandbox->dir, ".git", NULL);
+    acr_helper_overlay(spec, AT_GIT, source);
+    bind_stage(spec, "--bind", AT_GIT, to);
+}
+
 static void add_command(const AcrSandbox *sandbox, const AcrExecution *execution,
                         AcrHelperSpec *spec)
 {
@@ -205,6 +215,8 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     bind_stage(spec, "--bind", AT_TMP, "/tmp");
     bind_stage(spec, "--bind", AT_HOME, ACR_HELPER_HOME);
     bind_stage(spec, "--bind", AT_TREE, sandbox->dir);
+    if (execution->has_git && sandbox->git)
+        add_git(sandbox, spec);
     add_python(sandbox, is_setup, spec);
     add_command(sandbox, execution, spec);
 }

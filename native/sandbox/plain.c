@@ -76,6 +76,13 @@ static void point_to(GPtrArray *env, const char *dir, const char *tree)
     }
 }
 
+static bool copy_git(const AcrSandbox *sandbox, const char *tree, GError **error)
+{
+    g_autofree char *from = g_build_filename(sandbox->git, ACR_SANDBOX_GIT, NULL),
+                    *to = g_build_filename(tree, ".git", NULL);
+    return acr_tree_folder(to, 0755, error) && acr_tree_copy(from, to, error);
+}
+
 static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *execution,
                    AcrExecuted *out, GError **error)
 {
@@ -93,7 +100,8 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
     point_to(spec.env, sandbox->dir, tree);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(spec.argv, g_strdup(execution->argv[i]));
-    if (!acr_sandbox_changes(execution, spec.files, error))
+    if (!acr_sandbox_changes(execution, spec.files, error) ||
+        (execution->has_git && sandbox->git && !copy_git(sandbox, tree, error)))
         return false;
     g_autoptr(GHashTable) before = execution->tell_changed ? acr_tree_list(tree) : NULL,
                           after = NULL;
@@ -128,8 +136,10 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
     g_autofree char *place = make_copy(sandbox, error);
     if (!place)
         return false;
+    g_autofree char *git = g_build_filename(place, ACR_SANDBOX_TREE, ".git", NULL);
     bool ok = acr_sandbox_run_setup(sandbox, run_in, place, error) &&
-              acr_tree_open_up(place, error) && acr_tree_copy(place, dir, error);
+              (!sandbox->git || acr_dir_remove(git, error)) && acr_tree_open_up(place, error) &&
+              acr_tree_copy(place, dir, error);
     discard(sandbox, place);
     return ok;
 }

@@ -111,7 +111,9 @@ static char *make_digest(const AcrSandbox *sandbox)
         sandbox->python.path ? sandbox->python.path : options->python, options->image,
         options->setup, options->setup_network ? "network" : "", sandbox->dir,
         /* A set-up without isolation changes the packages itself. */
-        sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp};
+        sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp,
+        /* A set-up may ask git for the version. */
+        options->image || !options->snapshot ? NULL : acr_snapshot_commit(options->snapshot)};
     g_autoptr(GString) all = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
         g_string_append_printf(all, "%zu:%s\n", parts[i] ? strlen(parts[i]) : 0,
@@ -165,6 +167,7 @@ void acr_sandbox_free(AcrSandbox *sandbox)
     acr_sandbox_python_clear(&sandbox->python);
     g_free(sandbox->digest);
     g_free(sandbox->base);
+    g_free(sandbox->git);
     if (sandbox->remarks)
         g_ptr_array_unref(sandbox->remarks);
     g_free(sandbox);
@@ -268,6 +271,29 @@ bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error)
     if (sandbox->base)
         remark_left_out(sandbox);
     return sandbox->base != NULL;
+}
+
+static bool make_git(void *ctx, const char *dir, GError **error)
+{
+    AcrSandbox *sandbox = ctx;
+    g_autofree char *git = g_build_filename(dir, ACR_SANDBOX_GIT, NULL);
+    return acr_snapshot_write_git(sandbox->options.snapshot, git, error) &&
+           (sandbox->tree_uid < 0 || acr_tree_give(git, sandbox->tree_uid, error));
+}
+
+void acr_sandbox_need_git(AcrSandbox *sandbox)
+{
+    AcrSnapshot *snapshot = sandbox->options.snapshot;
+    const char *commit = snapshot ? acr_snapshot_commit(snapshot) : NULL;
+    if (sandbox->git || sandbox->has_no_git || !commit || sandbox->options.image)
+        return;
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *key =
+        g_strdup_printf("git-%s-%u%s", commit, geteuid(), sandbox->tree_uid < 0 ? "" : "-given");
+    sandbox->git = acr_tree_cache_get(sandbox->cache, key, make_git, sandbox, &reason);
+    sandbox->has_no_git = !sandbox->git;
+    if (reason)
+        acr_sandbox_remark(sandbox, "no '.git' in the sandbox: %s", reason->message);
 }
 
 bool acr_sandbox_is_as_laid(void *tree, const AcrHelperFile *file)
@@ -375,8 +401,10 @@ bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *wh
     const char *const argv[] = {"/bin/sh", "-c", sandbox->options.setup, NULL};
     AcrExecution execution = {.argv = argv,
                               .network = sandbox->options.setup_network,
+                              .has_git = true,
                               .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrExecuted) executed = {0};
+    acr_sandbox_need_git(sandbox);
     return run_in(sandbox, where, &execution, &executed, error) &&
            check_setup(sandbox, &executed, error);
 }
@@ -395,6 +423,8 @@ bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExec
     g_assert(execution->argv && execution->argv[0]);
     AcrExecution filled = *execution;
     fill_limits(&filled.limits);
+    if (filled.has_git)
+        acr_sandbox_need_git(sandbox);
     return acr_sandbox_set_up(sandbox, error) &&
            sandbox->backend->run(sandbox, &filled, out, error);
 }

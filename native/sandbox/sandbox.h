@@ -123,6 +123,9 @@ typedef struct {
      * ACR_SANDBOX_MAX_INPUT bytes and for no longer than the command may take. */
     bool inherit_input;
     bool network;
+    /* The tree has a ".git" with the snapshot's commit, if it is of one (acr_snapshot_write_git). An
+     * image has its own, or none, whatever this says. */
+    bool has_git;
     const char
         *host_name; /* what it finds the machine to be called, letters; NULL: any; not in "plain" */
     bool tell_changed; /* what it wrote in the tree; an engine is asked for each file for that */

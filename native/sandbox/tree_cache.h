@@ -9,6 +9,7 @@
 /* What is in an entry, and in the folder of an execution. */
 #define ACR_SANDBOX_TREE "tree"
 #define ACR_SANDBOX_HOME "home"
+#define ACR_SANDBOX_GIT "git" /* of a tree: what it has as ".git" */
 
 /* A folder of trees that are made once and then only read. Processes share it; an entry that one
  * uses is not removed by another. */

@@ -112,6 +112,14 @@ bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot);
  * commit out. Empty where there is none; owned. Errors: those of acr_snapshot_of_commit.
  */
 AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error) ACR_MUST_USE;
+/*
+ * Fills the folder `dir` (made) as the ".git" of a work tree of that commit, as a shallow clone has it:
+ * its objects, an index, the branch "main", and the nearest tag with the commits between; no
+ * configuration, hook or remote of the repository, and nothing that came after. How many commits git
+ * counts from the tag may differ where branches were merged. Errors: EMPTY (there is
+ * no such commit, or no repository), MISSING, FAILED.
+ */
+bool acr_snapshot_write_git(AcrSnapshot *snapshot, const char *dir, GError **error) ACR_MUST_USE;
 /* A remark for the user, e.g. "2 submodules were left out: a, b"; borrowed; NULL if
  * nothing. */
 const char *acr_snapshot_remarks(const AcrSnapshot *snapshot);

@@ -67,6 +67,7 @@ static AcrJson *execute(const AcrProject *project, const AcrOverlay *overlay,
         .argv = argv,
         .input = input,
         .network = project->network,
+        .has_git = true,
         .limits = project->limits,
     };
     execution.limits.wall_ms = time_ms + GRACE_MS;

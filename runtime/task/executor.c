@@ -327,7 +327,11 @@ static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecut
     const char *const test[] = {python, ACR_TEST_FILE, NULL};
     const char *const command[] = {"/bin/sh", "-c", trial->command, NULL};
     AcrExecution execution = {
-        .overlay = overlay, .argv = script ? test : command, .tell_changed = script != NULL};
+        .overlay = overlay,
+        .argv = script ? test : command,
+        .tell_changed = script != NULL,
+        /* A script that asks git would see the patch, not what the patch does. */
+        .has_git = !script};
     if (!execute(self, &execution, script ? TEST_WALL_MS : VALIDATE_WALL_MS, "PYTHONHASHSEED=0",
                  out, error))
         return false;

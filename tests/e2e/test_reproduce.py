@@ -70,6 +70,14 @@ def test_reproduce_ends_with_1_where_there_is_none(case: Case, lines: list[Line]
     assert again.stdout == b"" and "not reproduced" in again.one_line(NONE, "as recorded")
 
 
+def test_a_script_finds_nothing_of_git(case: Case) -> None:
+    """What git says of the tree is the patch, not what the patch does."""
+    script = "import os\nassert not os.path.exists('.git'), 'git is here'\n" + SCRIPT
+    assert case.run([guard(), test_line(script)], verb="reproduce").check().out == script
+    errors = [row["answer"].get("stderr", "") for row in journal(case.out) if row["event"] == "execution"]
+    assert errors and all("AssertionError: half(4) is" in str(said) for said in errors)
+
+
 def test_reproduce_tells_what_to_look_at(case: Case) -> None:
     """A script that may be red for reasons of its own."""
     script = SCRIPT + "import time\nassert time.time() > 1\n"

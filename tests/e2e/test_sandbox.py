@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
+import sandboxes
 from conformance import (  # noqa: F401
     PLAIN,
     SECRET,
@@ -25,6 +26,7 @@ from conformance import (  # noqa: F401
     tmp_path,
     untouched,
 )
+from repos import make_repo
 from sandboxes import LOCAL, Sandbox
 
 # ---- How a command ends ----------------------------------------------------------------------------
@@ -133,8 +135,58 @@ def test_it_lies_at_its_own_path(sandbox: Sandbox, repo: Path) -> None:
     assert sandbox.json(repo, "--", "pwd")["stdout"].strip() == (sandbox.dir or str(repo))
 
 
-def test_there_is_no_history(sandbox: Sandbox, repo: Path) -> None:
-    assert sandbox.json(repo, "--", "ls", ".git")["exit"] != 0
+def test_git_finds_the_commit_and_nothing_else_of_the_repository(sandbox: Sandbox, tmp_path: Path) -> None:
+    """As in a shallow clone: its files, and the way from the nearest tag; no setting, hook, remote or later commit."""
+    limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
+    owned = make_repo(tmp_path / "owned", {"README": "one\n"})
+    repo = owned.path
+    owned.git("tag", "-a", "v0", "-m", "before")
+    owned.commit({"README": "two\n"})
+    owned.git("tag", "v1")
+    base = owned.commit({"README": "three\n"})
+    owned.commit({"README": "later\n"})
+    owned.git("tag", "v2")
+    owned.git("config", "alias.st", "!touch /tmp/alias")
+    owned.git("remote", "add", "origin", "https://user:pass@localhost/x")
+    (repo / ".git" / "hooks" / "post-commit").write_text(f"#!/bin/sh\ntouch {repo.parent}/hook\n")
+    (repo / ".git" / "hooks" / "post-commit").chmod(0o755)
+    if sandbox.wrapper:
+        sandboxes.give(tmp_path, sandboxes.ORDINARY_USER)
+    asked = (
+        "git status --short; git rev-parse HEAD; git describe --tags --long; git log --all --format=%s | wc -l; git tag;"
+        " git remote; git config --get alias.st; ls -d .git/hooks 2>&1 | wc -l; echo x >> README; git diff --stat;"
+        " git -c user.name=a -c user.email=b commit -qam new && git log -1 --format=%s"
+    )
+    told = sandbox.json(repo, "--rev", base, "--", "sh", "-c", asked)["stdout"].splitlines()
+    changed = [" README | 1 +", " 1 file changed, 1 insertion(+)"]
+    assert told == [base, f"v1-1-g{base[:7]}", "2", "v1", "1", *changed, "new"]
+    assert not (repo.parent / "hook").exists()
+
+
+def test_a_set_up_may_ask_git_for_the_version(sandbox: Sandbox, tmp_path: Path) -> None:
+    """As setuptools-scm does; what it wrote is there, git's folder is each execution's own."""
+    limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
+    owned = make_repo(tmp_path / "owned", {"pkg/__init__.py": ""})
+    owned.git("tag", "v3.1")
+    if sandbox.wrapper:
+        sandboxes.give(tmp_path, sandboxes.ORDINARY_USER)
+    setup = "git describe --tags > pkg/version; echo x > .git/left"
+    row = sandbox.json(
+        owned.path, "--setup", setup, "--", "sh", "-c", "cat pkg/version; ls .git/left; git status --short"
+    )
+    assert row["stdout"].split() == ["v3.1", "??", "pkg/version"]
+
+
+def test_a_folder_without_git_has_none(sandbox: Sandbox, tmp_path: Path) -> None:
+    limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    (folder / "a.py").write_text("x = 1\n")
+    if sandbox.wrapper:
+        sandboxes.give(tmp_path, sandboxes.ORDINARY_USER)
+    assert (
+        sandbox.json(folder, "--", "sh", "-c", "ls -A; git status 2>&1 | head -1")["stdout"].splitlines()[0] == "a.py"
+    )
 
 
 def test_it_can_be_written_to_and_is_fresh_each_time(sandbox: Sandbox, repo: Path) -> None:

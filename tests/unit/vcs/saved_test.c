@@ -210,8 +210,71 @@ static void cannot_save(void)
     g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
 }
 
+/* What a git folder written for HEAD of "r" answers, with "r" as its work tree; owned. */
+static char *ask_written(const Sandbox *box, const char *dir, const char *arguments)
+{
+    g_autofree char *git_dir = sandbox_path(box, dir), *tree = sandbox_path(box, "r");
+    g_autofree char *all =
+        g_strdup_printf("--git-dir=%s --work-tree=%s %s", git_dir, tree, arguments);
+    char *said = git_output(box, "", all);
+    return said ? g_strchomp(said) : g_strdup("");
+}
+
+static void write_git(const Sandbox *box, const char *dir)
+{
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
+    g_autofree char *path = sandbox_path(box, dir);
+    g_autoptr(GError) error = NULL;
+    bool done = acr_snapshot_write_git(snapshot, path, &error);
+    g_assert_no_error(error);
+    g_assert_true(done);
+}
+
+/* The nearest tag lies behind a merge, whose other side has none. */
+static void as_a_git_folder(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/d/f", "one\n");
+    commit_all(&box, "r");
+    write_git(&box, "untagged");
+    g_autofree char *alone = ask_written(&box, "untagged", "log --all --format=%H"),
+                    *head = git_output(&box, "r", "rev-parse HEAD");
+    g_assert_cmpstr(alone, ==, g_strchomp(head));
+    git(&box, "r", "tag -a old -m old");
+    put(&box, "r/g", "two\n");
+    commit_all(&box, "r");
+    git(&box, "r", "tag -a near -m near");
+    git(&box, "r", "checkout -q -b side HEAD~1");
+    put(&box, "r/side", "three\n");
+    commit_all(&box, "r");
+    git(&box, "r", "merge -q -m merged near");
+    write_git(&box, "tagged");
+    g_autofree char *status = ask_written(&box, "tagged", "status --short"),
+                    *described = ask_written(&box, "tagged", "describe"),
+                    *tags = ask_written(&box, "tagged", "tag");
+    g_assert_cmpstr(status, ==, "");
+    g_assert_cmpstr(tags, ==, "near\nold"); /* the side's parent */
+    g_assert_true(g_str_has_prefix(described, "near-"));
+}
+
+static void without_a_commit(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    put(&box, "folder/f", "x");
+    g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "folder");
+    g_autofree char *path = sandbox_path(&box, "git");
+    g_autoptr(GError) error = NULL;
+    g_assert_false(acr_snapshot_write_git(snapshot, path, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_EMPTY);
+}
+
 void add_saved_tests(void)
 {
+    g_test_add_func("/vcs/saved/as_a_git_folder", as_a_git_folder);
+    g_test_add_func("/vcs/saved/no_git_folder_without_a_commit", without_a_commit);
     g_test_add_func("/vcs/saved/commit_needs_its_repository", of_a_commit);
     g_test_add_func("/vcs/saved/working_tree_may_be_gone", of_a_working_tree);
     g_test_add_func("/vcs/saved/plain_folder_may_be_gone", of_a_plain_folder);
