@@ -15,7 +15,34 @@
     32000 /* where none is wanted: more is taken off the key's limit of a minute */
 #define WINDOW_EXCEEDED "model_context_window_exceeded"
 
-static const AcrTurnForm form = {.assistant = "assistant", .list = "content", .is_typed = true};
+static AcrJson *append_call(AcrJson *blocks, const AcrJson *call)
+{
+    AcrJson *block = acr_json_new_object();
+
+    acr_json_set_string(block, "type", "tool_use");
+    acr_json_set_string(block, "id", acr_json_get_string(call, "id"));
+    acr_json_set_string(block, "name", acr_json_get_string(call, "name"));
+    acr_json_set(block, "input", acr_tool_arguments(call));
+    acr_json_append(blocks, block);
+    return block;
+}
+
+static AcrJson *append_result(AcrJson *blocks, const AcrJson *result)
+{
+    AcrJson *block = acr_json_new_object();
+
+    acr_json_set_string(block, "type", "tool_result");
+    acr_json_set_string(block, "tool_use_id", acr_json_get_string(result, "id"));
+    acr_json_set_string(block, "content", acr_json_get_string(result, "text"));
+    acr_json_append(blocks, block);
+    return block;
+}
+
+static const AcrTurnForm form = {.assistant = "assistant",
+                                 .list = "content",
+                                 .is_typed = true,
+                                 .append_call = append_call,
+                                 .append_result = append_result};
 static const AcrWord finish_words[] = {{"end_turn", "stop"},       {"stop_sequence", "stop"},
                                        {"pause_turn", "stop"},     {"max_tokens", "length"},
                                        {"tool_use", "tool_calls"}, {NULL, NULL}};
@@ -95,6 +122,15 @@ static AcrJson *output_of(const AcrDialect *dialect, const AcrModelRequest *requ
     return config;
 }
 
+static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
+{
+    AcrJson *list = acr_json_new_array();
+
+    for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool))
+        acr_json_append(list, acr_tool_new(dialect, tool, "input_schema", true));
+    return list;
+}
+
 static AcrJson *anthropic_request(const AcrDialect *dialect, const AcrModelRequest *request)
 {
     g_autofree char *words =
@@ -102,7 +138,7 @@ static AcrJson *anthropic_request(const AcrDialect *dialect, const AcrModelReque
     g_auto(AcrTurns) turns = {0};
     AcrJson *json = acr_json_new_object();
 
-    acr_turns_init(&turns, request->conversation, &form);
+    acr_turns_init(&turns, dialect, request, &form);
     if (!dialect->no_cache)
         mark_prefix(&turns);
     acr_turns_add_system(&turns, &form, words);
@@ -110,6 +146,7 @@ static AcrJson *anthropic_request(const AcrDialect *dialect, const AcrModelReque
     acr_json_set_int(json, "max_tokens", limit_of(dialect, request));
     acr_json_set_if_any(json, "system", g_steal_pointer(&turns.system));
     acr_json_set(json, "messages", g_steal_pointer(&turns.messages));
+    acr_json_set_if_any(json, "tools", tools_of(dialect, request->tools));
     if (dialect->temperature >= 0)
         acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
     acr_json_set_if_any(json, "output_config", output_of(dialect, request));
@@ -161,8 +198,19 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
 
 /* ---- Answers ---- */
 
+/* A call, the beginning of one, whose input is empty then, or a piece of its input. */
+static bool take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
+{
+    const AcrJson *input = acr_json_get(block, "input");
+    g_autofree char *whole = acr_json_size(input) > 0 ? acr_json_print(input) : NULL;
+    const char *piece = acr_json_get_string(block, "partial_json");
+
+    return acr_partial_add_call(partial, index, acr_json_get_string(block, "id"),
+                                acr_json_get_string(block, "name"), whole ? whole : piece);
+}
+
 /* A block of an answer, the beginning of one, or a piece of one. False: too much. */
-static bool take_block(AcrPartial *partial, const AcrJson *block)
+static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const char *type = acr_json_get_string(block, "type");
 
@@ -170,10 +218,30 @@ static bool take_block(AcrPartial *partial, const AcrJson *block)
         return true;
     if (strcmp(type, "text") == 0 || strcmp(type, "text_delta") == 0)
         return acr_partial_add(partial, acr_json_get_string(block, "text"));
-    acr_partial_touch(partial); /* thoughts and calls are signs of life too */
-    if (strcmp(type, "tool_use") == 0)
-        partial->has_calls = true;
+    if (strcmp(type, "tool_use") == 0 || strcmp(type, "input_json_delta") == 0)
+        return take_call(partial, index, block);
+    /* Thoughts are signs of life too. */
+    acr_partial_think(partial, acr_json_get_string(block, "thinking"),
+                      acr_json_get_string(block, "signature"));
+    if (strcmp(type, "redacted_thinking") == 0)
+        acr_partial_keep(partial, acr_json_copy(block));
     return true;
+}
+
+/* A block is whole: thoughts go back with the calls as they were. */
+static void end_block(AcrPartial *partial)
+{
+    AcrJson *block = acr_json_new_object();
+
+    acr_json_set_string(block, "type", "thinking");
+    acr_json_set_string(block, "thinking", partial->thoughts->str);
+    acr_json_set_string(block, "signature", partial->signature->str);
+    if (partial->signature->len > 0)
+        acr_partial_keep(partial, block);
+    else
+        acr_json_free(block);
+    g_string_truncate(partial->thoughts, 0);
+    g_string_truncate(partial->signature, 0);
 }
 
 /* Why it ended, of a message or of a message's delta. */
@@ -218,6 +286,7 @@ static AcrParseStep anthropic_event(AcrPartial *partial, const AcrEvent *event, 
 {
     const char *said = acr_json_get_string(json, "type");
     const char *type = said ? said : event->name;
+    gint64 index = acr_json_get_int(json, "index", 0);
     bool ok = true;
 
     if (strcmp(type, "error") == 0 || strcmp(event->name, "error") == 0)
@@ -232,9 +301,11 @@ static AcrParseStep anthropic_event(AcrPartial *partial, const AcrEvent *event, 
     if (strcmp(type, "message_start") == 0)
         return take_start(partial, acr_json_get(json, "message"));
     if (strcmp(type, "content_block_start") == 0) {
-        ok = take_block(partial, acr_json_get(json, "content_block"));
+        ok = take_block(partial, index, acr_json_get(json, "content_block"));
     } else if (strcmp(type, "content_block_delta") == 0) {
-        ok = take_block(partial, acr_json_get(json, "delta"));
+        ok = take_block(partial, index, acr_json_get(json, "delta"));
+    } else if (strcmp(type, "content_block_stop") == 0) {
+        end_block(partial);
     } else if (strcmp(type, "message_delta") == 0) {
         take_end(partial, acr_json_get(json, "delta"));
         read_usage(partial, acr_json_get(json, "usage"), true);
@@ -251,9 +322,12 @@ static AcrParseStep anthropic_answer(AcrPartial *partial, const AcrJson *body)
     if (acr_json_type(content) != ACR_JSON_ARRAY)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
                                 "the response holds no list of content");
-    for (const AcrJson *block = acr_json_first(content); block; block = acr_json_next(block))
-        if (!take_block(partial, block))
+    gint64 index = 0;
+    for (const AcrJson *block = acr_json_first(content); block; block = acr_json_next(block)) {
+        if (!take_block(partial, index++, block))
             return ACR_PARSE_FAILED;
+        end_block(partial);
+    }
     take_start(partial, body);
     take_end(partial, body);
     read_usage(partial, acr_json_get(body, "usage"), true);
@@ -270,4 +344,5 @@ const AcrProvider acr_provider_anthropic = {
     .event = anthropic_event,
     .answer = anthropic_answer,
     .correct = anthropic_correct,
+    .calls_tools = true,
 };

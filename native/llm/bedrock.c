@@ -16,7 +16,41 @@ static const char *const key_variables[] = {"AWS_BEARER_TOKEN_BEDROCK", NULL};
 static const char *const base_variables[] = {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL",
                                              NULL};
 
-static const AcrTurnForm form = {.assistant = "assistant", .list = "content"};
+static AcrJson *append_wrapped(AcrJson *blocks, const char *kind, AcrJson *inside)
+{
+    AcrJson *block = acr_json_new_object();
+
+    acr_json_set(block, kind, inside);
+    acr_json_append(blocks, block);
+    return block;
+}
+
+static AcrJson *append_call(AcrJson *blocks, const AcrJson *call)
+{
+    AcrJson *use = acr_json_new_object();
+
+    acr_json_set_string(use, "toolUseId", acr_json_get_string(call, "id"));
+    acr_json_set_string(use, "name", acr_json_get_string(call, "name"));
+    acr_json_set(use, "input", acr_tool_arguments(call));
+    return append_wrapped(blocks, "toolUse", use);
+}
+
+static AcrJson *append_result(AcrJson *blocks, const AcrJson *result)
+{
+    AcrJson *said = acr_json_new_object(), *content = acr_json_new_array(),
+            *text = acr_json_new_object();
+
+    acr_json_set_string(text, "text", acr_json_get_string(result, "text"));
+    acr_json_append(content, text);
+    acr_json_set_string(said, "toolUseId", acr_json_get_string(result, "id"));
+    acr_json_set(said, "content", content);
+    return append_wrapped(blocks, "toolResult", said);
+}
+
+static const AcrTurnForm form = {.assistant = "assistant",
+                                 .list = "content",
+                                 .append_call = append_call,
+                                 .append_result = append_result};
 static const AcrWord finish_words[] = {
     {"end_turn", "stop"},
     {"stop_sequence", "stop"},
@@ -155,6 +189,21 @@ static AcrJson *format_of(const AcrJson *schema)
     return format;
 }
 
+static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
+{
+    AcrJson *config = acr_json_new_object(), *list = acr_json_new_array();
+
+    for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool)) {
+        AcrJson *spec = acr_tool_new(dialect, tool, NULL, true), *schema = acr_json_new_object();
+
+        acr_json_set(schema, "json", acr_json_copy(acr_json_get(tool, "schema")));
+        acr_json_set(spec, "inputSchema", schema);
+        append_wrapped(list, "toolSpec", spec);
+    }
+    acr_json_set(config, "tools", list);
+    return config;
+}
+
 static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest *request)
 {
     bool has_schema = request->schema && !dialect->no_schema;
@@ -164,7 +213,7 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
     AcrJson *inference = acr_json_new_object();
     AcrJson *output = acr_json_new_object();
 
-    acr_turns_init(&turns, request->conversation, &form);
+    acr_turns_init(&turns, dialect, request, &form);
     acr_turns_add_system(&turns, &form, words);
     if (may_cache(dialect))
         mark_prefix(&turns);
@@ -178,6 +227,8 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
         acr_json_set_string(output, "effort", dialect->effort);
     acr_json_set(json, "messages", g_steal_pointer(&turns.messages));
     acr_json_set_if_any(json, "system", g_steal_pointer(&turns.system));
+    if (request->tools)
+        acr_json_set(json, "toolConfig", tools_of(dialect, request->tools));
     acr_json_set_if_any(json, "inferenceConfig", inference);
     acr_json_set_if_any(json, "outputConfig", output);
     return json;
@@ -227,12 +278,66 @@ static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, con
     return acr_partial_fail_json(partial, error);
 }
 
+/* Of `reasoningContent`, whole or a piece of it; thoughts go back with the calls as they were. */
+static void take_thoughts(AcrPartial *partial, const AcrJson *thoughts)
+{
+    const AcrJson *whole = acr_json_get(thoughts, "reasoningText");
+    const AcrJson *from = whole ? whole : thoughts;
+
+    acr_partial_think(partial, acr_json_get_string(from, "text"),
+                      acr_json_get_string(from, "signature"));
+    if (!acr_json_get(thoughts, "redactedContent"))
+        return;
+    AcrJson *block = acr_json_new_object();
+    acr_json_set(block, "reasoningContent", acr_json_copy(thoughts));
+    acr_partial_keep(partial, block);
+}
+
+static void end_block(AcrPartial *partial)
+{
+    AcrJson *block = acr_json_new_object(), *reasoning = acr_json_new_object(),
+            *text = acr_json_new_object();
+
+    acr_json_set_string(text, "text", partial->thoughts->str);
+    if (partial->signature->len > 0)
+        acr_json_set_string(text, "signature", partial->signature->str);
+    acr_json_set(reasoning, "reasoningText", text);
+    acr_json_set(block, "reasoningContent", reasoning);
+    if (partial->thoughts->len > 0 || partial->signature->len > 0)
+        acr_partial_keep(partial, block);
+    else
+        acr_json_free(block);
+    g_string_truncate(partial->thoughts, 0);
+    g_string_truncate(partial->signature, 0);
+}
+
+/* A block, the start of one, or a piece of one, whose input is a text then. False: too much. */
+static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
+{
+    const AcrJson *use = acr_json_get(block, "toolUse"),
+                  *thoughts = acr_json_get(block, "reasoningContent"),
+                  *input = acr_json_get(use, "input");
+    g_autofree char *whole = acr_json_type(input) == ACR_JSON_OBJECT ? acr_json_print(input) : NULL;
+
+    if (use)
+        return acr_partial_add_call(partial, index, acr_json_get_string(use, "toolUseId"),
+                                    acr_json_get_string(use, "name"),
+                                    whole ? whole : acr_json_string(input));
+    if (thoughts)
+        take_thoughts(partial, thoughts);
+    else if (!acr_json_get(block, "text"))
+        acr_partial_touch(partial);
+    return acr_partial_add(partial, acr_json_get_string(block, "text"));
+}
+
 /* The metadata come last; without a reason before them, the end that they would tell of is not one. */
 static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
-    static const char *const known[] = {"contentBlockStart", "contentBlockDelta", "messageStop",
-                                        "metadata", NULL};
-    const AcrJson *delta = acr_json_get(json, "delta");
+    static const char *const known[] = {"contentBlockStart", "contentBlockDelta",
+                                        "contentBlockStop",  "messageStop",
+                                        "metadata",          NULL};
+    const AcrJson *delta = acr_json_get(json, "delta"), *start = acr_json_get(json, "start");
+    gint64 index = acr_json_get_int(json, "contentBlockIndex", 0);
 
     if (event->is_exception)
         return on_exception(partial, event, json);
@@ -241,12 +346,12 @@ static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, co
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
                                 "an event of the stream is not a JSON object");
-    if (acr_json_get(delta, "toolUse") || acr_json_get(acr_json_get(json, "start"), "toolUse"))
-        partial->has_calls = true;
-    if (delta && !acr_json_get(delta, "text"))
-        acr_partial_touch(partial);
-    if (!acr_partial_add(partial, acr_json_get_string(delta, "text")))
+    partial->began = true;
+    if ((start && !take_block(partial, index, start)) ||
+        (delta && !take_block(partial, index, delta)))
         return ACR_PARSE_FAILED;
+    if (strcmp(event->name, "contentBlockStop") == 0)
+        end_block(partial);
     acr_partial_finish(partial, finish_words, acr_json_get_string(json, "stopReason"));
     if (strcmp(event->name, "metadata") != 0)
         return ACR_PARSE_MORE;
@@ -262,11 +367,11 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
     if (acr_json_type(content) != ACR_JSON_ARRAY)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
                                 "the response holds no output.message.content");
+    gint64 index = 0;
     for (const AcrJson *block = acr_json_first(content); block; block = acr_json_next(block)) {
-        if (acr_json_get(block, "toolUse"))
-            partial->has_calls = true;
-        if (!acr_partial_add(partial, acr_json_get_string(block, "text")))
+        if (!take_block(partial, index++, block))
             return ACR_PARSE_FAILED;
+        end_block(partial);
     }
     acr_partial_finish(partial, finish_words, acr_json_get_string(body, "stopReason"));
     read_usage(partial, acr_json_get(body, "usage"));
@@ -303,4 +408,5 @@ const AcrProvider acr_provider_bedrock = {
     .event = bedrock_event,
     .answer = bedrock_answer,
     .correct = bedrock_correct,
+    .calls_tools = true,
 };

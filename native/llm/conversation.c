@@ -2,7 +2,7 @@
  * A conversation: messages in order, under a name. It holds valid UTF-8 only, so that whatever is
  * sent, journaled or compared later needs no further check.
  */
-#include "llm/llm.h"
+#include "llm/provider.h"
 
 #include <string.h>
 
@@ -16,6 +16,7 @@ static void clear_message(gpointer data)
     AcrMessage *message = data;
 
     g_free(message->content);
+    acr_json_free(message->tools);
 }
 
 const char *acr_role_name(AcrRole role)
@@ -50,11 +51,116 @@ const char *acr_conversation_name(const AcrConversation *conversation)
     return conversation->name;
 }
 
+static AcrMessage *message_at(const AcrConversation *conversation, gsize n)
+{
+    g_assert(n < conversation->messages->len);
+    return &g_array_index(conversation->messages, AcrMessage, n);
+}
+
+/* ---- Calls and results ---- */
+
+const AcrJson *acr_conversation_calls(const AcrConversation *conversation)
+{
+    gsize size = conversation->messages->len;
+
+    return size ? acr_json_get(message_at(conversation, size - 1)->tools, "calls") : NULL;
+}
+
+/* What the user's message says to the calls before it: to each its text, else all of it to the first. */
+static AcrJson *answer_calls(const AcrJson *asked, const char *content, const GPtrArray *texts)
+{
+    AcrJson *tools = acr_json_new_object(), *results = acr_json_new_array();
+    guint n = 0;
+
+    for (const AcrJson *call = acr_json_first(acr_json_get(asked, "calls")); call;
+         call = acr_json_next(call), n++) {
+        AcrJson *result = acr_json_new_object();
+        const char *text = n ? "(see the first result)" : content;
+        g_autofree char *own = texts && n < texts->len
+                                   ? acr_utf8_repair(texts->pdata[n], strlen(texts->pdata[n]))
+                                   : NULL;
+
+        acr_json_set_string(result, "id", acr_json_get_string(call, "id"));
+        acr_json_set_string(result, "name", acr_json_get_string(call, "name"));
+        acr_json_set_string(result, "text", own ? own : text);
+        acr_json_append(results, result);
+    }
+    acr_json_set_string(tools, "by", acr_json_get_string(asked, "by"));
+    acr_json_set(tools, "results", results);
+    return tools;
+}
+
 void acr_conversation_add(AcrConversation *conversation, AcrRole role, const char *content)
 {
     AcrMessage message = {.role = role, .content = acr_utf8_repair(content, strlen(content))};
+    gsize size = conversation->messages->len;
 
+    if (acr_conversation_calls(conversation))
+        message.tools =
+            answer_calls(message_at(conversation, size - 1)->tools, message.content, NULL);
     g_array_append_val(conversation->messages, message);
+}
+
+/* Appends a call as Python would have it, but for values like true and null. */
+static void append_call(GString *out, const AcrJson *call)
+{
+    g_autoptr(AcrJson) arguments = acr_tool_arguments(call);
+
+    g_string_append_printf(out, "%s%s(", out->len ? "\n" : "", acr_json_get_string(call, "name"));
+    for (const AcrJson *at = acr_json_first(arguments); at; at = acr_json_next(at)) {
+        g_autofree char *value = acr_json_print(at);
+
+        g_string_append_printf(out, "%s%s=%s", at == acr_json_first(arguments) ? "" : ", ",
+                               acr_json_key(at), value);
+    }
+    g_string_append_c(out, ')');
+}
+
+char *acr_model_answer_text(const AcrModelAnswer *answer)
+{
+    GString *out = g_string_new(answer->content);
+    const AcrJson *calls = acr_json_get(answer->tools, "calls");
+
+    if (calls && out->len)
+        g_string_append_c(out, '\n');
+    for (const AcrJson *at = acr_json_first(calls); at; at = acr_json_next(at))
+        append_call(out, at);
+    return g_string_free(out, FALSE);
+}
+
+void acr_conversation_add_answer(AcrConversation *conversation, const AcrModelAnswer *answer)
+{
+    g_autofree char *text = acr_model_answer_text(answer);
+
+    acr_conversation_add(conversation, ACR_ROLE_ASSISTANT, text);
+    if (answer->tools)
+        message_at(conversation, conversation->messages->len - 1)->tools =
+            acr_json_copy(answer->tools);
+}
+
+void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray *texts)
+{
+    gsize last = conversation->messages->len - 1;
+    AcrMessage *message = message_at(conversation, last);
+
+    g_assert(message->tools && last > 0);
+    acr_json_free(message->tools);
+    message->tools =
+        answer_calls(message_at(conversation, last - 1)->tools, message->content, texts);
+}
+
+/* Makes a message, and the one that belongs to it, text alone. */
+static void flatten(AcrConversation *conversation, gsize n)
+{
+    AcrMessage *message = message_at(conversation, n);
+    bool is_answer = message->role == ACR_ROLE_ASSISTANT;
+    gsize other = is_answer ? n + 1 : n - 1;
+
+    if (!message->tools)
+        return;
+    g_clear_pointer(&message->tools, acr_json_free);
+    if ((is_answer || n > 0) && other < conversation->messages->len)
+        g_clear_pointer(&message_at(conversation, other)->tools, acr_json_free);
 }
 
 gsize acr_conversation_size(const AcrConversation *conversation)
@@ -73,8 +179,7 @@ gsize acr_conversation_bytes(const AcrConversation *conversation)
 
 const AcrMessage *acr_conversation_message(const AcrConversation *conversation, gsize n)
 {
-    g_assert(n < conversation->messages->len);
-    return &g_array_index(conversation->messages, AcrMessage, n);
+    return message_at(conversation, n);
 }
 
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content)
@@ -82,8 +187,8 @@ void acr_conversation_replace(AcrConversation *conversation, gsize n, const char
     char *text =
         acr_utf8_repair(content, strlen(content)); /* first: `content` may be the old text */
 
-    g_assert(n < conversation->messages->len);
-    AcrMessage *message = &g_array_index(conversation->messages, AcrMessage, n);
+    AcrMessage *message = message_at(conversation, n);
+    flatten(conversation, n);
     g_free(message->content);
     message->content = text;
 }
@@ -91,6 +196,8 @@ void acr_conversation_replace(AcrConversation *conversation, gsize n, const char
 void acr_conversation_remove(AcrConversation *conversation, gsize first, gsize n)
 {
     g_assert(first <= conversation->messages->len && n <= conversation->messages->len - first);
+    for (gsize i = first; i < first + n; i++)
+        flatten(conversation, i);
     if (n > 0)
         g_array_remove_range(conversation->messages, (guint)first, (guint)n);
 }

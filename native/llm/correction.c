@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFailure *failure)
-{
-    return failure->code == ACR_LLM_ERROR_BAD_REQUEST && provider->correct(dialect, failure);
-}
-
 static bool is_name_char(char c)
 {
     return g_ascii_isalnum(c) || c == '_';
@@ -82,4 +77,24 @@ bool acr_drop_effort(AcrDialect *dialect, bool is_so)
         return false;
     dialect->effort = NULL;
     return true;
+}
+
+/* A refusal that names nothing may mean the tools: the request is tried once without them. */
+static bool correct_tools(AcrDialect *dialect, const AcrFailure *failure)
+{
+    static const char *const words[] = {"tool", "function", NULL};
+    bool names_tools = acr_failure_says(failure, words);
+    bool is_refusal = failure->code == ACR_LLM_ERROR_BAD_REQUEST ||
+                      (failure->code == ACR_LLM_ERROR_SERVER && names_tools);
+
+    if (!dialect->asks_tools || dialect->no_tools || !is_refusal)
+        return false;
+    return acr_learn(&dialect->no_strict, acr_failure_says(failure, ACR_STRINGS("strict"))) ||
+           acr_learn(&dialect->no_tools, true);
+}
+
+bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFailure *failure)
+{
+    return (failure->code == ACR_LLM_ERROR_BAD_REQUEST && provider->correct(dialect, failure)) ||
+           correct_tools(dialect, failure);
 }

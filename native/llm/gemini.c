@@ -8,7 +8,25 @@
 
 #include <string.h>
 
-static const AcrTurnForm form = {.assistant = "model", .list = "parts"};
+static AcrJson *append_result(AcrJson *parts, const AcrJson *result)
+{
+    AcrJson *part = acr_json_new_object(), *answer = acr_json_new_object(),
+            *response = acr_json_new_object();
+    const char *id = acr_json_get_string(result, "id");
+
+    acr_json_set_string(response, "output", acr_json_get_string(result, "text"));
+    if (id)
+        acr_json_set_string(answer, "id", id);
+    acr_json_set_string(answer, "name", acr_json_get_string(result, "name"));
+    acr_json_set(answer, "response", response);
+    acr_json_set(part, "functionResponse", answer);
+    acr_json_append(parts, part);
+    return part;
+}
+
+/* An answer that calls goes back part by part as it came, with the signatures of its thoughts. */
+static const AcrTurnForm form = {
+    .assistant = "model", .list = "parts", .append_result = append_result, .keeps_all = true};
 static const AcrWord finish_words[] = {
     {"STOP", "stop"},
     {"MAX_TOKENS", "length"},
@@ -118,6 +136,18 @@ static AcrJson *config_of(const AcrDialect *dialect, const AcrModelRequest *requ
     return config;
 }
 
+static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
+{
+    AcrJson *list = acr_json_new_array(), *all = acr_json_new_object(),
+            *functions = acr_json_new_array();
+
+    for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool))
+        acr_json_append(functions, acr_tool_new(dialect, tool, "parametersJsonSchema", false));
+    acr_json_set(all, "functionDeclarations", functions);
+    acr_json_append(list, all);
+    return list;
+}
+
 static AcrJson *gemini_request(const AcrDialect *dialect, const AcrModelRequest *request)
 {
     g_autofree char *words = acr_json_instruction(
@@ -126,11 +156,13 @@ static AcrJson *gemini_request(const AcrDialect *dialect, const AcrModelRequest 
     AcrJson *json = acr_json_new_object();
     AcrJson *instruction = acr_json_new_object();
 
-    acr_turns_init(&turns, request->conversation, &form);
+    acr_turns_init(&turns, dialect, request, &form);
     acr_turns_add_system(&turns, &form, words);
     acr_json_set(json, "contents", g_steal_pointer(&turns.messages));
     acr_json_set_if_any(instruction, "parts", g_steal_pointer(&turns.system));
     acr_json_set_if_any(json, "systemInstruction", instruction);
+    if (request->tools)
+        acr_json_set(json, "tools", tools_of(dialect, request->tools));
     acr_json_set_if_any(json, "generationConfig", config_of(dialect, request));
     return json;
 }
@@ -176,12 +208,17 @@ static bool take_candidate(AcrPartial *partial, const AcrJson *candidate)
     const char *reason = acr_json_get_string(candidate, "finishReason");
 
     for (const AcrJson *part = acr_json_first(parts); part; part = acr_json_next(part)) {
-        bool is_call = acr_json_get(part, "functionCall") != NULL;
+        const AcrJson *call = acr_json_get(part, "functionCall");
+        bool is_thought = acr_json_get_bool(part, "thought", false);
 
-        partial->has_calls = partial->has_calls || is_call;
-        if (is_call || acr_json_get_bool(part, "thought", false))
+        if (!is_thought)
+            acr_partial_keep(partial, acr_json_copy(part));
+        if (is_thought)
             acr_partial_touch(partial);
-        else if (!acr_partial_add(partial, acr_json_get_string(part, "text")))
+        else if (call ? !acr_partial_add_whole_call(partial, acr_json_get_string(call, "id"),
+                                                    acr_json_get_string(call, "name"),
+                                                    acr_json_get(call, "args"))
+                      : !acr_partial_add(partial, acr_json_get_string(part, "text")))
             return false;
     }
     if (reason && strcmp(reason, "FINISH_REASON_UNSPECIFIED") != 0)
@@ -274,4 +311,5 @@ const AcrProvider acr_provider_gemini = {
     .answer = gemini_answer,
     .ended = gemini_settle,
     .correct = gemini_correct,
+    .calls_tools = true,
 };

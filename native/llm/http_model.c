@@ -191,6 +191,22 @@ static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, Ac
     }
 }
 
+/* The calls of an answer: none where none were to be made, else with who made them, and without
+ * secrets likewise. */
+static void finish_tools(const HttpModel *self, const AcrModelRequest *request, AcrModelAnswer *out)
+{
+    bool are_asked = request->tools && !self->dialect.no_tools;
+    g_autofree char *text = are_asked && out->tools ? acr_json_print(out->tools) : NULL;
+    g_autofree char *clean = text ? acr_redact_answer(text, self->endpoint.secrets) : NULL;
+
+    g_clear_pointer(&out->tools, acr_json_free);
+    if (!text)
+        return;
+    out->tools = acr_json_parse(clean ? clean : text, strlen(clean ? clean : text), NULL);
+    if (out->tools)
+        acr_json_set_string(out->tools, "by", self->base.name);
+}
+
 static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModelTry *attempt,
                      AcrExchange *said, AcrFailure *failure)
 {
@@ -227,6 +243,8 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         said->answered = MAX(said->answered, 1);
     acr_reader_free(flow.reader);
     hide_secrets(self, ok, out, attempt);
+    if (ok)
+        finish_tools(self, call->request, out);
     return ok;
 }
 
@@ -239,6 +257,7 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
 {
     AcrModelRequest bounded = *request;
 
+    bounded.tools = self->dialect.no_tools ? NULL : request->tools;
     bounded.max_tokens = acr_spend_limit(&self->spend, request->max_tokens, request->room);
     for (guint i = 0; i <= MAX_SHRINKS; i++) {
         g_autoptr(AcrJson) json = self->endpoint.provider->request(&self->dialect, &bounded);
@@ -397,6 +416,7 @@ static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
     g_array_set_size(self->report.tries, 0);
     self->report.window = 0;
     self->dialect.asks_schema = request->schema != NULL;
+    self->dialect.asks_tools = request->tools != NULL;
     for (;;) {
         g_auto(AcrFailure) failure = {0};
 
@@ -429,6 +449,7 @@ static void http_facts(AcrModel *model, AcrModelFacts *out)
         .price = self->spend.assumed,
         .has_price = self->spend.has_price,
         .is_free = self->spend.is_free,
+        .calls_tools = endpoint->is_own && endpoint->provider->calls_tools,
     };
 }
 
@@ -473,7 +494,8 @@ static void take_options(HttpModel *self, const AcrProvider *provider,
     self->interrupt = options->interrupt;
     self->on_wait = options->on_wait;
     self->on_wait_ctx = options->on_wait_ctx;
-    self->dialect = (AcrDialect){.model = self->model_name,
+    self->dialect = (AcrDialect){.name = self->base.name,
+                                 .model = self->model_name,
                                  .temperature = options->temperature,
                                  .effort = self->effort,
                                  .no_schema = provider->has_no_schema};

@@ -20,7 +20,7 @@ char *acr_json_instruction(const AcrModelRequest *request, bool has_json, bool h
         request->schema && !has_schema ? acr_json_print(request->schema) : NULL;
 
     if (!request->json && !request->schema)
-        return NULL;
+        return g_strdup(request->tools ? request->tools_hint : NULL);
     if (schema)
         return g_strdup_printf(ACR_JSON_INSTRUCTION " It must follow this JSON schema:\n%s",
                                schema);

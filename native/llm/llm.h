@@ -46,9 +46,17 @@ const char *acr_llm_error_name(AcrLlmError code); /* "rate_limit", "context_over
 typedef enum { ACR_ROLE_SYSTEM, ACR_ROLE_USER, ACR_ROLE_ASSISTANT } AcrRole;
 const char *acr_role_name(AcrRole role); /* "system", "user", "assistant" */
 
+/*
+ * `content` says all of a message, tool calls and their results as text too: where tools are not sent,
+ * or another model is asked, it is what is sent. `tools` is the same in parts; NULL: text alone.
+ * Of the assistant: {"by": the model's name, "text", "calls": [{"id" (null: it has none), "name",
+ * "arguments": JSON as a text}], "kept": what the provider wants back as it was}. Of the user, who answers all calls of the
+ * message before: {"by", "results": [{"id", "name", "text"}]}.
+ */
 typedef struct {
     AcrRole role;
-    char *content; /* owned; valid UTF-8 */
+    char *content;  /* owned; valid UTF-8 */
+    AcrJson *tools; /* owned, or NULL */
 } AcrMessage;
 
 /* Messages in order, under a name that is unique within a run ("attempt_0/search"). */
@@ -59,11 +67,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConversation, acr_conversation_free)
 const char *acr_conversation_name(const AcrConversation *conversation);
 void acr_conversation_add(AcrConversation *conversation, AcrRole role,
                           const char *content); /* copied, repaired if not UTF-8 */
+/* The calls of the last message, a list; borrowed; NULL: it calls none. */
+const AcrJson *acr_conversation_calls(const AcrConversation *conversation);
 gsize acr_conversation_size(const AcrConversation *conversation);
 gsize acr_conversation_bytes(const AcrConversation *conversation); /* of all messages' texts */
 const AcrMessage *acr_conversation_message(const AcrConversation *conversation,
                                            gsize n); /* borrowed */
-/* Replaces a message's text, e.g. to shorten a result. */
+/* Replaces a message's text, e.g. to shorten a result. Calls in it, and their results, are text then. */
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content);
 /* Takes out `n` messages from number `first` on. */
 void acr_conversation_remove(AcrConversation *conversation, gsize first, gsize n);
@@ -77,10 +87,13 @@ typedef struct {
     const char *label; /* what the call is for, in the caller's words; picks a script's queue */
     guint step;        /* of calls that come in numbered steps, from 1; 0: of none */
     const AcrConversation *conversation;
-    bool json;             /* JSON mode, in the provider's form, else asked for in words */
-    const AcrJson *schema; /* JSON schema of the answer, an object; NULL: none. Implies `json` */
-    guint max_tokens;      /* of the answer; 0: the model's default */
-    guint room;            /* tokens that the model's window leaves for the answer: where a ceiling
+    const AcrJson *tools; /* that may be called: [{"name", "description", "schema"}]; NULL: none. A
+                              server that refuses them is asked without */
+    const char *tools_hint; /* for the system prompt where they are sent; NULL: none */
+    bool json;              /* JSON mode, in the provider's form, else asked for in words */
+    const AcrJson *schema;  /* JSON schema of the answer, an object; NULL: none. Implies `json` */
+    guint max_tokens;       /* of the answer; 0: the model's default */
+    guint room;             /* tokens that the model's window leaves for the answer: where a ceiling
                               asks for a limit and max_tokens does not, this bounds it; 0: unknown */
 } AcrModelRequest;
 
@@ -90,10 +103,19 @@ typedef struct {
                          "content_filter"; any other word as the provider says it */
     char *model;      /* owned; as the provider names it, else as it was asked for; or NULL */
     char *request_id; /* owned; or NULL */
+    AcrJson *tools;   /* owned; the tools that it calls, as in AcrMessage; NULL: none */
     AcrUsage usage;
 } AcrModelAnswer;
 void acr_model_answer_clear(AcrModelAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrModelAnswer, acr_model_answer_clear)
+
+/* What an answer says, its calls behind its text as `name(argument="value")`; owned (g_free). */
+char *acr_model_answer_text(const AcrModelAnswer *answer) ACR_MUST_USE;
+/* Adds an answer. If it calls tools, the user's next message answers all its calls: the first of them
+ * with all that it says, until its results are set. */
+void acr_conversation_add_answer(AcrConversation *conversation, const AcrModelAnswer *answer);
+/* The last message, the user's, answers each call of the one before by the text of its number. */
+void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray *texts);
 
 /* ---- Model ---- */
 
@@ -129,6 +151,7 @@ typedef struct {
     AcrPrice price;      /* as it is charged */
     bool has_price;      /* else its price is assumed */
     bool is_free;        /* nothing is charged */
+    bool calls_tools;    /* the provider's own address, and its models are made to call tools */
 } AcrModelFacts;
 
 /* A backend's functions; its state begins with an AcrModel. */

@@ -46,6 +46,7 @@ void acr_model_answer_clear(AcrModelAnswer *answer)
     g_free(answer->finish);
     g_free(answer->model);
     g_free(answer->request_id);
+    acr_json_free(answer->tools);
     memset(answer, 0, sizeof *answer);
 }
 

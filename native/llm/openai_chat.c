@@ -41,18 +41,69 @@ static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
 
 /* ---- Request ---- */
 
-void acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
+AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
 {
     AcrJson *message = acr_json_new_object();
 
     acr_json_set_string(message, "role", role);
     acr_json_set_string(message, "content", content);
     acr_json_append(messages, message);
+    return message;
+}
+
+/* An answer that calls tools; thoughts go back with it to servers that gave them. */
+static void append_calls(AcrJson *messages, const AcrJson *tools)
+{
+    const char *text = acr_json_get_string(tools, "text");
+    AcrJson *message =
+        acr_openai_append_message(messages, "assistant", text && *text ? text : NULL);
+    AcrJson *calls = acr_json_new_array();
+
+    for (const AcrJson *call = acr_json_first(acr_json_get(tools, "calls")); call;
+         call = acr_json_next(call)) {
+        AcrJson *json = acr_json_new_object(), *function = acr_json_new_object();
+
+        acr_json_set_string(json, "id", acr_json_get_string(call, "id"));
+        acr_json_set_string(json, "type", "function");
+        acr_json_set_string(function, "name", acr_json_get_string(call, "name"));
+        acr_json_set_string(function, "arguments", acr_json_get_string(call, "arguments"));
+        acr_json_set(json, "function", function);
+        acr_json_append(calls, json);
+    }
+    acr_json_set(message, "tool_calls", calls);
+    for (const AcrJson *kept = acr_json_first(acr_json_get(tools, "kept")); kept;
+         kept = acr_json_next(kept))
+        acr_json_set_string(message, "reasoning_content", acr_json_string(kept));
+}
+
+static void append_results(AcrJson *messages, const AcrJson *tools)
+{
+    for (const AcrJson *result = acr_json_first(acr_json_get(tools, "results")); result;
+         result = acr_json_next(result))
+        acr_json_set_string(
+            acr_openai_append_message(messages, "tool", acr_json_get_string(result, "text")),
+            "tool_call_id", acr_json_get_string(result, "id"));
+}
+
+static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
+{
+    AcrJson *list = acr_json_new_array();
+
+    for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool)) {
+        AcrJson *json = acr_json_new_object();
+
+        acr_json_set_string(json, "type", "function");
+        acr_json_set(json, "function", acr_tool_new(dialect, tool, "parameters", true));
+        acr_json_append(list, json);
+    }
+    return list;
 }
 
 /* The conversation, with `words` (may be NULL) at the end of its first system message. */
-static AcrJson *messages_of(const AcrConversation *conversation, const char *words)
+static AcrJson *messages_of(const AcrDialect *dialect, const AcrModelRequest *request,
+                            const char *words)
 {
+    const AcrConversation *conversation = request->conversation;
     AcrJson *messages = acr_json_new_array();
     gsize size = acr_conversation_size(conversation);
     bool begins_with_system =
@@ -62,12 +113,18 @@ static AcrJson *messages_of(const AcrConversation *conversation, const char *wor
         acr_openai_append_message(messages, "system", words);
     for (gsize i = 0; i < size; i++) {
         const AcrMessage *message = acr_conversation_message(conversation, i);
+        const AcrJson *tools = acr_message_tools(dialect, request, message);
         g_autofree char *longer = words && begins_with_system && i == 0
                                       ? g_strdup_printf("%s\n\n%s", message->content, words)
                                       : NULL;
 
-        acr_openai_append_message(messages, acr_role_name(message->role),
-                                  longer ? longer : message->content);
+        if (tools && message->role == ACR_ROLE_ASSISTANT)
+            append_calls(messages, tools);
+        else if (tools)
+            append_results(messages, tools);
+        else
+            acr_openai_append_message(messages, acr_role_name(message->role),
+                                      longer ? longer : message->content);
     }
     return messages;
 }
@@ -100,7 +157,7 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
     AcrJson *json = acr_json_new_object();
 
     acr_json_set_string(json, "model", dialect->model);
-    acr_json_set(json, "messages", messages_of(request->conversation, words));
+    acr_json_set(json, "messages", messages_of(dialect, request, words));
     if (dialect->temperature >= 0)
         acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
     if (dialect->effort)
@@ -109,6 +166,8 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
         acr_json_set_int(json,
                          dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens",
                          request->max_tokens);
+    if (request->tools)
+        acr_json_set(json, "tools", tools_of(dialect, request->tools));
     if (has_json)
         acr_json_set(json, "response_format", format_of(has_schema ? request->schema : NULL));
     if (!dialect->no_stream)
@@ -195,6 +254,26 @@ static bool add_content(AcrPartial *partial, const AcrJson *content)
     return true;
 }
 
+/* Calls, or pieces of them, by their index; where a server counts none, what names a call begins it. */
+static bool take_calls(AcrPartial *partial, const AcrJson *calls)
+{
+    for (const AcrJson *call = acr_json_first(calls); call; call = acr_json_next(call)) {
+        const AcrJson *function = acr_json_get(call, "function");
+        const AcrJson *arguments = acr_json_get(function, "arguments");
+        const char *id = acr_json_get_string(call, "id"),
+                   *name = acr_json_get_string(function, "name");
+        gint64 begun = (gint64)partial->calls->len, index = acr_json_get_int(call, "index", -1);
+
+        if (index < 0)
+            index = (id || name || begun == 0) ? -1 - begun : -begun;
+        if (acr_json_type(arguments) == ACR_JSON_OBJECT
+                ? !acr_partial_add_whole_call(partial, id, name, arguments)
+                : !acr_partial_add_call(partial, index, id, name, acr_json_string(arguments)))
+            return false;
+    }
+    return true;
+}
+
 /* A message or a piece of one. False: too much. */
 static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
@@ -202,12 +281,30 @@ static bool take_message(AcrPartial *partial, const AcrJson *message)
     const char *thoughts = acr_json_get_string(message, "reasoning");
 
     acr_partial_add_refusal(partial, acr_json_get_string(message, "refusal"));
-    if (acr_json_size(acr_json_get(message, "tool_calls")) > 0 ||
-        acr_json_get_string(acr_json_get(message, "function_call"), "name"))
+    if (acr_json_get_string(acr_json_get(message, "function_call"), "name"))
         partial->has_calls = true;
+    if (reasoning)
+        acr_partial_think(partial, reasoning, NULL);
+    if (!take_calls(partial, acr_json_get(message, "tool_calls")))
+        return false;
     if ((reasoning && *reasoning) || (thoughts && *thoughts) || partial->has_calls)
         acr_partial_touch(partial);
     return add_content(partial, acr_json_get(message, "content"));
+}
+
+/* The answer is whole. A call that was not given an id gets one; servers that show their thoughts want
+ * them back with the calls. */
+static AcrParseStep settle(AcrPartial *partial)
+{
+    for (guint i = 0; i < partial->calls->len; i++) {
+        AcrToolCall *call = partial->calls->pdata[i];
+
+        if (!call->id)
+            call->id = g_strdup_printf("call_%u", i + 1);
+    }
+    if (partial->thoughts->len > 0)
+        acr_partial_keep(partial, acr_json_new_string(partial->thoughts->str));
+    return ACR_PARSE_DONE;
 }
 
 static const AcrJson *choice_0(const AcrJson *choices)
@@ -224,7 +321,7 @@ AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const 
     const AcrJson *usage = acr_json_get(json, "usage");
 
     if (event->len >= 6 && memcmp(event->data, "[DONE]", 6) == 0)
-        return ACR_PARSE_DONE;
+        return settle(partial);
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
                                 "an event of the stream is not a JSON object");
@@ -253,7 +350,7 @@ AcrParseStep acr_openai_answer(AcrPartial *partial, const AcrJson *body)
         return ACR_PARSE_FAILED;
     acr_partial_finish(partial, finish_words, acr_json_get_string(choice, "finish_reason"));
     acr_openai_read_usage(partial, acr_json_get(body, "usage"));
-    return ACR_PARSE_DONE;
+    return settle(partial);
 }
 
 const AcrProvider acr_provider_openai = {
@@ -262,5 +359,6 @@ const AcrProvider acr_provider_openai = {
     .base_variables = (const char *const[]){"OPENAI_BASE_URL", NULL},
     .base_url = "https://api.openai.com/v1",
     .prepare = openai_prepare,
+    .calls_tools = true,
     ACR_OPENAI_CHAT,
 };

@@ -41,7 +41,41 @@ static AcrJson *text_of(const AcrJson *schema)
     return text;
 }
 
-static AcrJson *input_of(const AcrModelRequest *request, gsize from, bool needs_word)
+/* An answer that calls goes back item by item as it came, its encrypted thoughts too. */
+static void append_items(AcrJson *input, const AcrJson *tools)
+{
+    for (const AcrJson *at = acr_json_first(acr_json_get(tools, "kept")); at;
+         at = acr_json_next(at))
+        acr_json_append(input, acr_json_copy(at));
+    for (const AcrJson *at = acr_json_first(acr_json_get(tools, "results")); at;
+         at = acr_json_next(at)) {
+        AcrJson *item = acr_json_new_object();
+
+        acr_json_set_string(item, "type", "function_call_output");
+        acr_json_set_string(item, "call_id", acr_json_get_string(at, "id"));
+        acr_json_set_string(item, "output", acr_json_get_string(at, "text"));
+        acr_json_append(input, item);
+    }
+}
+
+/* Both members that say how a tool is called must be there. */
+static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
+{
+    AcrJson *list = acr_json_new_array();
+
+    for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool)) {
+        AcrJson *json = acr_tool_new(dialect, tool, "parameters", true);
+
+        acr_json_set_string(json, "type", "function");
+        if (!acr_json_get(json, "strict"))
+            acr_json_set_bool(json, "strict", false);
+        acr_json_append(list, json);
+    }
+    return list;
+}
+
+static AcrJson *input_of(const AcrDialect *dialect, const AcrModelRequest *request, gsize from,
+                         bool needs_word)
 {
     AcrJson *input = acr_json_new_array();
 
@@ -51,7 +85,12 @@ static AcrJson *input_of(const AcrModelRequest *request, gsize from, bool needs_
     for (gsize i = from; i < acr_conversation_size(request->conversation); i++) {
         const AcrMessage *message = acr_conversation_message(request->conversation, i);
 
-        acr_openai_append_message(input, acr_role_name(message->role), message->content);
+        const AcrJson *tools = acr_message_tools(dialect, request, message);
+
+        if (tools)
+            append_items(input, tools);
+        else
+            acr_openai_append_message(input, acr_role_name(message->role), message->content);
     }
     return input;
 }
@@ -70,7 +109,8 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
     acr_json_set_string(json, "model", dialect->model);
     if (system || words)
         acr_json_set_string(json, "instructions", both ? both : system ? system : words);
-    acr_json_set(json, "input", input_of(request, system ? 1 : 0, has_json && !has_schema));
+    acr_json_set(json, "input",
+                 input_of(dialect, request, system ? 1 : 0, has_json && !has_schema));
     if (dialect->temperature >= 0)
         acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
     if (dialect->effort)
@@ -80,6 +120,10 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
         acr_json_set_int(json, "max_output_tokens", request->max_tokens);
     if (has_json)
         acr_json_set(json, "text", text_of(has_schema ? request->schema : NULL));
+    if (request->tools)
+        acr_json_set(json, "tools", tools_of(dialect, request->tools));
+    if (request->tools && !dialect->no_encrypted)
+        acr_json_set(json, "include", acr_json_constant("[\"reasoning.encrypted_content\"]"));
     acr_json_set_bool(json, "store", false);
     if (!dialect->no_stream)
         acr_json_set_bool(json, "stream", true);
@@ -89,11 +133,15 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
 static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     static const char *const formats[] = {"text", "text.format", "response_format", "json_schema"};
+    static const char *const encrypted[] = {"encrypted content", "encrypted_content", NULL};
     bool is_format = false;
 
     for (gsize i = 0; i < G_N_ELEMENTS(formats); i++)
         is_format = is_format || acr_failure_is_about(failure, formats[i]);
-    return acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
+    return acr_learn(&dialect->no_encrypted,
+                     dialect->asks_tools && (acr_failure_is_about(failure, "include") ||
+                                             acr_failure_says(failure, encrypted))) ||
+           acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
            acr_drop_effort(dialect, acr_failure_is_about(failure, "reasoning") ||
                                         acr_failure_is_about(failure, "reasoning.effort")) ||
            acr_learn(&dialect->no_schema, is_format && dialect->asks_schema) ||
@@ -127,14 +175,30 @@ static bool is_call(const AcrJson *item)
     return type && g_str_has_suffix(type, "_call");
 }
 
+/* An item that is whole: it goes back with the calls, of which it may be one. */
+static bool take_item(AcrPartial *partial, const AcrJson *item)
+{
+    const char *type = acr_json_get_string(item, "type");
+
+    partial->has_calls = partial->has_calls || is_call(item);
+    acr_partial_keep(partial, acr_json_copy(item));
+    return g_strcmp0(type, "function_call") != 0 ||
+           acr_partial_add_call(
+               partial, (gint64)partial->calls->len, acr_json_get_string(item, "call_id"),
+               acr_json_get_string(item, "name"), acr_json_get_string(item, "arguments"));
+}
+
 /* The whole text takes the place of the pieces, where the output has a message: some servers end a
  * stream with an empty list. False: too much. */
 static bool take_output(AcrPartial *partial, const AcrJson *output)
 {
     bool is_first = true;
 
+    if (acr_json_size(output) > 0)
+        acr_partial_forget_calls(partial);
     for (const AcrJson *item = acr_json_first(output); item; item = acr_json_next(item)) {
-        partial->has_calls = partial->has_calls || is_call(item);
+        if (!take_item(partial, item))
+            return false;
         if (g_strcmp0(acr_json_get_string(item, "type"), "message") != 0)
             continue;
         if (is_first) {
@@ -214,6 +278,8 @@ static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, 
                         acr_json_get_string(acr_json_get(json, "response"), "model"));
     else if (strcmp(type, "response.output_item.added") == 0)
         partial->has_calls = partial->has_calls || is_call(acr_json_get(json, "item"));
+    else if (strcmp(type, "response.output_item.done") == 0)
+        return take_item(partial, acr_json_get(json, "item")) ? ACR_PARSE_MORE : ACR_PARSE_FAILED;
     else if (acr_json_get(json, "error") && acr_failure_in_body(json)) /* a gateway's own shape */
         return acr_partial_fail_json(partial, json);
     return ACR_PARSE_MORE;
@@ -237,4 +303,5 @@ const AcrProvider acr_provider_openai_responses = {
     .event = responses_event,
     .answer = responses_answer,
     .correct = responses_correct,
+    .calls_tools = true,
 };

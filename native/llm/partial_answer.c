@@ -7,22 +7,41 @@
 #include <string.h>
 
 #define PICO_PER_USD 1e12
-#define MAX_STATED_USD 1e6 /* what no single call costs */
+#define MAX_ARGUMENTS (ACR_LLM_MAX_ANSWER / ACR_LLM_MAX_TOOL_CALLS) /* bytes of a call's */
+#define MAX_STATED_USD 1e6                                          /* what no single call costs */
+
+static void free_call(gpointer data)
+{
+    AcrToolCall *call = data;
+
+    g_free(call->id);
+    g_free(call->name);
+    g_string_free(call->arguments, TRUE);
+    g_free(call);
+}
 
 void acr_partial_init(AcrPartial *partial)
 {
     *partial = (AcrPartial){.content = g_string_new(NULL),
                             .refusal = g_string_new(NULL),
+                            .thoughts = g_string_new(NULL),
+                            .signature = g_string_new(NULL),
+                            .calls = g_ptr_array_new_with_free_func(free_call),
+                            .kept = acr_json_new_array(),
                             .usage = ACR_USAGE_UNKNOWN,
                             .content_us = g_get_monotonic_time()};
 }
 
 void acr_partial_clear(AcrPartial *partial)
 {
-    if (partial->content)
-        g_string_free(partial->content, TRUE);
-    if (partial->refusal)
-        g_string_free(partial->refusal, TRUE);
+    GString *const texts[] = {partial->content, partial->refusal, partial->thoughts,
+                              partial->signature};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        if (texts[i])
+            g_string_free(texts[i], TRUE);
+    g_clear_pointer(&partial->calls, g_ptr_array_unref);
+    acr_json_free(partial->kept);
     g_free(partial->finish);
     g_free(partial->model);
     g_free(partial->request_id);
@@ -62,6 +81,103 @@ void acr_partial_add_refusal(AcrPartial *partial, const char *text)
     if (text && partial->refusal->len + strlen(text) < ACR_LLM_MAX_ANSWER)
         g_string_append(partial->refusal, text);
 }
+
+/* ---- Tool calls ---- */
+
+/* The last call of that index; one of another id is another, whatever its server counts. */
+static AcrToolCall *find_call(const AcrPartial *partial, gint64 index, const char *id)
+{
+    for (guint i = partial->calls->len; i-- > 0;) {
+        AcrToolCall *call = partial->calls->pdata[i];
+
+        if (call->index == index)
+            return id && *id && call->id && strcmp(call->id, id) != 0 ? NULL : call;
+    }
+    return NULL;
+}
+
+/* False: too much. */
+static bool fail_calls(AcrPartial *partial)
+{
+    acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, "the answer calls too many tools");
+    partial->failure.retryable = false;
+    return false;
+}
+
+bool acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, const char *name,
+                          const char *arguments)
+{
+    AcrToolCall *call = find_call(partial, index, id);
+
+    partial->has_calls = true;
+    acr_partial_touch(partial);
+    if (!call && partial->calls->len >= ACR_LLM_MAX_TOOL_CALLS)
+        return fail_calls(partial);
+    if (!call) {
+        call = g_new0(AcrToolCall, 1);
+        call->index = index;
+        call->arguments = g_string_new(NULL);
+        g_ptr_array_add(partial->calls, call);
+    }
+    acr_partial_set(&call->id, id && *id ? id : NULL);
+    acr_partial_set(&call->name, name && *name ? name : NULL);
+    if (arguments)
+        g_string_append(call->arguments, arguments);
+    return call->arguments->len <= MAX_ARGUMENTS || fail_calls(partial);
+}
+
+bool acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char *name,
+                                const AcrJson *arguments)
+{
+    g_autofree char *text = arguments ? acr_json_print(arguments) : NULL;
+
+    return acr_partial_add_call(partial, -1 - (gint64)partial->calls->len, id, name, text);
+}
+
+void acr_partial_keep(AcrPartial *partial, AcrJson *item)
+{
+    acr_json_append(partial->kept, item);
+}
+
+void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *signature)
+{
+    acr_partial_touch(partial);
+    if (thoughts && strlen(thoughts) < ACR_LLM_MAX_ANSWER - partial->thoughts->len)
+        g_string_append(partial->thoughts, thoughts);
+    if (signature && strlen(signature) < ACR_LLM_MAX_ANSWER - partial->signature->len)
+        g_string_append(partial->signature, signature);
+}
+
+void acr_partial_forget_calls(AcrPartial *partial)
+{
+    g_ptr_array_set_size(partial->calls, 0);
+    acr_json_free(partial->kept);
+    partial->kept = acr_json_new_array();
+}
+
+AcrJson *acr_partial_tools(const AcrPartial *partial)
+{
+    AcrJson *calls = acr_json_new_array(), *tools = acr_json_new_object();
+
+    for (guint i = 0; i < partial->calls->len; i++) {
+        const AcrToolCall *call = partial->calls->pdata[i];
+        AcrJson *json = acr_json_new_object();
+
+        acr_json_set_string(json, "id", call->id);
+        acr_json_set_string(json, "name", call->name ? call->name : "");
+        acr_json_set_string(json, "arguments", call->arguments->len ? call->arguments->str : "{}");
+        acr_json_append(calls, json);
+    }
+    acr_json_set_string(tools, "text", partial->content->str);
+    acr_json_set(tools, "calls", calls);
+    acr_json_set(tools, "kept", acr_json_copy(partial->kept));
+    if (partial->calls->len > 0)
+        return tools;
+    acr_json_free(tools);
+    return NULL;
+}
+
+/* ---- Words and counters ---- */
 
 void acr_partial_set(char **word, const char *value)
 {

@@ -4,6 +4,14 @@
 
 #include "llm/failure.h"
 
+/* A tool that is called, while it comes. */
+typedef struct {
+    gint64 index;       /* of its block or item, as the server counts them */
+    char *id, *name;    /* owned, or NULL */
+    GString *arguments; /* owned; JSON */
+} AcrToolCall;
+#define ACR_LLM_MAX_TOOL_CALLS 128u /* of one answer; more are a malformed answer */
+
 typedef struct {
     GString *content;
     GString *refusal; /* the model's own words of refusal */
@@ -11,14 +19,17 @@ typedef struct {
     char *model;      /* owned */
     char *request_id; /* owned */
     AcrUsage usage;
-    bool is_nonsense;   /* a counter was not a number of tokens: no part of `usage` is believed */
-    bool began;         /* the server has begun to answer */
-    bool has_said;      /* text, thoughts or calls came */
-    bool is_complete;   /* the provider's terminal event came */
-    bool has_calls;     /* tool calls */
-    bool is_blocked;    /* the prompt was blocked: CONTENT_FILTER whatever else came */
-    AcrFailure failure; /* of ACR_PARSE_FAILED */
-    gint64 content_us;  /* when content, not a ping, came last (g_get_monotonic_time) */
+    bool is_nonsense; /* a counter was not a number of tokens: no part of `usage` is believed */
+    bool began;       /* the server has begun to answer */
+    bool has_said;    /* text, thoughts or calls came */
+    bool is_complete; /* the provider's terminal event came */
+    bool has_calls;   /* tool calls */
+    GPtrArray *calls; /* owned; of AcrToolCall, as far as they came */
+    AcrJson *kept;    /* owned; a list: what the provider wants back as it was */
+    GString *thoughts, *signature; /* owned; of the thoughts that come; for `kept` */
+    bool is_blocked;               /* the prompt was blocked: CONTENT_FILTER whatever else came */
+    AcrFailure failure;            /* of ACR_PARSE_FAILED */
+    gint64 content_us;             /* when content, not a ping, came last (g_get_monotonic_time) */
 } AcrPartial;
 typedef enum {
     ACR_PARSE_MORE,
@@ -32,6 +43,23 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPartial, acr_partial_clear)
 bool acr_partial_add(AcrPartial *partial, const char *text) ACR_MUST_USE;
 /* Appends the model's own words of refusal (may be NULL), up to the same ceiling. */
 void acr_partial_add_refusal(AcrPartial *partial, const char *text);
+/*
+ * A piece of a tool call, or all of it: an index that is new begins one. What is NULL is not said.
+ * False: too much.
+ */
+bool acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, const char *name,
+                          const char *arguments) ACR_MUST_USE;
+/* The same of a call that came whole, with its arguments as a JSON object. */
+bool acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char *name,
+                                const AcrJson *arguments) ACR_MUST_USE;
+/* Keeps what must be sent back with the calls (taken). */
+void acr_partial_keep(AcrPartial *partial, AcrJson *item);
+/* Appends to thoughts or their signature (either may be NULL), under the ceiling of an answer. */
+void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *signature);
+/* Forgets calls and what was kept: the whole comes again. */
+void acr_partial_forget_calls(AcrPartial *partial);
+/* The calls as AcrModelAnswer has them, but for "by"; owned; NULL: none. */
+AcrJson *acr_partial_tools(const AcrPartial *partial) ACR_MUST_USE;
 /* Content other than text came: thoughts, calls. What was said of the output before it is forgotten. */
 void acr_partial_touch(AcrPartial *partial);
 /* Replaces a word (copied); NULL changes nothing. */

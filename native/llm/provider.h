@@ -9,6 +9,7 @@
 /* What an HTTP backend knows about its server and model beyond the request: options, and
  * corrections learned from refusals. */
 typedef struct {
+    const char *name;           /* borrowed; the user's name of the model */
     const char *model;          /* borrowed; the provider's name of it */
     double temperature;         /* below 0: not sent, or refused */
     const char *effort;         /* borrowed; NULL: not sent, or refused */
@@ -18,8 +19,11 @@ typedef struct {
     bool asks_schema;           /* the request at hand has one */
     bool no_schema, no_json;    /* response formats that were refused: asked for in words */
     bool no_stream_options;
-    bool no_stream; /* asked for whole */
-    bool no_cache;  /* marks of what to cache were refused */
+    bool no_stream;            /* asked for whole */
+    bool no_cache;             /* marks of what to cache were refused */
+    bool asks_tools, no_tools; /* the request at hand has some; they were refused: not sent */
+    bool no_strict;            /* that a schema of theirs is strict was refused */
+    bool no_encrypted;         /* asking for thoughts that can be sent back was refused */
 } AcrDialect;
 
 struct AcrProvider {
@@ -31,6 +35,7 @@ struct AcrProvider {
     bool is_imitator;                  /* of OpenAI: may know the older name of the limit only */
     bool has_no_schema;                /* a schema is asked for in words */
     bool needs_no_key;                 /* servers that people run themselves */
+    bool calls_tools;                  /* its models are made to call tools */
     bool is_local; /* such a server: what it answers costs nothing to anybody else */
     enum { ACR_FRAMES_SSE, ACR_FRAMES_EVENTSTREAM } framing;
     /* Finds the base URL in other ways than option, variables, own one; may be NULL. Owned; NULL
@@ -80,8 +85,8 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure);
 #define ACR_OPENAI_CHAT                                                                            \
     .request = acr_openai_request, .event = acr_openai_event, .answer = acr_openai_answer,         \
     .correct = acr_openai_correct
-/* A list's {"role", "content"} appended. */
-void acr_openai_append_message(AcrJson *messages, const char *role, const char *content);
+/* A list's {"role", "content"} appended; borrowed. */
+AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content);
 /* Sets what names a schema and holds the answer to it. */
 void acr_openai_set_schema(AcrJson *object, const AcrJson *schema);
 /* The counters, as chat completions or Responses name them, and the cost that gateways state;
@@ -113,6 +118,19 @@ char *acr_json_instruction(const AcrModelRequest *request, bool has_json,
 /* Whether a message from `from` on mentions JSON: servers with a JSON mode refuse what does not. */
 bool acr_mentions_json(const AcrConversation *conversation, gsize from);
 
+/* ---- Tools (tool_calls.c) ---- */
+
+/* The message's calls or results, where the request has tools and the model at hand made the calls;
+ * NULL: it is sent as text. */
+const AcrJson *acr_message_tools(const AcrDialect *dialect, const AcrModelRequest *request,
+                                 const AcrMessage *message);
+/* A tool with its name and description; owned. `schema` names the member that its schema goes into,
+ * or NULL; that it is strict stands beside it if `has_strict`. */
+AcrJson *acr_tool_new(const AcrDialect *dialect, const AcrJson *tool, const char *schema,
+                      bool has_strict) ACR_MUST_USE;
+/* A call's arguments as an object, whatever the model wrote; owned. */
+AcrJson *acr_tool_arguments(const AcrJson *call) ACR_MUST_USE;
+
 /* ---- Turns of user and assistant (turns.c) ---- */
 
 /* How a dialect writes them. */
@@ -120,6 +138,10 @@ typedef struct {
     const char *assistant; /* the name of its role */
     const char *list;      /* the member of a turn that holds its blocks */
     bool is_typed;         /* a block says that it is of type text */
+    /* Appends a call, or a result, to the blocks of a turn; the block, borrowed. */
+    AcrJson *(*append_call)(AcrJson *blocks, const AcrJson *call);
+    AcrJson *(*append_result)(AcrJson *blocks, const AcrJson *result);
+    bool keeps_all; /* what is kept of an answer that calls tools is all of it */
 } AcrTurnForm;
 /* A conversation in turns. The blocks that end something, and the lists of turns, are borrowed, so
  * that a dialect can mark them; NULL: there is none. */
@@ -129,7 +151,8 @@ typedef struct {
     AcrJson *user_ends[2];   /* of the last turn of the user, and of the one before it */
     AcrJson *user_blocks[2]; /* the lists of these two turns */
 } AcrTurns;
-void acr_turns_init(AcrTurns *turns, const AcrConversation *conversation, const AcrTurnForm *form);
+void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRequest *request,
+                    const AcrTurnForm *form);
 void acr_turns_clear(AcrTurns *turns);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTurns, acr_turns_clear)
 /* One more block of the system prompt, behind the conversation's own; `text` may be NULL. */

@@ -300,7 +300,9 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
     if (!reader->partial.is_complete) /* what a broken stream said of it was not its last word */
         *out_usage = (AcrUsage)ACR_USAGE_UNKNOWN;
     if (reader->step == ACR_PARSE_DONE) {
+        AcrJson *tools = acr_partial_tools(&reader->partial);
         *out = (AcrModelAnswer){
+            .tools = tools,
             .content = g_string_free(g_steal_pointer(&reader->partial.content), FALSE),
             .finish = g_steal_pointer(&reader->partial.finish),
             .model = g_steal_pointer(&reader->partial.model),

@@ -39,14 +39,39 @@ static AcrJson *append_turn(AcrJson *messages, const AcrTurnForm *form, AcrRole 
     return blocks;
 }
 
-void acr_turns_init(AcrTurns *turns, const AcrConversation *conversation, const AcrTurnForm *form)
+/* The blocks of an answer that calls tools, or of their results; the last one. */
+static AcrJson *append_tools(AcrJson *blocks, const AcrTurnForm *form, const AcrJson *tools)
 {
+    const AcrJson *results = acr_json_get(tools, "results");
+    const char *text = acr_json_get_string(tools, "text");
+    AcrJson *last = NULL;
+
+    for (const AcrJson *at = acr_json_first(results); at; at = acr_json_next(at))
+        last = form->append_result(blocks, at);
+    for (const AcrJson *at = acr_json_first(acr_json_get(tools, "kept")); at;
+         at = acr_json_next(at))
+        acr_json_append(blocks, acr_json_copy(at));
+    if (results || form->keeps_all)
+        return last;
+    if (text && !is_blank(text))
+        append_text(blocks, form, text);
+    for (const AcrJson *at = acr_json_first(acr_json_get(tools, "calls")); at;
+         at = acr_json_next(at))
+        last = form->append_call(blocks, at);
+    return last;
+}
+
+void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRequest *request,
+                    const AcrTurnForm *form)
+{
+    const AcrConversation *conversation = request->conversation;
     AcrRole speaker = ACR_ROLE_SYSTEM; /* of the last turn; SYSTEM: there is none */
     AcrJson *blocks = NULL;            /* of the last turn */
 
     *turns = (AcrTurns){.system = acr_json_new_array(), .messages = acr_json_new_array()};
     for (gsize i = 0; i < acr_conversation_size(conversation); i++) {
         const AcrMessage *message = acr_conversation_message(conversation, i);
+        const AcrJson *tools = acr_message_tools(dialect, request, message);
         AcrJson *block = NULL;
 
         if (is_blank(message->content))
@@ -66,7 +91,8 @@ void acr_turns_init(AcrTurns *turns, const AcrConversation *conversation, const 
             }
         }
         speaker = message->role;
-        block = append_text(blocks, form, message->content);
+        block =
+            tools ? append_tools(blocks, form, tools) : append_text(blocks, form, message->content);
         if (speaker == ACR_ROLE_USER)
             turns->user_ends[0] = block;
     }

@@ -59,6 +59,10 @@ void acr_agent_tell(AcrConversation *conversation, const AcrPrompts *prompts, Ac
  * The answer's text is borrowed until the conversation changes. */
 bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
                    const char **out_text, GError **error) ACR_MUST_USE;
+/* Likewise, with tools that it may call, and what its system prompt then says of them; both may be NULL. */
+bool acr_agent_ask_with(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
+                        const AcrJson *tools, const char *hint, const char **out_text,
+                        GError **error) ACR_MUST_USE;
 
 /* ---- Issue (issue.c) ------------------------------------------------------------------------- */
 
@@ -84,6 +88,8 @@ typedef struct {
     GPtrArray *calls;     /* owned; of AcrCall: valid and bound */
     GPtrArray *remarks;   /* owned; of char *: calls that are not valid, and why; calls left out */
     GPtrArray *locations; /* owned; of AcrBugLocation */
+    GPtrArray *replies;   /* owned; of char *: what each tool call is answered, NULL where it is a
+                             search call, of `calls` in their order; NULL: an answer in text */
     char *problem;        /* owned; for the next try; NULL when the answer can be used */
 } AcrExtraction;
 void acr_extraction_clear(AcrExtraction *extraction);
@@ -91,6 +97,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExtraction, acr_extraction_clear)
 /* Reads an answer. Errors: only Python's own (lost, memory); a bad answer is a `problem`. */
 bool acr_agent_extract_read(AcrPython *python, const AcrCalls *calls, const char *answer,
                             AcrExtraction *out, GError **error) ACR_MUST_USE;
+
+/* The calls of the registry, and one for the places of the bug, as tools of a request; owned. */
+AcrJson *acr_agent_tools(const AcrCalls *calls) ACR_MUST_USE;
+/* Reads an answer that calls tools (`asked`, a list). There is no `problem`: what is wrong with a call
+ * is its reply. */
+void acr_agent_tools_read(const AcrCalls *calls, const AcrJson *asked, AcrExtraction *out);
 
 /* ---- Patch writer (patch_conversation.c) ----------------------------------------------------- */
 

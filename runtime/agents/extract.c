@@ -2,13 +2,15 @@
  * The extract agent, the proxy between prose and calls: a second model call in JSON mode turns what
  * the search agent wrote into {"API_calls": [...], "bug_locations": [...]}. Reading is strict about
  * calls (parsed and bound by Python) and lenient about the wrapping (a code fence, words around the
- * object). Also the list of calls that both agents are shown.
+ * object). Also the list of calls that both agents are shown, and the same as tools: a model that calls
+ * tools needs no proxy.
  */
 #include "agents/agents_private.h"
 
 #include <string.h>
 
 #define MAX_FIELD_BYTES (16u * 1024)
+#define MAX_SHOWN_NAME 80u /* bytes of a tool that there is not */
 
 char *acr_agent_calls_text(const AcrCalls *calls)
 {
@@ -35,7 +37,17 @@ void acr_extraction_clear(AcrExtraction *extraction)
     g_clear_pointer(&extraction->calls, g_ptr_array_unref);
     g_clear_pointer(&extraction->remarks, g_ptr_array_unref);
     g_clear_pointer(&extraction->locations, g_ptr_array_unref);
+    g_clear_pointer(&extraction->replies, g_ptr_array_unref);
     g_clear_pointer(&extraction->problem, g_free);
+}
+
+static AcrExtraction new_extraction(void)
+{
+    return (AcrExtraction){
+        .calls = g_ptr_array_new_with_free_func(free_call),
+        .remarks = g_ptr_array_new_with_free_func(g_free),
+        .locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free),
+    };
 }
 
 /* A copy of a field without blanks around it; NULL where it is empty or no text. */
@@ -56,6 +68,13 @@ static void read_location(const AcrJson *item, AcrExtraction *out)
     g_autofree char *intended = field(item, "intended_behavior");
     if (file || klass || method)
         g_ptr_array_add(out->locations, acr_bug_location_new(file, klass, method, intended));
+}
+
+static void read_locations(const AcrJson *list, AcrExtraction *out)
+{
+    const AcrJson *item = acr_json_first(list);
+    for (; item && out->locations->len < ACR_EXTRACT_MAX_LOCATIONS; item = acr_json_next(item))
+        read_location(item, out);
 }
 
 /* Binds the texts of calls; what is not a valid call becomes a remark. False only where Python itself
@@ -107,22 +126,91 @@ static char *name_problem(const GPtrArray *remarks)
 bool acr_agent_extract_read(AcrPython *python, const AcrCalls *calls, const char *answer,
                             AcrExtraction *out, GError **error)
 {
-    g_auto(AcrExtraction) read = {
-        .calls = g_ptr_array_new_with_free_func(free_call),
-        .remarks = g_ptr_array_new_with_free_func(g_free),
-        .locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free),
-    };
+    g_auto(AcrExtraction) read = new_extraction();
     g_autoptr(AcrJson) json = acr_agents_parse_object(answer, &read.problem);
     if (json) {
         if (!read_calls(python, calls, acr_json_get(json, "API_calls"), &read, error))
             return false;
-        const AcrJson *item = acr_json_first(acr_json_get(json, "bug_locations"));
-        for (; item && read.locations->len < ACR_EXTRACT_MAX_LOCATIONS; item = acr_json_next(item))
-            read_location(item, &read);
+        read_locations(acr_json_get(json, "bug_locations"), &read);
         if (read.calls->len == 0 && read.locations->len == 0)
             read.problem = name_problem(read.remarks);
     }
     *out = read;
     memset(&read, 0, sizeof read);
     return true;
+}
+
+/* ---- Tools ----------------------------------------------------------------------------------- */
+
+#define LOCATIONS_TOOL "report_bug_locations"
+#define LOCATIONS_ABOUT                                                                            \
+    "Names every place that has to change, once no more code is needed: file, class and method "   \
+    "as "                                                                                          \
+    "the results showed them ('' where there is none), and what the code there should do instead."
+#define LOCATIONS_SCHEMA                                                                           \
+    "{\"type\":\"object\",\"properties\":{\"bug_locations\":{\"type\":\"array\",\"items\":{"       \
+    "\"type\":\"object\",\"properties\":{\"file\":{\"type\":\"string\"},\"class\":{\"type\":"      \
+    "\"string\"},"                                                                                 \
+    "\"method\":{\"type\":\"string\"},\"intended_behavior\":{\"type\":\"string\"}},\"required\":[" \
+    "\"file\",\"class\",\"method\",\"intended_behavior\"],\"additionalProperties\":false}}},"      \
+    "\"required\":[\"bug_locations\"],\"additionalProperties\":false}"
+
+static AcrJson *tool_of(const char *name, const char *about, AcrJson *schema)
+{
+    AcrJson *tool = acr_json_new_object();
+    acr_json_set_string(tool, "name", name);
+    acr_json_set_string(tool, "description", about);
+    acr_json_set(tool, "schema", schema);
+    return tool;
+}
+
+AcrJson *acr_agent_tools(const AcrCalls *calls)
+{
+    AcrJson *tools = acr_json_new_array();
+    for (gsize i = 0; i < acr_calls_n(calls); i++) {
+        const AcrCallSpec *spec = acr_calls_at(calls, i);
+        acr_json_append(tools, tool_of(spec->name, spec->summary, acr_call_schema(spec)));
+    }
+    AcrJson *schema = acr_json_parse(LOCATIONS_SCHEMA, strlen(LOCATIONS_SCHEMA), NULL);
+    AcrJson *places = tool_of(LOCATIONS_TOOL, LOCATIONS_ABOUT, schema);
+    acr_json_set_bool(places, "strict", true);
+    acr_json_append(tools, places);
+    return tools;
+}
+
+/* One call; what it is answered (owned), NULL: it is a search call. */
+static char *read_tool_call(const AcrCalls *calls, const AcrJson *asked, AcrExtraction *out)
+{
+    const char *name = acr_json_get_string(asked, "name"),
+               *text = acr_json_get_string(asked, "arguments");
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(AcrJson) arguments = acr_json_parse(text, strlen(text), &reason);
+    if (!arguments)
+        return g_strdup_printf("The arguments are not valid JSON: %s", reason->message);
+    if (strcmp(name, LOCATIONS_TOOL) == 0) {
+        read_locations(acr_json_get(arguments, "bug_locations"), out);
+        return g_strdup(out->locations->len
+                            ? "Places are read where no search call is made beside them."
+                            : "No place could be read: each needs a file, a class or a method.");
+    }
+    const AcrCallSpec *spec = acr_calls_find(calls, name);
+    g_autofree AcrCall *call = g_new0(AcrCall, 1);
+    g_autofree char *shown = acr_text_quote(name, MAX_SHOWN_NAME);
+    if (!spec)
+        return g_strdup_printf("There is no tool %s.", shown);
+    if (out->calls->len >= ACR_EXTRACT_MAX_CALLS)
+        return g_strdup_printf("Not made: at most %u calls are answered at once.",
+                               ACR_EXTRACT_MAX_CALLS);
+    if (!acr_call_from_json(spec, arguments, NULL, call, &reason))
+        return g_strdup(reason->message);
+    g_ptr_array_add(out->calls, g_steal_pointer(&call));
+    return NULL;
+}
+
+void acr_agent_tools_read(const AcrCalls *calls, const AcrJson *asked, AcrExtraction *out)
+{
+    *out = new_extraction();
+    out->replies = g_ptr_array_new_with_free_func(g_free);
+    for (const AcrJson *at = acr_json_first(asked); at; at = acr_json_next(at))
+        g_ptr_array_add(out->replies, read_tool_call(calls, at, out));
 }

@@ -45,14 +45,23 @@ void acr_agent_tell(AcrConversation *conversation, const AcrPrompts *prompts, Ac
 bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
                    const char **out_text, GError **error)
 {
+    return acr_agent_ask_with(model, conversation, agent, round, NULL, NULL, out_text, error);
+}
+
+bool acr_agent_ask_with(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
+                        const AcrJson *tools, const char *hint, const char **out_text,
+                        GError **error)
+{
     AcrModelRequest request = {.label = roles[agent].name,
                                .step = round,
                                .conversation = conversation,
+                               .tools = tools,
+                               .tools_hint = hint,
                                .json = roles[agent].json};
     g_auto(AcrModelAnswer) answer = {0};
     if (!acr_model_complete(model, &request, &answer, error))
         return false;
-    acr_conversation_add(conversation, ACR_ROLE_ASSISTANT, answer.content);
+    acr_conversation_add_answer(conversation, &answer);
     *out_text =
         acr_conversation_message(conversation, acr_conversation_size(conversation) - 1)->content;
     return true;

@@ -22,6 +22,7 @@
 #define ACR_PROMPT_TABLE(ROW)                                                                      \
     ROW(SEARCH_SYSTEM, "search_system.txt", NULL)                                                  \
     ROW(SEARCH_START, "search_start.txt", "issue", "calls")                                        \
+    ROW(SEARCH_TOOLS, "search_tools.txt", NULL) /* where the calls are tools */                    \
     ROW(SEARCH_RESULTS, "search_results.txt", "results")                                           \
     ROW(SEARCH_NEXT, "search_next.txt", NULL)                                                      \
     ROW(SEARCH_CHECK_CALLS, "search_check_calls.txt", "problem", "calls")                          \

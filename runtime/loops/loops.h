@@ -125,6 +125,7 @@ typedef struct {
     AcrPython *python;
     const AcrReferee *referee; /* may be NULL: nothing is compiled then */
     const AcrPrompts *prompts;
+    bool native_tools;       /* models are given the calls as tools, if they take them */
     AcrModel *const *models; /* attempt k uses models[k % n_models] */
     gsize n_models;
     guint max_rounds, max_tries, max_attempts;

@@ -16,6 +16,7 @@ typedef struct {
     AcrConversation *extract; /* of this round; NULL before its first try */
     AcrExtraction extraction; /* the last one read */
     AcrJson *layers;          /* tool_call_layers.json */
+    AcrJson *tools;           /* what the model may call; NULL: it writes its calls */
     bool has_found;           /* a call of this round found code */
     GError *failure;          /* of the last step; why FAILED or STOPPED */
 } Driver;
@@ -26,6 +27,7 @@ static void driver_clear(Driver *driver)
     acr_conversation_free(driver->extract);
     acr_extraction_clear(&driver->extraction);
     acr_json_free(driver->layers);
+    acr_json_free(driver->tools);
     g_clear_error(&driver->failure);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, driver_clear)
@@ -114,8 +116,10 @@ static void add_question(Driver *driver)
 /* Asks the search agent and saves the conversation. */
 static bool ask(Driver *driver, const char **out_text)
 {
-    return acr_agent_ask(driver->work->model, driver->retrieved->conversation, ACR_AGENT_SEARCH,
-                         driver->machine.round, out_text, &driver->failure) &&
+    const char *hint = acr_prompts_text(driver->run->prompts, ACR_PROMPT_SEARCH_TOOLS);
+    return acr_agent_ask_with(driver->work->model, driver->retrieved->conversation,
+                              ACR_AGENT_SEARCH, driver->machine.round, driver->tools, hint,
+                              out_text, &driver->failure) &&
            acr_loops_write_json(driver->run, driver->work->attempt,
                                 acr_conversation_to_json(driver->retrieved->conversation, 0),
                                 &driver->failure, "search/search_round_%u.json",
@@ -130,13 +134,20 @@ static bool is_dead_end(Driver *driver, char kind, const char *text)
            (end->empty == 0 && acr_dead_end_compare(end, kind, text));
 }
 
+/* The analysis itself may have called tools: then nothing is asked. */
 static AcrRetrievalEvent do_select(Driver *driver)
 {
+    const AcrConversation *conversation = driver->retrieved->conversation;
     const char *text;
     stage(driver, "select");
-    add_question(driver);
-    if (!ask(driver, &text))
-        return failed(driver);
+    if (driver->machine.ask == ACR_ASK_NEXT && acr_conversation_calls(conversation)) {
+        text = acr_conversation_message(conversation, acr_conversation_size(conversation) - 1)
+                   ->content;
+    } else {
+        add_question(driver);
+        if (!ask(driver, &text))
+            return failed(driver);
+    }
     g_free(driver->selected);
     driver->selected = g_strdup(text);
     g_clear_pointer(&driver->extract, acr_conversation_free);
@@ -146,7 +157,15 @@ static AcrRetrievalEvent do_select(Driver *driver)
 static AcrRetrievalEvent do_extract(Driver *driver)
 {
     const AcrRun *run = driver->run;
+    const AcrJson *asked = acr_conversation_calls(driver->retrieved->conversation);
     const char *text;
+    if (asked) {
+        acr_extraction_clear(&driver->extraction);
+        acr_agent_tools_read(run->calls, asked, &driver->extraction);
+        return driver->extraction.calls->len || !driver->extraction.locations->len
+                   ? ACR_RETRIEVAL_ON_CALLS
+                   : ACR_RETRIEVAL_ON_LOCATIONS;
+    }
     if (!driver->extract)
         start_extract(driver);
     stage(driver, "extract");
@@ -248,7 +267,8 @@ static AcrRetrievalEvent do_search(Driver *driver)
     for (guint i = 0; i < extraction->remarks->len; i++)
         g_string_append_printf(results->full, "%s\n\n", (char *)extraction->remarks->pdata[i]);
     acr_json_append(driver->layers, g_steal_pointer(&layer));
-    acr_retrieved_add_results(driver->retrieved, driver->run->prompts, g_steal_pointer(&results));
+    acr_retrieved_add_results(driver->retrieved, driver->run->prompts, g_steal_pointer(&results),
+                              extraction->replies);
     if (!acr_loops_write_json(driver->run, driver->work->attempt, acr_json_copy(driver->layers),
                               &driver->failure, "search/tool_call_layers.json"))
         return failed(driver);
@@ -303,7 +323,8 @@ bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error)
                              .work = work,
                              .retrieved = &work->retrieved,
                              .machine = acr_retrieval_begin(run->max_rounds),
-                             .layers = acr_json_new_array()};
+                             .layers = acr_json_new_array(),
+                             .tools = run->native_tools ? acr_agent_tools(run->calls) : NULL};
     g_autofree char *name = g_strdup_printf("attempt_%u/search", work->attempt);
     acr_retrieved_init(driver.retrieved, run, name);
     acr_dead_end_stage(&work->dead_end);

@@ -20,6 +20,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
 
 typedef struct {
     GString *full;     /* owned; what the model is shown */
+    GPtrArray *texts;  /* owned; of char *: each call's part of `full` */
     GString *headings; /* owned; a line for each call: what was found where */
     gsize message;     /* its number in the conversation */
     gsize bytes;       /* of `full` that the message shows at most; 0: the headings only */
@@ -29,9 +30,10 @@ void acr_results_free(AcrResults *results);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrResults, acr_results_free)
 /* Adds the answer of a call; `call` is its text. */
 void acr_results_add(AcrResults *results, const char *call, const AcrAnswer *answer);
-/* Adds the results (taken) as a message. */
+/* Adds the results (taken) as a message; where tools were called, each call gets its own
+ * (AcrExtraction's `replies`; else NULL). */
 void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompts,
-                               AcrResults *results);
+                               AcrResults *results, const GPtrArray *replies);
 
 /* Bug locations as the model named them, and the code that was found for them, for run folders. */
 AcrJson *acr_locations_to_json(const GPtrArray *locations) ACR_MUST_USE;

@@ -13,6 +13,7 @@ AcrResults *acr_results_new(void)
     AcrResults *results = g_new0(AcrResults, 1);
     results->full = g_string_new(NULL);
     results->headings = g_string_new(NULL);
+    results->texts = g_ptr_array_new_with_free_func(g_free);
     results->bytes = G_MAXSIZE;
     return results;
 }
@@ -23,6 +24,7 @@ void acr_results_free(AcrResults *results)
         return;
     g_string_free(results->full, TRUE);
     g_string_free(results->headings, TRUE);
+    g_ptr_array_unref(results->texts);
     g_free(results);
 }
 
@@ -45,6 +47,7 @@ static void append_heading(GString *out, const char *call, const AcrAnswer *answ
 
 void acr_results_add(AcrResults *results, const char *call, const AcrAnswer *answer)
 {
+    gsize start = results->full->len;
     append_heading(results->headings, call, answer);
     g_string_append_printf(results->full, "Result of %s:\n\n", call);
     if (results->full->len + strlen(answer->output) > ACR_ROUND_MAX_OUTPUT)
@@ -52,14 +55,31 @@ void acr_results_add(AcrResults *results, const char *call, const AcrAnswer *ans
                                        "the call again by itself)\n\n");
     else
         g_string_append_printf(results->full, "%s\n\n", answer->output);
+    g_ptr_array_add(results->texts, g_strchomp(g_strdup(results->full->str + start)));
+}
+
+/* What each tool call is answered: its reply, or the next result. */
+static void answer_calls(AcrConversation *conversation, const AcrResults *results,
+                         const GPtrArray *replies)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new();
+    guint n = 0;
+    for (guint i = 0; i < replies->len; i++)
+        g_ptr_array_add(texts, replies->pdata[i] ? replies->pdata[i] : results->texts->pdata[n++]);
+    acr_conversation_set_results(conversation, texts);
 }
 
 void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompts,
-                               AcrResults *results)
+                               AcrResults *results, const GPtrArray *replies)
 {
+    for (guint i = 0; replies && i < replies->len; i++)
+        if (replies->pdata[i])
+            g_string_append_printf(results->full, "%s\n\n", (char *)replies->pdata[i]);
     g_string_truncate(results->full, strlen(g_strchomp(results->full->str)));
     acr_agent_tell(retrieved->conversation, prompts, ACR_PROMPT_SEARCH_RESULTS, "results",
                    results->full->str, NULL);
+    if (replies)
+        answer_calls(retrieved->conversation, results, replies);
     results->message = acr_conversation_size(retrieved->conversation) - 1;
     g_ptr_array_add(retrieved->results, results);
 }

@@ -48,6 +48,8 @@ AcrJson *acr_record_answer(const AcrModelAnswer *answer)
     acr_json_set_string(json, "model", answer->model);
     if (answer->request_id)
         acr_json_set_string(json, "request_id", answer->request_id);
+    if (answer->tools)
+        acr_json_set(json, "tools", acr_json_copy(answer->tools));
     acr_json_set(json, "usage", usage_to_json(&answer->usage));
     return json;
 }
@@ -55,11 +57,13 @@ AcrJson *acr_record_answer(const AcrModelAnswer *answer)
 void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out)
 {
     const char *content = acr_json_get_string(record, "content");
+    const AcrJson *tools = acr_json_get(record, "tools");
     *out = (AcrModelAnswer){
         .content = g_strdup(content ? content : ""),
         .finish = g_strdup(acr_json_get_string(record, "finish")),
         .model = g_strdup(acr_json_get_string(record, "model")),
         .request_id = g_strdup(acr_json_get_string(record, "request_id")),
+        .tools = tools ? acr_json_copy(tools) : NULL,
     };
     usage_from_json(acr_json_get(record, "usage"), &out->usage);
 }

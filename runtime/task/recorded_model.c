@@ -100,6 +100,8 @@ static AcrJson *request_to_json(RecordedModel *self, const AcrModelRequest *requ
     acr_json_set_string(json, "agent", request->label);
     acr_json_set_int(json, "round", request->step);
     acr_json_set_bool(json, "json", request->json);
+    if (request->tools)
+        acr_json_set_bool(json, "tools", true);
     acr_json_set_string(json, "conversation", name);
     acr_json_set_int(json, "from", (gint64)from);
     acr_json_set(json, "messages", acr_conversation_to_json(request->conversation, from));
@@ -156,7 +158,8 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
                           const AcrModelAnswer *answer)
 {
     GPtrArray *known = known_messages(self->recorder, acr_conversation_name(request->conversation));
-    g_ptr_array_add(known, digest(ACR_ROLE_ASSISTANT, answer->content));
+    g_autofree char *text = acr_model_answer_text(answer);
+    g_ptr_array_add(known, digest(ACR_ROLE_ASSISTANT, text));
     acr_window_learn_answer(&self->window, request->conversation, &answer->usage);
 }
 
@@ -250,7 +253,8 @@ static bool tell_answer(AcrRecorder *recorder, const AcrModelRequest *request,
         return true;
     g_autoptr(AcrJson) data = acr_json_new_object();
     acr_json_set_string(data, "role", request->label);
-    acr_json_set_string(data, "text", answer->content);
+    g_autofree char *text = acr_model_answer_text(answer);
+    acr_json_set_string(data, "text", text);
     return acr_extensions_tell(recorder->extensions, recorder->search, "answer", data, NULL, NULL,
                                error);
 }

@@ -57,6 +57,7 @@ typedef struct {
     char *base_url, *key_command, *key_file, **headers, *prices, *prompts;
     double temperature;
     gint64 context, retries, retry_base_ms;
+    gint64 tools; /* an AcrToolsMode; ACR_UNSET: AUTO */
 
     char **candidates; /* files of patches from elsewhere */
 
@@ -121,6 +122,7 @@ typedef struct {
     bool no_pull;
 } AcrRunSpec;
 
+typedef enum { ACR_TOOLS_AUTO, ACR_TOOLS_NATIVE, ACR_TOOLS_TEXT } AcrToolsMode;
 typedef enum { ACR_GRADE_IN_CONTAINER, ACR_GRADE_IN_ENVIRONMENT } AcrGradePlace;
 
 /* An empty one for that verb. */

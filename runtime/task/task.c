@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define META_TOOLS "native_tools" /* of meta.json */
+
 typedef struct {
     const AcrRunSpec *spec;
     const AcrHost *host;
@@ -125,6 +127,19 @@ static bool prepare(Task *task, GError **error)
     return true;
 }
 
+/* Whether the models get the search calls as tools: by itself only where all are known to be made for
+ * it. Decided once, so that a folder of before stays with text. */
+static bool wants_tools(const Task *task)
+{
+    bool all = task->models->len > 0;
+    for (guint i = 0; i < task->models->len; i++) {
+        AcrModelFacts facts;
+        acr_model_facts(task->models->pdata[i], &facts);
+        all = all && facts.calls_tools;
+    }
+    return task->spec->tools == ACR_TOOLS_NATIVE || (all && task->spec->tools != ACR_TOOLS_TEXT);
+}
+
 /* Puts all that the run stands on into the folder; "ready" when it is there. `meta` is taken. */
 static bool begin(Task *task, AcrJson *meta, GError **error)
 {
@@ -141,6 +156,7 @@ static bool begin(Task *task, AcrJson *meta, GError **error)
         !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
     acr_json_set(meta, "snapshot", describe_snapshot(task));
+    acr_json_set_bool(meta, META_TOOLS, wants_tools(task));
     return acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error);
 }
 
@@ -307,6 +323,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .regressions = acr_run_spec_regressions(spec),
         .tests = &tests.comparer,
         .prompts = task->prompts,
+        .native_tools = acr_json_get_bool(task->folder.meta, META_TOOLS, false),
         .models = (AcrModel *const *)models->pdata,
         .n_models = models->len,
         .max_rounds = (guint)MAX(spec->rounds, 0),

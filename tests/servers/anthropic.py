@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from .dialect import (
@@ -9,6 +10,7 @@ from .dialect import (
     REASONING,
     RECEIVED,
     SENT,
+    SIGNATURE,
     Answer,
     Dialect,
     Event,
@@ -17,10 +19,14 @@ from .dialect import (
     Said,
     Wrong,
     bearer,
+    check_ids,
+    check_tool,
     common,
     counters,
+    halves,
     number,
     only_this_key,
+    refuses_tools,
     text_of,
     unknown,
 )
@@ -95,6 +101,29 @@ def failure(
     return Refusal(status, {"type": "error", "error": error, "request_id": request_id})
 
 
+_TOOL_BLOCKS = {
+    "thinking": ("thinking", "signature"),
+    "tool_use": ("id", "name", "input"),
+    "tool_result": ("tool_use_id", "content"),
+}
+
+
+def _check_calls(messages: list[Any]) -> list[Wrong]:
+    """Whether thoughts stand before calls, and all results in the message after them."""
+    wrong: list[Wrong] = []
+    asked: list[Any] = []
+    for message in messages:
+        blocks = [block for block in message["content"] if isinstance(block, dict)]
+        answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+        wrong += check_ids("messages", asked, answered)
+        wrong += [Wrong(400, "a result is empty") for b in blocks if b["type"] == "tool_result" and not b["content"]]
+        asked = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        wrong += [Wrong(400, "an input is no object") for b in blocks if not isinstance(b.get("input", {}), dict)]
+        if asked and (blocks[0]["type"] != "thinking" or blocks[0]["signature"] != SIGNATURE):
+            wrong.append(Wrong(400, "Expected `thinking` with its signature, but found `tool_use`"))
+    return wrong
+
+
 def _check_blocks(where: str, content: Any) -> tuple[list[Wrong], int]:
     """What is wrong with a text or a list of text blocks, and how many marks of the cache it holds."""
     if isinstance(content, str):
@@ -103,6 +132,10 @@ def _check_blocks(where: str, content: Any) -> tuple[list[Wrong], int]:
         return [Wrong(400, f"{where} is no text and no list of blocks")], 0
     wrong, marks = [], 0
     for n, block in enumerate(content):
+        if isinstance(block, dict) and block.get("type") in _TOOL_BLOCKS:
+            wrong += unknown(f"{where}[{n}]", block, ("type", *_TOOL_BLOCKS[block["type"]], "cache_control"))
+            marks += "cache_control" in block
+            continue
         here = f"{where}[{n}]"
         wrong += unknown(here, block, ("type", "text", "cache_control"))
         if wrong:
@@ -142,6 +175,10 @@ def check_body(body: dict[str, Any], version: str) -> list[Wrong]:
             wrong.append(Wrong(400, f"messages[{n}].role is {message.get('role')!r}"))
         more, count = _check_blocks(f"messages[{n}].content", message.get("content"))
         wrong, marks = wrong + more, marks + count
+    wrong += _check_calls(messages) if not wrong else []
+    for n, tool in enumerate(body.get("tools") or []):
+        members = ("name", "description", "input_schema", "strict", "cache_control")
+        wrong += check_tool(f"tools[{n}]", tool, members, "input_schema")
     if messages[0].get("role") != "user" or messages[-1].get("role") != "user":
         wrong.append(Wrong(400, "the first or the last message is not the user's"))
     if marks > 4:
@@ -197,6 +234,8 @@ class Anthropic(Dialect):
         return Said(text_of(body.get("system")), texts, body["max_tokens"], bool(form))
 
     def refuse(self, request: Request) -> Refusal | None:
+        if refuses_tools(request.model, request.json, "tool_result"):
+            return failure(400, "invalid_request_error", "tools: this model does not take them")
         if request.model.endswith("-reasoning"):
             for name in SAMPLING:
                 if name in request.json:
@@ -243,9 +282,10 @@ class Anthropic(Dialect):
             blocks.append(thought | {"signature": "sig"})
         if answer.pieces:
             blocks.append({"type": "text", "text": answer.text})
-        if answer.tools:
-            use = {"type": "tool_use", "id": "toolu_1", "name": "find"}
-            blocks.append(use | {"input": {"q": 1}})
+        if answer.calls:
+            blocks.insert(0, {"type": "thinking", "thinking": "Hm, 🌍.", "signature": SIGNATURE})
+        for id, name, arguments in answer.called:
+            blocks.append({"type": "tool_use", "id": id, "name": name, "input": arguments})
         return blocks
 
     def whole(self, answer: Answer, model: str) -> dict[str, Any]:
@@ -286,12 +326,13 @@ class Anthropic(Dialect):
         elif kind == "thinking":
             opened = {"type": "thinking", "thinking": "", "signature": ""}
             deltas = [
-                {"type": "thinking_delta", "thinking": answer.reasoning},
-                {"type": "signature_delta", "signature": "sig"},
+                *({"type": "thinking_delta", "thinking": part} for part in halves(block["thinking"])),
+                *({"type": "signature_delta", "signature": part} for part in halves(block["signature"])),
             ]
         else:
             opened = block | {"input": {}}
-            deltas = [{"type": "input_json_delta", "partial_json": part} for part in ("", '{"q"', ": 1}")]
+            parts = halves(json.dumps(block["input"]))
+            deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
         at = {"index": index}
         made = [("other", "content_block_start", at | {"content_block": opened})]
         where = "other" if kind == "thinking" else "content"

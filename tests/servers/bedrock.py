@@ -14,6 +14,7 @@ from .dialect import (
     CACHED,
     RECEIVED,
     SENT,
+    SIGNATURE,
     Answer,
     Dialect,
     Event,
@@ -23,9 +24,13 @@ from .dialect import (
     Wrong,
     alternating,
     bearer,
+    check_ids,
+    check_tool,
     common,
     counters,
+    halves,
     number,
+    refuses_tools,
     text_of,
     unknown,
 )
@@ -122,11 +127,42 @@ def _check_blocks(where: str, blocks: Any) -> list[Wrong]:
             {"cachePoint": {"type": "default", "ttl": "1h"}},
         ):
             continue
+        if isinstance(block, dict) and set(block) in ({"toolUse"}, {"toolResult"}, {"reasoningContent"}):
+            continue
         text = block.get("text") if isinstance(block, dict) else None
         if not isinstance(text, str) or set(block) != {"text"}:
             wrong.append(Wrong(400, f"{where}[{n}] is no text"))
         elif not text.strip():
             wrong.append(Wrong(400, f"{where}[{n}].text is blank"))
+    return wrong
+
+
+def _check_calls(messages: list[Any]) -> list[Wrong]:
+    """Whether thoughts stand before calls, and all results in the message after them."""
+    wrong: list[Wrong] = []
+    asked: list[Any] = []
+    for message in messages:
+        blocks = message["content"]
+        results = [block["toolResult"] for block in blocks if "toolResult" in block]
+        wrong += check_ids("messages", asked, [result["toolUseId"] for result in results])
+        if not all(result["content"][0].get("text") for result in results):
+            wrong.append(Wrong(400, "a result is empty"))
+        uses = [block["toolUse"] for block in blocks if "toolUse" in block]
+        asked = [use["toolUseId"] for use in uses]
+        if not all(set(use) == {"toolUseId", "name", "input"} and isinstance(use["input"], dict) for use in uses):
+            wrong.append(Wrong(400, f"not all of these are calls: {uses}"))
+        thought = blocks[0].get("reasoningContent", {}).get("reasoningText", {})
+        if uses and thought.get("signature") != SIGNATURE:
+            wrong.append(Wrong(400, "calls without the thoughts before them"))
+    return wrong
+
+
+def _check_tools(config: Any) -> list[Wrong]:
+    wrong = unknown("toolConfig", config, ("tools", "toolChoice"))
+    for n, tool in enumerate(config.get("tools") or [] if not wrong else []):
+        spec = dict(tool["toolSpec"])
+        spec["schema"] = spec.pop("inputSchema")["json"]
+        wrong += check_tool(f"tools[{n}]", spec, ("name", "description", "schema", "strict"), "schema")
     return wrong
 
 
@@ -141,6 +177,8 @@ def check_body(body: dict[str, Any]) -> list[Wrong]:
         if wrong:
             return wrong
         wrong += _check_blocks(f"messages[{n}].content", message.get("content"))
+    wrong += _check_calls(messages) if not wrong else []
+    wrong += _check_tools(body.get("toolConfig") or {})
     wrong += alternating([m.get("role") for m in messages], "assistant")
     if "system" in body:
         wrong += _check_blocks("system", body["system"])
@@ -203,6 +241,8 @@ class Bedrock(Dialect):
         return Said(text_of(body.get("system")), texts, limit, "outputConfig" in body)
 
     def refuse(self, request: Request) -> Refusal | None:
+        if refuses_tools(request.model, request.json, "toolResult"):
+            return failure(400, "ValidationException", "This model doesn't support tool use.")
         config = request.json.get("inferenceConfig") or {}
         if request.model.endswith("-reasoning") and "temperature" in config:
             text = "The model returned the following errors: `temperature` is deprecated for this model."
@@ -242,9 +282,11 @@ class Bedrock(Dialect):
             blocks.append({"reasoningContent": {"reasoningText": text}})
         if answer.pieces:
             blocks.append({"text": answer.text})
-        if answer.tools:
-            use = {"toolUseId": "tool_1", "name": "find", "input": {"q": 1}}
-            blocks.append({"toolUse": use})
+        if answer.calls:
+            thought = {"text": "Hm, 🌍.", "signature": SIGNATURE}
+            blocks.insert(0, {"reasoningContent": {"reasoningText": thought}})
+        for id, name, arguments in answer.called:
+            blocks.append({"toolUse": {"toolUseId": id, "name": name, "input": arguments}})
         return blocks
 
     def whole(self, answer: Answer, model: str) -> dict[str, Any]:
@@ -274,14 +316,14 @@ class Bedrock(Dialect):
         if "text" in block:
             deltas: list[Any] = [{"text": piece} for piece in answer.pieces]
         elif "toolUse" in block:
-            start = {"toolUse": {"toolUseId": "tool_1", "name": "find"}}
+            use = block["toolUse"]
+            start = {"toolUse": {"toolUseId": use["toolUseId"], "name": use["name"]}}
             made.append(("other", "contentBlockStart", at | {"start": start}))
-            deltas = [{"toolUse": {"input": part}} for part in ("", '{"q": 1}')]
+            deltas = [{"toolUse": {"input": part}} for part in halves(json.dumps(use["input"]))]
         else:
-            deltas = [
-                {"reasoningContent": {"text": answer.reasoning}},
-                {"reasoningContent": {"signature": "sig"}},
-            ]
+            thought = block["reasoningContent"]["reasoningText"]
+            deltas = [{"reasoningContent": {"text": part}} for part in halves(thought["text"])]
+            deltas += [{"reasoningContent": {"signature": part}} for part in halves(thought["signature"])]
         kind = "other" if "reasoningContent" in block else "content"
         made += [(kind, "contentBlockDelta", at | {"delta": d}) for d in deltas]
         return [*made, ("other", "contentBlockStop", at)]

@@ -7,6 +7,8 @@ its own, what is wrong with one, and turns an `Answer` or the name of an error i
 from __future__ import annotations
 
 import json
+import re
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,7 +48,8 @@ class Answer:
     finish: str = "stop"  # stop, length, tool_calls, content_filter, refusal, context
     usage: str = "full"
     cost: Any = None
-    tools: bool = False
+    tools: bool = False  # one call, of a tool that was not offered
+    calls: tuple[tuple[str, dict[str, Any]], ...] = ()  # tools and their arguments; with a signed thought before them
     reasoning: str = ""
     refusal: str = ""
     null_content: bool = False
@@ -58,6 +61,14 @@ class Answer:
     def text(self) -> str:
         """The whole text."""
         return "".join(self.pieces)
+
+    @property
+    def called(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """The calls with an id each, which no other answer's calls have."""
+        if self.tools:
+            return [("call_1", "find", {"q": 1})]
+        mark = zlib.crc32(repr(self.calls).encode())
+        return [(f"call_{mark:08x}_{n}", name, arguments) for n, (name, arguments) in enumerate(self.calls)]
 
     def dump(self, value: Any) -> str:
         """JSON text in this answer's way."""
@@ -142,6 +153,43 @@ class Wrong:
 
     status: int
     text: str
+
+
+SIGNATURE = "sig+/=="  # of a thought, which has to come back unchanged with the calls behind it
+
+
+def halves(text: str) -> list[str]:
+    """A text as a stream brings it: nothing, then in two pieces."""
+    return ["", text[: len(text) // 2], text[len(text) // 2 :]]
+
+
+def check_ids(where: str, asked: list[Any], answered: list[Any]) -> list[Wrong]:
+    """Whether the results that follow an answer are those of its calls, all of them."""
+    if sorted(map(str, asked)) == sorted(map(str, answered)) and len(set(asked)) == len(asked):
+        return []
+    return [Wrong(400, f"{where}: the calls {asked} are answered by {answered}")]
+
+
+def check_tool(where: str, tool: Any, members: Iterable[str], schema: str) -> list[Wrong]:
+    """A tool's members, its name and its schema."""
+    wrong = unknown(where, tool, members)
+    if wrong:
+        return wrong
+    form: Any = tool.get(schema)
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", str(tool.get("name"))) or not tool.get("description"):
+        wrong.append(Wrong(400, f"{where} has no name or no description"))
+    if not isinstance(form, dict) or form.get("type") != "object" or form.get("additionalProperties") is not False:
+        wrong.append(Wrong(400, f"{where}.{schema} is no strict schema of an object"))
+    elif sorted(form["required"]) != sorted(form["properties"]):
+        wrong.append(Wrong(400, f"{where}.{schema} does not require all of its properties"))
+    return wrong
+
+
+def refuses_tools(model: str, body: Any, results: str) -> bool:
+    """Whether the model's name says that it takes no tools: never, or not with the results of their calls."""
+    if "tools" not in body and "toolConfig" not in body:
+        return False
+    return model.endswith("-notools") or (model.endswith("-nomoretools") and results in json.dumps(body))
 
 
 class Dialect:

@@ -10,6 +10,7 @@ from .dialect import (
     REASONING,
     RECEIVED,
     SENT,
+    SIGNATURE,
     Answer,
     Dialect,
     Event,
@@ -17,10 +18,12 @@ from .dialect import (
     Request,
     Said,
     Wrong,
+    check_tool,
     common,
     counters,
     number,
     only_this_key,
+    refuses_tools,
     text_of,
     unknown,
 )
@@ -79,8 +82,27 @@ def failure(status: int, word: str, message: str, *details: Any) -> Refusal:
     return Refusal(status, {"error": error})
 
 
+def _check_calls(contents: list[Any]) -> list[Wrong]:
+    """Whether the first call of an answer has its signature, and results answer calls in the next turn."""
+    wrong: list[Wrong] = []
+    asked: list[Any] = []
+    for content in contents:
+        calls = [part for part in content["parts"] if "functionCall" in part]
+        results = [part["functionResponse"] for part in content["parts"] if "functionResponse" in part]
+        said = [result["name"] for result in results]
+        if said != asked or any(set(r) != {"name", "response"} or not r["response"].get("output") for r in results):
+            wrong.append(Wrong(400, f"the calls {asked} are answered by {results}"))
+        asked = [part["functionCall"]["name"] for part in calls]
+        if calls and calls[0].get("thoughtSignature") != SIGNATURE:
+            wrong.append(Wrong(400, "Function call is missing a thought_signature in functionCall parts."))
+    return wrong
+
+
 def _check_parts(where: str, content: Any) -> list[Wrong]:
     parts = content.get("parts") if isinstance(content, dict) else None
+    if parts:
+        parts = [p for p in parts if not isinstance(p, dict) or not {"functionCall", "functionResponse"} & set(p)]
+        parts = parts or [{"text": "calls or results"}]
     right = isinstance(parts, list) and all(
         isinstance(part, dict) and set(part) == {"text"} and isinstance(part["text"], str) for part in parts
     )
@@ -98,6 +120,11 @@ def check_body(body: dict[str, Any]) -> list[Wrong]:
         wrong += _check_parts(f"contents[{n}]", content)
         if isinstance(content, dict) and content.get("role") not in ("user", "model"):
             wrong.append(Wrong(400, f"contents[{n}].role is {content.get('role')!r}"))
+    wrong += _check_calls(contents) if not wrong else []
+    for entry in body.get("tools") or []:
+        for n, tool in enumerate(entry.get("functionDeclarations") or []):
+            members = ("name", "description", "parametersJsonSchema")
+            wrong += check_tool(f"functionDeclarations[{n}]", tool, members, "parametersJsonSchema")
     if not wrong and contents[-1]["role"] != "user":
         wrong.append(Wrong(400, "the last content is not the user's"))
     if "systemInstruction" in body:
@@ -148,6 +175,8 @@ class Gemini(Dialect):
         return Said(system, texts, config.get("maxOutputTokens"), asks)
 
     def refuse(self, request: Request) -> Refusal | None:
+        if refuses_tools(request.model, request.json, "functionResponse"):
+            return failure(400, "INVALID_ARGUMENT", "Function calling is not enabled for models/x")
         config = request.json.get("generationConfig") or {}
         if request.model.endswith("-nojson") and "responseMimeType" in config:
             text = "JSON mode is not enabled for models/x"
@@ -204,8 +233,9 @@ class Gemini(Dialect):
         if answer.reasoning:
             parts.append({"text": answer.reasoning, "thought": True})
         parts += [{"text": piece} for piece in answer.pieces]
-        if answer.tools:
-            parts.append({"functionCall": {"name": "find", "args": {"q": 1}}})
+        for n, (_, name, arguments) in enumerate(answer.called):
+            signature = {} if n or answer.tools else {"thoughtSignature": SIGNATURE}
+            parts.append({"functionCall": {"name": name, "args": arguments}} | signature)
         return parts
 
     def whole(self, answer: Answer, model: str) -> dict[str, Any]:

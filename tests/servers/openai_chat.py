@@ -11,6 +11,7 @@ from .dialect import (
     REASONING,
     RECEIVED,
     SENT,
+    SIGNATURE,
     Answer,
     Dialect,
     Event,
@@ -19,10 +20,14 @@ from .dialect import (
     Said,
     Wrong,
     bearer,
+    check_ids,
+    check_tool,
     common,
     counters,
+    halves,
     number,
     only_this_key,
+    refuses_tools,
     unknown,
 )
 
@@ -31,6 +36,7 @@ MEMBERS = {
     *("max_completion_tokens", "response_format", "stream", "stream_options"),
     *("seed", "user", "n", "stop", "reasoning_effort", "verbosity", "store"),
     *("prompt_cache_key", "prompt_cache_options", "service_tier", "metadata"),
+    *("tools", "tool_choice", "parallel_tool_calls"),
 }
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -48,11 +54,53 @@ def failure(
     return Refusal(status, {"error": error}, headers)
 
 
+def check_calls(messages: list[Any]) -> tuple[list[Wrong], list[Any]]:
+    """What is wrong with calls and results, and the messages with a text in place of both."""
+    wrong: list[Wrong] = []
+    plain: list[Any] = []
+    asked: list[Any] = []
+    answered: list[Any] = []
+    for message in [*messages, {}]:
+        if message.get("role") == "tool":
+            wrong += unknown("a result", message, ("role", "content", "tool_call_id"))
+            wrong += [] if message.get("content") else [Wrong(400, "a result is empty")]
+            answered.append(message.get("tool_call_id"))
+            continue
+        wrong += check_ids("messages", asked, answered)
+        plain += [{"role": "user", "content": "results"}] if answered else []
+        asked, answered = [call.get("id") for call in message.get("tool_calls", [])], []
+        if not asked:
+            plain.append(message)
+            continue
+        wrong += unknown("an answer", message, ("role", "content", "tool_calls", "reasoning_content"))
+        if message.get("reasoning_content") != SIGNATURE:
+            wrong.append(Wrong(400, "the `reasoning_content` must be passed back with its tool calls"))
+        for call in message["tool_calls"]:
+            wrong += unknown("a call", call, ("id", "type", "function"))
+            wrong += unknown("a function", call.get("function"), ("name", "arguments"))
+            json.loads(call["function"]["arguments"])
+        plain.append({"role": "assistant", "content": "calls"})
+    return wrong, plain[:-1]
+
+
+def check_tools(tools: Any) -> list[Wrong]:
+    """The tools that are offered."""
+    wrong = []
+    for n, tool in enumerate(tools):
+        wrong += unknown(f"tools[{n}]", tool, ("type", "function"))
+        if not wrong:
+            members = ("name", "description", "parameters", "strict")
+            wrong += check_tool(f"tools[{n}]", tool["function"], members, "parameters")
+    return wrong
+
+
 def check_messages(messages: Any) -> list[Wrong]:
     """Roles in their order, each with a text."""
     if not isinstance(messages, list) or not messages:
         return [Wrong(400, "messages is no list, or empty")]
     wrong = []
+    if any(isinstance(m, dict) and ("tool_calls" in m or m.get("role") == "tool") for m in messages):
+        wrong, messages = check_calls(messages)
     for n, message in enumerate(messages):
         wrong += unknown(f"messages[{n}]", message, ("role", "content"))
         if wrong:
@@ -91,7 +139,7 @@ def check_format(body: dict[str, Any]) -> list[Wrong]:
 def check_body(body: dict[str, Any]) -> list[Wrong]:
     """The members of a request."""
     wrong = unknown("the body", body, MEMBERS) + check_messages(body.get("messages"))
-    wrong += check_format(body)
+    wrong += check_format(body) + check_tools(body.get("tools") or [])
     wrong += number(body, "temperature", 0, 2) + number(body, "n", 1, 128, True)
     for name in ("max_tokens", "max_completion_tokens"):
         wrong += number(body, name, 1, 10**9, True)
@@ -110,6 +158,8 @@ def check_body(body: dict[str, Any]) -> list[Wrong]:
 def refuse_body(body: dict[str, Any], model: str) -> Refusal | None:
     """What a model's name says that it cannot do."""
     kind = "invalid_request_error"
+    if refuses_tools(model, body, '"tool"'):
+        return failure(400, f"registry/{model} does not support tools", "api_error")
     if model.endswith("-reasoning") and "max_tokens" in body:
         text = (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
@@ -229,7 +279,7 @@ class OpenAIChat(Dialect):
 
     def said(self, body: dict[str, Any]) -> Said:
         head = body["messages"][0]["role"] in ("system", "developer")
-        texts = tuple(message["content"] for message in body["messages"])
+        texts = tuple(message["content"] or "" for message in body["messages"])
         limit = body.get("max_tokens", body.get("max_completion_tokens"))
         asks = body.get("response_format") is not None
         return Said(texts[0] if head else "", texts[head:], limit, asks)
@@ -269,12 +319,15 @@ class OpenAIChat(Dialect):
         deltas += [("content", {"content": piece}, None) for piece in answer.pieces]
         if answer.refusal:
             deltas.append(("content", {"refusal": answer.refusal}, None))
-        if answer.tools:
-            call = {"index": 0, "id": "call_1", "type": "function"}
-            call |= {"function": {"name": "find", "arguments": ""}}
-            more = {"index": 0, "function": {"arguments": '{"q": 1}'}}
+        if answer.calls:
+            deltas += [("other", {"reasoning_content": part}, None) for part in halves(SIGNATURE)]
+        for n, (id, name, arguments) in enumerate(answer.called):
+            call = {"index": n, "id": id, "type": "function"}
+            call |= {"function": {"name": name, "arguments": ""}}
             deltas.append(("content", {"tool_calls": [call]}, None))
-            deltas.append(("content", {"tool_calls": [more]}, None))
+            for part in halves(json.dumps(arguments)):
+                more = {"index": n, "function": {"arguments": part}}
+                deltas.append(("content", {"tool_calls": [more]}, None))
         finish = "stop" if answer.finish == "refusal" else answer.finish
         return [*deltas, ("finish", {}, finish)]
 
@@ -299,14 +352,18 @@ class OpenAIChat(Dialect):
         return [*made, Event("terminal", "[DONE]")]
 
     def whole(self, answer: Answer, model: str) -> dict[str, Any]:
-        content = None if answer.null_content or answer.tools else answer.text
+        content = None if answer.null_content or not answer.pieces else answer.text
         message: dict[str, Any] = {"role": "assistant", "content": content}
         message["refusal"] = answer.refusal or None
         if answer.reasoning:
             message["reasoning_content"] = answer.reasoning
-        if answer.tools:
-            function = {"name": "find", "arguments": '{"q": 1}'}
-            message["tool_calls"] = [{"id": "call_1", "type": "function", "function": function}]
+        if answer.calls:
+            message["reasoning_content"] = SIGNATURE
+        if answer.called:
+            message["tool_calls"] = [
+                {"id": id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+                for id, name, arguments in answer.called
+            ]
         finish = "stop" if answer.finish == "refusal" else answer.finish
         choices = [
             {

@@ -10,6 +10,7 @@ from .dialect import (
     REASONING,
     RECEIVED,
     SENT,
+    SIGNATURE,
     Answer,
     Event,
     Refusal,
@@ -17,10 +18,13 @@ from .dialect import (
     Said,
     Wrong,
     bearer,
+    check_ids,
+    check_tool,
     common,
     counters,
     number,
     only_this_key,
+    refuses_tools,
     text_of,
     unknown,
 )
@@ -30,8 +34,44 @@ MEMBERS = {
     *("model", "input", "instructions", "max_output_tokens", "temperature", "top_p"),
     *("reasoning", "store", "stream", "stream_options", "text", "include", "user"),
     *("truncation", "prompt_cache_key", "prompt_cache_options", "metadata"),
-    *("service_tier", "background"),
+    *("service_tier", "background", "tools", "tool_choice", "parallel_tool_calls"),
 }
+
+
+def _check_calls(items: list[Any]) -> tuple[list[Wrong], list[Any]]:
+    """What is wrong with the items of calls and their results; and the other items."""
+    wrong: list[Wrong] = []
+    asked: list[Any] = []
+    answered: list[Any] = []
+    plain: list[Any] = []
+    thought = False
+    for item in items:
+        kind = item.get("type", "message")
+        if kind == "reasoning":
+            thought = item.get("encrypted_content") == SIGNATURE
+        elif kind == "function_call":
+            asked.append(item.get("call_id"))
+            wrong += [] if thought else [Wrong(400, "a function_call without its reasoning item")]
+            wrong += unknown("a call", item, ("id", "type", "call_id", "name", "arguments", "status"))
+        elif kind == "function_call_output":
+            answered.append(item.get("call_id"))
+            wrong += unknown("a result", item, ("type", "call_id", "output"))
+            wrong += [] if item.get("output") else [Wrong(400, "an output is empty")]
+        elif item.get("id") is None:
+            thought = False
+            plain.append(item)
+    return wrong + check_ids("input", asked, answered), plain
+
+
+def _check_tools(body: dict[str, Any]) -> list[Wrong]:
+    tools = body.get("tools") or []
+    wrong = [] if not tools or body.get("include") else [Wrong(400, "tools, and no thoughts to send back")]
+    for n, tool in enumerate(tools):
+        members = ("type", "name", "description", "parameters", "strict")
+        wrong += check_tool(f"tools[{n}]", tool, members, "parameters")
+        if tool.get("type") != "function" or not isinstance(tool.get("strict"), bool):
+            wrong.append(Wrong(400, f"tools[{n}] is no function, or says not whether it is strict"))
+    return wrong
 
 
 def _check_input(value: Any) -> list[Wrong]:
@@ -39,7 +79,7 @@ def _check_input(value: Any) -> list[Wrong]:
         return [] if value else [Wrong(400, "input is empty")]
     if not isinstance(value, list) or not value:
         return [Wrong(400, "input is no text and no list")]
-    wrong = []
+    wrong, value = _check_calls(value)
     for n, item in enumerate(value):
         wrong += unknown(f"input[{n}]", item, ("type", "role", "content"))
         if wrong:
@@ -98,7 +138,7 @@ class OpenAIResponses(OpenAIChat):
         if not isinstance(body, dict):
             return wrong
         wrong += unknown("the body", body, MEMBERS) + _check_input(body.get("input"))
-        wrong += _check_text(body) + number(body, "temperature", 0, 2)
+        wrong += _check_text(body) + _check_tools(body) + number(body, "temperature", 0, 2)
         wrong += number(body, "max_output_tokens", 1, 10**9, True)
         if body.get("store") is not False:
             wrong.append(Wrong(400, "store is not false: what is said would be kept"))
@@ -112,15 +152,17 @@ class OpenAIResponses(OpenAIChat):
         items = body["input"]
         if isinstance(items, str):
             items = [{"role": "user", "content": items}]
-        texts = [text_of(item["content"]) for item in items]
+        texts = [text_of(item.get("content")) for item in items]
         system = body.get("instructions") or ""
-        if items[0]["role"] in ("system", "developer"):
+        if items[0].get("role") in ("system", "developer"):
             system += texts.pop(0)
         form = (body.get("text") or {}).get("format")
         return Said(system, tuple(texts), body.get("max_output_tokens"), bool(form))
 
     def refuse(self, request: Request) -> Refusal | None:
         body, kind = request.json, "invalid_request_error"
+        if refuses_tools(request.model, body, "function_call_output"):
+            return failure(400, "Tools are not supported with this model.", kind, None, "tools")
         if request.model.endswith("-reasoning") and "temperature" in body:
             text = "Unsupported parameter: 'temperature' is not supported with this model."
             return failure(400, text, kind, None, "temperature")
@@ -145,9 +187,11 @@ class OpenAIResponses(OpenAIChat):
         if answer.reasoning:
             summary = [{"type": "summary_text", "text": answer.reasoning}]
             items.append({"id": "rs_1", "type": "reasoning", "summary": summary})
-        if answer.tools:
-            call = {"id": "fc_1", "type": "function_call", "call_id": "call_1"}
-            items.append(call | {"name": "find", "arguments": '{"q": 1}'})
+        if answer.calls:
+            items.append({"id": "rs_2", "type": "reasoning", "summary": [], "encrypted_content": SIGNATURE})
+        for n, (id, name, arguments) in enumerate(answer.called):
+            call = {"id": f"fc_{n}", "type": "function_call", "call_id": id, "status": "completed"}
+            items.append(call | {"name": name, "arguments": json.dumps(arguments)})
         content: list[dict[str, Any]] = []
         if answer.refusal:
             content = [{"type": "refusal", "refusal": answer.refusal}]

@@ -31,7 +31,7 @@ KEY = "sk-strict-0123456789abcdef+/="
 DIALECTS: tuple[type[Dialect], ...] = (*(OpenAIChat, OpenAIResponses, Azure, Anthropic, Bedrock, Gemini),)
 MAX_HEAD_BYTES = 1 << 20
 MAX_BODY_BYTES = 256 << 20
-SUFFIXES = ("-reasoning", "-old", "-nojson", "-nousage", "-nostream", "-nocache")
+SUFFIXES = ("-reasoning", "-old", "-nojson", "-nousage", "-nostream", "-nocache", "-notools", "-nomoretools")
 
 
 class Gone(Exception):

@@ -129,6 +129,65 @@ static void messages_in_the_middle_can_be_taken_out(void)
     g_assert_cmpstr(acr_conversation_message(conversation, 1)->content, ==, "d");
 }
 
+/* "a", an answer that calls twice, and its results. */
+static AcrConversation *conversation_with_calls(void)
+{
+    static const char tools[] =
+        "{\"by\":\"m\",\"text\":\"Hm.\",\"kept\":[],\"calls\":["
+        "{\"id\":\"1\",\"name\":\"find\",\"arguments\":\"{\\\"what\\\":\\\"x\\\",\\\"n\\\":2}\"},"
+        "{\"id\":\"2\",\"name\":\"look\",\"arguments\":\"no JSON\"}]}";
+    AcrConversation *conversation = acr_conversation_new("n");
+    g_auto(AcrModelAnswer) answer = {.content = g_strdup("Hm.")};
+
+    answer.tools = acr_json_parse(tools, strlen(tools), NULL);
+    acr_conversation_add(conversation, ACR_ROLE_USER, "a");
+    acr_conversation_add_answer(conversation, &answer);
+    g_assert_cmpuint(acr_json_size(acr_conversation_calls(conversation)), ==, 2);
+    acr_conversation_add(conversation, ACR_ROLE_USER, "both");
+    g_assert_null(acr_conversation_calls(conversation));
+    return conversation;
+}
+
+static char *shown_results(const AcrConversation *conversation)
+{
+    return acr_json_print(
+        acr_json_get(acr_conversation_message(conversation, 2)->tools, "results"));
+}
+
+static void results_answer_the_calls_before_them_each_by_its_id(void)
+{
+    g_autoptr(AcrConversation) conversation = conversation_with_calls();
+    g_autoptr(GPtrArray) texts = g_ptr_array_new();
+    g_autofree char *whole = shown_results(conversation);
+
+    g_assert_cmpstr(acr_conversation_message(conversation, 1)->content, ==,
+                    "Hm.\n\nfind(what=\"x\", n=2)\nlook()");
+    g_assert_cmpstr(whole, ==,
+                    "[{\"id\":\"1\",\"name\":\"find\",\"text\":\"both\"},"
+                    "{\"id\":\"2\",\"name\":\"look\",\"text\":\"(see the first result)\"}]");
+    g_ptr_array_add(texts, (gpointer) "one");
+    g_ptr_array_add(texts, (gpointer) "two");
+    acr_conversation_set_results(conversation, texts);
+    g_autofree char *each = shown_results(conversation);
+    g_assert_cmpstr(each, ==,
+                    "[{\"id\":\"1\",\"name\":\"find\",\"text\":\"one\"},"
+                    "{\"id\":\"2\",\"name\":\"look\",\"text\":\"two\"}]");
+}
+
+static void what_is_replaced_or_left_without_its_calls_is_text(void)
+{
+    for (gsize changed = 1; changed <= 2; changed++) {
+        g_autoptr(AcrConversation) conversation = conversation_with_calls();
+
+        acr_conversation_replace(conversation, changed, "shorter");
+        for (gsize i = 0; i < 3; i++)
+            g_assert_null(acr_conversation_message(conversation, i)->tools);
+    }
+    g_autoptr(AcrConversation) conversation = conversation_with_calls();
+    acr_conversation_remove(conversation, 0, 2);
+    g_assert_null(acr_conversation_message(conversation, 0)->tools);
+}
+
 static void what_was_never_made_can_be_freed(void)
 {
     acr_conversation_free(NULL);
@@ -138,6 +197,10 @@ static void what_was_never_made_can_be_freed(void)
 
 void add_conversation_tests(void)
 {
+    g_test_add_func("/llm/conversation/results_answer_the_calls_before_them_each_by_its_id",
+                    results_answer_the_calls_before_them_each_by_its_id);
+    g_test_add_func("/llm/conversation/what_is_replaced_or_left_without_its_calls_is_text",
+                    what_is_replaced_or_left_without_its_calls_is_text);
     g_test_add_func("/llm/conversation/what_was_never_made_can_be_freed",
                     what_was_never_made_can_be_freed);
     g_test_add_func("/llm/conversation/messages_in_the_middle_can_be_taken_out",

@@ -55,7 +55,7 @@ static void add_round(Talk *talk, const char *word, guint answer_lines, guint re
     g_string_append(found->full, results);
     g_string_append_printf(found->headings, "- search_class(\"%s\"): a.py lines 1-2\n", word);
     acr_conversation_add(conversation, ACR_ROLE_ASSISTANT, answer);
-    acr_retrieved_add_results(&talk->retrieved, talk->prompts, found);
+    acr_retrieved_add_results(&talk->retrieved, talk->prompts, found, NULL);
     acr_conversation_add(conversation, ACR_ROLE_ASSISTANT, answer);
     acr_conversation_add(conversation, ACR_ROLE_USER, "What next?");
 }
