@@ -351,6 +351,8 @@ const AcrOption acr_options[] = {
      .help = "Print each wait on stderr"},
     {"verbose", 'v', ACR_OPTION_FLAG, AT(verbose), ACR_FOR_EXEC | ACR_FOR_TESTS, CONFIG, NULL,
      .help = "Print which Python is used, and what is left out"},
+    {"events", 0, ACR_OPTION_TEXT, AT(events), ISSUE, RARE, "FD|FILE",
+     .help = "Write what happens there as it does, a JSON object a line"},
     {"quiet", 'q', ACR_OPTION_FLAG, AT(quiet), MODEL | ACR_FOR_REPLAY | ACR_FOR_EVAL, CONFIG, NULL,
      .help = "Print neither progress nor summary on stderr"},
     /* ---- What a batch sets for its tasks ---- */

@@ -81,6 +81,7 @@ typedef struct {
     /* How it is done and shown. */
     gint64 jobs, tasks_at_once;
     bool no_cache, json, verbose, quiet, clear;
+    char *events; /* a descriptor's number, or a file */
 
     /* Of `ask`. */
     char *system, *schema, *ledger;

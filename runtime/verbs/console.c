@@ -1,5 +1,5 @@
 /*
- * Progress for people, on stderr. On a terminal a block at its end says what is going on; one lock owns
+ * Progress for people, on stderr, and for programs as events. On a terminal a block at its end says what is going on; one lock owns
  * it: it is wiped before any other line is written and drawn again below, in one write, and a thread
  * draws it each second. Elsewhere each stage is a line with its date. What is printed on standard output
  * comes after acr_console_end.
@@ -18,6 +18,7 @@
 
 struct AcrConsole {
     AcrProgress progress;
+    AcrEvents *events; /* NULL: nobody wants them */
     bool verbose, quiet, is_screen, has_colour;
     gint64 max_cost_pico, max_tokens, max_ms; /* ACR_UNSET: no ceiling */
     gint64 start_us;
@@ -206,6 +207,11 @@ static void log_stage(AcrConsole *console)
 static void on_stage(void *ctx, guint attempt, const char *stage, guint number)
 {
     AcrConsole *console = ctx;
+    AcrJson *event = acr_event_new("stage");
+    acr_json_set_string(event, "stage", stage);
+    acr_json_set_int(event, "attempt", attempt);
+    acr_json_set_int(event, "number", number);
+    acr_events_put(console->events, event);
     g_autofree char *which = attempt ? g_strdup_printf("attempt %u, ", attempt + 1) : g_strdup("");
     const char *word = strcmp(stage, "patch") == 0 ? "try" : "round";
     g_autofree char *count = number ? g_strdup_printf("%s %u: ", word, number) : g_strdup("");
@@ -220,21 +226,36 @@ static void on_stage(void *ctx, guint attempt, const char *stage, guint number)
     pthread_mutex_unlock(&console->lock);
 }
 
+static void put_line_event(AcrConsole *console, const char *kind, const char *line)
+{
+    AcrJson *event = acr_event_new(kind);
+    acr_json_set_string(event, "text", line);
+    acr_events_put(console->events, event);
+}
+
 static void on_note(void *ctx, const char *line)
 {
     AcrConsole *console = ctx;
+    put_line_event(console, "note", line);
     if (console->verbose)
         acr_console_say(console, ACR_TONE_PLAIN, "    %s", line);
 }
 
 static void on_warn(void *ctx, const char *line)
 {
+    put_line_event(ctx, "warning", line);
     acr_console_say(ctx, ACR_TONE_BAD, "%s: %s", g_get_prgname(), line);
 }
 
 static void on_spent(void *ctx, const AcrSpent *spent)
 {
     AcrConsole *console = ctx;
+    AcrJson *event = acr_event_new("spent");
+    acr_json_set_int(event, "calls", (gint64)spent->calls);
+    acr_json_set_int(event, "tokens", spent->tokens);
+    acr_json_set_int(event, "cost_microusd", spent->cost_microusd);
+    acr_json_set_int(event, "charged_microusd", spent->charged_microusd);
+    acr_events_put(console->events, event);
     pthread_mutex_lock(&console->lock);
     console->spent = *spent;
     put(console, NULL);
@@ -298,6 +319,7 @@ void acr_console_free(AcrConsole *console)
     if (!console)
         return;
     acr_console_end(console);
+    acr_events_free(console->events);
     pthread_cond_destroy(&console->over);
     pthread_mutex_destroy(&console->lock);
     g_free(console->stage);
@@ -308,4 +330,15 @@ void acr_console_free(AcrConsole *console)
 const AcrProgress *acr_console_progress(AcrConsole *console)
 {
     return &console->progress;
+}
+
+bool acr_console_open_events(AcrConsole *console, const char *where, GError **error)
+{
+    console->events = where ? acr_events_open(where, error) : NULL;
+    return !where || console->events;
+}
+
+AcrEvents *acr_console_events(AcrConsole *console)
+{
+    return console->events;
 }

@@ -170,11 +170,21 @@ static void log_summary(const AcrRunSpec *spec, const AcrRunResult *result, bool
     }
 }
 
+/* The last event: what the run came to. */
+static void tell_result(const AcrRunResult *result, const GError *error, AcrConsole *console)
+{
+    AcrJson *event = acr_event_new("result");
+    acr_json_set_string(event, "error", error ? error->message : NULL);
+    acr_json_set(event, "result", acr_run_result_to_json(result));
+    acr_events_put(acr_console_events(console), event);
+}
+
 int acr_report(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                const GError *error, AcrConsole *console)
 {
     g_autofree char *cost = result->was_finished || spec->quiet ? NULL : cost_line(&result->cost);
     acr_console_end(console);
+    tell_result(result, error, console);
     AcrOut out = print_result(spec, result);
     log_summary(spec, result, !error, console);
     if (cost)

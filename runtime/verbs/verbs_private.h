@@ -51,6 +51,17 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* What --help prints, with rare options too for --help-all; owned. */
 char *acr_help_text(const AcrVerb *verb, bool is_all) ACR_MUST_USE;
 
+/* ---- Events (events.c) ---- */
+
+/* Progress as JSON lines, from any thread. */
+typedef struct AcrEvents AcrEvents;
+/* `where`: the number of a descriptor, or a file, which is made or emptied. Errors: USAGE of task. */
+AcrEvents *acr_events_open(const char *where, GError **error) ACR_MUST_USE; /* owned */
+void acr_events_free(AcrEvents *events);
+/* An event of that kind, now; owned. */
+AcrJson *acr_event_new(const char *kind) ACR_MUST_USE;
+void acr_events_put(AcrEvents *events, AcrJson *event); /* `event` is taken; `events` may be NULL */
+
 /* ---- Progress (console.c) ---- */
 
 /* Progress on stderr: on a terminal a block that is drawn again and again, elsewhere a dated line for each
@@ -62,6 +73,9 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec) ACR_MUST_USE;
 void acr_console_free(AcrConsole *console); /* ends it */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConsole, acr_console_free)
 const AcrProgress *acr_console_progress(AcrConsole *console); /* borrowed */
+/* From now on progress goes to `where` (NULL: nowhere) too. Errors: those of acr_events_open. */
+bool acr_console_open_events(AcrConsole *console, const char *where, GError **error) ACR_MUST_USE;
+AcrEvents *acr_console_events(AcrConsole *console); /* borrowed; NULL: none */
 /* Shows `text` in place of the stage of one task, for a verb that runs many. Copied. */
 void acr_console_status(AcrConsole *console, const char *text);
 /* A line of progress that stays, dated where there is no terminal; none with --quiet. */

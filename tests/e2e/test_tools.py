@@ -28,7 +28,9 @@ FOUR: Calls = (
     ("search_method", {"method_name": "cost_in_blocks"}),
     ("search_method_in_class", {"method_name": "split_at", "class_name": "Period"}),
 )
-PLACE = {"file": "tariff/seasonal.py", "class": "", "method": "SeasonalTariff.usage_charge", "intended_behavior": "Scale."}
+PLACE = {"file": "tariff/seasonal.py", "class": "", "method": "SeasonalTariff.usage_charge"} | {
+    "intended_behavior": "Scale."
+}
 REPORT: Calls = (("report_bug_locations", {"bug_locations": [PLACE]}),)
 DIALECTS = ("openai_chat", "openai_responses", "anthropic", "gemini", "bedrock", "azure", "ollama", "vllm", "llamacpp")
 

@@ -1,0 +1,197 @@
+"""Drives the program `acr-host` by its JSON, without a dependency.
+
+    import acr_host
+    for answer in acr_host.search("~/src/project", 'search_class("Session")'):
+        print(answer.output, answer.places)
+    result = acr_host.run(repo="~/src/project", issue="issue.md", model="openai/gpt-4.1", max_cost=1)
+    async for event in acr_host.events(repo=".", issue="issue.md", model="openai/gpt-4.1"):
+        ...
+
+Keyword arguments are the program's options: `max_cost=1` is `--max-cost 1`, True a flag, a list an option that is
+repeated. `acr-host VERB --help-all` describes them. The program is $ACR_HOST, else `acr-host` of PATH.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional, Union
+
+__all__ = ["Event", "HostError", "Place", "RunResult", "SearchAnswer", "evaluate", "events", "run", "search"]
+
+Path = Union[str, "os.PathLike[str]"]
+Option = Union[None, bool, str, int, float, "os.PathLike[str]", Sequence[Any]]
+_WITH_RESULT = (0, 1, 4)  # a patch, none, a ceiling
+_MAX_LINE = 64 << 20  # bytes of an event: the last one holds the patch
+
+
+class HostError(Exception):
+    """The program failed: `exit` is its exit code (2 usage, 3 environment, 130 interrupted), the text its last line."""
+
+    def __init__(self, exit: int, message: str) -> None:
+        super().__init__(message)
+        self.exit = exit
+
+
+@dataclass(frozen=True)
+class Place:
+    """A piece of a file; lines from 1, both included; `klass` and `func` None where it is in none."""
+
+    file: str
+    start: int
+    end: int
+    klass: Optional[str] = None
+    func: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class SearchAnswer:
+    """What a search call found. `ok` False: it could not be answered, and `output` says why."""
+
+    call: str
+    ok: bool
+    output: str
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run ended with. `data` is all of it, as the schema result.json says."""
+
+    verdict: str  # verified, validated, unverified, refused, none
+    why: Optional[str]
+    patch: Optional[str]
+    exit: int
+    cost: dict[str, Any]
+    data: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in a run: `kind` is stage, note, warning, spent or result.
+
+    `data` holds the members that the schema events.json gives that kind; `result` is set of the last event.
+    """
+
+    kind: str
+    time_ms: int
+    data: dict[str, Any] = field(repr=False)
+    result: Optional[RunResult] = None
+
+
+def _text(value: Any) -> str:
+    """A text of the program's JSON, in which bytes that are not UTF-8 are {"base64": …}."""
+    if isinstance(value, dict):
+        import base64
+
+        return base64.b64decode(value["base64"]).decode("utf-8", "surrogateescape")
+    return str(value)
+
+
+def _command(verb: str, arguments: Sequence[str], options: dict[str, Option]) -> list[str]:
+    words = [os.environ.get("ACR_HOST") or "acr-host", verb]
+    for name, value in options.items():
+        option = "--" + name.strip("_").replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            values = value if isinstance(value, (list, tuple)) else [value]
+            words += [f"{option}={os.path.expanduser(os.fspath(v)) if _is_path(v) else v}" for v in values]
+    return [*words, *(["--", *arguments] if arguments else [])]
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+def _error(exit: int, stderr: bytes) -> HostError:
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    return HostError(exit, lines[-1] if lines else f"acr-host ended with {exit}")
+
+
+def _output(command: list[str], exits: Sequence[int]) -> bytes:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode not in exits or not done.stdout:
+        raise _error(done.returncode, done.stderr)
+    return done.stdout
+
+
+def _result(data: dict[str, Any]) -> RunResult:
+    patch, why = data.get("patch"), data.get("why")
+    return RunResult(
+        verdict=data["verdict"],
+        why=None if why is None else _text(why),
+        patch=None if patch is None else _text(patch),
+        exit=data.get("exit", 0),
+        cost=data.get("cost") or {},
+        data=data,
+    )
+
+
+def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
+    """Answer search calls, written as in Python, of a repository. Errors: HostError."""
+    command = _command("search", calls, {"repo": repo, "json": True, **options})
+    made = []
+    for line in _output(command, (0, 1)).splitlines():
+        data = json.loads(line)
+        places = tuple(
+            Place(_text(p["file"]), p["start"], p["end"], p.get("class"), p.get("func")) for p in data["results"]
+        )
+        made.append(SearchAnswer(_text(data["call"]), data["ok"], _text(data["output"]), places))
+    return made
+
+
+def run(**options: Option) -> RunResult:
+    """Fix one issue; a run without a patch is a result too, by its verdict. Errors: HostError."""
+    return _result(json.loads(_output(_command("run", (), {"json": True, "quiet": True, **options}), _WITH_RESULT)))
+
+
+async def events(**options: Option) -> AsyncIterator[Event]:
+    """The same, event by event; the last one has the result. Leaving the loop early interrupts the run, which the
+    same options (`out` among them) resume. Errors: HostError."""
+    ours, theirs = os.pipe()
+    command = _command("run", (), {"quiet": True, **options, "events": theirs})
+    quiet = asyncio.subprocess.DEVNULL
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, pass_fds=(theirs,), stdin=quiet, stdout=quiet, stderr=asyncio.subprocess.PIPE
+        )
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    assert process.stderr
+    complaints = asyncio.ensure_future(process.stderr.read())
+    reader = asyncio.StreamReader(limit=_MAX_LINE)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb")
+    )
+    try:
+        has_result = False
+        while line := await reader.readline():
+            data = json.loads(line)
+            result = _result(data["result"]) if data["event"] == "result" else None
+            has_result = has_result or (result is not None and result.exit in _WITH_RESULT)
+            yield Event(data.pop("event"), data.pop("time_ms"), data, result)
+        if await process.wait() not in _WITH_RESULT or not has_result:
+            raise _error(process.returncode or 0, await complaints)
+    finally:
+        transport.close()
+        if process.returncode is None:
+            process.send_signal(signal.SIGINT)
+        await process.wait()
+        await complaints
+
+
+def evaluate(dataset: Path, predictions: Path, run_id: str, out: Path, **options: Option) -> dict[str, Any]:
+    """Grade predictions; the official final report with a summary, as the schema eval.json says. Errors: HostError."""
+    given: dict[str, Option] = {"dataset": dataset, "predictions": predictions, "run_id": run_id, "out": out}
+    command = _command("eval", (), {**given, "json": True, "quiet": True, **options})
+    made: dict[str, Any] = json.loads(_output(command, (0, 1)))
+    return made

@@ -1,0 +1,165 @@
+"""`run --events`, and the Python package that stands on it, installed in an environment of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from host import ROOT, Host, Result
+from repos import Repo
+from runs import CALLS, ISSUE, SCRIPT, arguments, read_json
+from schemas import faults
+
+RunHost = Callable[..., Result]
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """The events of a file, each as its schema says."""
+    made = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert [fault for event in made for fault in faults("events", event)] == []
+    return made
+
+
+def test_events_tell_a_run_from_its_beginning_to_its_result(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    run_host(*arguments(sample_repo, tmp_path / "out", "--events", tmp_path / "events")).check()
+    events = read_events(tmp_path / "events")
+    stages = [event["stage"] for event in events if event["event"] == "stage"]
+    assert stages[:5] == ["snapshot", "index", "select", "extract", "search"] and "patch" in stages
+    assert [e["calls"] for e in events if e["event"] == "spent"] == list(range(1, CALLS + 1))
+    assert any("SeasonTariff" in event.get("text", "") for event in events)
+    assert events[-1]["event"] == "result" and events[-1]["error"] is None
+    assert events[-1]["result"] == read_json(tmp_path / "out" / "result.json") | {"exit": 0}
+    assert (tmp_path / "events").stat().st_mode & 0o777 == 0o600
+
+
+def test_events_of_a_run_that_fails_end_with_why(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    missing = f"script:{tmp_path}/missing"
+    run_host(*arguments(sample_repo, tmp_path / "out", "--events", tmp_path / "events", model=missing)).check(2)
+    last = read_events(tmp_path / "events")[-1]
+    assert last["event"] == "result" and "missing" in last["error"] and last["result"]["exit"] == 2
+
+
+@pytest.mark.parametrize("where", ["9", "0", "no/such/folder/file", "."])
+def test_events_that_can_go_nowhere_are_refused(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, where: str
+) -> None:
+    run_host(*arguments(sample_repo, tmp_path / "out", f"--events={where}")).one_line(2, "--events", where)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_reader_that_goes_away_does_not_end_the_run(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = arguments(sample_repo, tmp_path / "out", f"--events={writer}")
+    command = [str(host.program), *map(str, words)]
+    done = subprocess.run(command, pass_fds=(writer,), env=host.environment({}), capture_output=True)
+    os.close(writer)
+    assert done.returncode == 0 and done.stdout == (tmp_path / "out" / "patch.diff").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the package alone."""
+    for module in ("pip", "setuptools"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{sys.executable} has no {module}")
+    folder = tmp_path_factory.mktemp("library")
+    source = shutil.copytree(ROOT / "python", folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    site = next((folder / "venv" / "lib").glob("python*/site-packages"))
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-build-isolation"]
+    subprocess.run([*command, "--target", site, source], check=True, env={**os.environ, "PIP_NO_CACHE_DIR": "1"})
+    assert not (site / "acr").exists() and (site / "acr_host" / "py.typed").exists()
+    return folder / "venv" / "bin" / "python"
+
+
+def execute(host: Host, python: Path, code: str, *words: object) -> Any:
+    """What a program of the environment prints as JSON."""
+    env = host.environment({"ACR_HOST": str(host.program), "PYTHONWARNINGS": "error"})
+    command = [str(python), "-X", "dev", "-c", code, *map(str, words)]
+    done = subprocess.run(command, env=env, capture_output=True, cwd=host.home, timeout=120)
+    assert done.returncode == 0 and done.stderr == b"", done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+_SEARCH = """
+import acr_host, json, sys
+found, odd = acr_host.search(sys.argv[1], 'search_class("SeasonalTariff")', 'search_nothing("x")')
+try:
+    acr_host.search(sys.argv[1] + "/no", 'search_class("A")')
+except acr_host.HostError as error:
+    why = [error.exit, str(error)]
+print(json.dumps([found.ok, found.places[0].file, found.places[0].klass, "class" in found.output, odd.ok, why]))
+"""
+
+
+def test_search(host: Host, sample_repo: Repo, python: Path) -> None:
+    *found, why = execute(host, python, _SEARCH, sample_repo)
+    assert found == [True, "brookbill/tariffs/seasonal.py", "SeasonalTariff", True, False]
+    assert why[0] == 3 and "/no" in why[1]
+
+
+_RUN = """
+import acr_host, asyncio, json, sys
+repo, issue, script, out = sys.argv[1:]
+options = dict(repo=repo, issue=issue, model="script:" + script, verify="never")
+result = acr_host.run(out=out + "/whole", **options)
+
+async def watch(most):
+    kinds, last = [], None
+    stream = acr_host.events(out=out + "/watched", **options)
+    async for last in stream:
+        kinds.append(last.kind)
+        if len(kinds) == most:
+            break
+    await stream.aclose()
+    return kinds, last
+
+async def fail():
+    try:
+        async for event in acr_host.events(out=out + "/bad", **options, rounds="many"):
+            pass
+    except acr_host.HostError as error:
+        return [error.exit, str(error)]
+
+early, _ = asyncio.run(watch(3))
+kinds, last = asyncio.run(watch(None))
+print(json.dumps([result.verdict, result.patch, result.cost["calls"], result.exit, early, sorted(set(kinds)),
+                  last.result.patch == result.patch, asyncio.run(fail())]))
+"""
+
+
+def test_run_and_its_events(host: Host, sample_repo: Repo, python: Path, tmp_path: Path) -> None:
+    verdict, patch, calls, exit, early, kinds, same, why = execute(
+        *(host, python, _RUN, sample_repo, ISSUE, SCRIPT, tmp_path)
+    )
+    assert (verdict, calls, exit, same) == ("unverified", CALLS, 0, True)
+    assert patch == (tmp_path / "whole" / "patch.diff").read_text("utf-8")
+    assert early == ["stage"] * 3 or len(early) == 3
+    assert {"stage", "note", "spent", "result"} <= set(kinds)
+    assert why[0] == 2 and "--rounds" in why[1]
+
+
+_EVALUATE = """
+import acr_host, json, sys
+try:
+    acr_host.evaluate(sys.argv[1], "gold", "one", sys.argv[2], rules=9)
+except acr_host.HostError as error:
+    first = [error.exit, str(error)]
+print(json.dumps(first))
+"""
+
+
+def test_evaluate_says_what_is_wrong(host: Host, python: Path, tmp_path: Path) -> None:
+    (tmp_path / "tasks.jsonl").write_text("")
+    exit, why = execute(host, python, _EVALUATE, tmp_path / "tasks.jsonl", tmp_path / "out")
+    assert exit == 2 and "--rules" in why
