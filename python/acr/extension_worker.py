@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import os
 import re
 import struct
@@ -17,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from acr import extensions, imports
-from acr.extensions import ChangedFile, Event, Patch, Place, Repo, Veto
+from acr.extensions import ChangedFile, Event, Patch, Place, Repo, Symbol, Veto
 
 ASKS = 5  # ACR_PEER_ASKS
 MAX_PARAMS = 4
@@ -26,6 +27,8 @@ MAX_NOTE = 4000
 MAX_PLACES = 1000
 MAX_MESSAGE = 300
 MAX_FRAMES = 4
+MAX_SUSPECTS = 10
+MAX_ISSUE = 1024 * 1024  # characters
 
 _HEAD = struct.Struct("=II")
 _state: dict[str, Any] = {}
@@ -101,6 +104,8 @@ def _load() -> dict[str, Any]:
         "calls": [_described(function) for function in functions if _hook(function)[0] == "call"],
         "checks": [name for kind, name in kinds if kind == "check"],
         "parsers": [name for kind, name in kinds if kind == "parser"],
+        "localisers": [name for kind, name in kinds if kind == "localiser"],
+        "sources": [name for kind, name in kinds if kind == "source"],
         "events": [{"kind": kind[3:], "name": name} for kind, name in kinds if kind.startswith("on:")],
         "tests": list(_state["tests"]),
         "settings": [{key: _clean(value) for key, value in row.items()} for row in extensions.settings],
@@ -155,6 +160,10 @@ def _call(kind: str, name: str, argument: dict[str, Any]) -> dict[str, Any]:
         return _call_answer(function(repo, **argument))
     if kind == "parser":
         return {"outcomes": _outcomes(function(argument["log"]))}
+    if kind == "localiser":
+        return {"text": _suspects(function(repo, argument["issue"]))}
+    if kind == "source":
+        return _told(function(argument["reference"]), MAX_ISSUE)
     if kind == "check":
         return _told(function(Patch(argument["diff"], [_changed(row) for row in argument["files"]], repo)), MAX_TEXT)
     said = function(Event(kind[3:], argument, repo))
@@ -192,6 +201,22 @@ def _outcomes(said: object) -> dict[str, str]:
         if outcome not in extensions.OUTCOMES:
             raise ValueError(f"{_shown(outcome)} is not an outcome; there are: {', '.join(extensions.OUTCOMES)}")
     return {_clean(test): outcome for test, outcome in said.items()}
+
+
+def _suspects(said: object) -> str | None:
+    """The places of the highest scores, a line each."""
+    try:
+        rows = sorted(((float(score), place) for place, score in said), key=lambda row: -row[0])
+        if not all(isinstance(place, (Place, Symbol)) and math.isfinite(score) for score, place in rows):
+            raise TypeError
+    except (TypeError, ValueError):
+        raise TypeError("a localiser must return a list of (Place or Symbol, score)") from None
+    lines = [
+        f"- {place.file}{' ' + place.qualname if isinstance(place, Symbol) else ''}, "
+        f"lines {int(place.start)}-{int(place.end)} (score {score:.3g})"
+        for score, place in rows[:MAX_SUSPECTS]
+    ]
+    return _clean("\n".join(lines)[:MAX_TEXT]) or None
 
 
 def _place(place: Place) -> dict[str, Any]:

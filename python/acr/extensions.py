@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -201,6 +202,24 @@ def log_parser(name: str) -> Callable[[Function], Function]:
     `def read(log: str)` gets what the tests printed and returns {test: outcome}, an outcome being one of OUTCOMES.
     """
     return lambda function: _mark(function, "parser", name)
+
+
+def localiser(function: Function) -> Function:
+    """Say where a bug may be: `def name(repo, issue: str)` returns [(Place or Symbol, score)], most suspect first or not.
+
+    The model is shown the ten of the highest scores with the issue, before it searches.
+    """
+    return _mark(function, "localiser", function.__name__)
+
+
+def issue_source(scheme: str) -> Callable[[Function], Function]:
+    """Read issues for `run --issue SCHEME:REFERENCE`: `def read(reference: str)` returns the issue's text.
+
+    scheme: letters, digits and hyphens: "jira" for `--issue jira:ABC-12`. Others than http, https and file.
+    """
+    if not re.fullmatch("[a-z][a-z0-9-]{0,30}", scheme) or scheme in ("http", "https", "file"):
+        raise ValueError(f"a source of issues cannot be called {scheme!r}")
+    return lambda function: _mark(function, "source", scheme)
 
 
 def _mark(function: Function, kind: str, name: str) -> Function:

@@ -20,12 +20,12 @@ import signal
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 __all__ = ["Event", "HostError", "Place", "RunResult", "SearchAnswer", "evaluate", "events", "run", "search"]
 
 Path = Union[str, "os.PathLike[str]"]
-Option = Union[None, bool, str, int, float, "os.PathLike[str]", Sequence[Any]]
+Option = Union[bool, str, int, float, "os.PathLike[str]", Sequence[Any], None]
 _WITH_RESULT = (0, 1, 4)  # a patch, none, a ceiling
 _MAX_LINE = 64 << 20  # bytes of an event: the last one holds the patch
 
@@ -45,8 +45,8 @@ class Place:
     file: str
     start: int
     end: int
-    klass: Optional[str] = None
-    func: Optional[str] = None
+    klass: str | None = None
+    func: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class RunResult:
     """What a run ended with. `data` is all of it, as the schema result.json says."""
 
     verdict: str  # verified, validated, unverified, refused, none
-    why: Optional[str]
-    patch: Optional[str]
+    why: str | None
+    patch: str | None
     exit: int
     cost: dict[str, Any]
     data: dict[str, Any] = field(repr=False)
@@ -81,7 +81,7 @@ class Event:
     kind: str
     time_ms: int
     data: dict[str, Any] = field(repr=False)
-    result: Optional[RunResult] = None
+    result: RunResult | None = None
 
 
 def _text(value: Any) -> str:

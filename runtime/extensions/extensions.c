@@ -64,30 +64,6 @@ const AcrCalls *acr_extensions_calls(const AcrExtensions *all)
     return all ? all->calls : NULL;
 }
 
-/* ---- Files ---- */
-
-bool acr_extensions_check_files(const char *const *files, const char *workdir, GError **error)
-{
-    g_autofree char *tree = workdir ? acr_path_real(workdir) : NULL;
-    for (; files && *files; files++) {
-        g_autofree char *real = acr_path_real(*files);
-        g_autoptr(GError) reason = NULL;
-        g_autoptr(GBytes) source = acr_file_read(*files, ACR_EXTENSION_MAX_SOURCE, &reason);
-        gsize len = tree ? strlen(tree) : 0;
-        while (len > 1 && tree[len - 1] == '/')
-            len--;
-        if (!source)
-            return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
-                                 "--extension: %s", reason->message);
-        if (tree && strncmp(real, tree, len) == 0 && (real[len] == '/' || len == 1))
-            return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
-                                 "--extension '%s' is a file of the repository that is worked on, "
-                                 "whose code is not run; copy it elsewhere",
-                                 *files);
-    }
-    return true;
-}
-
 /* ---- Failures ---- */
 
 static void warn(const AcrExtensions *all, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -364,6 +340,9 @@ AcrJson *acr_extensions_describe(const AcrExtensions *all)
         acr_json_set(row, "file", acr_json_new_bytes(one->path, strlen(one->path)));
         for (const AcrJson *at = acr_json_first(one->added); at; at = acr_json_next(at))
             acr_json_set(row, acr_json_key(at), acr_json_copy(at));
+        g_autofree char *prompts = acr_extension_prompts(one->path);
+        if (prompts)
+            acr_json_set_string(row, "prompts", prompts);
         acr_json_append(list, row);
     }
     return list;
@@ -464,20 +443,23 @@ static AcrJson *describe_patch(AcrSnapshot *before, const AcrOverlay *after, GBy
     return g_steal_pointer(&json);
 }
 
-static bool check_one(AcrExtensions *all, Extension *one, AcrSearch *search, const AcrJson *patch,
-                      char **out_why, GError **error)
+/* Asks each of its hooks of a kind, which are listed under `list`; what they say goes to *out_text, a line each,
+ * behind their names. */
+static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const char *list,
+                     AcrSearch *search, const AcrJson *argument, char **out_text, GError **error)
 {
-    const AcrJson *at = acr_json_first(acr_json_get(one->added, "checks"));
+    const AcrJson *at = acr_json_first(acr_json_get(one->added, list));
     for (guint n = 0; at && n < ACR_EXTENSION_MAX_HOOKS; at = acr_json_next(at), n++) {
         const char *name = acr_json_string(at);
         g_autoptr(AcrJson) said = NULL;
         if (!name)
             continue;
-        if (!ask_hook(all, one, "check", name, patch, search, &said, error))
+        if (!ask_hook(all, one, kind, name, argument, search, &said, error))
             return false;
         const char *text = acr_json_get_string(said, "text");
-        g_autofree char *line = text ? g_strdup_printf("%s: %s", name, text) : NULL;
-        add_line(out_why, line);
+        const char *between = text && strchr(text, '\n') ? ":\n" : ": ";
+        g_autofree char *line = text ? g_strconcat(name, between, text, NULL) : NULL;
+        add_line(out_text, line);
     }
     return true;
 }
@@ -489,18 +471,33 @@ bool acr_extensions_check(AcrExtensions *all, AcrSearch *search, AcrSnapshot *be
         return true;
     g_autoptr(AcrJson) patch = describe_patch(before, after, diff, error);
     for (guint i = 0; patch && i < all->list->len; i++)
-        if (!check_one(all, all->list->pdata[i], search, patch, out_why, error))
+        if (!ask_each(all, all->list->pdata[i], "check", "checks", search, patch, out_why, error))
             return false;
     return patch != NULL;
 }
 
-/* ---- Parsers of logs ---- */
+/* ---- Before a search ---- */
 
-static Extension *find_parser(const AcrExtensions *all, const char *name)
+bool acr_extensions_localise(AcrExtensions *all, AcrSearch *search, const char *issue,
+                             char **out_text, GError **error)
+{
+    g_autoptr(AcrJson) argument = acr_json_new_object();
+    acr_json_set_string(argument, "issue", issue);
+    for (guint i = 0; all && i < all->list->len; i++)
+        if (!ask_each(all, all->list->pdata[i], "localiser", "localisers", search, argument,
+                      out_text, error))
+            return false;
+    return true;
+}
+
+/* ---- Sources of issues, parsers of logs ---- */
+
+/* Which of them has `name` in its list of that kind. */
+static Extension *find(const AcrExtensions *all, const char *list, const char *name)
 {
     for (guint i = 0; all && name && i < all->list->len; i++) {
         Extension *one = all->list->pdata[i];
-        const AcrJson *at = acr_json_first(acr_json_get(one->added, "parsers"));
+        const AcrJson *at = acr_json_first(acr_json_get(one->added, list));
         for (; at; at = acr_json_next(at))
             if (g_strcmp0(acr_json_string(at), name) == 0)
                 return one;
@@ -510,7 +507,7 @@ static Extension *find_parser(const AcrExtensions *all, const char *name)
 
 const char *acr_extensions_parser(const AcrExtensions *all, const char *name)
 {
-    const Extension *one = find_parser(all, name);
+    const Extension *one = find(all, "parsers", name);
     return one ? acr_json_get_string(one->added, "digest") : NULL;
 }
 
@@ -520,7 +517,8 @@ bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *outp
     g_autoptr(AcrJson) argument = acr_json_new_object(), said = NULL;
     acr_json_set_string(argument, "log", output);
     pthread_mutex_lock(&all->turn);
-    bool ok = ask_hook(all, find_parser(all, name), "parser", name, argument, NULL, &said, error);
+    bool ok =
+        ask_hook(all, find(all, "parsers", name), "parser", name, argument, NULL, &said, error);
     pthread_mutex_unlock(&all->turn);
     const AcrJson *outcomes = acr_json_get(said, "outcomes");
     *out = outcomes ? acr_json_copy(outcomes) : NULL;
@@ -529,16 +527,47 @@ bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *outp
 
 /* ---- Tests ---- */
 
+/* One answer that is not recorded as a failure: *out_answer (owned), or *out_why (owned) it failed. */
+static bool ask_once(AcrExtensions *all, Extension *one, const char *kind, const char *name,
+                     AcrJson *argument, AcrSearch *search, AcrJson **out_answer, char **out_why,
+                     GError **error)
+{
+    g_autoptr(AcrJson) question = acr_json_new_object();
+    acr_json_set_string(question, "kind", kind);
+    acr_json_set_string(question, "name", name);
+    acr_json_set(question, "argument", argument);
+    if (!ask(all, one, question, search, out_answer, error))
+        return false;
+    *out_why = g_strdup(acr_json_get_string(*out_answer, "error"));
+    return true;
+}
+
 bool acr_extensions_test(AcrExtensions *all, guint i, const char *name, AcrSearch *search,
                          char **out_why, GError **error)
 {
-    Extension *one = all->list->pdata[i];
-    g_autoptr(AcrJson) question = acr_json_new_object(), answer = NULL;
-    acr_json_set_string(question, "kind", "test");
-    acr_json_set_string(question, "name", name);
-    acr_json_set(question, "argument", acr_json_new_null());
-    if (!ask(all, one, question, search, &answer, error))
+    g_autoptr(AcrJson) answer = NULL;
+    return ask_once(all, all->list->pdata[i], "test", name, acr_json_new_null(), search, &answer,
+                    out_why, error);
+}
+
+bool acr_extensions_issue(AcrExtensions *all, const char *reference, char **out_text,
+                          GError **error)
+{
+    const char *colon = strchr(reference, ':');
+    g_autofree char *scheme = colon ? g_strndup(reference, (gsize)(colon - reference)) : NULL;
+    g_autofree char *why = NULL;
+    g_autoptr(AcrJson) answer = NULL;
+    Extension *one = scheme ? find(all, "sources", scheme) : NULL;
+    *out_text = NULL;
+    if (!one)
+        return true;
+    AcrJson *argument = acr_json_new_object();
+    acr_json_set_string(argument, "reference", colon + 1);
+    if (!ask_once(all, one, "source", scheme, argument, NULL, &answer, &why, error))
         return false;
-    *out_why = g_strdup(acr_json_get_string(answer, "error"));
-    return true;
+    const char *text = acr_json_get_string(answer, "text");
+    *out_text = g_strdup(text ? text : "");
+    return !why ||
+           acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
+                         "extension '%s': the source '%s' failed: %s", one->label, scheme, why);
 }

@@ -58,7 +58,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrExtensions, acr_extensions_free)
 /* The registry with their search calls; borrowed; NULL without extensions. */
 const AcrCalls *acr_extensions_calls(const AcrExtensions *all);
 /* [{"file", "version", "calls": [{"name", "summary", "params": [{"name", "type", "about"}]}],
- * "checks": [name], "parsers": [name], "events": [{"kind", "name"}], "tests": [name],
+ * "checks": [name], "parsers": [name], "localisers": [name], "sources": [scheme],
+ * "prompts": folder (where there is one), "events": [{"kind", "name"}], "tests": [name],
  * "settings": [{"variable", "type", "default", "about"}], "error"}]: "error" alone beside the
  * file where it could not be loaded; owned. */
 AcrJson *acr_extensions_describe(const AcrExtensions *all) ACR_MUST_USE;
@@ -77,6 +78,17 @@ bool acr_extensions_tell(AcrExtensions *all, AcrSearch *search, const char *even
 bool acr_extensions_check(AcrExtensions *all, AcrSearch *search, AcrSnapshot *before,
                           const AcrOverlay *after, GBytes *diff, char **out_why,
                           GError **error) ACR_MUST_USE;
+/* Asks their localisers about an issue. *out_text (owned): the places that they suspect, a line each, NULL: none.
+ * Errors: INTERRUPTED, those of the journal. */
+bool acr_extensions_localise(AcrExtensions *all, AcrSearch *search, const char *issue,
+                             char **out_text, GError **error) ACR_MUST_USE;
+/* The issue that `reference` ("scheme:rest") stands for. *out_text (owned): NULL where none of them has the
+ * scheme. Errors: USAGE, with why its source failed; INTERRUPTED. */
+bool acr_extensions_issue(AcrExtensions *all, const char *reference, char **out_text,
+                          GError **error) ACR_MUST_USE;
+/* The folder of prompts that belongs to an extension's file: `mine_prompts` beside `mine.py`. Owned; NULL: there
+ * is none. */
+char *acr_extension_prompts(const char *file) ACR_MUST_USE;
 /* A mark of the extension that has the parser of logs `name` (a digest of its file; borrowed), or NULL: none
  * has. */
 const char *acr_extensions_parser(const AcrExtensions *all, const char *name);

@@ -84,9 +84,24 @@ static char *make_clue(const Driver *driver)
                               output, NULL);
 }
 
+/* Adds what extensions suspect to a clue (taken; NULL: none); owned. */
+static char *add_suspects(char *clue, const char *suspects)
+{
+    g_autofree char *before = clue;
+    if (!suspects)
+        return g_steal_pointer(&before);
+    return g_strdup_printf("%s%sThese places are suspected, by tools that may be wrong:\n\n%s",
+                           before ? before : "", before ? "\n\n" : "", suspects);
+}
+
 static AcrAttemptEvent do_retrieve(Driver *driver)
 {
-    bool ok = acr_retrieval_run(&driver->work, make_clue(driver), &driver->failure);
+    const AcrRun *run = driver->run;
+    g_autofree char *suspects = NULL;
+    bool ok = acr_extensions_localise(run->extensions, run->search, run->issue, &suspects,
+                                      &driver->failure) &&
+              acr_retrieval_run(&driver->work, add_suspects(make_clue(driver), suspects),
+                                &driver->failure);
     acr_dead_end_stage(&driver->work.dead_end);
     return event_of(driver, ok ? ACR_STEP_DONE : ACR_STEP_FAILED);
 }

@@ -30,6 +30,33 @@ bool acr_verb_load_extensions(AcrHost *host, const AcrRunSpec *spec, const char 
            acr_extensions_load(&options, out, error);
 }
 
+/* The issue that a source of an extension has; left unset where none has its scheme. */
+static bool take_issue(AcrHost *host, AcrRunSpec *spec, GError **error)
+{
+    g_autoptr(AcrExtensions) all = NULL;
+    g_autoptr(AcrRepo) repo = acr_repo_open(spec->repo, error);
+    g_autofree char *text = NULL;
+    if (!repo || !acr_verb_load_extensions(host, spec, acr_repo_workdir(repo), &all, error) ||
+        !acr_extensions_issue(all, spec->issue_file, &text, error))
+        return false;
+    spec->issue_text = g_steal_pointer(&text);
+    return true;
+}
+
+bool acr_verb_ask_extensions(AcrHost *host, AcrRunSpec *spec, GError **error)
+{
+    const char *issue = spec->issue_text ? NULL : spec->issue_file;
+    bool may_be_theirs = issue && strchr(issue, ':') && !acr_issue_is_page(issue) &&
+                         !g_file_test(issue, G_FILE_TEST_EXISTS);
+    bool has_prompts = spec->prompts != NULL;
+    for (char **file = spec->extensions; file && *file && !has_prompts; file++) {
+        char *folder = acr_extension_prompts(*file);
+        g_free(folder ? spec->prompts : NULL);
+        spec->prompts = folder ? folder : spec->prompts;
+    }
+    return !spec->extensions || !may_be_theirs || take_issue(host, spec, error);
+}
+
 /* ---- The list ---- */
 
 static void append_call(GString *text, const AcrJson *call)
@@ -54,10 +81,18 @@ static void append_extension(GString *text, const AcrJson *row)
     const AcrJson *at = acr_json_first(acr_json_get(row, "calls"));
     for (; at; at = acr_json_next(at))
         append_call(text, at);
-    for (at = acr_json_first(acr_json_get(row, "checks")); at; at = acr_json_next(at))
-        g_string_append_printf(text, "  check of patches %s\n", acr_json_string(at));
-    for (at = acr_json_first(acr_json_get(row, "parsers")); at; at = acr_json_next(at))
-        g_string_append_printf(text, "  parser of logs %s\n", acr_json_string(at));
+    static const struct {
+        const char *list, *what;
+    } kinds[] = {{"checks", "check of patches"},
+                 {"localisers", "localiser"},
+                 {"sources", "source of issues"},
+                 {"parsers", "parser of logs"}};
+    for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
+        for (at = acr_json_first(acr_json_get(row, kinds[i].list)); at; at = acr_json_next(at))
+            g_string_append_printf(text, "  %s %s\n", kinds[i].what, acr_json_string(at));
+    const char *prompts = acr_json_get_string(row, "prompts");
+    if (prompts)
+        g_string_append_printf(text, "  prompts of %s\n", prompts);
     for (at = acr_json_first(acr_json_get(row, "events")); at; at = acr_json_next(at))
         g_string_append_printf(text, "  observer of '%s' %s\n", acr_json_get_string(at, "kind"),
                                acr_json_get_string(at, "name"));

@@ -17,7 +17,8 @@ int acr_run_and_report(AcrHost *host, AcrRunSpec *spec)
     g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_NONE, .found.proof = ACR_PROOF_NONE};
     if (!acr_console_open_events(console, spec->events, &error))
         return acr_verb_fail(host, error);
-    bool ok = !needs_issue(spec) || acr_issue_text_load(spec, host->interrupt, console, &error);
+    bool ok = acr_verb_ask_extensions(host, spec, &error);
+    ok = ok && (!needs_issue(spec) || acr_issue_text_load(spec, host->interrupt, console, &error));
     if (ok && spec->dry_run)
         return acr_dry_run(host, spec);
     if (ok)

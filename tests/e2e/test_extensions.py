@@ -12,7 +12,7 @@ import pytest
 from host import ROOT, Host, Result
 from mcp_client import Client
 from repos import Repo, make_repo
-from runs import EXTRACT_1, EXTRACT_2_AGAIN, SELECT_2, arguments, journal, read_json, script_lines, write_script
+from runs import EXTRACT_1, EXTRACT_2_AGAIN, ISSUE, SELECT_2, arguments, journal, read_json, script_lines, write_script
 
 RunHost = Callable[..., Result]
 EXAMPLES = sorted((ROOT / "python" / "examples").glob("*.py"))
@@ -365,6 +365,58 @@ def test_new_writes_one_that_works(run_host: RunHost, sample_repo: Repo, tmp_pat
     assert "version 3" in run_host("extensions", "--extension", path).check(1).out
     (row,) = run_host("extensions", "--extension", path, "--json").check(1).rows()[0]
     assert "version 3" in row["error"] and "calls" not in row
+
+
+LOCALISING = """
+@localiser
+def suspect(repo, issue):
+    assert "domestic-seasonal" in issue
+    found = [each for each in repo.symbols(name="usage_charge") if "seasonal" in each.file]
+    return [(Place("brookbill/periods.py", 1, 2), 0.25), *((each, 0.75) for each in found)]
+
+@localiser
+def wrong(repo, issue):
+    return ["here"]
+"""
+
+
+def test_what_localisers_suspect_is_shown_with_the_issue(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    options = write(tmp_path / "extensions", {"localising": HEAD + LOCALISING})
+    done = run_host(*arguments(sample_repo, tmp_path / "out", *options)).check()
+    question = read_json(tmp_path / "out" / "attempt_0" / "search" / "search_round_1.json")[1]["content"]
+    assert "suspect:\n- brookbill/tariffs/seasonal.py SeasonalTariff.usage_charge, lines 55-" in question
+    assert "(score 0.75)\n- brookbill/periods.py, lines 1-2 (score 0.25)" in question
+    assert "localiser 'wrong' failed: TypeError: a localiser must return a list of (Place or Symbol, score)" in done.err
+    (tmp_path / "extensions" / "localising.py").unlink()
+    run_host("replay", tmp_path / "out").check()
+
+
+SOURCE = """
+@issue_source("desk")
+def read(reference):
+    if reference != "12":
+        raise LookupError(f"there is no {reference}")
+    return open("{issue}").read()
+"""
+
+
+def test_issues_and_prompts_of_an_extension(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    options = write(tmp_path / "extensions", {"source": HEAD + SOURCE.replace("{issue}", str(ISSUE))})
+    (tmp_path / "extensions" / "source_prompts").mkdir()
+    (tmp_path / "extensions" / "source_prompts" / "search_system.txt").write_text("You look into things.\n")
+    command = arguments(sample_repo, tmp_path / "out", *options)
+    command[command.index("--issue") + 1] = "desk:12"
+    run_host(*command).check()
+    assert read_json(tmp_path / "out/attempt_0/search/search_round_1.json")[0]["content"] == "You look into things.\n"
+    assert (tmp_path / "out" / "issue.md").read_text("utf-8").startswith(ISSUE.read_text("utf-8")[:50])
+    run_host("replay", tmp_path / "out").check()
+    command[command.index("desk:12")] = "desk:13"
+    command[command.index(tmp_path / "out")] = tmp_path / "other"
+    assert "the source 'desk' failed: LookupError: there is no 13 (line" in run_host(*command).check(2).err
+    command[command.index("desk:13")] = "nobody:13"
+    run_host(*command).one_line(2, "nobody:13")
+    listed = run_host("extensions", *options).check().out
+    assert "  source of issues desk\n" in listed and f"  prompts of {tmp_path}/extensions/source_prompts\n" in listed
 
 
 def test_settings_have_types_and_are_listed(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:

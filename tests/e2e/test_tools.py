@@ -105,9 +105,7 @@ def test_the_same_patch_as_by_text(
 
 
 @pytest.mark.parametrize("peer", ["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock"])
-def test_tools_that_are_refused_in_the_middle(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path, peer: str
-) -> None:
+def test_tools_that_are_refused_in_the_middle(run_host: RunHost, sample_repo: Repo, tmp_path: Path, peer: str) -> None:
     plays = [play(FOUR, "First:"), play(text="I have read it."), *map(says, (SELECT_3, EXTRACT_3, PATCH_2))]
     _, requests = run(run_host, sample_repo, tmp_path / "out", peer, plays, model="m-nomoretools")
     assert len(requests) == len(plays) + 1  # the refused one

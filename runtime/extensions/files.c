@@ -1,0 +1,35 @@
+/*
+ * The files of extensions, before any of them is run: which may be given, and what lies beside them.
+ */
+#include "extensions/extensions.h"
+
+#include <string.h>
+
+bool acr_extensions_check_files(const char *const *files, const char *workdir, GError **error)
+{
+    g_autofree char *tree = workdir ? acr_path_real(workdir) : NULL;
+    for (; files && *files; files++) {
+        g_autofree char *real = acr_path_real(*files);
+        g_autoptr(GError) reason = NULL;
+        g_autoptr(GBytes) source = acr_file_read(*files, ACR_EXTENSION_MAX_SOURCE, &reason);
+        gsize len = tree ? strlen(tree) : 0;
+        while (len > 1 && tree[len - 1] == '/')
+            len--;
+        if (!source)
+            return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
+                                 "--extension: %s", reason->message);
+        if (tree && strncmp(real, tree, len) == 0 && (real[len] == '/' || len == 1))
+            return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
+                                 "--extension '%s' is a file of the repository that is worked on, "
+                                 "whose code is not run; copy it elsewhere",
+                                 *files);
+    }
+    return true;
+}
+
+char *acr_extension_prompts(const char *file)
+{
+    gsize len = strlen(file) - (g_str_has_suffix(file, ".py") ? strlen(".py") : 0);
+    g_autofree char *folder = g_strdup_printf("%.*s_prompts", (int)len, file);
+    return g_file_test(folder, G_FILE_TEST_IS_DIR) ? g_steal_pointer(&folder) : NULL;
+}
