@@ -40,7 +40,7 @@ def run(folder: Path, arguments: list[str], given: str, seed: str) -> subprocess
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": seed}
     return subprocess.run(
-        [sys.executable, *arguments],
+        [sys.executable, "-S", *arguments],
         cwd=folder,
         env=environment,
         input=given.encode(),
