@@ -28,6 +28,7 @@
     ROW(SEARCH_CHECK_CALLS, "search_check_calls.txt", "problem", "calls")                          \
     ROW(SEARCH_NO_PLACE, "search_no_place.txt", "locations")                                       \
     ROW(SEARCH_CLUE, "search_clue.txt", "test", "stderr") /* what the reproducer showed */         \
+    ROW(SEARCH_SUSPECTS, "search_suspects.txt", "tests", "methods")                                \
     ROW(EXTRACT_SYSTEM, "extract_system.txt", "calls")                                             \
     ROW(EXTRACT, "extract.txt", "text")                                                            \
     ROW(EXTRACT_RETRY, "extract_retry.txt", "problem")                                             \

@@ -71,8 +71,8 @@ static AcrAttemptEvent do_reproduce(Driver *driver)
 
 /* ---- Retrieval and patch --------------------------------------------------------------------- */
 
-/* What the reproducer showed, for the search agent; NULL: nothing. Owned. */
-static char *make_clue(const Driver *driver)
+/* What the reproducer showed; NULL: nothing. Owned. */
+static char *reproducer_clue(const Driver *driver)
 {
     const AcrReproducer *reproducer = &driver->work.reproducer;
     if (!driver->machine.reproducer)
@@ -84,24 +84,38 @@ static char *make_clue(const Driver *driver)
                               output, NULL);
 }
 
-/* Adds what extensions suspect to a clue (taken; NULL: none); owned. */
-static char *add_suspects(char *clue, const char *suspects)
+/* Appends a part of a clue (may be NULL) below what introduces it. */
+static void add_part(GString *clue, const char *introduction, const char *part)
 {
-    g_autofree char *before = clue;
-    if (!suspects)
-        return g_steal_pointer(&before);
-    return g_strdup_printf("%s%sThese places are suspected, by tools that may be wrong:\n\n%s",
-                           before ? before : "", before ? "\n\n" : "", suspects);
+    if (part)
+        g_string_append_printf(clue, "%s%s%s", clue->len ? "\n\n" : "", introduction, part);
+}
+
+/* What the search agent is shown beside the issue: what the reproducer showed, where failing tests point,
+ * what extensions suspect. *out: owned; NULL: nothing. */
+static AcrStep make_clue(Driver *driver, char **out)
+{
+    const AcrRun *run = driver->run;
+    g_autofree char *shown = reproducer_clue(driver), *tested = NULL, *suspected = NULL;
+    AcrStep step =
+        acr_step_suspect(&driver->work, driver->machine.reproducer, &tested, &driver->failure);
+    if (step == ACR_STEP_FAILED ||
+        !acr_extensions_localise(run->extensions, run->search, run->issue, &suspected,
+                                 &driver->failure))
+        return ACR_STEP_FAILED;
+    g_autoptr(GString) clue = g_string_new(NULL);
+    add_part(clue, "", shown);
+    add_part(clue, "", tested);
+    add_part(clue, "These places are suspected, by tools that may be wrong:\n\n", suspected);
+    *out = clue->len ? g_string_free(g_steal_pointer(&clue), FALSE) : NULL;
+    return ACR_STEP_DONE;
 }
 
 static AcrAttemptEvent do_retrieve(Driver *driver)
 {
-    const AcrRun *run = driver->run;
-    g_autofree char *suspects = NULL;
-    bool ok = acr_extensions_localise(run->extensions, run->search, run->issue, &suspects,
-                                      &driver->failure) &&
-              acr_retrieval_run(&driver->work, add_suspects(make_clue(driver), suspects),
-                                &driver->failure);
+    char *clue = NULL;
+    bool ok = make_clue(driver, &clue) == ACR_STEP_DONE &&
+              acr_retrieval_run(&driver->work, clue, &driver->failure);
     acr_dead_end_stage(&driver->work.dead_end);
     return event_of(driver, ok ? ACR_STEP_DONE : ACR_STEP_FAILED);
 }

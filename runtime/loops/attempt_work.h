@@ -126,6 +126,13 @@ AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate,
 /* Fails where there must be tests and none can be run. */
 AcrStep acr_step_know_tests(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
+/* ---- Suspects (suspects.c) ------------------------------------------------------------------- */
+
+/* Where failing tests, or the reproducer, point, as a clue for the search agent: *out_clue, owned; NULL:
+ * nothing. Leaves sbfl.json in the run folder. */
+AcrStep acr_step_suspect(AcrAttemptWork *work, bool has_reproducer, char **out_clue,
+                         GError **error) ACR_MUST_USE;
+
 /* ---- Observers (observers.c) ----------------------------------------------------------------- */
 
 /* Tells the extensions of a search call before it is made. *out_veto (owned): why it is not made, or

@@ -109,6 +109,14 @@ typedef struct {
 /* Runs the project's own tests, those with a patch once; recorded, too. */
 typedef struct {
     void *ctx;
+    /*
+     * Which methods the failing tests run, most suspicious first: those that the user names, else
+     * `script` (ACR_TEST_FILE; NULL: there is none), else all that fail without a patch. *out:
+     * {"failing", "passing", "methods"} as `localize --json` has them; borrowed. Errors: as of
+     * `compare`.
+     */
+    bool (*localize)(void *ctx, const AcrIndex *index, const char *script, const AcrJson **out,
+                     GError **error);
     /* Runs them with `patch` and compares; NULL: without one, so that `compared` counts those that
      * pass. *out and errors as of `run` of AcrExecutor; UNAVAILABLE also where no tests are known. */
     bool (*compare)(void *ctx, const AcrOverlay *patch, const AcrTestsFound **out, GError **error);
@@ -135,7 +143,10 @@ typedef struct {
     /* Whether a patch may not break the project's own tests. AUTO: where they can be run; ALWAYS: the
      * run fails at its start where they cannot. */
     AcrVerify regressions;
-    const AcrTestComparer *tests; /* NULL where `regressions` is NEVER */
+    /* Whether the search agent learns where failing tests point. AUTO: where that can be known;
+     * ALWAYS: the run ends where it cannot. */
+    AcrVerify sbfl;
+    const AcrTestComparer *tests; /* NULL where both are NEVER */
     AcrOverlay *const *given; /* patches from elsewhere, to be weighed with those of the attempts */
     gsize n_given;
     const AcrArtifacts *artifacts;

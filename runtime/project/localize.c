@@ -129,6 +129,57 @@ static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *loca
     return spectrum;
 }
 
+/* ---- A script as a test ---- */
+
+#define SCRIPT_MODULE "test_acr_script"
+#define SCRIPT_TEST "Script", "test_script"
+
+/* The folder of the first test's file, by ids of pytest ("a/b.py::C::f") and unittest ("a.b.C.f", where
+ * a/b.py is there); owned; NULL: ids of another kind. */
+static char *folder_of_tests(const AcrBaseline *baseline, const AcrOverlay *overlay, bool *out_path)
+{
+    const char *id = baseline->run.ids->len ? baseline->run.ids->pdata[0] : "";
+    const char *end = strstr(id, "::");
+    *out_path = end != NULL;
+    g_autofree char *file = end ? g_strndup(id, (gsize)(end - id)) : NULL;
+    g_auto(GStrv) parts = end ? NULL : g_strsplit(id, ".", -1);
+    guint n = parts ? g_strv_length(parts) : 0;
+    if (n >= 3) {
+        g_clear_pointer(&parts[n - 2], g_free);
+        g_free(parts[n - 1]);
+        g_autofree char *stem = g_strjoinv("/", parts);
+        file = g_strconcat(stem, ".py", NULL);
+    }
+    return file && acr_overlay_has(overlay, file) ? g_path_get_dirname(file) : NULL;
+}
+
+char *acr_project_add_script(const AcrBaseline *baseline, const char *script, AcrOverlay *overlay,
+                             GError **error)
+{
+    bool is_path;
+    g_autofree char *folder = folder_of_tests(baseline, overlay, &is_path);
+    if (!folder)
+        return ACR_NULL(acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED,
+                                      "a script cannot be added to the tests of '%s'",
+                                      baseline->command));
+    bool is_top = strcmp(folder, ".") == 0;
+    g_autofree char *path = is_top ? g_strdup(SCRIPT_MODULE ".py")
+                                   : g_build_filename(folder, SCRIPT_MODULE ".py", NULL);
+    g_autofree char *text =
+        g_strdup_printf("import os\nimport runpy\nimport unittest\n\n\n"
+                        "class Script(unittest.TestCase):\n    def test_script(self):\n"
+                        "        path = os.path.join(os.environ[\"ACR_TESTS_ROOT\"], \"%s\")\n"
+                        "        runpy.run_path(path, run_name=\"__main__\")\n",
+                        script);
+    g_autoptr(GBytes) content = g_bytes_new(text, strlen(text));
+    if (!acr_overlay_write(overlay, path, ACR_MODE_FILE, content, error))
+        return NULL;
+    if (is_path)
+        return g_strjoin("::", path, SCRIPT_TEST, NULL);
+    g_autofree char *module = g_strdelimit(g_strndup(path, strlen(path) - strlen(".py")), "/", '.');
+    return g_strjoin(".", module, SCRIPT_TEST, NULL);
+}
+
 /* ---- Places ---- */
 
 static int compare_places(gconstpointer a, gconstpointer b)
@@ -199,27 +250,58 @@ static GArray *find_methods(const Numbering *numbering, const AcrSpectrum *spect
     return found;
 }
 
+static AcrJson *describe_place(const AcrIndex *index, const AcrSuspect *suspect, bool is_method)
+{
+    AcrJson *row = acr_json_new_object(), *rank = acr_json_new_array();
+    acr_json_set_string(row, "file", acr_index_file(index, suspect->file)->path);
+    if (is_method) {
+        acr_json_set_string(row, "class", acr_index_class_of(index, (guint32)suspect->symbol));
+        acr_json_set_string(row, "func", acr_index_func_of(index, (guint32)suspect->symbol));
+    }
+    acr_json_set_int(row, "start", suspect->first);
+    acr_json_set_int(row, "end", suspect->last);
+    acr_json_set(row, "score", acr_json_new_double(suspect->rank.score));
+    acr_json_append(rank, acr_json_new_int(suspect->rank.first));
+    acr_json_append(rank, acr_json_new_int(suspect->rank.last));
+    acr_json_set(row, "rank", rank);
+    return row;
+}
+
+AcrJson *acr_suspects_to_json(const AcrIndex *index, const GArray *suspects, guint most,
+                              bool is_methods)
+{
+    AcrJson *list = acr_json_new_array();
+    for (guint i = 0; i < MIN(suspects->len, most); i++)
+        acr_json_append(list,
+                        describe_place(index, &g_array_index(suspects, AcrSuspect, i), is_methods));
+    return list;
+}
+
+/* ---- The whole ---- */
+
 bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline,
-                          const AcrIndex *index, const char *const *failing,
-                          AcrSpectrumFormula formula, AcrLocalized *out, GError **error)
+                          const AcrLocalizing *localizing, AcrLocalized *out, GError **error)
 {
     g_auto(AcrLocalized) found = {.failing = g_ptr_array_new_with_free_func(g_free)};
     g_auto(Numbering) numbering = {
-        .index = index,
+        .index = localizing->index,
         .numbers = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
         .lines = g_array_new(FALSE, FALSE, sizeof(Line)),
         .run = g_array_new(FALSE, FALSE, sizeof(guint32)),
     };
-    AcrTestOrder asked = {.plan = baseline->plan, .time_ms = project->time_ms, .is_traced = true};
+    AcrTestOrder asked = {.plan = baseline->plan,
+                          .overlay = localizing->overlay,
+                          .time_ms = project->time_ms,
+                          .is_traced = true};
     if (!acr_project_run(project, &asked, &found.run, error) ||
-        !sort_tests(baseline, failing, &found, error))
+        !sort_tests(baseline, localizing->failing, &found, error))
         return false;
     g_autoptr(AcrSpectrum) spectrum = make_spectrum(&numbering, &found);
     if (numbering.lines->len == 0)
         return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED,
                              "which lines the tests run is not known: their runner does not tell");
-    found.lines = find_lines(&numbering, spectrum, formula);
-    found.methods = find_methods(&numbering, spectrum, formula);
+    found.lines = find_lines(&numbering, spectrum, localizing->formula);
+    found.methods = find_methods(&numbering, spectrum, localizing->formula);
     *out = found;
     found = (AcrLocalized){0};
     return true;

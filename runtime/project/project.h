@@ -150,15 +150,28 @@ typedef struct {
 } AcrLocalized;
 void acr_localized_clear(AcrLocalized *localized);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLocalized, acr_localized_clear)
-/*
- * Runs all tests once more, traced, and ranks the code of `index` by which tests run it. `failing`
- * (NULL-terminated, may be NULL: all that fail): ids that count as failing; others that fail are left
- * out. Errors: FAILED (such a test does not fail, or none does), those of sandbox and py.
- */
+/* What is ranked. All borrowed. */
+typedef struct {
+    const AcrIndex *index;
+    const AcrOverlay *overlay; /* NULL: the snapshot as it is */
+    /* Ids that count as failing, NULL-terminated; others that fail are left out. NULL: all that fail. */
+    const char *const *failing;
+    AcrSpectrumFormula formula;
+} AcrLocalizing;
+/* Runs all tests once more, traced, and ranks the code of the index by which tests run it. Errors:
+ * FAILED (such a test does not fail, or none does), those of sandbox and py. */
 bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline,
-                          const AcrIndex *index, const char *const *failing,
-                          AcrSpectrumFormula formula, AcrLocalized *out,
+                          const AcrLocalizing *localizing, AcrLocalized *out,
                           GError **error) ACR_MUST_USE;
+/* The first `most` of methods or lines, as `localize --json` lists them; owned. */
+AcrJson *acr_suspects_to_json(const AcrIndex *index, const GArray *suspects, guint most,
+                              bool is_methods) ACR_MUST_USE;
+/*
+ * Adds to `overlay` a test that runs the script at `script` of the tree, beside the first test of the
+ * baseline; its id, owned. NULL: what kind of tests these are is not known.
+ */
+char *acr_project_add_script(const AcrBaseline *baseline, const char *script, AcrOverlay *overlay,
+                             GError **error) ACR_MUST_USE;
 
 /* ---- Environments of benchmark tasks ---- */
 

@@ -118,18 +118,24 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedExecutor, acr_recorded_executor_clea
 typedef struct {
     AcrTestComparer comparer;
     AcrRecordedExecutor *executor;
-    GHashTable *known; /* request as text -> AcrTestsFound */
+    GHashTable *known;          /* request as text -> AcrTestsFound */
+    GHashTable *suspects;       /* request as text -> AcrJson */
+    const char *const *failing; /* ids that the user named; NULL: none */
+    bool is_sbfl_demanded;
     /* Beyond the journal: */
     AcrBaseline baseline; /* empty until it is needed */
     AcrProject project;   /* but for what the sandbox gives */
     AcrRefereeWorker *worker;
-    char *cache; /* of baselines; NULL: none are kept */
+    char *cache;       /* of baselines; NULL: none are kept */
+    char *environment; /* of acr_task_test_environment */
 } AcrRecordedTests;
-/* `executor` is borrowed; must outlive it. `self->comparer` is valid as long as `self` stays where it
- * is. */
-void acr_recorded_tests_init(AcrRecordedTests *self, AcrRecordedExecutor *executor);
+/* All borrowed; must outlive it. `self->comparer` is valid as long as `self` stays where it is. */
+void acr_recorded_tests_init(AcrRecordedTests *self, AcrRecordedExecutor *executor,
+                             const AcrRunSpec *spec);
 /* Whether a run has the project's tests run: nobody who did not ask for it waits for a whole suite. */
 AcrVerify acr_run_spec_regressions(const AcrRunSpec *spec);
+/* Whether it has them run traced. */
+AcrVerify acr_run_spec_sbfl(const AcrRunSpec *spec);
 /* Lets it continue in the sandbox where the journal ends; borrowed, must outlive it. */
 void acr_recorded_tests_go_live(AcrRecordedTests *self, const AcrRunSpec *spec,
                                 const AcrHost *host);

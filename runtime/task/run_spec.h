@@ -65,7 +65,7 @@ typedef struct {
     gint64 rounds, tries, attempts;
 
     /* Where code is run. */
-    gint64 verify, regressions; /* an AcrVerify each */
+    gint64 verify, regressions, sbfl; /* an AcrVerify each */
     char *sandbox, *image, *python, *setup, *validate;
     gint64 setup_ms;
     bool setup_network;

@@ -284,20 +284,19 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
                          AcrCost *cost, AcrRunResult *out, GError **error)
 {
     const AcrRunSpec *spec = task->spec;
+    AcrWorkspace *workspace = &task->workspace;
     g_autoptr(AcrRecorder) recorder =
         acr_recorder_new(journal, cost, task->limits.budget, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, recorder),
-                         given = acr_given_load(&task->folder, task->workspace.snapshot, error);
+                         given = acr_given_load(&task->folder, workspace->snapshot, error);
     if (!given)
         return false;
     AcrRecordedReferee referee;
-    acr_recorded_referee_init(&referee, journal,
-                              acr_workspace_referee(&task->workspace, task->host));
+    acr_recorded_referee_init(&referee, journal, acr_workspace_referee(workspace, task->host));
     g_auto(AcrRecordedExecutor) executor = {0};
     g_auto(AcrRecordedTests) tests = {0};
-    acr_recorded_executor_init(&executor, journal, task->workspace.snapshot,
-                               task->workspace.python);
-    acr_recorded_tests_init(&tests, &executor);
+    acr_recorded_executor_init(&executor, journal, workspace->snapshot, workspace->python);
+    acr_recorded_tests_init(&tests, &executor, spec);
     if (task->models) {
         acr_recorded_executor_go_live(&executor, spec, work_tree(task), task->limits.budget,
                                       task->host);
@@ -307,20 +306,21 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     g_autoptr(AcrExtensions) extensions = NULL;
     if (!load_extensions(task, journal, &extensions, error))
         return false;
-    acr_recorder_observe(recorder, extensions, task->workspace.search);
+    acr_recorder_observe(recorder, extensions, workspace->search);
     AcrRun run = {
         .issue = cleaned,
-        .snapshot = task->workspace.snapshot,
-        .index = task->workspace.index,
-        .search = task->workspace.search,
+        .snapshot = workspace->snapshot,
+        .index = workspace->index,
+        .search = workspace->search,
         .calls = acr_extensions_calls(extensions),
         .extensions = extensions,
-        .python = task->workspace.python,
+        .python = workspace->python,
         .referee = &referee.referee,
         .executor = &executor.executor,
         .validate = spec->validate,
         .verify = spec->verify < 0 ? ACR_VERIFY_AUTO : (AcrVerify)spec->verify,
         .regressions = acr_run_spec_regressions(spec),
+        .sbfl = acr_run_spec_sbfl(spec),
         .tests = &tests.comparer,
         .prompts = task->prompts,
         .native_tools = acr_json_get_bool(task->folder.meta, META_TOOLS, false),

@@ -49,33 +49,6 @@ static bool open_place(AcrHost *host, const AcrRunSpec *spec, Place *place, GErr
 
 /* ---- Telling ---- */
 
-static AcrJson *describe_place(const AcrIndex *index, const AcrSuspect *suspect, bool is_method)
-{
-    AcrJson *row = acr_json_new_object(), *rank = acr_json_new_array();
-    acr_json_set_string(row, "file", acr_index_file(index, suspect->file)->path);
-    if (is_method) {
-        acr_json_set_string(row, "class", acr_index_class_of(index, (guint32)suspect->symbol));
-        acr_json_set_string(row, "func", acr_index_func_of(index, (guint32)suspect->symbol));
-    }
-    acr_json_set_int(row, "start", suspect->first);
-    acr_json_set_int(row, "end", suspect->last);
-    acr_json_set(row, "score", acr_json_new_double(suspect->rank.score));
-    acr_json_append(rank, acr_json_new_int(suspect->rank.first));
-    acr_json_append(rank, acr_json_new_int(suspect->rank.last));
-    acr_json_set(row, "rank", rank);
-    return row;
-}
-
-static AcrJson *describe_places(const AcrIndex *index, const GArray *suspects, guint most,
-                                bool is_method)
-{
-    AcrJson *list = acr_json_new_array();
-    for (guint i = 0; i < MIN(suspects->len, most); i++)
-        acr_json_append(list,
-                        describe_place(index, &g_array_index(suspects, AcrSuspect, i), is_method));
-    return list;
-}
-
 static AcrJson *describe(const AcrIndex *index, const AcrBaseline *baseline,
                          const AcrLocalized *found)
 {
@@ -88,8 +61,8 @@ static AcrJson *describe(const AcrIndex *index, const AcrBaseline *baseline,
     acr_json_set_bool(json, "complete", !found->run.timed_out && !found->run.limit);
     acr_json_set(json, "seconds", acr_json_new_double((double)found->run.wall_ms / 1000));
     acr_json_set(json, "plain_seconds", acr_json_new_double((double)baseline->run.wall_ms / 1000));
-    acr_json_set(json, "methods", describe_places(index, found->methods, MAX_METHODS, true));
-    acr_json_set(json, "lines", describe_places(index, found->lines, MAX_LINES, false));
+    acr_json_set(json, "methods", acr_suspects_to_json(index, found->methods, MAX_METHODS, true));
+    acr_json_set(json, "lines", acr_suspects_to_json(index, found->lines, MAX_LINES, false));
     return json;
 }
 
@@ -126,14 +99,16 @@ static int run(AcrHost *host, AcrRunSpec *spec)
         return acr_verb_fail(host, error);
     const AcrIndex *index = place.workspace.index;
     AcrProject project = acr_task_project(spec, host);
+    AcrLocalizing localizing = {.index = index,
+                                .failing = (const char *const *)spec->failing_tests,
+                                .formula = (AcrSpectrumFormula)spec->formula};
     project.sandbox = place.sandbox;
     project.snapshot = place.workspace.snapshot;
     project.worker = place.worker;
     project.cache = place.baselines;
     project.environment = place.environment;
     if (!acr_project_baseline(&project, NULL, &baseline, &error) ||
-        !acr_project_localize(&project, &baseline, index, (const char *const *)spec->failing_tests,
-                              (AcrSpectrumFormula)spec->formula, &found, &error))
+        !acr_project_localize(&project, &baseline, &localizing, &found, &error))
         return fail(host, error);
     if (spec->json) {
         g_autoptr(AcrJson) json = describe(index, &baseline, &found);

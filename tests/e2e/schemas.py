@@ -53,7 +53,7 @@ def of_folder(words: list[str]) -> Iterator[str]:
     if "--out" not in words[:-1] or words[0] not in ("run", "reproduce", "swe-bench", "eval"):
         return
     folder = Path(words[words.index("--out") + 1])
-    finds = {"result": folder.glob, "summary": folder.glob, "verdict": folder.rglob}
+    finds = {"result": folder.glob, "summary": folder.glob, "verdict": folder.rglob, "sbfl": folder.rglob}
     for name, find in finds.items():
         for path in [*find(f"{name}.json")][:MOST] if folder.is_dir() else []:
             yield from faults(name, json.loads(path.read_bytes()))

@@ -15,6 +15,7 @@ from runs import contents, read_json
 from verifying import (
     OTHER,
     RIGHT,
+    SCRIPT,
     STRAIGHT,
     YES_YES,
     Case,
@@ -26,6 +27,7 @@ from verifying import (
     rejected,
     review,
     search,
+    test_line,
     verified,
 )
 
@@ -64,12 +66,12 @@ def files_of(out: Path) -> Any:
     return journal_of(out), {n: text for n, text in contents(out).items() if n not in ("lock", "journal.jsonl")}
 
 
-def check_repeated(case: Case) -> None:
+def check_repeated(case: Case, event: str = "tests") -> None:
     """A replay that can run nothing, and the rest of a run from each of its records on, give the same files."""
     whole = files_of(case.out)
     case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
     records = (case.out / "journal.jsonl").read_text("utf-8").splitlines(keepends=True)
-    first = next(i for i, record in enumerate(records) if json.loads(record)["event"] == "tests")
+    first = next(i for i, record in enumerate(records) if json.loads(record)["event"] == event)
     for kept in (first, first + 1, len(records) - 1):
         (case.out / "journal.jsonl").write_text("".join(records[:kept]), "utf-8")
         meta = read_json(case.out / "meta.json") | {"state": "ready"}
@@ -110,6 +112,52 @@ def test_with_a_reproducer_the_tests_come_after_the_review(tested: Case) -> None
     result = tested.run(lines, "--test-cmd", "python3 -m unittest", "--validate", check).check()
     assert added(result) == [RIGHT] and verified(result).startswith("yes")
     assert len(tested.records("tests")) == 1 and outcome_of(tested)["compared"] == 2
+
+
+NAMED = [*search("Scores, in this order: 0.", "def half", FOUR_ID), patch(RIGHT)]
+
+
+@pytest.mark.parametrize("options", [["--failing-test", FOUR_ID], ["--regressions"], ["--sbfl"]], ids=lambda o: o[0])
+def test_the_search_agent_is_told_where_failing_tests_point(tested: Case, options: list[str]) -> None:
+    """Named tests, or all that fail; kept, replayed and resumed."""
+    lines = [guard("no"), *NAMED, *([says("yes", SIX_ID)] if "--regressions" in options else [])]
+    assert added(tested.run(lines, *options).check()) == [RIGHT]
+    kept = read_json(tested.out / "sbfl.json")
+    assert (kept["failing"], kept["passing"], kept["methods"][0]["func"]) == ([FOUR_ID], 2, "half")
+    check_repeated(tested, "sbfl")
+
+
+@pytest.mark.parametrize("tests", ["unittest", "pytest"])
+def test_the_script_that_shows_the_issue_counts_as_a_failing_test(tested: Case, tests: str) -> None:
+    """It runs beside the first of the project's tests, by its runner, and says more than tests that fail anyway."""
+    name = "tests/test_acr_script.py::Script" if tests == "pytest" else "tests.test_acr_script.Script"
+    told = [
+        *search("Scores, in this order: 0.", "def half", "test_script"),
+        patch(RIGHT),
+        review(YES_YES),
+        says("yes", "test_six"),
+    ]
+    tested.repo.commit({"tests/test_app.py": HEAD + THREE + SIX})
+    case = Case(tested.host, tested.repo, tested.folder, tested.options)
+    result = case.run([guard(), test_line(SCRIPT), *told], "--sbfl", "--test-cmd", f"python3 -m {tests}").check()
+    assert added(result) == [RIGHT]
+    (failing,) = read_json(case.out / "sbfl.json")["failing"]
+    assert failing.startswith(name)
+    assert not (tested.repo.path / "tests" / "test_acr_script.py").exists()
+
+
+def test_where_nothing_fails_nothing_is_told(tested: Case) -> None:
+    """A note where it was not demanded, else one line; never a word of it where it is switched off."""
+    tested.repo.commit({"tests/test_app.py": HEAD + THREE})
+    lines = [guard("no"), *search(), patch(RIGHT)]
+    result = tested.run(lines, "--regressions", "-v").check()
+    assert "where failing tests point is not known: no test fails" in result.err
+    assert not (tested.out / "sbfl.json").exists() and "Scores" not in json.dumps(tested.asked("search"))
+    tested.run(lines, "--sbfl=always").one_line(ENVIRONMENT, "the project's tests cannot be traced: no test fails")
+    tested.run(lines, "--regressions", "--sbfl=never").check()
+    assert tested.records("sbfl") == []
+    tested.run(lines, "--failing-test", "tests.no.Such.test").check()
+    assert len(tested.records("sbfl")) == 1
 
 
 def test_what_always_breaks_tests_is_refused(tested: Case) -> None:

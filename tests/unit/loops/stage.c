@@ -85,10 +85,11 @@ void stage_set_up(Stage *stage, gconstpointer script)
     stage->is_available = true;
     stage->about = "Python 3.11";
     stage->executor = (AcrExecutor){stage, open_executor, tree, run_trial};
-    stage->comparer = (AcrTestComparer){stage, compare};
+    stage->comparer = (AcrTestComparer){.ctx = stage, .compare = compare};
     stage->artifacts = (AcrArtifacts){stage, write_file};
     stage->progress = (AcrProgress){.ctx = stage, .stage = on_stage, .note = on_note};
-    stage->run = (AcrRun){.issue = "double(3) is 7",
+    stage->run = (AcrRun){.sbfl = ACR_VERIFY_NEVER,
+                          .issue = "double(3) is 7",
                           .python = stage->python,
                           .prompts = stage->prompts,
                           .models = &stage->model,

@@ -1,0 +1,77 @@
+/*
+ * Where failing tests point: asked before a retrieval, told to the search agent as a clue, and kept in
+ * sbfl.json.
+ */
+#include "loops/attempt_work.h"
+
+#include <string.h>
+
+#define FILE_NAME "sbfl.json"
+#define SHOWN 5u /* methods that the model is told */
+
+/* The header of a method, as a place; NULL: its file is not there. */
+static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
+{
+    const char *file = acr_json_get_string(method, "file");
+    guint start = (guint)acr_json_get_int(method, "start", 1);
+    gssize at = acr_index_find_file(index, file);
+    if (at < 0)
+        return NULL;
+    gint32 class_id, func_id;
+    acr_index_enclosing(index, (guint32)at, start, &class_id, &func_id);
+    gint32 symbol = func_id >= 0 ? func_id : class_id;
+    guint end = symbol >= 0 ? acr_index_symbol(index, (guint32)symbol)->sig_last : start;
+    return acr_place_new(file, start, end, NULL, NULL);
+}
+
+/* The methods as search calls show them, below their scores; owned. Errors: those of acr_search_show. */
+static char *make_clue(const AcrRun *run, const AcrJson *found, GError **error)
+{
+    g_autoptr(GString) heading = g_string_new("Scores, in this order:"), tests = g_string_new(NULL);
+    g_autoptr(GPtrArray) places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
+    const AcrJson *list = acr_json_get(found, "methods"), *failing = acr_json_get(found, "failing");
+    for (const AcrJson *at = acr_json_first(list); at && places->len < SHOWN;
+         at = acr_json_next(at)) {
+        AcrPlace *place = header_of(run->index, at);
+        if (!place)
+            continue;
+        g_ptr_array_add(places, place);
+        g_string_append_printf(heading, " %.3f", acr_json_get_double(at, "score", 0));
+    }
+    guint n = 0;
+    for (const AcrJson *at = acr_json_first(failing); at && n < SHOWN; at = acr_json_next(at), n++)
+        g_string_append_printf(tests, "%s%s", n ? ", " : "", acr_json_string(at));
+    g_auto(AcrAnswer) answer = {0};
+    if (!acr_search_show(run->search, heading->str, places, &answer, error))
+        return NULL;
+    return acr_prompts_render(run->prompts, ACR_PROMPT_SEARCH_SUSPECTS, "tests", tests->str,
+                              "methods", answer.output, NULL);
+}
+
+AcrStep acr_step_suspect(AcrAttemptWork *work, bool has_reproducer, char **out_clue, GError **error)
+{
+    const AcrRun *run = work->run;
+    const AcrJson *found;
+    g_autoptr(GError) reason = NULL;
+    *out_clue = NULL;
+    if (run->sbfl == ACR_VERIFY_NEVER)
+        return ACR_STEP_DONE;
+    acr_loops_stage(run, work->attempt, "localize", 0);
+    if (!acr_loops_go_on(run, error))
+        return ACR_STEP_FAILED;
+    if (!run->tests->localize(run->tests->ctx, run->index,
+                              has_reproducer ? work->reproducer.script : NULL, &found, &reason)) {
+        bool is_unknown = g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
+        if (!is_unknown || run->sbfl == ACR_VERIFY_ALWAYS) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+            return ACR_STEP_FAILED;
+        }
+        acr_loops_note(run, "where failing tests point is not known: %s", reason->message);
+        return ACR_STEP_UNAVAILABLE;
+    }
+    g_autofree char *text = acr_json_print_pretty(found);
+    if (!run->artifacts->write(run->artifacts->ctx, FILE_NAME, text, strlen(text), error))
+        return ACR_STEP_FAILED;
+    *out_clue = make_clue(run, found, error);
+    return *out_clue ? ACR_STEP_DONE : ACR_STEP_FAILED;
+}
