@@ -123,7 +123,7 @@ def orphans(sandbox: Sandbox) -> Iterator[Callable[[], list[int]]]:
     before = _children()
 
     def get() -> list[int]:
-        until = time.monotonic() + 5 * SLOWNESS
+        until = time.monotonic() + 30 * SLOWNESS
         while (new := _children() - before) and time.monotonic() < until:
             for pid in new:
                 os.waitpid(pid, os.WNOHANG)
@@ -168,7 +168,7 @@ def untouched(
     images = engine.images() if engine else []
     yield lambda: digests.append(repos.digest(repo))
     assert repos.digest(repo) == digests[-1]
-    until = time.monotonic() + 10 * SLOWNESS  # the engines of other tests mount their networks for a moment
+    until = time.monotonic() + 30 * SLOWNESS  # the engines of other tests mount their networks for a moment
     while set(_mounts(tmp_path)) - set(mounts) and time.monotonic() < until:
         time.sleep(0.05)
     assert sorted(set(_mounts(tmp_path)) - set(mounts)) == []
@@ -208,7 +208,7 @@ def left_over(marker: str, without: str = "\0") -> list[str]:
 
 def wait_for(marker: str) -> None:
     """Waits until a command with the marker runs."""
-    until = time.monotonic() + 20 * SLOWNESS
+    until = time.monotonic() + 60 * SLOWNESS
     while not left_over(marker, "acr-host") and time.monotonic() < until:
         time.sleep(0.05)
     assert left_over(marker, "acr-host")
@@ -216,7 +216,7 @@ def wait_for(marker: str) -> None:
 
 def gone(marker: str) -> None:
     """Nothing with the marker runs any more, the program itself included."""
-    until = time.monotonic() + 5 * SLOWNESS
+    until = time.monotonic() + 30 * SLOWNESS
     while left_over(marker) and time.monotonic() < until:
         time.sleep(0.02)
     assert left_over(marker) == []

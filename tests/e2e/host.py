@@ -208,6 +208,17 @@ def kill(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
+def wait_until_caught(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Wait until a child catches a signal, or has ended: before, the signal would end it as any other program."""
+    end = time.monotonic() + 60 * SLOWNESS
+    while child.poll() is None:
+        caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{child.pid}/status").read_text(), re.MULTILINE)
+        if caught and int(caught[1], 16) >> (number - 1) & 1:
+            return
+        assert time.monotonic() < end, f"{number.name} is not caught"
+        time.sleep(0.005)
+
+
 def _text(value: object) -> str | bytes:
     return value if isinstance(value, bytes) else str(value)
 

@@ -104,7 +104,7 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def wait_until(what: Callable[[], Any], seconds: float = 20) -> Any:
+def wait_until(what: Callable[[], Any], seconds: float = 60 * SLOWNESS) -> Any:
     """The first answer that is true. Errors: AssertionError after so many seconds."""
     end = time.monotonic() + seconds
     while not (found := what()):
@@ -119,8 +119,8 @@ def busy_worker(host: Host, seconds: float = 0.5 if SANITIZED else 0.25) -> int:
 
 
 def all_gone(host: Host) -> bool:
-    """Whether no worker is left after a second."""
-    wait_until(lambda: not workers(host), 1)
+    """Whether no worker is left soon."""
+    wait_until(lambda: not workers(host), 10 * SLOWNESS)
     return True
 
 

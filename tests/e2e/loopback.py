@@ -159,6 +159,7 @@ class LoopbackOpenAI:
         self._stopped = threading.Event()
         self._sockets: set[socket.socket] = set()
         self._server: _Server | None = None
+        self._held: socket.socket | None = None
 
     @property
     def base_url(self) -> str:
@@ -184,9 +185,14 @@ class LoopbackOpenAI:
         """Serve; on the port of last time, if there was one."""
         assert self._server is None, "it is running"
         self._stopped.clear()
+        if not self._held:
+            # It keeps the port for the next start: nobody gets it who takes any that is free.
+            self._held = socket.socket()
+            self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._held.bind(("127.0.0.1", 0))
+            self.port = self._held.getsockname()[1]
         self._server = _Server(("127.0.0.1", self.port), _Handler)
         self._server.owner = self
-        self.port = self._server.server_address[1]
         serving.serve(self._server)
         return self
 

@@ -282,7 +282,7 @@ class Engine:
         assert status == 201, answer
         container = answer["Id"]
         why = self._cannot_run(container)
-        until = time.monotonic() + 20 * SLOWNESS
+        until = time.monotonic() + 60 * SLOWNESS
         # While it is ending by itself, an engine may refuse to remove it.
         while (removed := self.call("DELETE", f"/containers/{container}?force=1&v=1"))[0] not in (200, 204, 404):
             assert time.monotonic() < until, removed

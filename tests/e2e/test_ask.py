@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from host import Host, Result
+from host import SLOWNESS, Host, Result
 from loopback import KEY, MODEL, Failure, LoopbackOpenAI, rate_limited, too_long
 
 RunHost = Callable[..., Result]
@@ -355,7 +355,7 @@ def test_interrupted(host: Host, server: LoopbackOpenAI) -> None:
     child = host.start("ask", "--model", server.model, "hi", env=server.environment)
     server.wait_for(1)
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=20)
+    out, err = child.communicate(timeout=60 * SLOWNESS)
     assert (child.returncode, out) == (130, b"")
     assert len(err.splitlines()) == 1
 

@@ -94,7 +94,7 @@ def test_pause_stops_the_tasks_that_run_beside(
     """Two at a time: the one that was not refused stops at its next call, without a request."""
     refused = Failure("status", 401, {}, {"error": REFUSED[401][1]})
     server.fail(refused, at=0)
-    server.seconds = 0.3  # else it may be done before it hears of the pause
+    server.seconds = 1  # else it may be done before it hears of the pause
     out = tmp_path / "out"
     command = batch(dataset, out, server.model, "--jobs", 2)
     result = run_host(*command, env=server.environment).check(3)

@@ -497,7 +497,7 @@ def test_an_interrupt_keeps_what_was_outlined_by_then_or_less(
     child = host.start("index", "--repo", repo, "--jobs", "1")
     busy_worker(host)
     child.send_signal(signal.SIGINT)
-    child.communicate(timeout=20)
+    child.communicate(timeout=60 * SLOWNESS)
     assert child.returncode == 130 and all_gone(host)
     assert search(host, repo, CALLS, "--rev", commits[0]).stdout == answers[commits[0]]
     check_cache(host)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-from host import SLOWNESS, Host
+from host import SLOWNESS, Host, wait_until_caught
 from hostile import (
     TINY,
     journal_of,
@@ -107,12 +107,13 @@ def test_a_signal_stops_the_index_and_long_searches(host: Host, make_repo: Make)
             child.stdin.write(calls)
         child.stdin.close()
         child.stdin = None
+        wait_until_caught(child, signal.SIGTERM)
         try:
             child.communicate(timeout=wait)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGTERM)
         # A search call is not broken off in its middle, and takes seconds under a sanitizer.
-        _, err = child.communicate(timeout=10 * SLOWNESS)
+        _, err = child.communicate(timeout=60 * SLOWNESS)
         assert child.returncode == INTERRUPTED, err
     host.run("search", "--repo", repo, 'search_method_in_class("m7", "C299")').check()
 
@@ -126,6 +127,6 @@ def test_a_second_signal_ends_at_once(host: Host, loopback_openai: Serve, sample
     server.wait_for(4)
     child.send_signal(signal.SIGINT)
     child.send_signal(signal.SIGINT)
-    child.communicate(timeout=10)
+    child.communicate(timeout=60)
     assert child.returncode == INTERRUPTED
     host.run(*arguments, env=server.environment).check()

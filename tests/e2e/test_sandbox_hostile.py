@@ -220,13 +220,13 @@ def test_a_kill_while_it_is_put_together_leaves_nothing(wrapped: tuple[Sandbox, 
     for i in range(20):
         command = ["exec", "--repo", str(repo), "--", "sleep", marker]
         child = sandbox.host.start(*command, wrapper=sandbox.wrapper)
-        until = time.monotonic() + 10 * SLOWNESS
+        until = time.monotonic() + 60 * SLOWNESS
         while len(_running(marker)) < 2 and time.monotonic() < until:  # the program and bubblewrap
             pass
         time.sleep(i % 10 * 0.001)
         child.send_signal(signal.SIGKILL)
         child.wait()
-        until = time.monotonic() + 5 * SLOWNESS
+        until = time.monotonic() + 30 * SLOWNESS
         while (left := _running(marker)) and time.monotonic() < until:
             time.sleep(0.02)
         for pid in left:

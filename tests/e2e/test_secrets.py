@@ -374,7 +374,6 @@ def cores(tmp_path: Path) -> Path:
     folder = tmp_path / "cores"
     folder.mkdir()
     child = subprocess.Popen(["sleep", "60"], cwd=folder, preexec_fn=unlimited)
-    time.sleep(0.1)
     left = crash(child, child.pid, folder)
     if not left:
         pattern = Path("/proc/sys/kernel/core_pattern").read_text("utf-8").strip()

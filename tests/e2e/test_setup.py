@@ -23,7 +23,7 @@ import packages
 import pytest
 import repos
 import sandboxes
-from host import SLOWNESS, Host, kill
+from host import SLOWNESS, Host, kill, wait_until_caught
 from repos import Repo
 from sandboxes import Sandbox
 from setups import BUBBLEWRAP, TREE, cache, every, kept, left, make_venv, owned
@@ -173,7 +173,7 @@ def started(box: Sandbox, repo: Repo, *args: str) -> subprocess.Popen[bytes]:
     return box.host.start(*command, env=box.env, wrapper=box.wrapper)
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
     """Until it holds. Errors: AssertionError."""
     until = time.monotonic() + seconds * SLOWNESS
     while not condition():
@@ -217,7 +217,7 @@ def test_an_interrupt_ends_it(box: Sandbox, repo: Repo) -> None:
     run = started(box, repo, "--setup", "touch begun; sleep 600", "--", "true")
     wait_for(lambda: at_work(box))
     run.send_signal(signal.SIGINT)
-    _, err = run.communicate(timeout=20 * SLOWNESS)
+    _, err = run.communicate(timeout=60 * SLOWNESS)
     assert run.returncode == 130, err
     assert len(err.splitlines()) == 1, err
     assert not left(box)
@@ -227,10 +227,11 @@ def test_who_waits_can_be_interrupted(box: Sandbox, repo: Repo) -> None:
     first = started(box, repo, "--setup", "touch begun; sleep 600", "--", "true")
     wait_for(lambda: at_work(box))
     second = started(box, repo, "--setup", "touch begun; sleep 600", "--", "true")
+    wait_until_caught(second, signal.SIGINT)
     time.sleep(0.5 * SLOWNESS)
     assert second.poll() is None
     second.send_signal(signal.SIGINT)
-    second.communicate(timeout=20 * SLOWNESS)
+    second.communicate(timeout=60 * SLOWNESS)
     assert second.returncode == 130
     assert first.poll() is None
     kill(first)

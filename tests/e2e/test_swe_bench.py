@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from host import Host, Result
+from host import SLOWNESS, Host, Result
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo, digest, sample_repo
 from runs import (
@@ -232,7 +232,7 @@ def session_of(pid: int) -> list[int]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60 * SLOWNESS) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come about"
@@ -296,7 +296,7 @@ def test_interrupted(
     child = host.start(*run, env=server.environment)
     server.wait_for(ANALYSE_2 + 1)
     child.terminate()
-    child.communicate(timeout=30)
+    child.communicate(timeout=60 * SLOWNESS)
     assert child.returncode == 130
     assert session_of(child.pid) == []
     assert not (out / "brook__bill-2").exists()

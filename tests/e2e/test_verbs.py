@@ -155,7 +155,7 @@ def test_interrupted_at_stdin(host: Host, sample_repo: Repo, tmp_path: Path, ver
     )
     wait_for_read(child.pid)
     child.send_signal(signal.SIGINT)
-    assert child.wait(timeout=10 * SLOWNESS) == 130
+    assert child.wait(timeout=60 * SLOWNESS) == 130
     assert child.stderr and b"interrupted" in child.stderr.read()
 
 

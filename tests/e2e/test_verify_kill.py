@@ -63,7 +63,7 @@ def _again(finished: Case, out: Path) -> list[object]:
 
 def _nothing_left(case: Case) -> None:
     """No process of the script, no mount, no temporary file, and the repository as it was."""
-    until = time.monotonic() + 5 * SLOWNESS
+    until = time.monotonic() + 30 * SLOWNESS
     while processes(MARKER) and time.monotonic() < until:
         time.sleep(0.02)
     assert processes(MARKER) == []

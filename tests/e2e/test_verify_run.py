@@ -285,7 +285,7 @@ def test_a_run_that_is_interrupted_in_an_execution_goes_on(case: Case) -> None:
 def test_the_time_of_a_run_ends_an_execution(case: Case) -> None:
     """It is not recorded; the patch so far is the result, and with more time the run goes on."""
     lines = [guard(), test_line(SLEEPER), *search(), patch(), review(YES_YES)]
-    seconds = str(round(3 * SLOWNESS))
+    seconds = str(round(8 * SLOWNESS))
     command = case.arguments(lines)
     result = case.host.run(*command, "--max-time", seconds).check(CEILING)
     assert added(result) == [RIGHT] and "--max-time reached; rerun with a higher limit to continue" in result.err, (
@@ -302,7 +302,7 @@ def test_the_time_of_a_run_ends_a_set_up(case: Case, is_waiting: bool) -> None:
     first = ["exec", "--repo", case.repo.path, *case.options, *setup, "--", "true"]
     other = case.host.start(*first) if is_waiting else None
     try:
-        until = time.monotonic() + 20 * SLOWNESS
+        until = time.monotonic() + 60 * SLOWNESS
         while other and not any(case.host.home.rglob("layer-*.lock")):
             assert time.monotonic() < until, "the other one does not begin"
             time.sleep(0.02)
@@ -336,7 +336,7 @@ def test_a_resume_without_time_keeps_the_patch_of_before(
     command = case.arguments([])
     command[command.index("--model") + 1] = server.model
     command += ["--max-tokens-total", 10**6]
-    first = case.host.run(*command, "--max-time", round(4 * SLOWNESS), env=server.environment).check(CEILING)
+    first = case.host.run(*command, "--max-time", round(8 * SLOWNESS), env=server.environment).check(CEILING)
     cost, result = (read_json(case.out / name) for name in ("cost.json", "result.json"))
     assert added(first) == [RIGHT]
     again = case.host.run(*command, "--max-time", "0.001", env=server.environment).check(CEILING)

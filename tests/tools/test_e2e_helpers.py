@@ -224,8 +224,11 @@ def test_host_gives_the_run_as_it_was_and_an_environment_of_its_own(
 
 def test_host_kills_what_takes_too_long_with_its_children(tmp_path: Path) -> None:
     host = Host(tmp_path, stand_in(tmp_path, f"sleep 600 & echo $! > {tmp_path}/pid; wait"))
-    with pytest.raises(AssertionError, match="no end after"):
-        host.run(timeout=0.3)
+    for seconds in (0.3, 3, 30):
+        with pytest.raises(AssertionError, match="no end after"):
+            host.run(timeout=seconds)
+        if (tmp_path / "pid").exists():  # a busy machine may not have come so far
+            break
     pid = int((tmp_path / "pid").read_text())
     end = time.monotonic() + 60
     while is_alive(pid):

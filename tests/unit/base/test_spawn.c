@@ -115,7 +115,7 @@ bool is_gone(const char *pid_file)
     g_assert_nonnull(text);
     pid_t pid = (pid_t)g_ascii_strtoll(g_bytes_get_data(text, NULL), NULL, 10);
     g_assert_cmpint(pid, >, 1);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 3000; i++) {
         g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
         g_autoptr(GBytes) stat = acr_file_read(path, 4096, NULL);
         if (!stat || g_strstr_len(g_bytes_get_data(stat, NULL), g_bytes_get_size(stat), ") Z "))
@@ -130,15 +130,15 @@ static void the_deadline_kills_the_whole_group(void)
     g_autofree char *folder = test_folder();
     g_autofree char *pid_file = g_build_filename(folder, "pid", NULL);
     g_auto(AcrSpawnResult) result = {0};
-    spawn_ok((AcrSpawn){.cwd = folder, .timeout_ms = 300},
+    spawn_ok((AcrSpawn){.cwd = folder, .timeout_ms = 2000},
              "trap '' TERM INT; sleep 100 & echo $! > pid; echo begun; wait; sleep 100", &result);
     g_assert_true(result.timed_out);
     g_assert_false(result.interrupted);
     g_assert_cmpint(result.exit_code, ==, -1);
     g_assert_cmpint(result.signal, ==, SIGKILL);
     assert_bytes(result.out, "begun\n");
-    g_assert_cmpint(result.wall_ms, >=, 300);
-    g_assert_cmpint(result.wall_ms, <, 5000);
+    g_assert_cmpint(result.wall_ms, >=, 2000);
+    g_assert_cmpint(result.wall_ms, <, 60000);
     g_assert_true(is_gone(pid_file));
     test_folder_remove(folder);
 }
@@ -148,7 +148,7 @@ static void endless_output_does_not_outlive_the_deadline(void)
     g_auto(AcrSpawnResult) result = {0};
     spawn_ok((AcrSpawn){.timeout_ms = 300, .output_limit = 10}, "yes", &result);
     g_assert_true(result.timed_out);
-    g_assert_cmpint(result.wall_ms, <, 5000);
+    g_assert_cmpint(result.wall_ms, <, 60000);
     g_assert_cmpuint(g_bytes_get_size(result.out), ==, 10);
 }
 
@@ -169,7 +169,7 @@ static void an_interruption_kills_the_group(void)
     pthread_join(thread, NULL);
     g_assert_true(result.interrupted);
     g_assert_false(result.timed_out);
-    g_assert_cmpint(result.wall_ms, <, 5000);
+    g_assert_cmpint(result.wall_ms, <, 60000);
 }
 
 static void what_the_child_leaves_behind_does_not_hang_us(void)
@@ -179,15 +179,15 @@ static void what_the_child_leaves_behind_does_not_hang_us(void)
     g_auto(AcrSpawnResult) in_group = {0}, escaped = {0};
     spawn_ok((AcrSpawn){.cwd = folder}, "sleep 100 & echo $! > pid; echo x", &in_group);
     g_assert_cmpint(in_group.exit_code, ==, 0);
-    g_assert_cmpint(in_group.wall_ms, <, 5000);
+    g_assert_cmpint(in_group.wall_ms, <, 60000);
     assert_bytes(in_group.out, "x\n");
     g_assert_true(is_gone(pid_file));
     spawn_ok(
         (AcrSpawn){0},
-        "setsid sh -c 'i=0; while [ $i -lt 40 ]; do echo y; sleep 0.1; i=$((i+1)); done' & echo x",
+        "setsid sh -c 'i=0; while [ $i -lt 600 ]; do echo y; sleep 0.1; i=$((i+1)); done' & echo x",
         &escaped);
     g_assert_cmpint(escaped.exit_code, ==, 0);
-    g_assert_cmpint(escaped.wall_ms, <, 3000);
+    g_assert_cmpint(escaped.wall_ms, <, 30000);
     test_folder_remove(folder);
 }
 
@@ -197,7 +197,7 @@ static void a_child_that_closes_its_output_early_is_waited_for(void)
     spawn_ok((AcrSpawn){0}, "exec >&- 2>&-; sleep 0.3; exit 3", &result);
     g_assert_cmpint(result.exit_code, ==, 3);
     g_assert_cmpint(result.wall_ms, >=, 300);
-    g_assert_cmpint(result.wall_ms, <, 5000);
+    g_assert_cmpint(result.wall_ms, <, 60000);
 }
 
 /* The named mask in the child's status is empty, but for the two signals that the C library keeps
@@ -287,19 +287,19 @@ static void threads_run_children_at_the_same_time(void)
         g_assert_cmpint(pthread_join(threads[i], NULL), ==, 0);
 }
 
-/* A hundred short children; a fixed wait of one poll slice each would make five seconds. */
+/* Of a hundred short children on a busy machine one at least; a fixed wait of one poll slice would
+ * make each take 50 ms. */
 static void short_children_come_back_at_once(void)
 {
-    gint64 started = g_get_monotonic_time();
+    gint64 least_ms = G_MAXINT64;
     const char *const argv[] = {"true", NULL};
     for (int i = 0; i < 100; i++) {
         g_auto(AcrSpawnResult) result = {0};
         spawn_ok((AcrSpawn){.argv = argv}, NULL, &result);
         g_assert_cmpint(result.exit_code, ==, 0);
+        least_ms = MIN(least_ms, result.wall_ms);
     }
-    gint64 ms = (g_get_monotonic_time() - started) / 1000;
-    g_test_message("100 children in %" G_GINT64_FORMAT " ms", ms);
-    g_assert_cmpint(ms, <, 4000);
+    g_assert_cmpint(least_ms, <, 40);
 }
 
 static void a_child_that_crashes_leaves_no_core(void)

@@ -13,13 +13,13 @@
 static void a_soft_end_lets_the_child_tidy_up(void)
 {
     g_auto(AcrSpawnResult) result = {0};
-    spawn_ok((AcrSpawn){.timeout_ms = 300, .soft_ms = 5000},
+    spawn_ok((AcrSpawn){.timeout_ms = 2000, .soft_ms = 60000},
              "trap 'echo tidy; exit 3' TERM; echo begun; while :; do sleep 0.05; done", &result);
     g_assert_true(result.timed_out);
     g_assert_cmpint(result.exit_code, ==, 3);
     g_assert_cmpint(result.signal, ==, 0);
     assert_bytes(result.out, "begun\ntidy\n");
-    g_assert_cmpint(result.wall_ms, <, 4000);
+    g_assert_cmpint(result.wall_ms, <, 50000);
 }
 
 static void who_ignores_the_soft_end_is_killed_with_its_group(void)
@@ -27,12 +27,12 @@ static void who_ignores_the_soft_end_is_killed_with_its_group(void)
     g_autofree char *folder = test_folder();
     g_autofree char *pid_file = g_build_filename(folder, "pid", NULL);
     g_auto(AcrSpawnResult) result = {0};
-    spawn_ok((AcrSpawn){.cwd = folder, .timeout_ms = 300, .soft_ms = 300},
+    spawn_ok((AcrSpawn){.cwd = folder, .timeout_ms = 2000, .soft_ms = 300},
              "trap '' TERM; sleep 100 & echo $! >pid; while :; do sleep 0.05; done", &result);
     g_assert_true(result.timed_out);
     g_assert_cmpint(result.signal, ==, SIGKILL);
-    g_assert_cmpint(result.wall_ms, >=, 600);
-    g_assert_cmpint(result.wall_ms, <, 10000);
+    g_assert_cmpint(result.wall_ms, >=, 2300);
+    g_assert_cmpint(result.wall_ms, <, 60000);
     g_assert_true(is_gone(pid_file));
     test_folder_remove(folder);
 }

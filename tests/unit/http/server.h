@@ -45,6 +45,7 @@ typedef struct {
     bool stop;
     gsize connections;
     GPtrArray *requests; /* owned strings: head and body of each */
+    gsize closed;        /* connections; atomic */
 } TestServer;
 
 static inline bool server_stopped(TestServer *server)
@@ -168,6 +169,7 @@ static inline void *server_run(void *data)
         }
         shutdown(fd, SHUT_WR);
         close(fd);
+        __atomic_fetch_add(&server->closed, 1, __ATOMIC_RELAXED);
     }
     return NULL;
 }
@@ -226,6 +228,15 @@ static inline const char *server_request(TestServer *server, gsize i)
     server_end(server);
     g_assert_cmpuint(i, <, server->requests->len);
     return g_ptr_array_index(server->requests, i);
+}
+
+/* Waits until the server has closed so many connections. */
+static inline void server_await_closed(TestServer *server, gsize n)
+{
+    for (int i = 0; __atomic_load_n(&server->closed, __ATOMIC_RELAXED) < n; i++) {
+        g_assert_cmpint(i, <, 60000);
+        g_usleep(1000);
+    }
 }
 
 static inline gsize server_connections(TestServer *server)

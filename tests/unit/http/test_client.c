@@ -88,7 +88,7 @@ static void a_connection_that_the_server_closed_meanwhile_is_not_used(void)
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
 
     post(client, server, "");
-    g_usleep(50000);
+    server_await_closed(server, 1);
     post(client, server, "");
     g_assert_cmpuint(server_connections(server), ==, 2);
 }
@@ -211,7 +211,7 @@ static void enough_of_a_stream_that_stays_open_is_success_and_cuts_it(void)
 
     assert_enough(client, server, "abc");
     g_assert_cmpint(now_ms() - start, >=, 90);
-    g_assert_cmpint(now_ms() - start, <, 1000);
+    g_assert_cmpint(now_ms() - start, <, 30000);
     post(client, server, "");
     g_assert_cmpuint(server_connections(server), ==, 2);
 }
@@ -298,7 +298,7 @@ static void a_silence_after_nearly_ends_the_exchange(void)
 
     g_assert_true(exchange_nearly(&reply, text, NULL));
     g_assert_cmpint(now_ms() - start, >=, 1900);
-    g_assert_cmpint(now_ms() - start, <, 4000);
+    g_assert_cmpint(now_ms() - start, <, 30000);
 }
 
 #define TEST(name) g_test_add_func("/http/client/" #name, name)

@@ -195,10 +195,10 @@ static void a_wait_longer_than_the_time_left_is_not_begun(void)
     gint64 start = g_get_monotonic_time();
     g_auto(Call) call = {.options = {.temperature = -1, .budget = budget}};
 
-    acr_budget_set_deadline(budget, start + 5 * G_USEC_PER_SEC, "run");
+    acr_budget_set_deadline(budget, start + 50 * G_USEC_PER_SEC, "run");
     begin(&call, replies, G_N_ELEMENTS(replies));
     assert_fails(&call, ACR_LLM_ERROR_RATE_LIMIT, 0);
-    g_assert_cmpint(g_get_monotonic_time() - start, <, 3 * G_USEC_PER_SEC);
+    g_assert_cmpint(g_get_monotonic_time() - start, <, 30 * G_USEC_PER_SEC);
 }
 
 static void a_wait_of_hours_is_not_begun(void)
@@ -412,7 +412,7 @@ static void interrupts_end_exchanges_and_waits(void)
         begin(&call, &replies[i], 1);
         setitimer(ITIMER_REAL, &timer, NULL);
         assert_fails(&call, ACR_LLM_ERROR_INTERRUPTED, (guint)i);
-        g_assert_cmpint(g_get_monotonic_time() - start, <, 2 * G_USEC_PER_SEC);
+        g_assert_cmpint(g_get_monotonic_time() - start, <, 20 * G_USEC_PER_SEC);
     }
 }
 

@@ -125,7 +125,7 @@ static void a_wait_ends_when_interrupted(void)
 
     g_assert_false(acr_llm_wait(60000, &interrupt));
     g_assert_false(acr_llm_wait(0, &interrupt));
-    g_assert_cmpint(g_get_monotonic_time() - start, <, G_USEC_PER_SEC);
+    g_assert_cmpint(g_get_monotonic_time() - start, <, 30 * G_USEC_PER_SEC);
     interrupt.signal = 0;
     g_assert_true(acr_llm_wait(60, &interrupt));
     g_assert_true(acr_llm_wait(0, NULL));

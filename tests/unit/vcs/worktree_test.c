@@ -455,10 +455,14 @@ static void never_current(void)
     put(&box, "r/a", "old");
     commit_all(&box, "r");
     g_autoptr(AcrRepo) repo = open_ok(&box, "r");
-    put(&box, "r/a", "new");
-    g_autoptr(AcrSnapshot) hasty = acr_snapshot_of_worktree_marked(repo, &error);
-    g_assert_no_error(error);
-    g_assert_false(acr_snapshot_is_current(hasty));
+    bool is_current = true;
+    for (int i = 0; i < 100 && is_current; i++) { /* a busy machine may let it settle first */
+        put(&box, "r/a", "new");
+        g_autoptr(AcrSnapshot) hasty = acr_snapshot_of_worktree_marked(repo, &error);
+        g_assert_no_error(error);
+        is_current = acr_snapshot_is_current(hasty);
+    }
+    g_assert_false(is_current);
     g_usleep(50 * 1000);
     g_autoptr(AcrSnapshot) plain = worktree_ok(&box, "r");
     g_autoptr(AcrSnapshot) commit = commit_ok(&box, "r", "HEAD");
