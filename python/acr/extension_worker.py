@@ -14,6 +14,8 @@ import re
 import struct
 import sys
 from dataclasses import replace
+from importlib import metadata
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +23,7 @@ from acr import extensions, imports
 from acr.extensions import ChangedFile, Event, Patch, Place, Repo, Symbol, Veto
 
 ASKS = 5  # ACR_PEER_ASKS
+GROUP = "acr_host.extensions"
 MAX_PARAMS = 4
 MAX_TEXT = 64 * 1024  # characters of an answer, or of why a patch is wrong
 MAX_NOTE = 4000
@@ -75,6 +78,22 @@ def _printed(value: object) -> bytes:
 
 
 # ---- Loading
+
+
+def locate(question: bytes) -> bytes:
+    """The file of the entry point {"name"}: {"path"}, which is None where no installed package has it."""
+    _state["path"] = ""
+    return _guarded(lambda: {"path": _located(json.loads(question)["name"])})
+
+
+def _located(name: str) -> str | None:
+    points: Any = metadata.entry_points()
+    ours = points.select(group=GROUP) if hasattr(points, "select") else points.get(GROUP, ())
+    for point in ours:
+        if point.name == name:
+            spec = find_spec(point.value.partition(":")[0].strip())
+            return spec.origin if spec else None
+    return None
 
 
 def load(question: bytes) -> bytes:

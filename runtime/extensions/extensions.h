@@ -42,6 +42,10 @@ typedef struct {
     void (*warn)(void *ctx, const char *line); /* for the user */
 } AcrExtensionOptions;
 
+/* Puts the file of an installed package in the place of each path that does not exist and ends in the name of an
+ * entry point of the group acr_host.extensions. `files` are owned by the caller. Errors: USAGE, INTERRUPTED. */
+bool acr_extensions_locate(char **files, const AcrExtensionOptions *options,
+                           GError **error) ACR_MUST_USE;
 /* Whether each of the files can be read and lies outside `workdir` (NULL: no such folder). Errors: USAGE. */
 bool acr_extensions_check_files(const char *const *files, const char *workdir,
                                 GError **error) ACR_MUST_USE;

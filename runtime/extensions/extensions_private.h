@@ -25,6 +25,11 @@ bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out,
 bool acr_extension_process_ask(AcrExtensionProcess *process, const AcrJson *question,
                                AcrSearch *search, AcrJson **out, GError **error) ACR_MUST_USE;
 
+/* Where the entry point `name` of an installed package leads, found by a process of its own. *out (owned):
+ * {"path"} (null: there is none), or {"error"}. Errors: INTERRUPTED. */
+bool acr_extension_process_locate(const AcrExtensionOptions *options, const char *name,
+                                  AcrJson **out, GError **error) ACR_MUST_USE;
+
 /* ---- What it may ask back (view.c) ---- */
 
 #define ACR_EXTENSION_MAX_SYMBOLS 10000u /* given at once */

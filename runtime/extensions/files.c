@@ -1,9 +1,31 @@
 /*
- * The files of extensions, before any of them is run: which may be given, and what lies beside them.
+ * The files of extensions, before any of them is run: which are meant, which may be given, what lies beside them.
  */
-#include "extensions/extensions.h"
+#include "extensions/extensions_private.h"
 
 #include <string.h>
+
+bool acr_extensions_locate(char **files, const AcrExtensionOptions *options, GError **error)
+{
+    for (; files && *files; files++) {
+        g_autofree char *name = g_path_get_basename(*files);
+        g_autoptr(AcrJson) found = NULL;
+        if (g_str_has_suffix(name, ".py") || g_file_test(*files, G_FILE_TEST_EXISTS))
+            continue;
+        if (!acr_extension_process_locate(options, name, &found, error))
+            return false;
+        const char *path = acr_json_get_string(found, "path"),
+                   *why = acr_json_get_string(found, "error");
+        if (!path)
+            return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
+                                 "--extension: there is neither a file '%s' nor an installed "
+                                 "extension '%s'%s%s",
+                                 *files, name, why ? ": " : "", why ? why : "");
+        g_free(*files);
+        *files = g_strdup(path);
+    }
+    return true;
+}
 
 bool acr_extensions_check_files(const char *const *files, const char *workdir, GError **error)
 {

@@ -130,9 +130,11 @@ static bool ask(AcrExtensionProcess *process, const char *name, const AcrJson *q
     return exchange(process, sent, search, process->options->timeout_ms, out, error);
 }
 
-bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out, GError **error)
+/* Starts it anew and asks its first question: the function `name` of extension_worker. */
+static bool begin(AcrExtensionProcess *process, const char *name, const AcrJson *question,
+                  AcrJson **out, GError **error)
 {
-    g_autoptr(AcrJson) question = acr_json_new_object(), ready = NULL;
+    g_autoptr(AcrJson) ready = NULL;
     g_autoptr(GByteArray) nothing = g_byte_array_new();
     g_autoptr(GError) failed = NULL;
     acr_extension_process_clear(process);
@@ -146,9 +148,26 @@ bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out, GEr
         *out = g_steal_pointer(&ready);
         return true;
     }
+    return ask(process, name, question, NULL, out, error);
+}
+
+bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out, GError **error)
+{
+    g_autoptr(AcrJson) question = acr_json_new_object();
     acr_json_set_string(question, "path", process->path);
     acr_json_set(question, "source", acr_json_new_gbytes(process->source));
-    return ask(process, "load", question, NULL, out, error);
+    return begin(process, "load", question, out, error);
+}
+
+bool acr_extension_process_locate(const AcrExtensionOptions *options, const char *name,
+                                  AcrJson **out, GError **error)
+{
+    AcrExtensionProcess process = {.options = options};
+    g_autoptr(AcrJson) question = acr_json_new_object();
+    acr_json_set_string(question, "name", name);
+    bool ok = begin(&process, "locate", question, out, error);
+    acr_extension_process_clear(&process);
+    return ok;
 }
 
 bool acr_extension_process_ask(AcrExtensionProcess *process, const AcrJson *question,

@@ -30,6 +30,13 @@ bool acr_verb_load_extensions(AcrHost *host, const AcrRunSpec *spec, const char 
            acr_extensions_load(&options, out, error);
 }
 
+bool acr_verb_find_extensions(AcrHost *host, AcrRunSpec *spec, GError **error)
+{
+    AcrExtensionOptions options = {
+        .exe = host->exe, .timeout_ms = ACR_EXTENSION_TIMEOUT_MS, .interrupt = host->interrupt};
+    return acr_extensions_locate(spec->extensions, &options, error);
+}
+
 /* The issue that a source of an extension has; left unset where none has its scheme. */
 static bool take_issue(AcrHost *host, AcrRunSpec *spec, GError **error)
 {

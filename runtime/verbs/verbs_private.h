@@ -105,6 +105,8 @@ bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *w
 bool acr_verb_load_extensions(AcrHost *host, const AcrRunSpec *spec, const char *workdir,
                               AcrExtensions **out, GError **error) ACR_MUST_USE;
 
+/* Finds those that are named by an entry point. Errors: those of acr_extensions_locate. (extensions.c) */
+bool acr_verb_find_extensions(AcrHost *host, AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* What the extensions of `spec` (NULL: none) give before a run begins: the text of an issue of theirs
  * ("jira:ABC-12"), and their prompts. Errors: those of acr_extensions_issue. (extensions.c) */
 bool acr_verb_ask_extensions(AcrHost *host, AcrRunSpec *spec, GError **error) ACR_MUST_USE;

@@ -367,6 +367,12 @@ def test_new_writes_one_that_works(run_host: RunHost, sample_repo: Repo, tmp_pat
     assert "version 3" in row["error"] and "calls" not in row
 
 
+def test_a_name_that_is_not_installed_is_refused(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    command = arguments(sample_repo, tmp_path / "out", "--extension", "no_such_extension")
+    run_host(*command).one_line(2, "neither a file", "nor an installed extension 'no_such_extension'")
+    assert not (tmp_path / "out").exists()
+
+
 LOCALISING = """
 @localiser
 def suspect(repo, issue):
