@@ -77,9 +77,10 @@ class Registry:
         return f"{self.address}/{name}"
 
     def pulls(self, name: str) -> int:
-        """How often the manifest of "graded:tag" was fetched."""
+        """How often the manifest of "graded:tag" was fetched, by its tag, as podman does, or by its digest, as Docker."""
         image, _, tag = name.partition(":")
-        return self.asked.count(f"GET /v2/{image}/manifests/{tag}")
+        named = (tag, _digest(self.manifests[f"{image}/{tag}"]))
+        return sum(self.asked.count(f"GET /v2/{image}/manifests/{which}") for which in named)
 
     def _serve(self, request: BaseHTTPRequestHandler) -> None:
         self.asked.append(f"{request.command} {request.path}")
