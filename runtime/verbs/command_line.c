@@ -171,8 +171,11 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     if (verb->uses_network && !acr_http_global_init(&error)) /* before there are threads */
         return acr_verb_fail(host, error);
     g_autofree char *cache = acr_verb_take_host_options(host, &spec);
-    bool ok = acr_verb_find_extensions(host, &spec, &error);
-    int code = ok ? verb->run(host, &spec) : acr_verb_fail(host, error);
+    int code;
+    if (acr_verb_find_extensions(host, &spec, &error))
+        code = verb->run(host, &spec);
+    else
+        code = acr_verb_fail(host, error);
     if (verb->uses_network)
         acr_http_global_cleanup();
     if (!has_folder && spec.out)
