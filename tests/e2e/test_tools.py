@@ -148,6 +148,18 @@ def test_places_that_do_not_exist_are_asked_for_again(run_host: RunHost, sample_
     assert "None of the places" in told
 
 
+@pytest.mark.parametrize("peer", ["openai_chat", "anthropic"])
+def test_results_that_are_cut_become_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path, peer: str) -> None:
+    """Where the context overflows; what is left of calls and results still fits together, as the server checks."""
+    plays = [play(FOUR, "First:"), Play(error="context"), play(FOUR[:1]), *native(FOUR)[1:]]
+    _, requests = run(run_host, sample_repo, tmp_path / "out", peer, plays)
+    cut, last = requests[2].body.decode(), requests[3].json["messages"]
+    assert "The results are cut" in cut and "tools" in requests[2].json
+    assert "tool_calls" not in cut and "tool_use" not in cut and "search_method(method_name=" in cut
+    assert "tool" in json.dumps(last[-1]), "the next calls are answered as such"
+    run_host("replay", tmp_path / "out").check()
+
+
 def test_a_run_is_resumed_and_replayed(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     out, peer = tmp_path / "out", PEERS["anthropic"]
     plays = {"m": [*native(FOUR)[:1], Play(error="no_model")]}

@@ -19,7 +19,7 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from servers import bedrock, sigv4  # noqa: E402
-from servers.dialect import TEXT, Answer, Request, common  # noqa: E402
+from servers.dialect import SIGNATURE, TEXT, Answer, Request, common  # noqa: E402
 from servers.play import Play, Shape, write_event, written  # noqa: E402
 from servers.scenarios import SCENARIOS, all_plays  # noqa: E402
 from servers.strict import DIALECTS, KEY, StrictServer  # noqa: E402
@@ -225,6 +225,88 @@ def test_wrong_member_is_refused(name: str, path: str, value: Any, serve: Callab
     server = serve()
     got = ask(server, name, body=changed(RIGHT[name][2], path, value))
     assert status(got) == 400 and len(server.violations) >= 1
+
+
+CALL = {"name": "f", "arguments": "{}"}
+# Dialect -> the list that messages stand in, an answer that calls a tool, its result.
+CALLED: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "openai_chat": (
+        "messages",
+        [
+            {"role": "assistant", "content": None, "reasoning_content": SIGNATURE}
+            | {"tool_calls": [{"id": "the-id", "type": "function", "function": CALL}]},
+            {"role": "tool", "tool_call_id": "the-id", "content": "r"},
+        ],
+    ),
+    "openai_responses": (
+        "input",
+        [
+            {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": SIGNATURE},
+            {"type": "function_call", "id": "fc", "call_id": "the-id"} | CALL,
+            {"type": "function_call_output", "call_id": "the-id", "output": "r"},
+        ],
+    ),
+    "anthropic": (
+        "messages",
+        [
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "t", "signature": SIGNATURE},
+                    {"type": "tool_use", "id": "the-id", "name": "f", "input": {}},
+                ],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "the-id", "content": "r"}]},
+        ],
+    ),
+    "bedrock": (
+        "messages",
+        [
+            {
+                "role": "assistant",
+                "content": [
+                    {"reasoningContent": {"reasoningText": {"text": "t", "signature": SIGNATURE}}},
+                    {"toolUse": {"toolUseId": "the-id", "name": "f", "input": {}}},
+                ],
+            },
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "the-id", "content": [{"text": "r"}]}}]},
+        ],
+    ),
+    "gemini": (
+        "contents",
+        [
+            {
+                "role": "model",
+                "parts": [{"functionCall": {"name": "the-id", "args": {}}, "thoughtSignature": SIGNATURE}],
+            },
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"name": "the-id", "response": {"output": "r"}}}],
+            },
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_calls_want_their_results_and_their_thoughts(name: str, serve: Callable[..., StrictServer]) -> None:
+    server, (key, turns) = serve(), CALLED[name]
+    user = {"type": "message", "role": "user", "content": "u"}
+    before = RIGHT[name][2][key] if isinstance(RIGHT[name][2][key], list) else [user]
+    last = [user] if name == "openai_responses" else []
+
+    def answered(changed: str) -> int:
+        body = RIGHT[name][2] | {key: [*before, *json.loads(changed), *last]}
+        if name == "openai_chat":  # whose user has the last word
+            body[key] = [*body[key], before[-1]]
+        return status(ask(server, name, body=body))
+
+    right = json.dumps(turns)
+    assert answered(right) == 200 and server.violations == []
+    assert answered(right.replace(SIGNATURE, "another")) == 400
+    head, _, tail = right.rpartition("the-id")
+    assert answered(f"{head}another{tail}") == 400
+    assert answered(right.replace('"r"', '""')) == 400
 
 
 def test_names_that_stand_twice_are_refused(serve: Callable[..., StrictServer]) -> None:
