@@ -67,13 +67,28 @@ static Row *find(const AcrBatchSummary *summary, const char *id)
     return NULL;
 }
 
-AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error)
+AcrBatchSummary *acr_batch_summary_new(const char *out)
 {
-    g_autoptr(AcrBatchSummary) summary = g_new0(AcrBatchSummary, 1);
-    g_autoptr(GError) reason = NULL;
+    AcrBatchSummary *summary = g_new0(AcrBatchSummary, 1);
     summary->path = g_build_filename(out, ACR_SUMMARY_FILE, NULL);
     summary->rows = g_array_new(FALSE, FALSE, sizeof(Row));
     g_array_set_clear_func(summary->rows, clear_row);
+    return summary;
+}
+
+void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id)
+{
+    const Row *row = find(from, id);
+    if (!row)
+        return;
+    Row copy = {acr_json_copy(row->json), true};
+    g_array_append_val(summary->rows, copy);
+}
+
+AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error)
+{
+    g_autoptr(AcrBatchSummary) summary = acr_batch_summary_new(out);
+    g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(summary->path, MAX_SUMMARY_BYTES, &reason);
     if (!bytes && g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
         return g_steal_pointer(&summary);

@@ -30,6 +30,10 @@ typedef struct AcrBatchSummary AcrBatchSummary;
 AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error) ACR_MUST_USE;
 void acr_batch_summary_free(AcrBatchSummary *summary);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchSummary, acr_batch_summary_free)
+/* An empty one for that folder; owned. */
+AcrBatchSummary *acr_batch_summary_new(const char *out) ACR_MUST_USE;
+/* Adds what `from` knows of a task, if it does. */
+void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id);
 /* The status of a task; borrowed, NULL: it has not ended. */
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
 /* Adds a task, or replaces what is known of it; the time of one that was over before is kept. */

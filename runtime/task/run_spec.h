@@ -27,6 +27,7 @@ typedef enum {
     ACR_FOR_REPORT = 1 << 14,
     ACR_FOR_EXTENSIONS = 1 << 15,
     ACR_FOR_LOCALIZE = 1 << 16,
+    ACR_FOR_MERGE = 1 << 17,
 } AcrForVerb;
 
 #define ACR_MAX_CANDIDATES 64u /* patches from elsewhere */
@@ -48,7 +49,7 @@ typedef struct {
     gint64 extension_ms;
 
     /* Which tasks of a batch, and until when. */
-    char *instance_set, *slice;
+    char *instance_set, *slice, *shard;
     gint64 shuffle, fail_fast;
     bool retry_failed;
 

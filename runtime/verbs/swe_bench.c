@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "batch/batch_summary.h"
+#include "batch/shards.h"
 #include "verbs/grading.h"
 #include "verbs/status_block.h"
 
@@ -199,9 +200,11 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) instances = acr_dataset_load(host, spec, ACR_DATASET_SOLVE,
                                                       (const char *const *)spec->instances, &error);
-    if (!instances || !acr_dataset_narrow(instances, spec, &error)) {
-        acr_verb_fail(host, error);
-        return ACR_EXIT_USAGE;
+    g_autoptr(AcrLock) shard = NULL;
+    if (!instances || !acr_dataset_narrow(instances, spec, &error) ||
+        !acr_shard_enter(spec, instances, &shard, &error)) {
+        int code = acr_verb_fail(host, error);
+        return g_error_matches(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY) ? code : ACR_EXIT_USAGE;
     }
     if (!check(host, spec, &error))
         return acr_verb_fail(host, error);

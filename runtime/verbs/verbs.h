@@ -49,6 +49,7 @@ extern const AcrVerb acr_verb_exec;
 extern const AcrVerb acr_verb_mcp;
 extern const AcrVerb acr_verb_tests;
 extern const AcrVerb acr_verb_localize;
+extern const AcrVerb acr_verb_merge;
 extern const AcrVerb acr_verb_config;
 extern const AcrVerb acr_verb_doctor;
 extern const AcrVerb acr_verb_report;

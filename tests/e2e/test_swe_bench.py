@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
+import subprocess
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,6 +30,7 @@ from runs import (
 
 RunHost = Callable[..., Result]
 
+CLUSTER = Path(__file__).resolve().parents[2] / "tools" / "cluster"
 GOOD, GONE, EMPTY = "brook__bill-1", "gone__gone-2", "brook__bill-3"
 
 
@@ -385,3 +388,96 @@ def test_missing_options(run_host: RunHost, tmp_path: Path) -> None:
     given = [word for pair in words.items() for word in pair]
     for jobs in ("0", "-1", "100000"):
         run_host("swe-bench", *given, "--jobs", jobs).one_line(2, "--jobs must be from")
+
+
+# ---- Shards ----
+
+
+def steady(out: Path) -> Any:
+    """What summary.json says but for times, by task."""
+    rows = read_json(out / "summary.json")["tasks"]
+    return sorted((row["instance_id"], row["status"], row["verdict"], row["cost"]) for row in rows)
+
+
+def test_shards_come_to_what_one_batch_does(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
+) -> None:
+    """By their own numbers or the engine's; what is missing is named, and a shard that began goes on alone."""
+    names = [f"brook__bill-{number}" for number in (1, 3, 4, 5, 6)]
+    dataset = write_list(tmp_path / "tasks.json", [rows[0] | {"instance_id": name} for name in names])
+    lines = [line | {"instance_id": name} for name in names[::2] for line in script_lines()]
+    model = write_script(tmp_path / "script.jsonl", lines)
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    run_host(*batch(dataset, repos, model, whole)).check()
+
+    def shard(number: str, code: int = 0, **env: str) -> Result:
+        return run_host(*batch(dataset, repos, model, out, "--shard", number), env=env).check(code)
+
+    shard("2/3")
+    result = run_host("merge", out).check(1)
+    assert [line.partition(": ")[2] for line in result.err.splitlines()[:2]] == [
+        "shard 1 of 3 has not begun",
+        "shard 3 of 3 has not begun",
+    ]
+    assert ids(out) == [names[1], names[4]]
+    shard("3", JOB_COMPLETION_INDEX="2")
+    shard("3", SLURM_ARRAY_TASK_ID="7", SLURM_ARRAY_TASK_MIN="7")
+    kept = out / "shard-1-of-3" / "summary.json"
+    taken = read_json(kept)
+    kept.write_text(json.dumps(taken | {"tasks": taken["tasks"][:1]}))
+    assert f"shard 1 of 3: 1 of 2 tasks have no result: {names[3]}" in run_host("merge", out).check(1).err
+    shard("1/3")
+    result = run_host("merge", out).check()
+    assert (out / "preds.jsonl").read_bytes() == (whole / "preds.jsonl").read_bytes()
+    assert steady(out) == steady(whole) and "5" in result.out
+    assert run_host("merge", out).check().out == result.out
+
+
+def test_shards_of_a_cluster(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path, host: Host
+) -> None:
+    """Slurm's script is one shard of its array; the manifest's shards are as many as its completions."""
+    dataset, out = write_list(tmp_path / "tasks.json", rows[:1]), tmp_path / "out"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "acr-host").symlink_to(host.program)
+    words = map(str, batch(dataset, repos, f"script:{SCRIPT}", out)[1:])
+    array = {"SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_MIN": "3", "SLURM_ARRAY_TASK_COUNT": "1"}
+    env = host.environment(array | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
+    subprocess.run([CLUSTER / "slurm.sh", *words], env=env, check=True, timeout=120)
+    assert ids(out / "shard-1-of-1") == [GOOD]
+    manifest = (CLUSTER / "kubernetes.yaml").read_text("utf-8")
+    (completions,) = re.findall(r"completions: (\d+)", manifest)
+    assert f"--shard={completions}\n" in manifest and "completionMode: Indexed" in manifest
+
+
+def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
+    """One line each, and nothing is begun."""
+    dataset, out = write_list(tmp_path / "tasks.json", rows), tmp_path / "out"
+    run = batch(dataset, repos, f"script:{SCRIPT}", out)
+    for text, why in {
+        "0/2": "no part 0 of 2",
+        "3/2": "no part 3 of 2",
+        "x": "must be I/N",
+        "1/": "must be I/N",
+        "4/4": "part 4 of 4 has no task, there are 3",
+        "2": "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX",
+        "1/99999": "no part 1 of 99999",
+    }.items():
+        run_host(*run, "--shard", text).one_line(2, why)
+    assert not out.exists()
+    run_host("merge", out).one_line(2, "no folder shard-I-of-N")
+    (out / "shard-1-of-2").mkdir(parents=True)
+    (out / "shard-1-of-2" / "shard.json").write_text("{}")
+    run_host("merge", out).one_line(2, "is damaged")
+    (out / "shard-1-of-3").mkdir()
+    run_host("merge", out).one_line(2, "parts of")
+
+
+def test_a_shard_has_the_same_tasks_each_time(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
+) -> None:
+    dataset, out = write_list(tmp_path / "tasks.json", rows[:1]), tmp_path / "out"
+    run = batch(dataset, repos, f"script:{SCRIPT}", out, "--shard", "1/1")
+    run_host(*run).check()
+    other = write_list(tmp_path / "others.json", [rows[0] | {"instance_id": "brook__bill-9"}])
+    run_host(*batch(other, repos, f"script:{SCRIPT}", out, "--shard", "1/1")).one_line(2, "has begun with other tasks")

@@ -2,7 +2,7 @@
  * in preds.jsonl. */
 #include <string.h>
 
-#include "batch/batch.h"
+#include "batch/shards.h"
 
 typedef struct {
     char *dir; /* owned; a new folder */
@@ -321,6 +321,36 @@ static void test_predictions_that_cannot_be_read_are_not_replaced(Place *place, 
     g_assert_true(g_file_test(path, G_FILE_TEST_IS_DIR));
 }
 
+/* ---- Shards ---------------------------------------------------------------------------------- */
+
+static void test_a_shard_has_its_tasks_and_its_share(Place *place, gconstpointer data)
+{
+    g_autofree char *set = write_bytes(
+        place, "set", ROW("a", "o/a") "\n" ROW("b", "o/b") "\n" ROW("c", "o/c") "\n", -1);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) rows = acr_dataset_read(set, ACR_DATASET_SOLVE, NULL, &error);
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_SWE_BENCH);
+    g_autoptr(AcrLock) lock = NULL, second = NULL;
+    spec.out = g_strdup(place->dir);
+    spec.shard = g_strdup("1/2");
+    spec.max_cost = 3000001;
+    spec.max_tokens_total = 101;
+    g_assert_true(acr_shard_enter(&spec, rows, &lock, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(rows->len, ==, 2);
+    g_assert_cmpstr(((const AcrInstance *)rows->pdata[1])->instance_id, ==, "c");
+    g_assert_cmpint(spec.max_cost, ==, 1500000);
+    g_assert_cmpint(spec.max_tokens_total, ==, 50);
+    g_assert_true(g_str_has_suffix(spec.out, "/shard-1-of-2"));
+    /* Another one is not let in meanwhile. */
+    g_autoptr(GPtrArray) again = acr_dataset_read(set, ACR_DATASET_SOLVE, NULL, &error);
+    g_auto(AcrRunSpec) other = acr_run_spec_of(ACR_FOR_SWE_BENCH);
+    other.out = g_strdup(place->dir);
+    other.shard = g_strdup("1/2");
+    g_assert_false(acr_shard_enter(&other, again, &second, &error));
+    g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -339,6 +369,7 @@ int main(int argc, char **argv)
     ADD("predictions", a_patch_that_is_no_text_is_repaired);
     ADD("predictions", a_damaged_run_costs_the_others_nothing);
     ADD("predictions", predictions_that_cannot_be_read_are_not_replaced);
+    ADD("shards", a_shard_has_its_tasks_and_its_share);
 #undef ADD
     return g_test_run();
 }
