@@ -174,7 +174,7 @@ const AcrOption acr_options[] = {
     {"patch", 0, ACR_OPTION_TEXT, AT(patch), ACR_FOR_EXEC, 0, "FILE",
      .help = "Diff to apply to the copy first; - for standard input"},
     {"extension", 0, ACR_OPTION_FILES, AT(extensions), EXTENDED, BOUND | CONFIG, "FILE",
-     .help = "Your Python file of calls, checks, …, or an installed one's name; may be repeated"},
+     .help = "Python file of calls, checks, …, or an installed one's name; may be repeated"},
     {"extension-time", 0, ACR_OPTION_SECONDS, AT(extension_ms), EXTENDED, CONFIG | RARE, "SECONDS",
      .help = "Stop each call of an extension after SECONDS", .otherwise = "30"},
     /* ---- Proof ---- */
