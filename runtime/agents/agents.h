@@ -152,5 +152,8 @@ bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out,
  * False: *out_problem (owned) says what is missing. */
 bool acr_agent_regression_read(const char *answer, bool *out_expected, char **out_reason,
                                char **out_problem) ACR_MUST_USE;
+/* Likewise {"choice", "reason"}: a number from 1 to `n`, also as text. */
+bool acr_agent_choice_read(const char *answer, guint n, guint *out_choice, char **out_reason,
+                           char **out_problem) ACR_MUST_USE;
 
 #endif

@@ -178,16 +178,39 @@ bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out, char **out_
     return true;
 }
 
-bool acr_agent_regression_read(const char *answer, bool *out_expected, char **out_reason,
-                               char **out_problem)
+/* A reason in a line; false: there is none. */
+static bool take_reason(const AcrJson *json, char **out_reason, char **out_problem)
 {
-    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, out_problem);
-    if (!json || !take_decision(json, "expected", out_expected, out_problem))
-        return false;
     g_autofree char *reason = g_strstrip(take_text(json, "reason"));
     if (!*reason)
         *out_problem = g_strdup("\"reason\" is missing");
     else
         *out_reason = g_strdelimit(g_strdup(reason), "\r\n\t", ' ');
     return *reason != '\0';
+}
+
+bool acr_agent_regression_read(const char *answer, bool *out_expected, char **out_reason,
+                               char **out_problem)
+{
+    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, out_problem);
+    return json && take_decision(json, "expected", out_expected, out_problem) &&
+           take_reason(json, out_reason, out_problem);
+}
+
+bool acr_agent_choice_read(const char *answer, guint n, guint *out_choice, char **out_reason,
+                           char **out_problem)
+{
+    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, out_problem);
+    const char *text = acr_json_get_string(json, "choice");
+    gint64 choice = acr_json_get_int(json, "choice", 0);
+    if (!json)
+        return false;
+    if (text)
+        choice = g_ascii_strtoll(text, NULL, 10);
+    if (choice < 1 || choice > n) {
+        *out_problem = g_strdup_printf("\"choice\" is not a number from 1 to %u", n);
+        return false;
+    }
+    *out_choice = (guint)choice;
+    return take_reason(json, out_reason, out_problem);
 }

@@ -7,7 +7,7 @@
 #define ACR_AGENTS_ROLES_H
 
 /* Id; name, in requests, journals, costs and scripts; whether it answers in JSON; its system prompt
- * and its first question (ACR_PROMPTS: none; scripts may name the role, nobody asks it yet). */
+ * and its first question. */
 #define ACR_AGENT_TABLE(ROW)                                                                       \
     ROW(SEARCH, "search", false, ACR_PROMPT_SEARCH_SYSTEM, ACR_PROMPT_SEARCH_START)                \
     ROW(EXTRACT, "extract", true, ACR_PROMPT_EXTRACT_SYSTEM, ACR_PROMPT_EXTRACT)                   \
@@ -16,7 +16,7 @@
         ACR_PROMPT_REPRODUCIBLE)                                                                   \
     ROW(TEST, "test", false, ACR_PROMPT_TEST_SYSTEM, ACR_PROMPT_TEST)                              \
     ROW(REVIEW, "review", true, ACR_PROMPT_REVIEW_SYSTEM, ACR_PROMPT_REVIEW)                       \
-    ROW(SELECT, "select", false, ACR_PROMPTS, ACR_PROMPTS)
+    ROW(SELECT, "select", true, ACR_PROMPT_SELECT_SYSTEM, ACR_PROMPT_SELECT)
 
 /* Id; file; the {{placeholders}} that it must hold (NULL: none). */
 #define ACR_PROMPT_TABLE(ROW)                                                                      \
@@ -51,6 +51,10 @@
     ROW(REVIEW_SYSTEM, "review_system.txt", NULL)                                                  \
     ROW(REVIEW, "review.txt", "issue", "test", "patch", "executions")                              \
     ROW(REVIEW_RETRY, "review_retry.txt", "problem")                                               \
+    /* Which of several equal patches. */                                                          \
+    ROW(SELECT_SYSTEM, "select_system.txt", NULL)                                                  \
+    ROW(SELECT, "select.txt", "issue", "patches")                                                  \
+    ROW(SELECT_RETRY, "select_retry.txt", "problem")                                               \
     /* A test that passed without the patch fails with it: does the issue ask for that? */         \
     ROW(REGRESSION_SYSTEM, "regression_system.txt", NULL)                                          \
     ROW(REGRESSION, "regression.txt", "issue", "patch", "test", "failure")                         \

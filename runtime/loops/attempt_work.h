@@ -29,7 +29,8 @@ typedef struct {
     guint passes;     /* of these */
     guint agrees;     /* candidates, this one too, that behave as it does */
     guint count;      /* that are the same change */
-    char *doubt;      /* owned; why validation and tests prove nothing, or NULL */
+    AcrJson *votes; /* owned; why the model chose this one among equals, a text each; NULL: never */
+    char *doubt;    /* owned; why validation and tests prove nothing, or NULL */
 } AcrCandidate;
 
 /* The patches of a run, in the order of writing. */
@@ -47,6 +48,8 @@ AcrCandidate *acr_candidates_best(const GPtrArray *candidates, guint attempt);
 bool acr_candidates_are_same(const AcrCandidate *a, const AcrCandidate *b);
 /* How many are the same change as that one, itself too; 0: it is not applicable. */
 guint acr_candidates_count_same(const GPtrArray *candidates, const AcrCandidate *candidate);
+/* Whether neither is better, by all but the votes. */
+bool acr_candidates_are_equal(const AcrCandidate *a, const AcrCandidate *b);
 /* How well it is proved, as a number. */
 guint acr_candidate_worth(const AcrCandidate *candidate);
 
@@ -157,6 +160,8 @@ bool acr_selection_add_given(GPtrArray *candidates, const AcrRun *run, GError **
 /* Checks those, runs all against all scripts, and counts what is alike. UNAVAILABLE: the sandbox failed. */
 AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts,
                             GError **error) ACR_MUST_USE;
+/* Lets the model choose where several changes are equally the best (vote.c). */
+AcrStep acr_selection_vote(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 /* `candidates` of an AcrOutcome; owned. */
 AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *best) ACR_MUST_USE;
 /* Why the best was chosen, in a line; owned. */

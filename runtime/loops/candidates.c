@@ -32,6 +32,7 @@ static void candidate_free(gpointer data)
     g_free(candidate->doubt);
     acr_json_free(candidate->tests);
     acr_json_free(candidate->scripts);
+    acr_json_free(candidate->votes);
     g_free(candidate->change);
     g_free(candidate);
 }
@@ -90,6 +91,24 @@ guint acr_candidate_worth(const AcrCandidate *candidate)
     return (is_verified ? 32 : 0) + (is_free ? 16 : 0) + (guint)candidate->proof;
 }
 
+/* Above 0: `a` is better by what was run; below: `b`. */
+static int compare(const AcrCandidate *a, const AcrCandidate *b)
+{
+    const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
+                             {a->passes, b->passes},
+                             {a->agrees, b->agrees},
+                             {a->count, b->count}};
+    for (guint i = 0; i < G_N_ELEMENTS(keys); i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] > keys[i][1] ? 1 : -1;
+    return 0;
+}
+
+bool acr_candidates_are_equal(const AcrCandidate *a, const AcrCandidate *b)
+{
+    return compare(a, b) == 0;
+}
+
 /* `b` is the earlier one. */
 static bool is_better(const AcrCandidate *a, const AcrCandidate *b)
 {
@@ -97,14 +116,11 @@ static bool is_better(const AcrCandidate *a, const AcrCandidate *b)
         return a->diff != NULL;
     if (!a->diff)
         return a->status > b->status;
-    const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
-                             {a->passes, b->passes},
-                             {a->agrees, b->agrees},
-                             {a->count, b->count}};
-    for (guint i = 0; i < G_N_ELEMENTS(keys); i++)
-        if (keys[i][0] != keys[i][1])
-            return keys[i][0] > keys[i][1];
-    return acr_proof_is_against(a->proof);
+    int order = compare(a, b);
+    gsize votes_a = acr_json_size(a->votes), votes_b = acr_json_size(b->votes);
+    if (order == 0 && votes_a != votes_b)
+        return votes_a > votes_b;
+    return order > 0 || (order == 0 && acr_proof_is_against(a->proof));
 }
 
 AcrCandidate *acr_candidates_best(const GPtrArray *candidates, guint attempt)

@@ -166,9 +166,10 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
             return step;
     }
     step = cross_all(work, scripts, error);
-    if (step != ACR_STEP_FAILED)
-        count_alike(work->candidates);
-    return step;
+    if (step == ACR_STEP_FAILED)
+        return step;
+    count_alike(work->candidates);
+    return acr_selection_vote(work, error);
 }
 
 /* ---- What is reported ---------------------------------------------------------------------------- */
@@ -205,6 +206,8 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
             acr_json_set(row, "reproducers", acr_json_copy(candidate->scripts));
             acr_json_set_int(row, "same_behaviour", candidate->agrees);
         }
+        if (candidate->votes)
+            acr_json_set(row, "votes", acr_json_copy(candidate->votes));
         acr_json_append(table, row);
     }
     return table;
@@ -242,6 +245,9 @@ char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best
     else if (best->count != rival->count)
         by =
             g_strdup_printf("%u are this change, %u the best other one", best->count, rival->count);
+    else if (acr_json_size(best->votes) > acr_json_size(rival->votes))
+        by = g_strdup_printf("of equals the model chose it %zu times, the best other one %zu",
+                             acr_json_size(best->votes), acr_json_size(rival->votes));
     else
         by = g_strdup("it is the first of equals");
     return g_strdup_printf("chosen from %u candidates: %s", candidates->len, by);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from verifying import (
     RIGHT,
     SCRIPT,
     Case,
+    Line,
     added,
     case,
     guard,
+    line,
     need_bubblewrap,
     patch,
     review,
@@ -124,6 +127,33 @@ def test_one_that_breaks_tests_is_not_chosen(case: Case, candidate: Candidate) -
     result = case.run([no], "--regressions", "--attempts", 0, "--python", "/usr/bin/python3", *given).check()
     assert added(result) == [RIGHT] and table(case, "no_regressions") == [False, True]
     assert read_json(case.out / "candidates" / "regression_1.json")["regressions"] == ["test_app.T.test_three"]
+    check_repeated(case)
+
+
+def vote(number: object, reason: str, *expect: str) -> Line:
+    return line("select", json.dumps({"choice": number, "reason": reason}), *expect)
+
+
+def test_the_model_chooses_among_equals(case: Case, candidate: Candidate) -> None:
+    """Three times, in another order each time; what cannot be read is asked for once more; reasons are kept."""
+    given = [*candidate(OTHER), *candidate(RIGHT), *candidate(SEVENTH)]
+    lines = [vote(4, "none"), vote(1, "by one", "not a number from 1 to 3"), vote("1", "by two"), vote(1, "by\nthree")]
+    result = case.run(lines, "--attempts", 0, *given).check()
+    found = [re.findall(r"return n // \d", json.dumps(request)) for request in case.asked("select")]
+    bodies = [order[1::2] for order in found if order]  # what each patch adds
+    assert len(bodies) == 3 and len({tuple(order) for order in bodies}) > 1, "in another order"
+    firsts = [order[0] for order in bodies]
+    chosen = max(firsts, key=firsts.count)
+    assert added(result) == [f"    {chosen}\n"]
+    kept = {reason for row in case.selected()["candidates"] for reason in row.get("votes", [])}
+    assert kept == {"by one", "by two", "by three"} and "the model chose it" in case.selected()["choice"]
+    check_repeated(case)
+
+
+def test_where_nobody_chooses_the_first_of_equals_is_taken(case: Case, candidate: Candidate) -> None:
+    result = case.run([], "--attempts", 0, "-v", *candidate(OTHER), *candidate(RIGHT)).check()
+    assert added(result) == [OTHER] and "nobody chooses among equals" in result.err
+    assert case.selected()["choice"].endswith("it is the first of equals")
     check_repeated(case)
 
 
