@@ -6,14 +6,17 @@ a store of their own below the test's folder and are ended by their process id.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import http.client
 import io
 import json
 import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -30,6 +33,19 @@ ORDINARY_USER = "nobody"
 IMAGE = "acr-host-test/python"
 TESTBED = "testbed"
 PR_SET_PDEATHSIG = 1
+
+
+class _EngineConnection(http.client.HTTPConnection):
+    """To an engine's socket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("engine", timeout=120 * SLOWNESS)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
 
 
 @dataclass
@@ -232,25 +248,21 @@ class Engine:
         raise AssertionError(f"the engine does not start: {text[-2000:]}")
 
     def call(self, method: str, path: str, body: Path | bytes | None = None, kind: str = "") -> tuple[int, Any]:
-        """One call of the API, by curl: its status and its JSON."""
-        command = [
-            "curl", "-sS", "--max-time", "120", "--unix-socket", str(self.socket),
-            "-X", method, "-w", "\n%{http_code}", f"http://engine/v1.41{path}",
-        ]  # fmt: skip
-        if body is not None:
-            command += ["-H", f"Content-Type: {kind}", "-T" if isinstance(body, Path) else "--data-binary"]
-            command += [str(body) if isinstance(body, Path) else "@-"]
-        done = subprocess.run(
-            command,
-            input=body if isinstance(body, bytes) else None,
-            capture_output=True,
-            check=False,
-        )
-        text, _, status = done.stdout.decode("utf-8", "replace").rpartition("\n")
+        """One call of the API: its status and its JSON, or text; status 0 where nobody answers."""
+        connection = _EngineConnection(str(self.socket))
         try:
-            return int(status or 0), json.loads(text) if text.strip() else None
+            with open(body, "rb") if isinstance(body, Path) else contextlib.nullcontext(body) as data:
+                connection.request(method, f"/v1.41{path}", data, {"Content-Type": kind} if kind else {})
+            answer = connection.getresponse()
+            text = answer.read().decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException) as error:
+            return 0, str(error)
+        finally:
+            connection.close()
+        try:
+            return answer.status, json.loads(text) if text.strip() else None
         except ValueError:
-            return int(status or 0), text
+            return answer.status, text
 
     def load(self, archive: Path, name: str) -> None:
         """Makes an image of a root."""

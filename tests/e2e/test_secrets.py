@@ -206,7 +206,7 @@ class Watch:
             for entry in os.scandir("/proc"):
                 if entry.name.isdigit():
                     self._look(int(entry.name))
-            time.sleep(0.003)
+            time.sleep(0.01)
 
     def _look(self, pid: int) -> None:
         try:

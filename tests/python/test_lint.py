@@ -83,17 +83,9 @@ def test_a_file_that_does_not_parse_is_one_error() -> None:
 
 
 def test_names_that_mean_something_to_pylint() -> None:
-    for path in (
-        "-rn.py",
-        "--help/x.py",
-        "types.py",
-        "CVS/a.py",
-        ".#a.py",
-        "with space/ü.py",
-        "a.b/c.py",
-        "__init__.py",
-    ):
-        assert new((path, b"import types\nx = types\n", b"import types\nx = types\ny = no_such\n")) == 1, path
+    paths = ["-rn.py", "--help/x.py", "types.py", "CVS/a.py", ".#a.py", "with space/ü.py", "a.b/c.py", "__init__.py"]
+    before, after = b"import types\nx = types\n", b"import types\nx = types\ny = no_such\n"
+    assert judge(*[(path, before, (before, after)) for path in paths]) == [[0, 1]] * len(paths)
 
 
 def test_options_of_the_repository_do_not_count() -> None:
