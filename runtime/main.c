@@ -134,7 +134,8 @@ static void print_usage(FILE *out)
     for (guint i = 0; acr_verbs[i]; i++)
         if (acr_verbs[i]->summary)
             fprintf(out, "  %-10s %s\n", acr_verbs[i]->name, acr_verbs[i]->summary);
-    fputs("\nacr-host VERB --help describes a verb; acr-host --version prints the version.\n"
+    fputs("\nacr-host VERB --help describes a verb, acr-host help TOPIC prints a guide; "
+          "acr-host --version the version.\n"
           "Exit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a ceiling was "
           "reached, 130 interrupted.\n",
           out);
@@ -183,7 +184,7 @@ int main(int argc, char **argv)
         return ACR_EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+        (argc == 2 && strcmp(argv[1], "help") == 0)) {
         print_usage(stdout);
         return end_output();
     }

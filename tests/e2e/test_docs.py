@@ -47,6 +47,14 @@ def test_what_is_shown_can_be_said(host: Host, page: str, words: str) -> None:
         assert f"--{option}" in known, f"{page}: {verb} has no --{option}"
 
 
+def test_help_prints_guides(host: Host) -> None:
+    assert host.run("help", "first-issue").check().out == (ROOT / "docs" / "first-issue.md").read_text("utf-8")
+    assert host.run("help", "run").check().out == host.run("run", "--help").check().out
+    assert "Usage" not in host.run("help").check().out
+    for wrong in ("nothing", "../README", ""):
+        host.run("help", wrong).one_line(2, "first-issue, how-it-works")
+
+
 @pytest.mark.parametrize("guide", [path for path in GUIDES if blocks(path, "sh")], ids=lambda path: path.stem)
 def test_a_guide_runs(host: Host, tmp_path: Path, guide: Path) -> None:
     """Block by block, in a checkout of the sample; each must succeed."""

@@ -4,6 +4,7 @@ install(TARGETS acr-host RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(DIRECTORY python/acr python/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host/python" FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "*.json"
         PATTERN "page.*")
 install(DIRECTORY prompts/ DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host/prompts" FILES_MATCHING PATTERN "*.txt")
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host" FILES_MATCHING PATTERN "*.md")
 install(DIRECTORY runtime/schemas DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host" FILES_MATCHING PATTERN "*.json")
 
 # Bytecode beside the files, since the program writes none: a start is a tenth quicker with it. It is taken only for the
