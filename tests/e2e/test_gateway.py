@@ -57,11 +57,13 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def free_port() -> int:
-    """A port on which nothing listens."""
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A port for a server that shares addresses; who takes any that is free does not get it."""
     with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+        yield int(sock.getsockname()[1])
 
 
 def wait_for(root: str, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -77,13 +79,12 @@ def wait_for(root: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def gateway(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The gateway's address."""
     python = pinned_python([f"litellm[proxy]=={VERSION}"])
     folder = tmp_path_factory.mktemp("gateway")
     config = folder / "config.yaml"  # JSON is YAML
     config.write_text(json.dumps(CONFIG, ensure_ascii=False), encoding="utf-8")
-    port = free_port()
     env = {"PATH": os.environ["PATH"], "HOME": str(folder), "NO_PROXY": "127.0.0.1"}
     env["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     command = [str(python.parent / "litellm"), "--config", str(config)]
