@@ -168,10 +168,10 @@ def untouched(
     images = engine.images() if engine else []
     yield lambda: digests.append(repos.digest(repo))
     assert repos.digest(repo) == digests[-1]
-    until = time.monotonic() + 30 * SLOWNESS  # the engines of other tests mount their networks for a moment
-    while set(_mounts(tmp_path)) - set(mounts) and time.monotonic() < until:
+    until = time.monotonic() + 30 * SLOWNESS  # the engines of other tests mount networks and programs for a moment
+    while (new := set(_mounts(tmp_path)) - set(mounts)) and time.monotonic() < until:
         time.sleep(0.05)
-    assert sorted(set(_mounts(tmp_path)) - set(mounts)) == []
+    assert not new, sorted(new)
     assert os.listdir(tmp_path / "scratch") == []
     assert [path.name for path in sandbox.host.home.rglob("tmp-*")] == []
     assert set(os.listdir(sandbox.host.home)) <= {"cache", "secret.txt"}

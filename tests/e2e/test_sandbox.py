@@ -485,6 +485,6 @@ def test_files_are_bounded_together(sandbox: Sandbox, repo: Path) -> None:
         row = sandbox.json(repo, "--", "python3", "-c", script)
         assert row["limit"] == "files" and "had it" not in row["stdout"], row
         return
-    script = "for d in . ~ /tmp /dev/shm; do dd if=/dev/zero of=$d/f bs=1048576 count=300 || exit 9; done"
+    script = "for d in . .git ~ /tmp /dev/shm; do dd if=/dev/zero of=$d/f bs=1048576 count=230 || exit 9; done"
     row = sandbox.json(repo, "--", "sh", "-c", script)
     assert (row["exit"], row["limit"]) == (9, "files"), row

@@ -61,7 +61,7 @@ def test_no_file_lies_where_nothing_bounds_it(wrapped: tuple[Sandbox, Path]) -> 
     sandbox, repo = wrapped
     script = """
 import os
-bounded = {os.stat(p).st_dev for p in ("/tmp", "/dev/shm", os.environ["HOME"], ".")}
+bounded = {os.stat(p).st_dev for p in ("/tmp", "/dev/shm", os.environ["HOME"], ".", ".git")}
 for top, folders, names in os.walk("/"):
     if top == "/proc":
         folders.clear()
@@ -134,8 +134,8 @@ def plain(tmp_path: Path, binary: Path) -> Iterator[tuple[Sandbox, Path]]:
 
 
 def _is_whole(sandbox: Sandbox, repo: Path) -> bool:
-    """Whether an execution finds the tree, and nothing else."""
-    script = "find . | sort && cat $(find . -type f | sort)"
+    """Whether an execution finds the tree and its commit, and nothing else."""
+    script = "git status --porcelain || echo failed; find . -path ./.git -prune -o -print | sort && cat $(find . -path ./.git -prune -o -type f -print | sort)"
     row = sandbox.json(repo, "--", "/bin/sh", "-c", script)
     names = {".", *TREE, *(str(Path(name).parent) for name in TREE)} - {""}
     shown = sorted("." if name == "." else f"./{name}" for name in names)
