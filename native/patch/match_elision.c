@@ -1,7 +1,8 @@
 /*
  * Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for lines
  * left out. The segments between must each occur exactly once in the block that the quote begins
- * in, anchored on both sides of each elision.
+ * in, anchored on both sides of each elision, all indented as in the quote or all shifted alike: a
+ * first line that is common (`pass`) would else begin in another block.
  *
  * A replacement that leaves code out where the quote does not is refused: what should stay there is
  * unknown.
@@ -111,10 +112,11 @@ bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *mat
             if (!segment_at(&e, i, 0, first_len, file->n))
                 continue;
             map = g_new0(gssize, n);
-            gsize end = follow(&e, i, first_len, map);
-            if (end > 0)
-                acr_match_add_place(
-                    match, &(AcrPlace){.first = i, .last = end, .map = g_steal_pointer(&map)});
+            AcrPlace place = {.first = i, .last = follow(&e, i, first_len, map), .map = map};
+            if (place.last == 0 || !acr_place_is_shifted(file, &place, quote))
+                continue;
+            acr_match_add_place(match, &place);
+            map = NULL;
         }
         if (e.work >= ACR_PATCH_MAX_SCAN || e.several)
             g_array_set_size(match->places, 0);

@@ -28,9 +28,7 @@ static gssize file_width(const AcrLine *line, gsize step)
     return (gssize)width;
 }
 
-/* Every line is shifted by the same number of columns; where the file has tabs and the quote
- * blanks, a tab is one step of the quote. */
-static bool is_shifted(const AcrLines *file, gsize first, const AcrLines *quote)
+bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const AcrLines *quote)
 {
     gsize step = acr_lines_step(quote);
     step = step > 0 ? step : ACR_DEFAULT_STEP;
@@ -38,9 +36,10 @@ static bool is_shifted(const AcrLines *file, gsize first, const AcrLines *quote)
         bool known = false, uniform = true;
         gssize shift = 0;
         for (gsize j = 0; j < quote->n && uniform; j++) {
-            const AcrLine *theirs = &file->line[first + j], *ours = &quote->line[j];
-            if (acr_line_is_blank(ours))
+            gssize at = place->map ? place->map[j] : (gssize)(place->first + j);
+            if (at < 0 || acr_line_is_blank(&quote->line[j]))
                 continue;
+            const AcrLine *theirs = &file->line[at], *ours = &quote->line[j];
             gssize delta = (tabs ? file_width(theirs, step) : (gssize)acr_line_width(theirs)) -
                            (gssize)acr_line_width(ours);
             uniform = !known || delta == shift;
@@ -59,7 +58,8 @@ static AcrLevel level_at(const AcrLines *file, gsize first, const AcrLines *quot
         return ACR_LEVEL_EXACT;
     if (all_same(file, first, quote, acr_line_same_trimmed))
         return ACR_LEVEL_TRAILING;
-    return is_shifted(file, first, quote) ? ACR_LEVEL_INDENT : ACR_LEVEL_STRIP;
+    return acr_place_is_shifted(file, &(AcrPlace){.first = first}, quote) ? ACR_LEVEL_INDENT
+                                                                          : ACR_LEVEL_STRIP;
 }
 
 /* How many of the quote's lines stand in the file from line `first` on, without outer blanks. */

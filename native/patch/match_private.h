@@ -67,6 +67,9 @@ gsize acr_elision_count(const AcrLines *lines);
 
 /* Searches for a quote with elisions, anchored by code on both sides of each; adds its places. */
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
+/* Whether all lines of the quote are shifted by the same number of columns there; where the file has
+ * tabs and the quote blanks, a tab is one step of the quote. */
+bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const AcrLines *quote);
 /* Sets match->why where the replacement leaves code out otherwise than the quote. */
 void acr_elision_check(AcrMatch *match);
 

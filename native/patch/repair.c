@@ -55,6 +55,17 @@ static bool code_behind(const Fit *fit, gsize to, AcrLine *out)
     return false;
 }
 
+/* Whether the result has code that the file has not: lines of which some are only deleted stay where they are. */
+static bool has_new_code(const Fit *fit)
+{
+    for (gsize k = 0; k < fit->lines->len; k++) {
+        AcrLine line = line_of(fit, k);
+        if (is_new(fit, k) && acr_line_is_code(&line))
+            return true;
+    }
+    return false;
+}
+
 /* The lines of the result that are shifted: from the first to behind the last, [*from, *to). */
 static bool find_shifted(const Fit *fit, bool only_new, gsize *from, gsize *to)
 {
@@ -116,7 +127,7 @@ static void add_shifted(Fit *fit, const AcrEdit *edit, GArray *out)
     bool only_new = edit->form == ACR_EDIT_DIFF;
     gsize widths[4], from, to;
     acr_fit_lines(fit, edit);
-    if (!find_shifted(fit, only_new, &from, &to))
+    if (!has_new_code(fit) || !find_shifted(fit, only_new, &from, &to))
         return;
     gsize n = list_widths(fit, from, to, widths);
     for (gsize i = 0; i < n; i++) {
