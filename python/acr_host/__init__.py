@@ -101,12 +101,14 @@ def _command(verb: str, arguments: Sequence[str], options: dict[str, Option]) ->
             words.append(option)
         elif value is not None and value is not False:
             values = value if isinstance(value, (list, tuple)) else [value]
-            words += [f"{option}={os.path.expanduser(os.fspath(v)) if _is_path(v) else v}" for v in values]
+            words += [f"{option}={_word(name, v)}" for v in values]
     return [*words, *(["--", *arguments] if arguments else [])]
 
 
-def _is_path(value: Any) -> bool:
-    return isinstance(value, (str, os.PathLike))
+def _word(name: str, value: Any) -> str:
+    """An option's value; a path's `~` is the user's folder, as a shell has it."""
+    is_path = isinstance(value, os.PathLike) or name in ("repo", "repos", "out", "issue", "extension")
+    return os.path.expanduser(os.fspath(value)) if is_path and isinstance(value, (str, os.PathLike)) else str(value)
 
 
 def _error(exit: int, stderr: bytes) -> HostError:

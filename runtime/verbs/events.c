@@ -1,17 +1,25 @@
 /*
  * What a run reports as it proceeds, as JSON lines for programs: on a descriptor that the caller opened, or
- * in a file. A reader that has gone costs the run nothing. The schema is runtime/schemas/events.json.
+ * in a file. A reader that has gone, or does not read for READ_MS, costs the run nothing more. The schema is
+ * runtime/schemas/events.json.
  */
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#define READ_MS 5000
+#define FIRST_BYTES "{\"event\":" /* of a file of events */
+
 struct AcrEvents {
-    int fd; /* owned; -1: nobody reads any more */
+    int fd;  /* owned; -1: nobody reads any more */
+    int err; /* why, an errno */
     pthread_mutex_t lock;
 };
 
@@ -27,18 +35,45 @@ static int take_descriptor(gint64 number)
     return fd;
 }
 
+/* Whether a file that is there may get events: what holds anything else is somebody's. */
+static bool holds_events(int fd)
+{
+    char first[sizeof FIRST_BYTES - 1];
+    struct stat about;
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0)
+        return true;
+    return pread(fd, first, sizeof first, 0) == (ssize_t)sizeof first &&
+           memcmp(first, FIRST_BYTES, sizeof first) == 0;
+}
+
+/* -1 with `error`. A file is read too, a FIFO only written to: the open waits for no reader. */
+static int open_file(const char *where, GError **error)
+{
+    const int flags = O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+    struct stat about;
+    bool is_file = stat(where, &about) != 0 || S_ISREG(about.st_mode);
+    int fd = is_file ? open(where, O_RDWR | O_CREAT | flags, 0600) : open(where, O_WRONLY | flags);
+    if (fd < 0)
+        acr_task_refuse(error, "cannot open '%s' (--events): %s", where,
+                        errno == ENXIO ? "nobody reads it" : g_strerror(errno));
+    if (fd < 0 || holds_events(fd))
+        return fd;
+    close(fd);
+    acr_task_refuse(error, "'%s' (--events) holds something else: name a file of its own", where);
+    return -1;
+}
+
 AcrEvents *acr_events_open(const char *where, GError **error)
 {
     gint64 number = 0;
-    bool is_number = acr_count_parse(where, G_MAXINT32, &number);
-    int fd = is_number ? take_descriptor(number)
-                       : open(where, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+    bool is_number = *where && strspn(where, "-0123456789") == strlen(where),
+         is_good = is_number && acr_count_parse(where, G_MAXINT32, &number);
+    int fd = is_good ? take_descriptor(number) : is_number ? -1 : open_file(where, error);
     if (fd < 0 && is_number)
-        return ACR_NULL(acr_task_refuse(
-            error, "--events %s: there is no descriptor of that number to write to", where));
+        acr_task_refuse(error, "--events %s: there is no descriptor of that number to write to",
+                        where);
     if (fd < 0)
-        return ACR_NULL(
-            acr_task_refuse(error, "cannot open '%s' (--events): %s", where, g_strerror(errno)));
+        return NULL;
     AcrEvents *events = g_new0(AcrEvents, 1);
     events->fd = fd;
     pthread_mutex_init(&events->lock, NULL);
@@ -49,6 +84,8 @@ void acr_events_free(AcrEvents *events)
 {
     if (!events)
         return;
+    if (events->err != 0 && events->err != EPIPE)
+        acr_verb_say("--events ended before the run: %s", g_strerror(events->err));
     if (events->fd >= 0)
         close(events->fd);
     pthread_mutex_destroy(&events->lock);
@@ -63,6 +100,23 @@ AcrJson *acr_event_new(const char *kind)
     return event;
 }
 
+/* Writes no more at once than a pipe takes that has room; 0 or an errno. */
+static int write_line(int fd, const char *at, gsize len)
+{
+    while (len > 0) {
+        struct pollfd what = {.fd = fd, .events = POLLOUT};
+        int ready = poll(&what, 1, READ_MS);
+        ssize_t n = ready > 0 ? write(fd, at, MIN(len, PIPE_BUF)) : 0;
+        if (ready == 0)
+            return ETIMEDOUT;
+        if ((ready < 0 || n < 0) && errno != EINTR && errno != EAGAIN)
+            return errno;
+        at += MAX(n, 0);
+        len -= (gsize)MAX(n, 0);
+    }
+    return 0;
+}
+
 void acr_events_put(AcrEvents *events, AcrJson *event)
 {
     g_autoptr(AcrJson) owned = event;
@@ -71,7 +125,9 @@ void acr_events_put(AcrEvents *events, AcrJson *event)
     g_autofree char *text = acr_json_print(owned);
     g_autofree char *line = g_strconcat(text, "\n", NULL);
     pthread_mutex_lock(&events->lock);
-    if (events->fd >= 0 && acr_fd_write_all(events->fd, line, strlen(line)) != 0) {
+    if (events->fd >= 0)
+        events->err = write_line(events->fd, line, strlen(line));
+    if (events->fd >= 0 && events->err != 0) {
         close(events->fd);
         events->fd = -1;
     }

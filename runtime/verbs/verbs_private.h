@@ -55,7 +55,8 @@ char *acr_help_text(const AcrVerb *verb, bool is_all) ACR_MUST_USE;
 
 /* Progress as JSON lines, from any thread. */
 typedef struct AcrEvents AcrEvents;
-/* `where`: the number of a descriptor, or a file, which is made or emptied. Errors: USAGE of task. */
+/* `where`: the number of a descriptor, or a file, which is made, or goes on if it holds events. Errors: USAGE
+ * of task. */
 AcrEvents *acr_events_open(const char *where, GError **error) ACR_MUST_USE; /* owned */
 void acr_events_free(AcrEvents *events);
 /* An event of that kind, now; owned. */

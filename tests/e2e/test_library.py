@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
@@ -48,12 +49,46 @@ def test_events_of_a_run_that_fails_end_with_why(run_host: RunHost, sample_repo:
     assert last["event"] == "result" and "missing" in last["error"] and last["result"]["exit"] == 2
 
 
-@pytest.mark.parametrize("where", ["9", "0", "no/such/folder/file", "."])
+@pytest.mark.parametrize("where", ["9", "0", "-", "-1", "2147483648", "no/such/folder/file", "."])
 def test_events_that_can_go_nowhere_are_refused(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, where: str
 ) -> None:
     run_host(*arguments(sample_repo, tmp_path / "out", f"--events={where}")).one_line(2, "--events", where)
     assert not (tmp_path / "out").exists()
+
+
+def test_events_go_on_in_their_file_and_into_no_other(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    file, mine = tmp_path / "events", tmp_path / "issue.md"
+    words = arguments(sample_repo, tmp_path / "out")
+    run_host(*words, "--events", file).check()
+    first = file.read_bytes()
+    run_host(*words, "--events", file).check()
+    assert file.read_bytes().startswith(first) and [e["event"] for e in read_events(file)].count("result") == 2
+    mine.write_text("It is broken.\n")
+    for taken in (mine, tmp_path / "out" / "journal.jsonl"):
+        held = taken.read_bytes()
+        run_host(*words, "--events", taken).one_line(2, "--events", "something else")
+        assert taken.read_bytes() == held
+
+
+def test_a_fifo_that_nobody_reads_is_refused(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    run_host(*arguments(sample_repo, tmp_path / "out"), "--events", tmp_path / "fifo").one_line(2, "nobody reads it")
+
+
+def test_a_full_disk_ends_the_events_with_a_word(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    done = run_host(*arguments(sample_repo, tmp_path / "out"), "--events", "/dev/full").check()
+    assert "--events ended before the run: No space left on device" in done.err
+
+
+def test_a_reader_that_does_not_read_does_not_stop_the_run(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    command = [str(host.program), *map(str, arguments(sample_repo, tmp_path / "out", f"--events={writer}"))]
+    done = subprocess.run(command, pass_fds=(writer,), env=host.environment({}), capture_output=True)
+    os.close(reader)
+    os.close(writer)
+    assert done.returncode == 0 and done.stdout == (tmp_path / "out" / "patch.diff").read_bytes()
 
 
 def test_a_reader_that_goes_away_does_not_end_the_run(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
