@@ -306,10 +306,12 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
     const char *venv = sandbox->python.venv;
     g_autofree char *from = g_build_filename(sandbox->base, AT_TREE, NULL),
                     *tree = g_build_filename(dir, AT_TREE, NULL),
-                    *home = g_build_filename(dir, AT_HOME, NULL);
+                    *home = g_build_filename(dir, AT_HOME, NULL),
+                    *git = g_build_filename(tree, ".git", NULL); /* the place of the mount */
     return make_copy(dir, AT_TREE, from, error) && make_copy(dir, AT_HOME, NULL, error) &&
            (!venv || make_copy(dir, AT_VENV, venv, error)) &&
            acr_sandbox_run_setup(sandbox, run_in_layer, dir, error) &&
+           (!sandbox->git || acr_dir_remove(git, error)) &&
            (sandbox->tree_uid < 0 || (acr_tree_give(tree, sandbox->tree_uid, error) &&
                                       acr_tree_give(home, sandbox->tree_uid, error)));
 }

@@ -70,10 +70,11 @@ def test_reproduce_ends_with_1_where_there_is_none(case: Case, lines: list[Line]
     assert again.stdout == b"" and "not reproduced" in again.one_line(NONE, "as recorded")
 
 
-def test_a_script_finds_nothing_of_git(case: Case) -> None:
+@pytest.mark.parametrize("options", [[], ["--setup=true"]], ids=["bare", "set-up"])
+def test_a_script_finds_nothing_of_git(case: Case, options: list[str]) -> None:
     """What git says of the tree is the patch, not what the patch does."""
     script = "import os\nassert not os.path.exists('.git'), 'git is here'\n" + SCRIPT
-    assert case.run([guard(), test_line(script)], verb="reproduce").check().out == script
+    assert case.run([guard(), test_line(script)], *options, verb="reproduce").check().out == script
     errors = [row["answer"].get("stderr", "") for row in journal(case.out) if row["event"] == "execution"]
     assert errors and all("AssertionError: half(4) is" in str(said) for said in errors)
 
