@@ -106,14 +106,15 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
 static char *make_digest(const AcrSandbox *sandbox)
 {
     const AcrSandboxOptions *options = &sandbox->options;
+    /* A set-up may ask git for the version. */
+    bool may_ask = options->setup && !options->image && options->snapshot;
+    g_autofree char *git = may_ask ? acr_snapshot_git_digest(options->snapshot, NULL) : NULL;
     const char *const parts[] = {
         FORMAT, sandbox->backend->name,
         sandbox->python.path ? sandbox->python.path : options->python, options->image,
         options->setup, options->setup_network ? "network" : "", sandbox->dir,
         /* A set-up without isolation changes the packages itself. */
-        sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp,
-        /* A set-up may ask git for the version. */
-        options->image || !options->snapshot ? NULL : acr_snapshot_commit(options->snapshot)};
+        sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp, git};
     g_autoptr(GString) all = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
         g_string_append_printf(all, "%zu:%s\n", parts[i] ? strlen(parts[i]) : 0,
@@ -284,16 +285,23 @@ static bool make_git(void *ctx, const char *dir, GError **error)
 void acr_sandbox_need_git(AcrSandbox *sandbox)
 {
     AcrSnapshot *snapshot = sandbox->options.snapshot;
-    const char *commit = snapshot ? acr_snapshot_commit(snapshot) : NULL;
-    if (sandbox->git || sandbox->has_no_git || !commit || sandbox->options.image)
+    if (sandbox->git || sandbox->has_no_git || !snapshot || sandbox->options.image)
         return;
+    bool has_all_tags = true;
     g_autoptr(GError) reason = NULL;
-    g_autofree char *key =
-        g_strdup_printf("git-%s-%u%s", commit, geteuid(), sandbox->tree_uid < 0 ? "" : "-given");
-    sandbox->git = acr_tree_cache_get(sandbox->cache, key, make_git, sandbox, &reason);
+    g_autofree char *digest = acr_snapshot_git_digest(snapshot, &has_all_tags);
+    g_autofree char *key = g_strdup_printf("git-%s-%u%s", digest ? digest : "", geteuid(),
+                                           sandbox->tree_uid < 0 ? "" : "-given");
+    if (digest)
+        sandbox->git = acr_tree_cache_get(sandbox->cache, key, make_git, sandbox, &reason);
     sandbox->has_no_git = !sandbox->git;
     if (reason)
         acr_sandbox_remark(sandbox, "no '.git' in the sandbox: %s", reason->message);
+    else if (!has_all_tags)
+        acr_sandbox_remark(
+            sandbox,
+            "'.git' in the sandbox may lack the nearest tag: the repository has more than %u",
+            ACR_VCS_MAX_TAGS);
 }
 
 bool acr_sandbox_is_as_laid(void *tree, const AcrHelperFile *file)

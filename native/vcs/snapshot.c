@@ -84,6 +84,16 @@ AcrSnapshot *acr_snapshot_ref(AcrSnapshot *snapshot)
     return snapshot;
 }
 
+static void history_free(AcrVcsHistory *history)
+{
+    if (!history)
+        return;
+    g_array_unref(history->commits);
+    g_hash_table_unref(history->tags);
+    g_free(history->digest);
+    g_free(history);
+}
+
 void acr_snapshot_unref(AcrSnapshot *snapshot)
 {
     if (!snapshot || !g_atomic_ref_count_dec(&snapshot->refs))
@@ -97,6 +107,7 @@ void acr_snapshot_unref(AcrSnapshot *snapshot)
     g_free(snapshot->note);
     g_free(snapshot->remarks);
     acr_vcs_marks_free(snapshot->marks);
+    history_free(snapshot->history);
     acr_repo_unref(snapshot->repo);
     g_free(snapshot);
 }

@@ -120,6 +120,14 @@ AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error) ACR_M
  * no such commit, or no repository), MISSING, FAILED.
  */
 bool acr_snapshot_write_git(AcrSnapshot *snapshot, const char *dir, GError **error) ACR_MUST_USE;
+/*
+ * 40 hex digits over what such a folder shows: the commit, the way to the nearest tag, the tags as they
+ * are when this or the folder is first asked for. Owned; NULL: there is no commit, or no repository.
+ * `out_has_all_tags` may be NULL: false where the repository has more tags than
+ * ACR_VCS_MAX_TAGS, and some were not read.
+ */
+#define ACR_VCS_MAX_TAGS 20000u
+char *acr_snapshot_git_digest(AcrSnapshot *snapshot, bool *out_has_all_tags) ACR_MUST_USE;
 /* A remark for the user, e.g. "2 submodules were left out: a, b"; borrowed; NULL if
  * nothing. */
 const char *acr_snapshot_remarks(const AcrSnapshot *snapshot);

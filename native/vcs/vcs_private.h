@@ -89,7 +89,8 @@ struct AcrSnapshot {
     char *remarks;                      /* made when sealed */
     char commit[41];                    /* empty: none */
     bool worktree;
-    struct AcrVcsMarks *marks; /* of a working tree, where they were asked for; else NULL */
+    struct AcrVcsHistory *history; /* NULL: not asked for yet; under the repository's lock */
+    struct AcrVcsMarks *marks;     /* of a working tree, where they were asked for; else NULL */
 };
 
 /* What the file system said of a working tree when it was walked (worktree_marks.c). */
@@ -129,6 +130,32 @@ bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error)
 /* Whether the files of HEAD and of the references that `rev` may name are short, as those are that git
  * writes: libgit2 takes the square of their length. */
 bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev);
+
+/* ---- snapshot_history.c ---- */
+
+#define ACR_VCS_TAGS "refs/tags/"
+
+typedef struct {
+    git_oid id;
+    bool is_cut; /* it is written as one without parents */
+} AcrVcsCommit;
+
+typedef struct {
+    char *name;
+    GArray *ids; /* of git_oid: what it names, and what that leads to; the last is the commit's */
+} AcrVcsTag;
+
+/* What a git folder for a snapshot's commit shows. */
+typedef struct AcrVcsHistory {
+    GArray *commits; /* of AcrVcsCommit: the snapshot's, then its ancestors, nearest first */
+    GHashTable
+        *tags; /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *, sorted where shown */
+    bool has_all_tags;
+    char *digest; /* over the commits and the tags that are shown */
+} AcrVcsHistory;
+
+/* Borrowed from a snapshot that has a repository and a commit; its lock is held. */
+const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot);
 
 /* ---- wildmatch.c, ignore_rules.c ---- */
 

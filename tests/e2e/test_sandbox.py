@@ -177,6 +177,26 @@ def test_a_set_up_may_ask_git_for_the_version(sandbox: Sandbox, tmp_path: Path) 
     assert row["stdout"].split() == ["v3.1", "??", "pkg/version"]
 
 
+def test_tags_are_those_of_the_repository_now(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Also what a set-up has made of them, and of the same commit in another repository."""
+    limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
+    owned = make_repo(tmp_path / "owned", {"README": "one\n"})
+    owned.git("clone", "-q", ".", str(tmp_path / "other"))
+    head, tags = owned.git("rev-parse", "HEAD"), owned.path / ".git" / "refs" / "tags"
+    if sandbox.wrapper:
+        sandboxes.give(tmp_path, sandboxes.ORDINARY_USER)
+    ask = ["--setup", "git describe --tags --always > made", "--", "sh", "-c", "cat made; git describe --tags --always"]
+
+    def told(name: str) -> list[str]:
+        return sandbox.json(tmp_path / name, *ask)["stdout"].split()
+
+    assert told("owned") == told("other") == [head[:7]] * 2
+    (tags / "v1").write_text(head)
+    assert told("owned") == ["v1"] * 2 and told("other") == [head[:7]] * 2
+    (tags / "v1").rename(tags / "v2")
+    assert told("owned") == ["v2"] * 2
+
+
 def test_a_folder_without_git_has_none(sandbox: Sandbox, tmp_path: Path) -> None:
     limit_of(sandbox, "podman", "dockerd", why="the image has its own, or none")
     folder = tmp_path / "plain"

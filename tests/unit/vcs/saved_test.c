@@ -259,6 +259,73 @@ static void as_a_git_folder(void)
     g_assert_true(g_str_has_prefix(described, "near-"));
 }
 
+/* What the history of HEAD of "r" holds now; owned. */
+static char *git_digest(const Sandbox *box, bool *out_has_all_tags)
+{
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(box, "r", "HEAD");
+    return acr_snapshot_git_digest(snapshot, out_has_all_tags);
+}
+
+/* Loose and packed ones, in folders, of other tags, moved. */
+static void tags_are_as_git_has_them(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "one\n");
+    commit_all(&box, "r");
+    g_autofree char *untagged = git_digest(&box, NULL);
+    git(&box, "r", "tag -a in -m in");
+    git(&box, "r", "tag -a out -m out in");
+    git(&box, "r", "tag -d in");
+    git(&box, "r", "tag rel/v1");
+    git(&box, "r", "tag moved");
+    git(&box, "r", "pack-refs --all");
+    git(&box, "r", "tag rel/deep/v2");
+    put(&box, "r/f", "two\n");
+    commit_all(&box, "r");
+    write_git(&box, "before");
+    g_autofree char *described = ask_written(&box, "before", "describe"),
+                    *tags = ask_written(&box, "before", "tag"), *first = git_digest(&box, NULL);
+    g_assert_true(g_str_has_prefix(described, "out-1-g"));
+    g_assert_cmpstr(tags, ==, "moved\nout\nrel/deep/v2\nrel/v1");
+    git(&box, "r", "tag -f moved");
+    write_git(&box, "after");
+    g_autofree char *nearest = ask_written(&box, "after", "describe --tags"),
+                    *second = git_digest(&box, NULL);
+    g_assert_cmpstr(nearest, ==, "moved");
+    git(&box, "r", "tag renamed moved");
+    git(&box, "r", "tag -d moved");
+    g_autofree char *third = git_digest(&box, NULL);
+    git(&box, "r", "tag further HEAD~1"); /* beyond what is shown */
+    g_autofree char *same = git_digest(&box, NULL);
+    g_assert_cmpstr(third, ==, same);
+    g_assert_cmpstr(untagged, !=, first);
+    g_assert_cmpstr(first, !=, second);
+    g_assert_cmpstr(second, !=, third);
+}
+
+static void tags_have_a_ceiling(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "one\n");
+    commit_all(&box, "r");
+    g_autofree char *head = g_strchomp(git_output(&box, "r", "rev-parse HEAD"));
+    g_autoptr(GString) packed = g_string_new(NULL);
+    bool has_all = false;
+    for (guint i = 0; i < ACR_VCS_MAX_TAGS; i++)
+        g_string_append_printf(packed, "%s refs/tags/t%u\n", head, i);
+    put(&box, "r/.git/packed-refs", packed->str);
+    g_autofree char *all = git_digest(&box, &has_all);
+    g_assert_true(has_all);
+    git(&box, "r", "tag x/one-more");
+    g_autofree char *some = git_digest(&box, &has_all);
+    g_assert_false(has_all);
+    g_assert_cmpstr(all, !=, some);
+}
+
 static void without_a_commit(void)
 {
     g_auto(Sandbox) box;
@@ -269,11 +336,14 @@ static void without_a_commit(void)
     g_autoptr(GError) error = NULL;
     g_assert_false(acr_snapshot_write_git(snapshot, path, &error));
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_EMPTY);
+    g_assert_null(acr_snapshot_git_digest(snapshot, NULL));
 }
 
 void add_saved_tests(void)
 {
     g_test_add_func("/vcs/saved/as_a_git_folder", as_a_git_folder);
+    g_test_add_func("/vcs/saved/tags_are_as_git_has_them", tags_are_as_git_has_them);
+    g_test_add_func("/vcs/saved/tags_have_a_ceiling", tags_have_a_ceiling);
     g_test_add_func("/vcs/saved/no_git_folder_without_a_commit", without_a_commit);
     g_test_add_func("/vcs/saved/commit_needs_its_repository", of_a_commit);
     g_test_add_func("/vcs/saved/working_tree_may_be_gone", of_a_working_tree);

@@ -1,0 +1,234 @@
+/*
+ * What the git folder of one commit shows of the repository's history: the way to the nearest tag, and the
+ * tags there.
+ *
+ * References come from strangers: their number and depth are bounded. They are read here, as libgit2 takes
+ * the square of the length of a loose one, and may follow links out of the repository.
+ */
+#include <string.h>
+
+#include "vcs_private.h"
+
+#define MAX_HISTORY 10000u /* commits that are looked through for a tag */
+#define MAX_DEPTH 10u      /* of folders of tags, and of tags of tags */
+#define MAX_PACKED_REFS ((gsize)64 * 1024 * 1024)
+
+typedef struct {
+    git_repository *git;
+    git_odb *odb;
+    AcrVcsHistory *history;
+    GHashTable *tags;  /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *; history->tags */
+    GHashTable *names; /* of the tags that were read, and of folders of them */
+} Finding;
+
+static void tag_free(gpointer data)
+{
+    AcrVcsTag *tag = data;
+    g_free(tag->name);
+    g_array_unref(tag->ids);
+    g_free(tag);
+}
+
+/* ---- Tags ---- */
+
+/* Appends what a tag leads to, up to a commit; false: it leads to none. */
+static bool follow(git_repository *git, GArray *ids)
+{
+    while (ids->len <= MAX_DEPTH) {
+        g_autoptr(git_object) object = NULL;
+        git_oid id = g_array_index(ids, git_oid, ids->len - 1);
+        if (git_object_lookup(&object, git, &id, GIT_OBJECT_ANY) < 0)
+            return false;
+        if (git_object_type(object) != GIT_OBJECT_TAG)
+            return git_object_type(object) == GIT_OBJECT_COMMIT;
+        g_array_append_vals(ids, git_tag_target_id((const git_tag *)object), 1);
+    }
+    return false;
+}
+
+/* Notes a tag by the commit that it leads to; what leads to none is passed over. */
+static void add_tag(Finding *finding, const char *name, const char *hex)
+{
+    git_oid id;
+    g_autofree char *reference = g_strconcat(ACR_VCS_TAGS, name, NULL);
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(git_oid));
+    int is_valid = 0;
+    if (git_reference_name_is_valid(&is_valid, reference) < 0 || !is_valid ||
+        git_oid_fromstr(&id, hex) < 0)
+        return;
+    g_array_append_val(ids, id);
+    if (!follow(finding->git, ids))
+        return;
+    const git_oid *to = &g_array_index(ids, git_oid, ids->len - 1);
+    GPtrArray *tags = g_hash_table_lookup(finding->tags, to->id);
+    if (!tags) {
+        tags = g_ptr_array_new_with_free_func(tag_free);
+        g_hash_table_insert(finding->tags, g_memdup2(to->id, GIT_OID_RAWSZ), tags);
+    }
+    AcrVcsTag *tag = g_new0(AcrVcsTag, 1);
+    tag->name = g_strdup(name);
+    tag->ids = g_steal_pointer(&ids);
+    g_ptr_array_add(tags, tag);
+}
+
+/* Whether a tag of that name, or a folder of them, is to be read: one that was read already is not. */
+static bool is_next(Finding *finding, const char *name)
+{
+    if (g_hash_table_contains(finding->names, name))
+        return false;
+    finding->history->has_all_tags = g_hash_table_size(finding->names) < ACR_VCS_MAX_TAGS;
+    return finding->history->has_all_tags && g_hash_table_add(finding->names, g_strdup(name));
+}
+
+static void add_loose_tags(Finding *finding, const char *folder, const char *prefix, guint depth)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    for (const char *part; dir && (part = g_dir_read_name(dir));) {
+        g_autofree char *file = g_build_filename(folder, part, NULL),
+                        *name = g_strconcat(prefix, part, NULL),
+                        *below = g_strconcat(name, "/", NULL);
+        bool is_folder = g_file_test(file, G_FILE_TEST_IS_DIR);
+        if (!is_next(finding, is_folder ? below : name))
+            continue;
+        g_autoptr(GBytes) bytes = is_folder ? NULL : acr_file_read(file, GIT_OID_HEXSZ + 1, NULL);
+        g_autofree char *hex = bytes ? g_strchomp(acr_bytes_text(bytes)) : NULL;
+        if (hex)
+            add_tag(finding, name, hex);
+        else if (is_folder && depth < MAX_DEPTH && !g_file_test(file, G_FILE_TEST_IS_SYMLINK))
+            add_loose_tags(finding, file, below, depth + 1);
+    }
+}
+
+static void add_packed_tags(Finding *finding, const char *folder)
+{
+    g_autofree char *path = g_build_filename(folder, "packed-refs", NULL);
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PACKED_REFS, NULL);
+    g_autofree char *text = bytes ? acr_bytes_text(bytes) : NULL;
+    char *rest = text;
+    for (char *line; rest && (line = strsep(&rest, "\n"));)
+        if (strlen(line) > GIT_OID_HEXSZ && line[GIT_OID_HEXSZ] == ' ' &&
+            g_str_has_prefix(line + GIT_OID_HEXSZ + 1, ACR_VCS_TAGS)) {
+            const char *name = line + GIT_OID_HEXSZ + 1 + strlen(ACR_VCS_TAGS);
+            line[GIT_OID_HEXSZ] = '\0';
+            if (is_next(finding, name))
+                add_tag(finding, name, line);
+        }
+}
+
+/* Where there is a loose one of a name, it counts, and the packed one is older. */
+static void find_tags(Finding *finding)
+{
+    const char *folder = git_repository_commondir(finding->git);
+    g_autofree char *loose = g_build_filename(folder, ACR_VCS_TAGS, NULL);
+    add_loose_tags(finding, loose, "", 0);
+    add_packed_tags(finding, folder);
+}
+
+/* ---- The way ---- */
+
+/* Appends the parents of a commit; false: one of them is not there. */
+static bool add_parents(Finding *finding, const git_oid *id, GHashTable *seen)
+{
+    g_autoptr(git_commit) commit = NULL;
+    if (git_commit_lookup(&commit, finding->git, id) < 0)
+        return false;
+    for (guint i = 0; i < git_commit_parentcount(commit); i++)
+        if (!git_odb_exists(finding->odb, git_commit_parent_id(commit, i)))
+            return false;
+    for (guint i = 0; i < git_commit_parentcount(commit); i++) {
+        AcrVcsCommit parent = {.id = *git_commit_parent_id(commit, i)};
+        if (g_hash_table_add(seen, g_memdup2(parent.id.id, GIT_OID_RAWSZ)))
+            g_array_append_val(finding->history->commits, parent);
+    }
+    return true;
+}
+
+/* Appends what lies between the first commit and the nearest one with a tag, and cuts what lies beyond;
+ * without one the first is cut. */
+static void find_way(Finding *finding)
+{
+    g_autoptr(GHashTable) seen =
+        g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free, NULL);
+    GArray *commits = finding->history->commits;
+    guint at = 0;
+    bool found = false;
+    for (; !found && at < commits->len && at < MAX_HISTORY && g_hash_table_size(finding->tags);
+         at += !found) {
+        git_oid id = g_array_index(commits, AcrVcsCommit, at).id;
+        found = g_hash_table_contains(finding->tags, id.id);
+        if (!found && !add_parents(finding, &id, seen))
+            g_array_index(commits, AcrVcsCommit, at).is_cut = true;
+    }
+    if (!found)
+        g_array_set_size(commits, 1);
+    for (guint i = found ? at : 0; i < commits->len; i++)
+        g_array_index(commits, AcrVcsCommit, i).is_cut = true;
+}
+
+/* ---- The whole ---- */
+
+static gint by_name(gconstpointer a, gconstpointer b)
+{
+    return strcmp((*(const AcrVcsTag *const *)a)->name, (*(const AcrVcsTag *const *)b)->name);
+}
+
+static void add_text(GChecksum *sum, const git_oid *id, const char *words)
+{
+    char hex[GIT_OID_HEXSZ + 1];
+    g_autofree char *line = g_strdup_printf("%s %s\n", git_oid_tostr(hex, sizeof hex, id), words);
+    g_checksum_update(sum, (const guchar *)line, -1);
+}
+
+static char *make_digest(const AcrVcsHistory *history)
+{
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
+    for (guint i = 0; i < history->commits->len; i++) {
+        const AcrVcsCommit *commit = &g_array_index(history->commits, AcrVcsCommit, i);
+        GPtrArray *tags = g_hash_table_lookup(history->tags, commit->id.id);
+        add_text(sum, &commit->id, commit->is_cut ? "cut" : "commit");
+        if (tags)
+            g_ptr_array_sort(tags, by_name);
+        for (guint k = 0; tags && k < tags->len; k++) {
+            const AcrVcsTag *tag = tags->pdata[k];
+            add_text(sum, &g_array_index(tag->ids, git_oid, 0), tag->name);
+        }
+    }
+    return g_strdup(g_checksum_get_string(sum));
+}
+
+const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot)
+{
+    if (snapshot->history)
+        return snapshot->history;
+    AcrVcsHistory *history = snapshot->history = g_new0(AcrVcsHistory, 1);
+    AcrVcsCommit first = {.is_cut = false};
+    g_autoptr(git_odb) odb = NULL;
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    history->has_all_tags = true;
+    history->commits = g_array_new(FALSE, TRUE, sizeof(AcrVcsCommit));
+    history->tags = g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free,
+                                          (GDestroyNotify)g_ptr_array_unref);
+    git_oid_fromstr(&first.id, snapshot->commit);
+    g_array_append_val(history->commits, first);
+    Finding finding = {
+        .git = snapshot->repo->git, .history = history, .tags = history->tags, .names = names};
+    if (git_repository_odb(&odb, finding.git) == 0) {
+        finding.odb = odb;
+        find_tags(&finding);
+    }
+    find_way(&finding);
+    history->digest = make_digest(history);
+    return history;
+}
+
+char *acr_snapshot_git_digest(AcrSnapshot *snapshot, bool *out_has_all_tags)
+{
+    if (!snapshot->commit[0] || !snapshot->repo || !snapshot->repo->git)
+        return NULL;
+    pthread_mutex_lock(&snapshot->repo->lock);
+    const AcrVcsHistory *history = acr_vcs_history(snapshot);
+    pthread_mutex_unlock(&snapshot->repo->lock);
+    if (out_has_all_tags)
+        *out_has_all_tags = history->has_all_tags;
+    return g_strdup(history->digest);
+}
