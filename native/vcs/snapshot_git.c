@@ -69,22 +69,57 @@ static bool copy_trees(Copying *copying, GError **error)
     return true;
 }
 
-static bool copy_files(Copying *copying, const AcrSnapshot *files, GError **error)
+/* Adds a row to the index. `is_absent`: the sandbox lays no such file or folder, and git is not to show it
+ * as deleted. */
+static void add_row(git_index *index, const char *path, guint32 mode, const git_oid *id,
+                    bool is_absent)
+{
+    git_index_entry row = {.mode = mode, .path = path, .id = *id};
+    row.flags_extended = is_absent ? GIT_INDEX_ENTRY_SKIP_WORKTREE : 0;
+    if (git_index_add(index, &row) < 0) /* no name for an index: git shows it as deleted */
+        g_debug("%s", path);
+}
+
+static bool add_files(Copying *copying, const AcrSnapshot *files, git_index *index, GError **error)
+{
+    for (gsize i = 0; i < acr_snapshot_size(files); i++) {
+        const AcrEntry *entry = acr_snapshot_entry(files, i);
+        git_oid id;
+        git_oid_fromraw(&id, entry->id);
+        if (!copy_object(copying, &id, error))
+            return false;
+        add_row(index, entry->path, entry->mode, &id,
+                !git_odb_exists_ext(copying->to, &id, GIT_ODB_LOOKUP_NO_REFRESH));
+    }
+    return true;
+}
+
+static void add_submodules(const git_tree *tree, const AcrSnapshot *files, git_index *index)
+{
+    const GPtrArray *paths = files->left[ACR_VCS_LEFT_SUBMODULE];
+    for (guint i = 0; i < paths->len; i++) {
+        git_tree_entry *entry = NULL;
+        if (git_tree_entry_bypath(&entry, tree, paths->pdata[i]) == 0)
+            add_row(index, paths->pdata[i], GIT_FILEMODE_COMMIT, git_tree_entry_id(entry), true);
+        git_tree_entry_free(entry);
+    }
+}
+
+static bool write_index(Copying *copying, const git_commit *head, const AcrSnapshot *files,
+                        GError **error)
 {
     g_autoptr(git_index) index = NULL;
+    g_autoptr(git_tree) tree = NULL;
     g_autofree char *path = g_build_filename(copying->dir, "index", NULL);
-    int rc = git_index_open(&index, path);
-    for (gsize i = 0; rc == 0 && i < acr_snapshot_size(files); i++) {
-        const AcrEntry *entry = acr_snapshot_entry(files, i);
-        git_index_entry row = {.mode = entry->mode, .path = entry->path};
-        git_oid_fromraw(&row.id, entry->id);
-        if (!copy_object(copying, &row.id, error))
-            return false;
-        if (git_index_add(index, &row) < 0) /* no name for an index: git shows it as deleted */
-            g_debug("%s", entry->path);
-    }
+    int rc = git_commit_tree(&tree, head);
     if (rc == 0)
+        rc = git_index_open(&index, path);
+    if (rc == 0 && !add_files(copying, files, index, error))
+        return false;
+    if (rc == 0) {
+        add_submodules(tree, files, index);
         rc = git_index_write(index);
+    }
     return rc == 0 ||
            acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write the index '%s'", path);
 }
@@ -137,7 +172,7 @@ static bool write_all(Copying *copying, const AcrSnapshot *files, const char *co
     want_tree(copying, git_commit_tree_id(head));
     g_autofree char *main = g_strconcat(commit, "\n", NULL);
     return copy_commits(copying, shallow, tags, error) && copy_trees(copying, error) &&
-           copy_files(copying, files, error) &&
+           write_index(copying, head, files, error) &&
            write_file(copying->dir, "shallow", shallow->str, error) &&
            write_file(copying->dir, "packed-refs", tags->str, error) &&
            write_file(copying->dir, "refs/heads/main", main, error) &&

@@ -326,6 +326,33 @@ static void tags_have_a_ceiling(void)
     g_assert_cmpstr(all, !=, some);
 }
 
+/* Submodules, and files that are too large to be copied. */
+static void what_no_sandbox_lays_is_not_deleted(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/d/f", "one\n");
+    commit_all(&box, "r");
+    g_autofree char *head = g_strchomp(git_output(&box, "r", "rev-parse HEAD")),
+                    *add = g_strdup_printf("update-index --add --cacheinfo 160000,%s,d/sub", head),
+                    *big = sandbox_path(&box, "r/big");
+    put(&box, "r/big", "");
+    g_assert_cmpint(truncate(big, (off_t)ACR_VCS_MAX_FILE_BYTES + 1), ==, 0);
+    git(&box, "r", "add big");
+    git(&box, "r", add);
+    git(&box, "r", "commit -q -m more");
+    write_git(&box, "more");
+    g_assert_cmpint(unlink(big), ==, 0);
+    g_autofree char *status = ask_written(&box, "more", "status --short"),
+                    *listed = ask_written(&box, "more", "ls-files");
+    g_assert_cmpstr(status, ==, "");
+    g_assert_cmpstr(listed, ==, "big\nd/f\nd/sub");
+    put(&box, "r/d/f", "two\n"); /* others are as ever */
+    g_autofree char *changed = ask_written(&box, "more", "status --short");
+    g_assert_cmpstr(changed, ==, " M d/f");
+}
+
 static void without_a_commit(void)
 {
     g_auto(Sandbox) box;
@@ -344,6 +371,8 @@ void add_saved_tests(void)
     g_test_add_func("/vcs/saved/as_a_git_folder", as_a_git_folder);
     g_test_add_func("/vcs/saved/tags_are_as_git_has_them", tags_are_as_git_has_them);
     g_test_add_func("/vcs/saved/tags_have_a_ceiling", tags_have_a_ceiling);
+    g_test_add_func("/vcs/saved/what_no_sandbox_lays_is_not_deleted",
+                    what_no_sandbox_lays_is_not_deleted);
     g_test_add_func("/vcs/saved/no_git_folder_without_a_commit", without_a_commit);
     g_test_add_func("/vcs/saved/commit_needs_its_repository", of_a_commit);
     g_test_add_func("/vcs/saved/working_tree_may_be_gone", of_a_working_tree);
