@@ -1,7 +1,7 @@
 /*
  * A git folder for one commit, as a shallow clone has it. Projects ask git for their version, and tests
  * for their files; what came after the commit must not be found there, nor anything of the repository's
- * own configuration.
+ * own configuration but how lines end.
  */
 #include <git2/sys/odb_backend.h>
 #include <string.h>
@@ -11,6 +11,8 @@
 #define DIR_MODE 0755
 #define OBJECT_MODE 0444
 #define LEVEL 1 /* of zlib */
+#define CONFIG                                                                                     \
+    "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tautocrlf = "
 
 typedef struct {
     git_repository *git;
@@ -170,15 +172,14 @@ static bool write_all(Copying *copying, const AcrSnapshot *files, const char *co
     if (git_commit_lookup(&head, copying->git, &first->id) < 0)
         return acr_vcs_fail_git(error, ACR_VCS_ERROR_MISSING, "cannot read commit %s", commit);
     want_tree(copying, git_commit_tree_id(head));
-    g_autofree char *main = g_strconcat(commit, "\n", NULL);
+    g_autofree char *main = g_strconcat(commit, "\n", NULL),
+                    *config = g_strconcat(CONFIG, copying->history->autocrlf, "\n", NULL);
     return copy_commits(copying, shallow, tags, error) && copy_trees(copying, error) &&
            write_index(copying, head, files, error) &&
            write_file(copying->dir, "shallow", shallow->str, error) &&
            write_file(copying->dir, "packed-refs", tags->str, error) &&
            write_file(copying->dir, "refs/heads/main", main, error) &&
-           write_file(copying->dir, "config",
-                      "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n",
-                      error) &&
+           write_file(copying->dir, "config", config, error) &&
            write_file(copying->dir, "HEAD", "ref: refs/heads/main\n", error);
 }
 

@@ -167,6 +167,20 @@ static void find_way(Finding *finding)
 
 /* ---- The whole ---- */
 
+static const char *find_autocrlf(git_repository *git)
+{
+    static const git_configmap values[] = {{GIT_CONFIGMAP_FALSE, NULL, 0},
+                                           {GIT_CONFIGMAP_TRUE, NULL, 1},
+                                           {GIT_CONFIGMAP_STRING, "input", 2}};
+    static const char *const words[] = {"false", "true", "input"};
+    int value = 0;
+    g_autoptr(git_config) config = NULL;
+    bool is_set =
+        git_repository_config(&config, git) == 0 &&
+        git_config_get_mapped(&value, config, "core.autocrlf", values, G_N_ELEMENTS(values)) == 0;
+    return words[is_set ? value : 0];
+}
+
 static gint by_name(gconstpointer a, gconstpointer b)
 {
     return strcmp((*(const AcrVcsTag *const *)a)->name, (*(const AcrVcsTag *const *)b)->name);
@@ -182,6 +196,7 @@ static void add_text(GChecksum *sum, const git_oid *id, const char *words)
 static char *make_digest(const AcrVcsHistory *history)
 {
     g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
+    g_checksum_update(sum, (const guchar *)history->autocrlf, -1);
     for (guint i = 0; i < history->commits->len; i++) {
         const AcrVcsCommit *commit = &g_array_index(history->commits, AcrVcsCommit, i);
         GPtrArray *tags = g_hash_table_lookup(history->tags, commit->id.id);
@@ -217,6 +232,7 @@ const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot)
         find_tags(&finding);
     }
     find_way(&finding);
+    history->autocrlf = find_autocrlf(finding.git);
     history->digest = make_digest(history);
     return history;
 }

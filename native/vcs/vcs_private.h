@@ -151,7 +151,8 @@ typedef struct AcrVcsHistory {
     GHashTable
         *tags; /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *, sorted where shown */
     bool has_all_tags;
-    char *digest; /* over the commits and the tags that are shown */
+    const char *autocrlf; /* of the configuration: whether CR LF in a work tree is a change */
+    char *digest;         /* over all that is shown */
 } AcrVcsHistory;
 
 /* Borrowed from a snapshot that has a repository and a commit; its lock is held. */

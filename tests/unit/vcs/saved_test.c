@@ -353,6 +353,26 @@ static void what_no_sandbox_lays_is_not_deleted(void)
     g_assert_cmpstr(changed, ==, " M d/f");
 }
 
+static void line_ends_of_a_checkout_are_no_change(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "one\r\n");
+    git(&box, "r", "config core.autocrlf true");
+    commit_all(&box, "r");
+    write_git(&box, "converted");
+    g_autofree char *status = ask_written(&box, "converted", "status --short");
+    g_assert_cmpstr(status, ==, "");
+    g_autofree char *first = git_digest(&box, NULL);
+    git(&box, "r", "config core.autocrlf false");
+    write_git(&box, "kept");
+    g_autofree char *changed = ask_written(&box, "kept", "status --short"),
+                    *second = git_digest(&box, NULL);
+    g_assert_cmpstr(changed, ==, " M f");
+    g_assert_cmpstr(first, !=, second);
+}
+
 static void without_a_commit(void)
 {
     g_auto(Sandbox) box;
@@ -373,6 +393,8 @@ void add_saved_tests(void)
     g_test_add_func("/vcs/saved/tags_have_a_ceiling", tags_have_a_ceiling);
     g_test_add_func("/vcs/saved/what_no_sandbox_lays_is_not_deleted",
                     what_no_sandbox_lays_is_not_deleted);
+    g_test_add_func("/vcs/saved/line_ends_of_a_checkout_are_no_change",
+                    line_ends_of_a_checkout_are_no_change);
     g_test_add_func("/vcs/saved/no_git_folder_without_a_commit", without_a_commit);
     g_test_add_func("/vcs/saved/commit_needs_its_repository", of_a_commit);
     g_test_add_func("/vcs/saved/working_tree_may_be_gone", of_a_working_tree);
