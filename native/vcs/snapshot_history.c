@@ -34,7 +34,7 @@ static void tag_free(gpointer data)
 /* Appends what a tag leads to, up to a commit; false: it leads to none. */
 static bool follow(git_repository *git, GArray *ids)
 {
-    while (ids->len <= MAX_DEPTH) {
+    while (ids->len <= MAX_DEPTH + 1) {
         g_autoptr(git_object) object = NULL;
         git_oid id = g_array_index(ids, git_oid, ids->len - 1);
         if (git_object_lookup(&object, git, &id, GIT_OBJECT_ANY) < 0)

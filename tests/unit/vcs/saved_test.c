@@ -326,6 +326,38 @@ static void tags_have_a_ceiling(void)
     g_assert_cmpstr(all, !=, some);
 }
 
+/* A pipe, links that lead out or round, folders in each other, a tag of very many tags. */
+static void odd_tags_are_passed_over(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "one\n");
+    commit_all(&box, "r");
+    g_autofree char *head = g_strchomp(git_output(&box, "r", "rev-parse HEAD")),
+                    *out = sandbox_path(&box, "r/.git/refs/tags/out"),
+                    *pipe = sandbox_path(&box, "r/.git/refs/tags/pipe"), *last = g_strdup("HEAD");
+    g_autoptr(GString) deep = g_string_new("r/.git/refs/tags/");
+    for (guint i = 0; i < 20; i++) {
+        g_autofree char *make = g_strdup_printf("tag -a chain%02u -m m %s", i, last);
+        git(&box, "r", make);
+        g_free(last);
+        last = g_strdup_printf("chain%02u", i);
+        g_string_append(deep, "d/");
+    }
+    put(&box, g_string_append(deep, "tag")->str, head);
+    put(&box, "outside/tag", head);
+    put(&box, "r/.git/refs/tags/long", "ref: refs/tags/ref: refs/tags/ref: refs/tags/");
+    g_assert_cmpint(symlink("../../../../outside", out), ==, 0);
+    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+    write_git(&box, "odd");
+    g_autofree char *tags = ask_written(&box, "odd", "tag"),
+                    *broken = ask_written(&box, "odd", "fsck --connectivity-only --no-dangling");
+    g_assert_true(g_str_has_prefix(tags, "chain00\nchain01\n"));
+    g_assert_true(g_str_has_suffix(tags, "\nchain09"));
+    g_assert_cmpstr(broken, ==, "");
+}
+
 /* Submodules, and files that are too large to be copied. */
 static void what_no_sandbox_lays_is_not_deleted(void)
 {
@@ -391,6 +423,7 @@ void add_saved_tests(void)
     g_test_add_func("/vcs/saved/as_a_git_folder", as_a_git_folder);
     g_test_add_func("/vcs/saved/tags_are_as_git_has_them", tags_are_as_git_has_them);
     g_test_add_func("/vcs/saved/tags_have_a_ceiling", tags_have_a_ceiling);
+    g_test_add_func("/vcs/saved/odd_tags_are_passed_over", odd_tags_are_passed_over);
     g_test_add_func("/vcs/saved/what_no_sandbox_lays_is_not_deleted",
                     what_no_sandbox_lays_is_not_deleted);
     g_test_add_func("/vcs/saved/line_ends_of_a_checkout_are_no_change",
