@@ -5,14 +5,13 @@
  */
 #include "verbs/grading.h"
 
-#include <string.h>
-
 #define RUN_ID "swe-bench"
 
 struct AcrBatchGrading {
     const AcrRunSpec *spec;
     const GPtrArray *instances; /* as they are solved */
-    GPtrArray *tasks;           /* the same with their rows */
+    GPtrArray *rows;            /* of the data set */
+    GPtrArray *tasks;           /* those of the instances; borrowed of `rows` */
     GPtrArray *predictions;     /* of each; without a patch until its task has ended */
     char *recipes;
     AcrPython *python;
@@ -22,7 +21,7 @@ struct AcrBatchGrading {
     AcrEval *eval;
 };
 
-/* The rows of the same instances, each with the place of its prediction. */
+/* The rows of the same instances, in their order, each with the place of its prediction. */
 static bool read_tasks(const AcrHost *host, AcrBatchGrading *grading, GError **error)
 {
     const AcrRunSpec *spec = grading->spec;
@@ -30,22 +29,28 @@ static bool read_tasks(const AcrHost *host, AcrBatchGrading *grading, GError **e
     if (!model)
         return acr_task_refuse(error, "--grade: the model '%s' cannot be the name of a folder",
                                models);
-    grading->predictions = g_ptr_array_new_with_free_func((GDestroyNotify)acr_prediction_free);
-    grading->tasks = acr_dataset_load(host, spec, ACR_DATASET_GRADE,
-                                      (const char *const *)spec->instances, error);
-    if (grading->tasks && !acr_dataset_narrow(grading->tasks, spec, error))
+    g_autoptr(GPtrArray) rows = acr_dataset_load(host, spec, ACR_DATASET_GRADE,
+                                                 (const char *const *)spec->instances, error);
+    if (!rows)
         return false;
-    for (guint i = 0; grading->tasks && i < grading->instances->len; i++) {
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < rows->len; i++)
+        g_hash_table_insert(known, ((AcrInstance *)rows->pdata[i])->instance_id, rows->pdata[i]);
+    grading->rows = g_steal_pointer(&rows);
+    grading->tasks = g_ptr_array_new();
+    grading->predictions = g_ptr_array_new_with_free_func((GDestroyNotify)acr_prediction_free);
+    for (guint i = 0; i < grading->instances->len; i++) {
         const char *id = ((const AcrInstance *)grading->instances->pdata[i])->instance_id;
-        if (i >= grading->tasks->len ||
-            strcmp(((const AcrInstance *)grading->tasks->pdata[i])->instance_id, id) != 0)
+        AcrInstance *task = g_hash_table_lookup(known, id);
+        if (!task)
             return acr_task_refuse(error, "'%s' was changed while it was read", spec->dataset);
+        g_ptr_array_add(grading->tasks, task);
         AcrPrediction *prediction = g_new0(AcrPrediction, 1);
         prediction->instance_id = g_strdup(id);
         prediction->model = g_strdup(model);
         g_ptr_array_add(grading->predictions, prediction);
     }
-    return grading->tasks != NULL;
+    return true;
 }
 
 AcrBatchGrading *acr_batch_grading_new(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
@@ -89,6 +94,7 @@ void acr_batch_grading_free(AcrBatchGrading *grading)
     acr_extensions_free(grading->extensions);
     acr_python_free(grading->python);
     g_clear_pointer(&grading->tasks, g_ptr_array_unref);
+    g_clear_pointer(&grading->rows, g_ptr_array_unref);
     g_clear_pointer(&grading->predictions, g_ptr_array_unref);
     g_free(grading->recipes);
     g_free(grading);
