@@ -14,6 +14,8 @@
 #define MAX_ATTEMPTS 100u
 #define MAX_FILES 2000u /* of an attempt */
 #define MAX_TASKS 100000u
+#define SHARD_NOTE "shard.json"
+#define BATCH_SUMMARY "summary.json"
 #define UNREAD "(unread)" /* in place of a file: lines on what could not be read */
 
 typedef struct {
@@ -110,25 +112,48 @@ static void take_task(const char *dir, const char *name, AcrReportFiles *files)
     }
 }
 
-static void take_final_report(const char *dir, const char *name, AcrReportFiles *files)
+/* `part`: the shard that it is of, "": none. */
+static void take_final_report(const char *dir, const char *part, const char *name,
+                              AcrReportFiles *files)
 {
-    g_autofree char *path = g_build_filename(dir, name, NULL);
+    g_autofree char *path = g_build_filename(dir, name, NULL),
+                    *told = g_strconcat(part, name, NULL);
     g_autoptr(GBytes) bytes = g_file_test(path, G_FILE_TEST_IS_SYMLINK)
                                   ? NULL
                                   : acr_file_read(path, MAX_FINAL_REPORT, NULL);
     if (bytes)
-        acr_report_files_add(files, name, bytes);
+        acr_report_files_add(files, told, bytes);
+}
+
+/* What is in a folder of many that is not of a batch itself. */
+static void take_many(const char *dir, const char *part, AcrReportFiles *files)
+{
+    g_autoptr(GPtrArray) names = list(dir, NULL, MAX_TASKS);
+    for (guint i = 0; i < names->len; i++) {
+        const char *name = names->pdata[i];
+        if (!g_str_has_suffix(name, ".json"))
+            take_task(dir, name, files);
+        else if (strcmp(name, BATCH_SUMMARY) != 0 && strcmp(name, SHARD_NOTE) != 0)
+            take_final_report(dir, part, name, files);
+    }
+}
+
+/* Those of a batch in parts; a report on the whole comes after theirs. */
+static void take_shards(const char *dir, AcrReportFiles *files)
+{
+    static const char *const beginnings[] = {"shard-", NULL};
+    g_autoptr(GPtrArray) names = list(dir, beginnings, MAX_TASKS);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *path = g_build_filename(dir, names->pdata[i], NULL);
+        if (!acr_folder_exists(path) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
+            take_many(path, names->pdata[i], files);
+    }
 }
 
 bool acr_report_files_of_many(const char *dir, AcrReportFiles *files, GError **error)
 {
-    g_autoptr(GPtrArray) names = list(dir, NULL, MAX_TASKS);
-    for (guint i = 0; i < names->len; i++) {
-        if (g_str_has_suffix(names->pdata[i], ".json"))
-            take_final_report(dir, names->pdata[i], files);
-        else
-            take_task(dir, names->pdata[i], files);
-    }
+    take_shards(dir, files);
+    take_many(dir, "", files);
     return files->n > 0 ||
            acr_task_refuse(error,
                            "'%s' is neither a run folder, nor one of many runs or of an evaluation",
