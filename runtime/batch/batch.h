@@ -58,9 +58,11 @@ bool acr_name_is_safe(const char *name, const char *also);
  * without .git; owned; NULL if none. */
 char *acr_dataset_repo(const char *dir, const char *name) ACR_MUST_USE;
 
-/* Leaves of a data set what --instances, --retry-failed and --slice ask for, in the order of --shuffle.
- * Errors: DATASET (also: nothing is left), those of base. */
+/* Leaves of a data set what --instances, --retry-failed (of a whole batch: a part has a summary of its own) and
+ * --slice ask for, in the order of --shuffle. Errors: DATASET (also: nothing is left), those of base. */
 bool acr_dataset_narrow(GPtrArray *rows, const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
+/* With --retry-failed leaves only what has failed by OUT's summary. Errors: DATASET, those of base. */
+bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 
 /* A task that has ended. All borrowed. */
 typedef struct {

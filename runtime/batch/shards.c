@@ -1,6 +1,7 @@
 /*
- * Parts of a batch. Each notes its tasks in its folder (shard.json) before it begins, so that merging knows
- * what is missing: task k of part I of N is task k * N + I - 1 of the whole.
+ * Parts of a batch. Each notes its tasks in its folder (shard.json) before it begins, and digests of what all
+ * parts have alike, so that none is of another batch and merging knows what is missing: task k of part I of N
+ * is task k * N + I - 1 of the whole.
  */
 #include "batch/shards.h"
 
@@ -24,6 +25,103 @@ typedef struct {
     guint number, of; /* from 1 */
 } Part;
 
+static char *folder_of(const char *out, Part part)
+{
+    g_autofree char *name = g_strdup_printf(FOLDER, part.number, part.of);
+    return g_build_filename(out, name, NULL);
+}
+
+/* The part whose folder has that name. */
+static bool read_folder_name(const char *name, Part *out)
+{
+    if (sscanf(name, FOLDER, &out->number, &out->of) != 2)
+        return false;
+    g_autofree char *again = g_strdup_printf(FOLDER, out->number, out->of);
+    return strcmp(again, name) == 0 && out->of <= ACR_MAX_SHARDS && out->number >= 1 &&
+           out->number <= out->of;
+}
+
+/* ---- Notes ---- */
+
+/* How many of the tasks are of a part. */
+static gint64 share_of(gint64 total, Part part)
+{
+    return (total - part.number + part.of) / part.of;
+}
+
+static char *digest_ids(const GPtrArray *rows)
+{
+    g_autoptr(GString) ids = g_string_new(NULL);
+    for (guint i = 0; i < rows->len; i++)
+        g_string_append_printf(ids, "%s\n", ((const AcrInstance *)rows->pdata[i])->instance_id);
+    return acr_sha256_hex(ids->str, ids->len);
+}
+
+/* The note of a part of the tasks `rows`; owned. */
+static AcrJson *make_note(const GPtrArray *rows, const char *options, Part part)
+{
+    AcrJson *note = acr_json_new_object(), *tasks = acr_json_new_array();
+    g_autofree char *ids = digest_ids(rows);
+    for (guint i = part.number - 1; i < rows->len; i += part.of)
+        acr_json_append(tasks,
+                        acr_json_new_string(((const AcrInstance *)rows->pdata[i])->instance_id));
+    acr_json_set_int(note, "shard", part.number);
+    acr_json_set_int(note, "of", part.of);
+    acr_json_set_int(note, "total", rows->len);
+    acr_json_set_string(note, "ids", ids);
+    acr_json_set_string(note, "options", options);
+    acr_json_set(note, "tasks", tasks);
+    return note;
+}
+
+static bool is_note(const AcrJson *note, Part part)
+{
+    const AcrJson *tasks = acr_json_get(note, "tasks");
+    gint64 total = acr_json_get_int(note, "total", -1);
+    for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at))
+        if (!acr_json_string(at))
+            return false;
+    return acr_json_get_int(note, "shard", -1) == part.number &&
+           acr_json_get_int(note, "of", -1) == part.of && total >= 0 && total <= G_MAXINT32 &&
+           acr_json_type(tasks) == ACR_JSON_ARRAY &&
+           (gint64)acr_json_size(tasks) == share_of(total, part) &&
+           acr_json_get_string(note, "ids") && acr_json_get_string(note, "options");
+}
+
+/* *out_note (owned): NULL where there is none. */
+static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, NOTE, NULL);
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_NOTE_BYTES, &reason);
+    *out_note = NULL;
+    if (!bytes && g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+        return true;
+    if (!bytes)
+        return acr_pass_error(error, &reason);
+    g_autoptr(AcrJson) note = acr_json_parse_bytes(bytes, NULL);
+    if (!is_note(note, part))
+        return refuse(error, "'%s' is damaged", path);
+    *out_note = g_steal_pointer(&note);
+    return true;
+}
+
+/* In what the batches of two parts differ; NULL: they are one. */
+static const char *difference(const AcrJson *one, const AcrJson *other)
+{
+    if (g_strcmp0(acr_json_get_string(one, "ids"), acr_json_get_string(other, "ids")) != 0)
+        return "tasks";
+    bool is_same =
+        g_strcmp0(acr_json_get_string(one, "options"), acr_json_get_string(other, "options")) == 0;
+    return is_same ? NULL : "models, options or prompts";
+}
+
+static bool check_begun(const char *dir, const AcrJson *then, const AcrJson *now, GError **error)
+{
+    const char *what = then ? difference(then, now) : NULL;
+    return !what || refuse(error, "'%s' has begun with other %s; give another --out", dir, what);
+}
+
 /* ---- Entering ---- */
 
 static bool read_number(const char *text, guint *out)
@@ -34,16 +132,23 @@ static bool read_number(const char *text, guint *out)
     return ok;
 }
 
-/* The number of this part as the engine counts it, from 0. */
-static bool read_engine(guint *out)
+/* The number of this part as the engine says it: Slurm's arrays are 1-N, Kubernetes counts from 0. */
+static bool read_engine(const char *text, Part *out, GError **error)
 {
-    guint first = 0;
-    if (read_number(g_getenv("SLURM_ARRAY_TASK_ID"), out)) {
-        (void)read_number(g_getenv("SLURM_ARRAY_TASK_MIN"), &first);
-        *out -= MIN(first, *out);
-        return true;
+    guint number = 0;
+    if (read_number(g_getenv("SLURM_ARRAY_TASK_ID"), &number)) {
+        out->number = number;
+        return (number >= 1 && number <= out->of) ||
+               refuse(error, "--shard %s: SLURM_ARRAY_TASK_ID is %u; start it with --array=1-%s",
+                      text, number, text);
     }
-    return read_number(g_getenv("JOB_COMPLETION_INDEX"), out);
+    if (!read_number(g_getenv("JOB_COMPLETION_INDEX"), &number))
+        return refuse(error,
+                      "--shard %s: which part this is neither SLURM_ARRAY_TASK_ID nor "
+                      "JOB_COMPLETION_INDEX says; give I/N",
+                      text);
+    out->number = number + 1;
+    return true;
 }
 
 static bool read_part(const char *text, Part *out, GError **error)
@@ -53,12 +158,8 @@ static bool read_part(const char *text, Part *out, GError **error)
     if (!read_number(ends[is_whole ? 1 : 0], &out->of) ||
         (is_whole && !read_number(ends[0], &out->number)))
         return refuse(error, "--shard must be I/N, such as 1/4, or N, not '%s'", text);
-    if (!is_whole && !read_engine(&out->number))
-        return refuse(error,
-                      "--shard %s: which part this is neither SLURM_ARRAY_TASK_ID nor "
-                      "JOB_COMPLETION_INDEX says; give I/N",
-                      text);
-    out->number += !is_whole;
+    if (!is_whole && !read_engine(text, out, error))
+        return false;
     return (out->of >= 1 && out->of <= ACR_MAX_SHARDS && out->number >= 1 &&
             out->number <= out->of) ||
            refuse(error, "--shard: there is no part %u of %u", out->number, out->of);
@@ -80,50 +181,58 @@ static void share_ceilings(AcrRunSpec *spec, Part part)
         spec->max_tokens_total = MAX(spec->max_tokens_total / part.of, 1);
 }
 
-/* What a part has begun with is not begun otherwise: the parts of a batch have the same tasks each time. */
-static bool write_note(const char *dir, const GPtrArray *rows, guint total, Part part,
-                       GError **error)
+/* Whether the parts that have begun in `out` are of this batch: as many parts, and by the note of one of them. */
+static bool check_others(const char *out, const AcrJson *note, Part part, GError **error)
 {
-    g_autofree char *path = g_build_filename(dir, NOTE, NULL);
-    g_autoptr(AcrJson) json = acr_json_new_object();
-    AcrJson *tasks = acr_json_new_array();
-    for (guint i = 0; i < rows->len; i++)
-        acr_json_append(tasks,
-                        acr_json_new_string(((const AcrInstance *)rows->pdata[i])->instance_id));
-    acr_json_set_int(json, "shard", part.number);
-    acr_json_set_int(json, "of", part.of);
-    acr_json_set_int(json, "total", total);
-    acr_json_set(json, "tasks", tasks);
-    g_autofree char *text = acr_json_print_pretty(json);
-    g_autoptr(GBytes) before = acr_file_read(path, MAX_NOTE_BYTES, NULL);
-    g_autofree char *was = before ? acr_bytes_text(before) : NULL;
-    if (was && strcmp(was, text) != 0)
-        return refuse(error, "'%s' has begun with other tasks; give another --out", dir);
+    g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
+    g_autoptr(AcrJson) then = NULL;
+    g_autofree char *where = NULL;
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        Part other;
+        if (!read_folder_name(name, &other))
+            continue;
+        if (other.of != part.of)
+            return refuse(error, "'%s' has parts of %u, this is one of %u; give another --out", out,
+                          other.of, part.of);
+        if (then)
+            continue;
+        g_free(where);
+        where = folder_of(out, other);
+        (void)read_note(where, other, &then, NULL); /* merging tells of one that is damaged */
+    }
+    return check_begun(where, then, note, error);
+}
+
+/* What a part has begun with is not begun otherwise: the parts of a batch have the same tasks each time. */
+static bool write_note(const char *dir, const AcrJson *note, Part part, GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, NOTE, NULL), *text = acr_json_print_pretty(note);
+    g_autoptr(AcrJson) was = NULL;
+    if (!read_note(dir, part, &was, error) || !check_begun(dir, was, note, error))
+        return false;
     return was || acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
-bool acr_shard_enter(AcrRunSpec *spec, GPtrArray *rows, AcrLock **out_lock, GError **error)
+bool acr_shard_enter(AcrRunSpec *spec, const char *options, GPtrArray *rows, AcrLock **out_lock,
+                     GError **error)
 {
-    Part part;
-    guint total = rows->len;
+    Part part = {0};
     *out_lock = NULL;
     if (!spec->shard)
         return true;
     if (!read_part(spec->shard, &part, error))
         return false;
-    keep_own(rows, part);
-    if (rows->len == 0)
-        return refuse(error, "--shard: part %u of %u has no task, there are %u", part.number,
-                      part.of, total);
-    g_autofree char *name = g_strdup_printf(FOLDER, part.number, part.of);
-    char *dir = g_build_filename(spec->out, name, NULL);
+    g_autoptr(AcrJson) note = make_note(rows, options, part);
+    if (!check_others(spec->out, note, part, error))
+        return false;
+    char *dir = folder_of(spec->out, part);
     g_free(spec->out);
     spec->out = dir;
+    keep_own(rows, part);
     share_ceilings(spec, part);
     g_autofree char *lock = g_build_filename(dir, LOCK, NULL);
-    if (!acr_dir_make(dir, error) || !(*out_lock = acr_lock_take(lock, error)))
-        return false;
-    return write_note(dir, rows, total, part, error);
+    return acr_dir_make(dir, error) && (*out_lock = acr_lock_take(lock, error)) &&
+           write_note(dir, note, part, error) && acr_dataset_keep_failed(rows, spec, error);
 }
 
 /* ---- Merging ---- */
@@ -132,19 +241,31 @@ bool acr_shard_enter(AcrRunSpec *spec, GPtrArray *rows, AcrLock **out_lock, GErr
 typedef struct {
     const char *out;
     guint of;
-    gint64 total;      /* tasks */
-    GPtrArray *notes;  /* of AcrJson *, NULL: not there */
-    GHashTable *lines; /* id -> its line of predictions */
-    AcrBatchSummary *summary;
+    GPtrArray *notes;     /* of AcrJson *, NULL: not there */
+    GPtrArray *summaries; /* of AcrBatchSummary *, NULL: not there */
+    const AcrJson *first; /* the first note that is there; borrowed */
+    GHashTable *parts;    /* id, of a note -> the number of its part, from 1 */
+    GHashTable *lines;    /* id -> its line of predictions */
 } Merging;
 
 static void merging_clear(Merging *merging)
 {
-    g_clear_pointer(&merging->notes, g_ptr_array_unref);
+    g_clear_pointer(&merging->parts, g_hash_table_unref);
     g_clear_pointer(&merging->lines, g_hash_table_unref);
-    acr_batch_summary_free(merging->summary);
+    g_clear_pointer(&merging->notes, g_ptr_array_unref);
+    g_clear_pointer(&merging->summaries, g_ptr_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Merging, merging_clear)
+
+static void merging_begin(Merging *merging)
+{
+    merging->notes = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
+    merging->summaries = g_ptr_array_new_with_free_func((GDestroyNotify)acr_batch_summary_free);
+    g_ptr_array_set_size(merging->notes, (gint)merging->of);
+    g_ptr_array_set_size(merging->summaries, (gint)merging->of);
+    merging->parts = g_hash_table_new(g_str_hash, g_str_equal);
+    merging->lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+}
 
 void acr_merged_clear(AcrMerged *merged)
 {
@@ -158,11 +279,7 @@ static bool find_parts(Merging *merging, GError **error)
     g_autoptr(GDir) dir = g_dir_open(merging->out, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         Part part;
-        g_autofree char *again = NULL;
-        if (sscanf(name, FOLDER, &part.number, &part.of) != 2)
-            continue;
-        again = g_strdup_printf(FOLDER, part.number, part.of);
-        if (strcmp(again, name) != 0 || part.of > ACR_MAX_SHARDS)
+        if (!read_folder_name(name, &part))
             continue;
         if (merging->of && merging->of != part.of)
             return refuse(error, "'%s' has parts of %u and of %u; move those of one away",
@@ -172,30 +289,28 @@ static bool find_parts(Merging *merging, GError **error)
     return merging->of || refuse(error, "'%s' has no folder shard-I-of-N", merging->out);
 }
 
-static bool read_note(Merging *merging, guint number, const char *dir, GError **error)
+static bool take_note(Merging *merging, guint number, const char *dir, GError **error)
 {
-    g_autofree char *path = g_build_filename(dir, NOTE, NULL);
-    g_autoptr(GError) reason = NULL;
-    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_NOTE_BYTES, &reason);
-    if (!bytes && g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
-        return true;
-    if (!bytes)
-        return acr_pass_error(error, &reason);
-    g_autoptr(AcrJson) json = acr_json_parse_bytes(bytes, NULL);
-    gint64 total = acr_json_get_int(json, "total", -1), of = acr_json_get_int(json, "of", -1);
-    if (total < 0 || of != merging->of || acr_json_get_int(json, "shard", -1) != number + 1)
-        return refuse(error, "'%s' is damaged", path);
-    if (merging->total >= 0 && merging->total != total)
-        return refuse(error,
-                      "the parts below '%s' are of batches of %" G_GINT64_FORMAT
-                      " and %" G_GINT64_FORMAT " tasks",
-                      merging->out, merging->total, total);
-    merging->total = total;
-    merging->notes->pdata[number] = g_steal_pointer(&json);
+    AcrJson *note = NULL;
+    if (!read_note(dir, (Part){number + 1, merging->of}, &note, error))
+        return false;
+    merging->notes->pdata[number] = note;
+    const char *what = note && merging->first ? difference(merging->first, note) : NULL;
+    if (what)
+        return refuse(error, "'%s' has begun with other %s than shard %" G_GINT64_FORMAT, dir, what,
+                      acr_json_get_int(merging->first, "shard", 0));
+    merging->first = merging->first ? merging->first : note;
+    const AcrJson *tasks = acr_json_get(note, "tasks");
+    for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {
+        gpointer id = (gpointer)acr_json_string(at);
+        if (!g_hash_table_insert(merging->parts, id, GUINT_TO_POINTER(number + 1)))
+            return refuse(error, "'%s': the task '%s' is there twice", merging->out,
+                          (const char *)id);
+    }
     return true;
 }
 
-static bool read_predictions(Merging *merging, const char *dir, GError **error)
+static bool read_predictions(const char *dir, GHashTable *lines, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, PREDS, NULL);
     g_autoptr(GError) reason = NULL;
@@ -208,31 +323,49 @@ static bool read_predictions(Merging *merging, const char *dir, GError **error)
         g_autoptr(AcrJson) json = acr_json_parse(line, strlen(line), NULL);
         const char *id = acr_json_get_string(json, "instance_id");
         if (id)
-            g_hash_table_replace(merging->lines, g_strdup(id), g_strdup(line));
+            g_hash_table_replace(lines, g_strdup(id), g_strdup(line));
     }
     return true;
 }
 
 static bool read_part_folder(Merging *merging, guint number, GError **error)
 {
-    g_autofree char *name = g_strdup_printf(FOLDER, number + 1, merging->of),
-                    *dir = g_build_filename(merging->out, name, NULL);
-    if (!read_note(merging, number, dir, error) || !merging->notes->pdata[number])
-        return !*error;
-    g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(dir, error);
-    if (!summary)
+    g_autofree char *dir = folder_of(merging->out, (Part){number + 1, merging->of});
+    if (!take_note(merging, number, dir, error))
         return false;
-    const AcrJson *tasks = acr_json_get(merging->notes->pdata[number], "tasks");
-    for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at))
-        if (acr_json_string(at))
-            acr_batch_summary_take(merging->summary, summary, acr_json_string(at));
-    return read_predictions(merging, dir, error);
+    if (!merging->notes->pdata[number])
+        return true;
+    merging->summaries->pdata[number] = acr_batch_summary_open(dir, error);
+    return merging->summaries->pdata[number] && read_predictions(dir, merging->lines, error);
+}
+
+/* What lies in `out` is of the parts, or it would be lost: the result of a batch that was not in parts. */
+static bool check_replaced(const Merging *merging, GError **error)
+{
+    g_autoptr(GHashTable) lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    GHashTableIter each;
+    gpointer id;
+    const char *other = NULL;
+    if (!read_predictions(merging->out, lines, error))
+        return false;
+    g_hash_table_iter_init(&each, lines);
+    while (!other && g_hash_table_iter_next(&each, &id, NULL))
+        other = g_hash_table_contains(merging->parts, id) ? NULL : id;
+    g_hash_table_iter_init(&each, merging->parts);
+    while (!other && g_hash_table_iter_next(&each, &id, NULL)) {
+        g_autofree char *run = g_build_filename(merging->out, id, NULL);
+        other = g_file_test(run, G_FILE_TEST_IS_DIR) ? id : NULL;
+    }
+    return !other || refuse(error,
+                            "'%s' holds the result of a batch that is in no shard ('%s'); move "
+                            "that or the shards away",
+                            merging->out, other);
 }
 
 /* Whether nothing more is to be done for a task. */
-static bool has_ended(const Merging *merging, const char *id)
+static bool has_ended(const Merging *merging, guint number, const char *id)
 {
-    const char *status = acr_batch_summary_status(merging->summary, id);
+    const char *status = acr_batch_summary_status(merging->summaries->pdata[number], id);
     return status && strcmp(status, ACR_STATUS_INTERRUPTED) != 0 &&
            g_hash_table_contains(merging->lines, id);
 }
@@ -242,13 +375,14 @@ static void find_missing(const Merging *merging, guint number, AcrMerged *merged
     const AcrJson *note = merging->notes->pdata[number], *tasks = acr_json_get(note, "tasks");
     g_autoptr(GString) names = g_string_new(NULL);
     guint missing = 0;
+    bool is_needed = number < acr_json_get_int(merging->first, "total", merging->of);
     for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {
-        bool is_there = has_ended(merging, acr_json_string(at));
+        bool is_there = has_ended(merging, number, acr_json_string(at));
         merged->tasks += is_there;
         if (!is_there && ++missing <= MAX_NAMED)
             g_string_append_printf(names, "%s%s", missing > 1 ? ", " : "", acr_json_string(at));
     }
-    if (!note)
+    if (!note && is_needed)
         g_ptr_array_add(merged->missing,
                         g_strdup_printf("shard %u of %u has not begun", number + 1, merging->of));
     else if (missing)
@@ -258,43 +392,46 @@ static void find_missing(const Merging *merging, guint number, AcrMerged *merged
                                         names->str, missing > MAX_NAMED ? ", …" : ""));
 }
 
-/* Predictions in the order of the whole: the first task of each part, then the second of each. */
-static bool write_predictions(const Merging *merging, GError **error)
+/* Writes what is there in the order of the whole: the first task of each part, then the second of each. */
+static bool write_whole(const Merging *merging, AcrMerged *merged, GError **error)
 {
     g_autofree char *path = g_build_filename(merging->out, PREDS, NULL);
+    g_autoptr(AcrBatchSummary) summary = acr_batch_summary_new(merging->out);
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree const AcrJson **next = g_new0(const AcrJson *, merging->of);
+    guint left = g_hash_table_size(merging->parts);
     for (guint i = 0; i < merging->of; i++)
         next[i] = acr_json_first(acr_json_get(merging->notes->pdata[i], "tasks"));
-    for (gint64 i = 0; i < merging->total; i++) {
-        const AcrJson **at = &next[i % merging->of];
-        const char *id = *at ? acr_json_string(*at) : NULL;
+    for (guint i = 0; left > 0; i = (i + 1) % merging->of) {
+        const char *id = next[i] ? acr_json_string(next[i]) : NULL;
         const char *line = id ? g_hash_table_lookup(merging->lines, id) : NULL;
-        *at = *at ? acr_json_next(*at) : NULL;
+        if (!id)
+            continue;
+        left--;
+        next[i] = acr_json_next(next[i]);
+        acr_batch_summary_take(summary, merging->summaries->pdata[i], id);
         if (line)
             g_string_append_printf(text, "%s\n", line);
     }
-    return acr_file_write_atomic(path, text->str, text->len, 0644, error);
+    if (!acr_file_write_atomic(path, text->str, text->len, 0644, error) ||
+        !acr_batch_summary_write(summary, error))
+        return false;
+    merged->text = acr_batch_summary_text(summary);
+    return true;
 }
 
 bool acr_shards_merge(const char *out, AcrMerged *merged, GError **error)
 {
-    g_auto(Merging) merging = {.out = out, .total = -1};
-    g_autoptr(GError) reason = NULL;
+    g_auto(Merging) merging = {.out = out};
     if (!find_parts(&merging, error))
         return false;
-    merging.notes = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
-    g_ptr_array_set_size(merging.notes, (gint)merging.of);
-    merging.lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    merging.summary = acr_batch_summary_new(out);
+    merging_begin(&merging);
     for (guint i = 0; i < merging.of; i++)
-        if (!read_part_folder(&merging, i, &reason))
-            return acr_pass_error(error, &reason);
+        if (!read_part_folder(&merging, i, error))
+            return false;
     merged->missing = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < merging.of; i++)
         find_missing(&merging, i, merged);
-    if (!write_predictions(&merging, error) || !acr_batch_summary_write(merging.summary, error))
-        return false;
-    merged->text = acr_batch_summary_text(merging.summary);
-    return true;
+    return !merging.first ||
+           (check_replaced(&merging, error) && write_whole(&merging, merged, error));
 }

@@ -12,24 +12,27 @@
 
 /*
  * Makes of a batch that one of its parts: `spec->shard` is "I/N", or "N" where the number of this part stands
- * in the environment (SLURM_ARRAY_TASK_ID, JOB_COMPLETION_INDEX). Leaves its tasks in `rows`, and its folder
- * and ceilings in `spec`; holds the folder until *out_lock (owned) is freed. Nothing is done without --shard.
- * Errors: DATASET (no such part; fewer tasks than parts), those of acr_lock_take and base.
+ * in the environment (SLURM_ARRAY_TASK_ID, from 1; JOB_COMPLETION_INDEX, from 0). `options` is a digest of what
+ * all parts have alike beside their tasks. Leaves its tasks in `rows`, none where there are more parts than
+ * tasks or --retry-failed finds none, and its folder and ceilings in `spec`; holds the folder until *out_lock
+ * (owned) is freed. Nothing is done without --shard.
+ * Errors: DATASET (no such part; `spec->out` has parts of another batch), those of acr_lock_take and base.
  */
-bool acr_shard_enter(AcrRunSpec *spec, GPtrArray *rows, AcrLock **out_lock,
+bool acr_shard_enter(AcrRunSpec *spec, const char *options, GPtrArray *rows, AcrLock **out_lock,
                      GError **error) ACR_MUST_USE;
 
 typedef struct {
     GPtrArray *
         missing; /* owned; of char *: parts that are not there, tasks that have not ended, a line each */
-    char *text;  /* owned; the summary for people */
+    char *text;  /* owned; the summary for people; NULL: no part has begun, nothing was written */
     guint tasks; /* that have ended */
 } AcrMerged;
 void acr_merged_clear(AcrMerged *merged);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrMerged, acr_merged_clear)
 /*
  * Makes OUT/preds.jsonl and OUT/summary.json of the parts below `out`, in the order of the data set,
- * atomically. Errors: DATASET (no parts; parts of different batches; one is damaged), those of base.
+ * atomically. Errors: DATASET (no parts; parts of different batches; one is damaged; there is the result of a
+ * batch that was not in parts), those of base.
  */
 bool acr_shards_merge(const char *out, AcrMerged *merged, GError **error) ACR_MUST_USE;
 

@@ -70,13 +70,15 @@ static bool has_failed(const void *summary, const char *id)
     return g_strcmp0(acr_batch_summary_status(summary, id), ACR_STATUS_FAILED) == 0;
 }
 
-static bool keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
+bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
 {
+    if (!spec->retry_failed)
+        return true;
     g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(spec->out, error);
     if (!summary)
         return false;
     keep(rows, has_failed, summary);
-    return rows->len > 0 || refuse(error, "--retry-failed: no task of '%s' has failed", spec->out);
+    return true;
 }
 
 /* The same order for the same seed, everywhere. */
@@ -117,8 +119,11 @@ bool acr_dataset_narrow(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
     bool is_file = set && g_file_test(set, G_FILE_TEST_IS_REGULAR);
     if (set && !(is_file ? keep_listed(rows, spec, error) : keep_matching(rows, set, error)))
         return false;
-    if (spec->retry_failed && !keep_failed(rows, spec, error))
+    bool is_retry = spec->retry_failed && !spec->shard;
+    if (is_retry && !acr_dataset_keep_failed(rows, spec, error))
         return false;
+    if (is_retry && rows->len == 0)
+        return refuse(error, "--retry-failed: no task of '%s' has failed", spec->out);
     if (spec->shuffle >= 0)
         shuffle(rows, spec->shuffle);
     return !spec->slice || keep_slice(rows, spec->slice, error);

@@ -30,6 +30,16 @@ AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts)
     return json;
 }
 
+char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts)
+{
+    AcrRunSpec task = *spec; /* borrows all of its texts */
+    task.verb = ACR_FOR_RUN;
+    task.issue_text = "";
+    g_autoptr(AcrJson) bound = acr_meta_bound(&task, prompts);
+    g_autofree char *text = acr_json_print(bound);
+    return acr_sha256_hex(text, strlen(text));
+}
+
 /* Whether it has all that a run cannot be without, or that has a default. */
 static bool is_whole(const AcrRunSpec *spec)
 {

@@ -70,6 +70,8 @@ AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name,
 /* The part of meta.json that a folder is bound to: {"verb", "options": {…}, "issue": sha256,
  * "prompts": {file: sha256}}. */
 AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
+/* A digest of what all tasks of a batch are bound to; owned. */
+char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
 /* Whether both are equal; else USAGE, naming the first field that differs and what to do. */
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error) ACR_MUST_USE;

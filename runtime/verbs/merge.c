@@ -4,6 +4,8 @@
 #include "batch/shards.h"
 #include "verbs/verbs_private.h"
 
+#define MAX_LINES 10u /* shards that are named */
+
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
@@ -15,11 +17,15 @@ static int run(AcrHost *host, AcrRunSpec *spec)
         (void)acr_verb_fail(host, error);
         return error->domain == ACR_BATCH_ERROR ? ACR_EXIT_USAGE : ACR_EXIT_ENVIRONMENT;
     }
-    for (guint i = 0; i < merged.missing->len; i++)
+    guint missing = merged.missing->len;
+    for (guint i = 0; i < MIN(missing, MAX_LINES); i++)
         acr_verb_say("%s", (const char *)merged.missing->pdata[i]);
+    if (missing > MAX_LINES)
+        acr_verb_say("and %u more shards are not complete", missing - MAX_LINES);
+    if (!merged.text)
+        return ACR_EXIT_NONE;
     acr_verb_say("%u tasks; predictions in '%s/preds.jsonl'", merged.tasks, out);
-    return acr_out_exit(acr_out_text(merged.text),
-                        merged.missing->len ? ACR_EXIT_NONE : ACR_EXIT_OK);
+    return acr_out_exit(acr_out_text(merged.text), missing ? ACR_EXIT_NONE : ACR_EXIT_OK);
 }
 
 const AcrVerb acr_verb_merge = {

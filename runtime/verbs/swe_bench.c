@@ -5,6 +5,7 @@
 
 #include "batch/batch_summary.h"
 #include "batch/shards.h"
+#include "task/run_folder.h"
 #include "verbs/grading.h"
 #include "verbs/status_block.h"
 
@@ -126,13 +127,14 @@ static int report(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *r
     return result->failed ? ACR_EXIT_ENVIRONMENT : result->patches ? ACR_EXIT_OK : ACR_EXIT_NONE;
 }
 
-/* What would fail each task is reported before the first. */
-static bool check(const AcrHost *host, const AcrRunSpec *spec, GError **error)
+/* What would fail each task is reported before the first. *out_digest (owned): of what all tasks have alike. */
+static bool check(const AcrHost *host, const AcrRunSpec *spec, char **out_digest, GError **error)
 {
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(host->prompts_dir, spec->prompts, error);
     for (guint i = 0; prompts && spec->models[i]; i++)
         if (!acr_llm_check_name(spec->models[i], error))
             return false;
+    *out_digest = prompts ? acr_meta_digest(spec, prompts) : NULL;
     return prompts && (!spec->fallback_model || acr_llm_check_name(spec->fallback_model, error));
 }
 
@@ -195,20 +197,38 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     return code;
 }
 
+/* A part without a task to run has results, of before or empty ones: nobody waits for more of it. */
+static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(spec->out, &error);
+    if (!summary || !acr_predictions_write(spec, instances, &error) ||
+        !acr_batch_summary_write(summary, &error))
+        return acr_verb_fail(host, error);
+    acr_verb_say("'%s' has no task %s", spec->out,
+                 spec->retry_failed ? "that has failed" : "of the batch");
+    return ACR_EXIT_OK;
+}
+
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) instances = acr_dataset_load(host, spec, ACR_DATASET_SOLVE,
                                                       (const char *const *)spec->instances, &error);
     g_autoptr(AcrLock) shard = NULL;
-    if (!instances || !acr_dataset_narrow(instances, spec, &error) ||
-        !acr_shard_enter(spec, instances, &shard, &error)) {
-        int code = acr_verb_fail(host, error);
-        return g_error_matches(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY) ? code : ACR_EXIT_USAGE;
+    g_autofree char *digest = NULL;
+    if (!instances || !acr_dataset_narrow(instances, spec, &error)) {
+        (void)acr_verb_fail(host, error);
+        return ACR_EXIT_USAGE;
     }
-    if (!check(host, spec, &error))
+    if (!check(host, spec, &digest, &error))
         return acr_verb_fail(host, error);
-    return run_batch(host, spec, instances);
+    if (!acr_shard_enter(spec, digest, instances, &shard, &error)) {
+        int code = acr_verb_fail(host, error);
+        return error->domain == ACR_BATCH_ERROR ? ACR_EXIT_USAGE : code;
+    }
+    return instances->len > 0 ? run_batch(host, spec, instances)
+                              : end_without_tasks(host, spec, instances);
 }
 
 const AcrVerb acr_verb_swe_bench = {

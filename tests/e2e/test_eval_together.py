@@ -271,6 +271,22 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
     assert 0 < cost["peak_bytes"] <= summary["peak_bytes"]
 
 
+def test_a_shard_grades_its_own_tasks(batch: Batch) -> None:
+    """In an order of its own; the grades of all shards are reported together."""
+    for number, ids in (("1/2", {SOLVED, EMPTY}), ("2/2", {UNSOLVED, GONE})):
+        result = batch.graded("--shard", number)
+        assert "was changed" not in result.err
+        (path,) = (batch.out / f"shard-{number[0]}-of-2").glob("*.swe-bench.json")
+        report = json.loads(path.read_text())
+        keys = ("resolved_ids", "unresolved_ids", "empty_patch_ids", "incomplete_ids")
+        assert {name for key in keys for name in report[key]} == ids, result.told()
+    told = json.loads(batch.host.run("report", batch.out, "--json").check().stdout)
+    assert {row["task"]: row["grade"] for row in told["tasks"]} == {
+        **{SOLVED: "resolved", UNSOLVED: "unresolved"},
+        **{EMPTY: "empty_patch", GONE: "incomplete"},
+    }
+
+
 def test_a_batch_without_grades_prints_none(batch: Batch) -> None:
     result = batch.run("--instance", SOLVED).check()
     assert (result.out, (batch.out / "logs").exists()) == ("", False)

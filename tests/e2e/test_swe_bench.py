@@ -30,7 +30,8 @@ from runs import (
 
 RunHost = Callable[..., Result]
 
-CLUSTER = Path(__file__).resolve().parents[2] / "tools" / "cluster"
+ROOT = Path(__file__).resolve().parents[2]
+CLUSTER, PROMPTS = ROOT / "tools" / "cluster", ROOT / "prompts"
 GOOD, GONE, EMPTY = "brook__bill-1", "gone__gone-2", "brook__bill-3"
 
 
@@ -421,7 +422,7 @@ def test_shards_come_to_what_one_batch_does(
     ]
     assert ids(out) == [names[1], names[4]]
     shard("3", JOB_COMPLETION_INDEX="2")
-    shard("3", SLURM_ARRAY_TASK_ID="7", SLURM_ARRAY_TASK_MIN="7")
+    shard("3", SLURM_ARRAY_TASK_ID="1", SLURM_ARRAY_TASK_MIN="1")
     kept = out / "shard-1-of-3" / "summary.json"
     taken = read_json(kept)
     kept.write_text(json.dumps(taken | {"tasks": taken["tasks"][:1]}))
@@ -436,18 +437,22 @@ def test_shards_come_to_what_one_batch_does(
 def test_shards_of_a_cluster(
     run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path, host: Host
 ) -> None:
-    """Slurm's script is one shard of its array; the manifest's shards are as many as its completions."""
-    dataset, out = write_list(tmp_path / "tasks.json", rows[:1]), tmp_path / "out"
+    """Slurm's script is one shard of N, also submitted again alone; the manifest's shards are as many as its completions."""
+    tasks = [rows[0] | {"instance_id": name} for name in ("brook__bill-7", "brook__bill-8", GOOD)]
+    dataset, out = write_list(tmp_path / "tasks.json", tasks), tmp_path / "out"
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "acr-host").symlink_to(host.program)
-    words = map(str, batch(dataset, repos, f"script:{SCRIPT}", out)[1:])
+    words = [str(word) for word in batch(dataset, repos, f"script:{SCRIPT}", out)[1:]]
     array = {"SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_MIN": "3", "SLURM_ARRAY_TASK_COUNT": "1"}
     env = host.environment(array | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
-    subprocess.run([CLUSTER / "slurm.sh", *words], env=env, check=True, timeout=120)
-    assert ids(out / "shard-1-of-1") == [GOOD]
+    subprocess.run([CLUSTER / "slurm.sh", "3", *words], env=env, check=True, timeout=120)
+    assert ids(out / "shard-3-of-3") == [GOOD]
+    told = subprocess.run([CLUSTER / "slurm.sh", *words], env=env, capture_output=True, text=True, timeout=120)
+    assert (told.returncode, told.stderr[:6]) == (2, "usage:")
     manifest = (CLUSTER / "kubernetes.yaml").read_text("utf-8")
     (completions,) = re.findall(r"completions: (\d+)", manifest)
     assert f"--shard={completions}\n" in manifest and "completionMode: Indexed" in manifest
+    assert "backoffLimitPerIndex" in manifest and "values: [1, 2, 4]" in manifest
 
 
 def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
@@ -459,18 +464,30 @@ def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[s
         "3/2": "no part 3 of 2",
         "x": "must be I/N",
         "1/": "must be I/N",
-        "4/4": "part 4 of 4 has no task, there are 3",
         "2": "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX",
         "1/99999": "no part 1 of 99999",
     }.items():
         run_host(*run, "--shard", text).one_line(2, why)
+    for number in ("0", "3"):
+        result = run_host(*run, "--shard", "2", env={"SLURM_ARRAY_TASK_ID": number, "SLURM_ARRAY_TASK_MIN": number})
+        result.one_line(2, f"SLURM_ARRAY_TASK_ID is {number}; start it with --array=1-2")
     assert not out.exists()
+    run_host(*batch(dataset, repos, f"script:{SCRIPT}", Path("/proc/out")), "--shard", "1/2").one_line(3, "/proc/out")
     run_host("merge", out).one_line(2, "no folder shard-I-of-N")
-    (out / "shard-1-of-2").mkdir(parents=True)
-    (out / "shard-1-of-2" / "shard.json").write_text("{}")
-    run_host("merge", out).one_line(2, "is damaged")
+    (out / "shard-9-of-2").mkdir(parents=True)
+    (out / "shard-0-of-2").mkdir()
+    run_host("merge", out).one_line(2, "no folder shard-I-of-N")
+    (out / "shard-1-of-2").mkdir()
+    note = {"shard": 1, "of": 2, "ids": "a", "options": "b"}
+    for wrong in ({}, note | {"total": 4 * 10**12, "tasks": ["x"]}, note | {"total": 1, "tasks": [3]}):
+        (out / "shard-1-of-2" / "shard.json").write_text(json.dumps(wrong))
+        run_host("merge", out).one_line(2, "is damaged")
     (out / "shard-1-of-3").mkdir()
     run_host("merge", out).one_line(2, "parts of")
+    (tmp_path / "many" / "shard-1-of-10000").mkdir(parents=True)
+    lines = run_host("merge", tmp_path / "many").check(1).err.splitlines()
+    assert len(lines) == 11 and lines[-1].endswith("and 9990 more shards are not complete")
+    assert not (tmp_path / "many" / "preds.jsonl").exists()
 
 
 def test_a_shard_has_the_same_tasks_each_time(
@@ -481,3 +498,85 @@ def test_a_shard_has_the_same_tasks_each_time(
     run_host(*run).check()
     other = write_list(tmp_path / "others.json", [rows[0] | {"instance_id": "brook__bill-9"}])
     run_host(*batch(other, repos, f"script:{SCRIPT}", out, "--shard", "1/1")).one_line(2, "has begun with other tasks")
+
+
+def test_shards_of_different_batches_are_not_one(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
+) -> None:
+    """Refused when the second begins, and when they are merged: another order, other tasks, models, options or prompts, another N."""
+    names = [f"brook__bill-{number}" for number in (1, 3, 4, 5)]
+    tasks = [rows[0] | {"instance_id": name} for name in names]
+    dataset, out, aside = write_list(tmp_path / "tasks.json", tasks), tmp_path / "out", tmp_path / "aside"
+    turned = write_list(tmp_path / "turned.json", tasks[::-1])
+    model, prompts = f"script:{SCRIPT}", tmp_path / "prompts"
+    prompts.mkdir()
+    for text in PROMPTS.glob("*.txt"):
+        (prompts / text.name).write_text(text.read_text("utf-8") + "\n")
+    other = write_script(tmp_path / "other.jsonl", script_lines())
+    run_host(*batch(dataset, repos, model, out, "--shard", "1/2")).check()
+    options = "begun with other models, options or prompts"
+    for words, why in (
+        (batch(turned, repos, model, out, "--shard", "2/2"), "has begun with other tasks"),
+        (batch(dataset, repos, other, out, "--shard", "2/2"), options),
+        (batch(dataset, repos, model, out, "--shard", "2/2", "--rounds", "3"), options),
+        (batch(dataset, repos, model, out, "--shard", "2/2", "--prompts", prompts), options),
+        (batch(dataset, repos, model, out, "--shard", "1/3"), "has parts of 2, this is one of 3"),
+    ):
+        run_host(*words).one_line(2, why)
+    assert [path.name for path in out.iterdir()] == ["shard-1-of-2"]
+    for number, (tasks_of, more, why) in enumerate(
+        (
+            (turned, (), "other tasks than shard 1"),
+            (dataset, ("--rounds", "3"), "other models, options or prompts than shard 1"),
+        )
+    ):
+        run_host(*batch(tasks_of, repos, model, aside, "--shard", "2/2", *more)).check()
+        (aside / "shard-2-of-2").rename(out / "shard-2-of-2")
+        run_host("merge", out).one_line(2, why)
+        (out / "shard-2-of-2").rename(tmp_path / f"away{number}")
+    note = read_json(out / "shard-1-of-2" / "shard.json")
+    (out / "shard-2-of-2").mkdir()
+    (out / "shard-2-of-2" / "shard.json").write_text(json.dumps(note | {"shard": 2}))
+    run_host("merge", out).one_line(2, "is there twice")
+    assert not (out / "preds.jsonl").exists()
+
+
+def test_merging_replaces_nothing_else(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
+) -> None:
+    """The result of a batch that is in no shard stays as it is; what is merged is in the order of the data set, and reported."""
+    names = [f"brook__bill-{number}" for number in (1, 3, 4)]
+    tasks = [rows[0] | {"instance_id": name} for name in names]
+    dataset, out, parts = write_list(tmp_path / "tasks.json", tasks), tmp_path / "out", tmp_path / "parts"
+    lines = [line | {"instance_id": name} for name in names for line in script_lines()]
+    model = write_script(tmp_path / "script.jsonl", lines)
+    run_host(*batch(dataset, repos, model, out)).check()
+    before = (out / "preds.jsonl").read_bytes()
+    (out / "shard-1-of-2").mkdir()
+    run_host("merge", out).check(1)
+    run_host(*batch(dataset, repos, model, out, "--shard", "1/2")).check()
+    run_host("merge", out).one_line(2, "the result of a batch that is in no shard")
+    assert (out / "preds.jsonl").read_bytes() == before
+    for number in ("5/5", "3/5", "2/5", "1/5"):
+        result = run_host(*batch(dataset, repos, model, parts, "--shard", number)).check()
+        assert ("has no task of the batch" in result.err) == (number == "5/5")
+    run_host("merge", parts).check()  # it does not wait for shard 4, which has no task
+    assert ids(parts) == [row["instance_id"] for row in read_json(parts / "summary.json")["tasks"]] == names
+    told = json.loads(run_host("report", parts, "--json").check().stdout)
+    assert [row["task"] for row in told["tasks"]] == names
+    run_host("report", parts / "shard-5-of-5").one_line(2, "neither a run folder, nor one of many")
+
+
+def test_a_shard_tries_again_what_failed(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], model: str, tmp_path: Path
+) -> None:
+    """By its own summary; it is still the same shard."""
+    dataset, out = write_list(tmp_path / "tasks.json", rows), tmp_path / "out"
+    for number, code in (("1/2", 0), ("2/2", 3)):
+        run_host(*batch(dataset, repos, model, out, "--shard", number)).check(code)
+    note = (out / "shard-2-of-2" / "shard.json").read_bytes()
+    again = [*batch(dataset, repos, model, out), "--retry-failed", "--shard"]
+    assert "has no task that has failed" in run_host(*again, "1/2").check().err
+    assert "1 tasks: 0 with a patch, 0 without, 1 failed" in run_host(*again, "2/2").check(3).err
+    assert (out / "shard-2-of-2" / "shard.json").read_bytes() == note
+    assert ids(out / "shard-1-of-2") == [GOOD, EMPTY]
