@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# One shard of a batch for each task of a Slurm array; the arguments are those of `acr-host swe-bench` without --shard.
+# One shard of a batch for each task of a Slurm array: sbatch --array=1-N slurm.sh N ARGUMENTS, those of `acr-host swe-bench`
+# without --shard. What was lost is submitted again by its numbers, with the same N: sbatch --array=3,7 slurm.sh N ARGUMENTS
 #SBATCH --job-name=acr-host
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output=acr-host-%A_%a.log
 set -euo pipefail
-exec acr-host swe-bench --shard "$SLURM_ARRAY_TASK_COUNT" "$@"
+[[ ${1-} =~ ^[0-9]+$ ]] || { echo "usage: sbatch --array=1-N slurm.sh N ARGUMENTS" >&2; exit 2; }
+exec acr-host swe-bench --shard "$1" "${@:2}"
