@@ -34,7 +34,7 @@ char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts)
 {
     AcrRunSpec task = *spec; /* borrows all of its texts */
     task.verb = ACR_FOR_RUN;
-    task.issue_text = "";
+    task.issue_text = (char *)"";
     g_autoptr(AcrJson) bound = acr_meta_bound(&task, prompts);
     g_autofree char *text = acr_json_print(bound);
     return acr_sha256_hex(text, strlen(text));
