@@ -50,6 +50,9 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
  * What is taken off one part is taken off both; false, or 0, where there is nothing to take.
  */
 void acr_match_add_place(AcrMatch *match, const AcrPlace *place); /* takes what it points to */
+/* Whether all lines of the quote are shifted by the same number of columns there; where the file has
+ * tabs and the quote blanks, a tab is one step of the quote. */
+bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const AcrLines *quote);
 void acr_quote_read(AcrMatch *match, const char *original, const char *patched); /* borrowed */
 bool acr_quote_trim_blank(AcrMatch *match);    /* outer blank lines */
 bool acr_quote_trim_elisions(AcrMatch *match); /* elisions at the same end of both parts */
@@ -67,9 +70,6 @@ gsize acr_elision_count(const AcrLines *lines);
 
 /* Searches for a quote with elisions, anchored by code on both sides of each; adds its places. */
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
-/* Whether all lines of the quote are shifted by the same number of columns there; where the file has
- * tabs and the quote blanks, a tab is one step of the quote. */
-bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const AcrLines *quote);
 /* Sets match->why where the replacement leaves code out otherwise than the quote. */
 void acr_elision_check(AcrMatch *match);
 

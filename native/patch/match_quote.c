@@ -266,6 +266,39 @@ void acr_match_add_place(AcrMatch *match, const AcrPlace *place)
     g_array_append_val(match->places, *place);
 }
 
+/* File indentation in the quote's units. */
+static gssize file_width(const AcrLine *line, gsize step)
+{
+    gsize width = 0;
+    for (gsize i = 0; i < line->lead; i++)
+        width += line->s[i] == '\t' ? step : 1;
+    return (gssize)width;
+}
+
+bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const AcrLines *quote)
+{
+    gsize step = acr_lines_step(quote);
+    step = step > 0 ? step : ACR_DEFAULT_STEP;
+    for (int tabs = 0; tabs < 2; tabs++) {
+        bool known = false, uniform = true;
+        gssize shift = 0;
+        for (gsize j = 0; j < quote->n && uniform; j++) {
+            gssize at = place->map ? place->map[j] : (gssize)(place->first + j);
+            if (at < 0 || acr_line_is_blank(&quote->line[j]))
+                continue;
+            const AcrLine *theirs = &file->line[at], *ours = &quote->line[j];
+            gssize delta = (tabs ? file_width(theirs, step) : (gssize)acr_line_width(theirs)) -
+                           (gssize)acr_line_width(ours);
+            uniform = !known || delta == shift;
+            shift = delta;
+            known = true;
+        }
+        if (uniform)
+            return true;
+    }
+    return false;
+}
+
 void acr_match_clear(AcrMatch *match)
 {
     if (!match)

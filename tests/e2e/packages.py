@@ -24,8 +24,8 @@ from environments import EnvironmentFailure, make_venv  # noqa: E402
 from trees import locked  # noqa: E402
 
 DOWNLOAD_SECONDS = 600
-# What the setup.py of older releases wants to import when pip asks it for its metadata.
-BUILDERS = ("setuptools==68.0.0", "wheel==0.41.2", "setuptools_scm==7.1.0")
+# What the setup.py of older releases, or what builds others, wants to import when pip asks it for its metadata.
+BUILDERS = ("setuptools==68.0.0", "wheel==0.41.2", "setuptools_scm==7.1.0", "flit_core==3.9.0")
 _UNREACHABLE = re.compile(
     r"NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|ProxyError|MaxRetryError|"
     r"Connection(?:Reset|Refused|Broken|Error)|Temporary failure in name resolution|SSLError|HTTP error 5\d\d"
