@@ -54,6 +54,7 @@ class Registry:
         config = {
             "architecture": architecture,
             "os": "linux",
+            "comment": name,  # each has a digest of its own, by which its pulls are counted
             "config": {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin"]},
             "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
         }
