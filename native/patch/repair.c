@@ -55,7 +55,8 @@ static bool code_behind(const Fit *fit, gsize to, AcrLine *out)
     return false;
 }
 
-/* Whether the result has code that the file has not: lines of which some are only deleted stay where they are. */
+/* Whether the result has code that the file has not: where lines are only deleted, those that stay are
+ * where they belong. */
 static bool has_new_code(const Fit *fit)
 {
     for (gsize k = 0; k < fit->lines->len; k++) {

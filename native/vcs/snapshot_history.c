@@ -17,7 +17,6 @@ typedef struct {
     git_repository *git;
     git_odb *odb;
     AcrVcsHistory *history;
-    GHashTable *tags;  /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *; history->tags */
     GHashTable *names; /* of the tags that were read, and of folders of them */
 } Finding;
 
@@ -60,10 +59,10 @@ static void add_tag(Finding *finding, const char *name, const char *hex)
     if (!follow(finding->git, ids))
         return;
     const git_oid *to = &g_array_index(ids, git_oid, ids->len - 1);
-    GPtrArray *tags = g_hash_table_lookup(finding->tags, to->id);
+    GPtrArray *tags = g_hash_table_lookup(finding->history->tags, to->id);
     if (!tags) {
         tags = g_ptr_array_new_with_free_func(tag_free);
-        g_hash_table_insert(finding->tags, g_memdup2(to->id, GIT_OID_RAWSZ), tags);
+        g_hash_table_insert(finding->history->tags, g_memdup2(to->id, GIT_OID_RAWSZ), tags);
     }
     AcrVcsTag *tag = g_new0(AcrVcsTag, 1);
     tag->name = g_strdup(name);
@@ -150,12 +149,13 @@ static void find_way(Finding *finding)
     g_autoptr(GHashTable) seen =
         g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free, NULL);
     GArray *commits = finding->history->commits;
+    GHashTable *tags = finding->history->tags;
     guint at = 0;
     bool found = false;
-    for (; !found && at < commits->len && at < MAX_HISTORY && g_hash_table_size(finding->tags);
+    for (; !found && at < commits->len && at < MAX_HISTORY && g_hash_table_size(tags);
          at += !found) {
         git_oid id = g_array_index(commits, AcrVcsCommit, at).id;
-        found = g_hash_table_contains(finding->tags, id.id);
+        found = g_hash_table_contains(tags, id.id);
         if (!found && !add_parents(finding, &id, seen))
             g_array_index(commits, AcrVcsCommit, at).is_cut = true;
     }
@@ -225,8 +225,7 @@ const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot)
                                           (GDestroyNotify)g_ptr_array_unref);
     git_oid_fromstr(&first.id, snapshot->commit);
     g_array_append_val(history->commits, first);
-    Finding finding = {
-        .git = snapshot->repo->git, .history = history, .tags = history->tags, .names = names};
+    Finding finding = {.git = snapshot->repo->git, .history = history, .names = names};
     if (git_repository_odb(&odb, finding.git) == 0) {
         finding.odb = odb;
         find_tags(&finding);

@@ -115,9 +115,9 @@ AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error) ACR_M
 /*
  * Fills the folder `dir` (made) as the ".git" of a work tree of that commit, as a shallow clone has it:
  * its objects, an index, the branch "main", and the nearest tag with the commits between; no
- * configuration but core.autocrlf, no hook or remote of the repository, and nothing that came after. How many commits git
- * counts from the tag may differ where branches were merged. Errors: EMPTY (there is
- * no such commit, or no repository), MISSING, FAILED.
+ * configuration but core.autocrlf, no hook or remote of the repository, and nothing that came after. How
+ * many commits git counts from the tag may differ where branches were merged. Errors: EMPTY (there is no
+ * such commit, or no repository), MISSING, FAILED.
  */
 bool acr_snapshot_write_git(AcrSnapshot *snapshot, const char *dir, GError **error) ACR_MUST_USE;
 /*
