@@ -17,9 +17,18 @@ bool acr_py_version_fits(const char *built, const char *running)
     return strncmp(built, running, len) == 0 && !g_ascii_isdigit(running[len]);
 }
 
+/* Python 3.11 writes this text anew each time it is asked for, in one place for all threads. */
+const char *acr_py_version(void)
+{
+    static char *version;
+    if (g_once_init_enter(&version))
+        g_once_init_leave(&version, g_strdup(Py_GetVersion()));
+    return version;
+}
+
 char *acr_py_running_version(void)
 {
-    const char *version = Py_GetVersion();
+    const char *version = acr_py_version(); /* "3.11.2 (main, …" */
     return g_strndup(version, strcspn(version, " "));
 }
 
@@ -108,9 +117,9 @@ bool acr_py_start(const char *package_dir, GError **error)
     g_autofree char *init = g_build_filename(package_dir, "acr", "__init__.py", NULL);
     if (!g_file_test(init, G_FILE_TEST_IS_REGULAR))
         return environment_error(error, "the program's Python files are missing: no '%s'", init);
-    if (!acr_py_version_fits(ACR_PYTHON_VERSION, Py_GetVersion()))
+    if (!acr_py_version_fits(ACR_PYTHON_VERSION, acr_py_version()))
         return environment_error(error, "libpython is %.20s, but this program was built for %s",
-                                 Py_GetVersion(), ACR_PYTHON_VERSION);
+                                 acr_py_version(), ACR_PYTHON_VERSION);
     if (Py_IsInitialized())
         return environment_error(error, "there is a Python interpreter in this process already");
     if (!initialize(error))
@@ -141,6 +150,5 @@ PyObject *acr_py_call(const char *module, const char *function, GBytes *argument
 
 char *acr_python_library(void)
 {
-    const char *text = Py_GetVersion(); /* needs no interpreter: "3.11.2 (main, …" */
-    return g_strndup(text, strcspn(text, " "));
+    return acr_py_running_version();
 }

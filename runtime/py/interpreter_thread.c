@@ -278,8 +278,7 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
     init_conds(python);
     python->watch_until_us = G_MAXINT64;
     python->package_dir = g_canonicalize_filename(package_dir, NULL);
-    /* Asked before there is another thread: Python makes this text when it is first asked for. */
-    (void)Py_GetVersion();
+    (void)acr_py_version(); /* before there is another thread */
     int failed = start_worker(python);
     if (failed) {
         g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",

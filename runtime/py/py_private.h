@@ -26,6 +26,9 @@ bool acr_py_start(const char *package_dir, GError **error) ACR_MUST_USE;
 /* Whether a libpython of version `running` ("3.11.2 (main, …") can serve a program built for
  * `built` ("3.11.2"). */
 bool acr_py_version_fits(const char *built, const char *running);
+/* What Py_GetVersion says, "3.11.2 (main, …"; needs no interpreter; from any thread, once one call has ended
+ * before an interpreter starts. */
+const char *acr_py_version(void);
 /* Version of the libpython in this process, "3.11.2"; needs no interpreter; owned (g_free). */
 char *acr_py_running_version(void) ACR_MUST_USE;
 
