@@ -283,6 +283,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLock, acr_lock_free)
 char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
 char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* likewise */
 
+/* A secret that nobody can guess: 40 hexadecimal digits, of 160 random bits; owned (g_free). */
+char *acr_token_new(void) ACR_MUST_USE;
+/* Whether `given` (may be NULL) is the token, in a time that does not depend on how much is right. */
+bool acr_token_equal(const char *token, const char *given);
+
 /* No process of ours, nor any that it starts, leaves a core behind. Errors: FAILED. */
 bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 

@@ -2,6 +2,7 @@
  * What --version prints: the program's version, and with --json those of the libraries that it runs with.
  */
 #include "http/http.h"
+#include "http/server.h"
 #include "verbs/verbs_private.h"
 
 int acr_version_print(bool as_json)
@@ -18,6 +19,7 @@ int acr_version_print(bool as_json)
                 {"glib", glib},
                 {"libgit2", git2},
                 {"libcurl", acr_http_library()},
+                {"libmicrohttpd", acr_http_server_library()},
                 {"cjson", acr_json_library()},
                 {"sqlite", acr_index_library()},
                 {"pcre2", pcre2}};

@@ -318,7 +318,7 @@ def test_usage_and_version(run_host: RunHost) -> None:
     assert re.fullmatch(r"acr-host \d+\.\d+\.\d+\n", version.out)
     told = json.loads(run_host("--version", "--json").check().stdout)
     assert version.out == f"acr-host {told['version']}\n"
-    names = {"python", "glib", "libgit2", "libcurl", "cjson", "sqlite", "pcre2"}
+    names = {"python", "glib", "libgit2", "libcurl", "libmicrohttpd", "cjson", "sqlite", "pcre2"}
     assert set(told["libraries"]) == names and all(re.match(r"\d+\.\d+", each) for each in told["libraries"].values())
     text = run_host("--help").check().out
     assert [verb for verb in VERBS if not re.search(rf"^  {verb} ", text, re.M)] == []

@@ -31,6 +31,7 @@ RUNTIME = ["main", "verbs", "serve", "eval", "batch", "task", "loops", "project"
 FOREIGN = {
     "git2": "native/vcs",
     "curl/": "native/http",
+    "microhttpd": "native/http",
     "cjson/": "native/base",
     "cJSON": "native/base",
     "sqlite3": "native/index",

@@ -10,8 +10,8 @@ set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# What is not linked: libcurl is loaded where a server is asked, pylint where versions of a file are compared.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcurl4, ca-certificates, python3, pylint")
+# What is not linked: libcurl is loaded where a server is asked, libmicrohttpd by one, pylint where versions of a file are compared.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcurl4, libmicrohttpd12, ca-certificates, python3, pylint")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "bubblewrap, git")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "acr-host reads an issue and a git repository of Python code, and writes a
 patch that resolves the issue: a language model looks at the code through

@@ -15,5 +15,6 @@ int main(int argc, char **argv)
     add_deadline_tests();
     add_client_tests();
     add_reach_tests();
+    add_server_tests();
     return g_test_run();
 }

@@ -9,6 +9,7 @@ void add_exchange_tests(void);
 void add_deadline_tests(void);
 void add_client_tests(void);
 void add_reach_tests(void);
+void add_server_tests(void);
 
 gint64 now_ms(void);
 /* One exchange with a server that gives `reply`, at a URL whose path and query hold "secret". */

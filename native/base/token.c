@@ -1,0 +1,30 @@
+/* Names that nobody can guess. */
+#include "base/base_private.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#define TOKEN_BYTES 20u /* 160 bits */
+
+char *acr_token_new(void)
+{
+    guint8 bytes[TOKEN_BYTES];
+    GString *text = g_string_new(NULL);
+    /* So few are given whole and at once, unless the machine is still starting: then they are waited for. */
+    ssize_t n = getrandom(bytes, sizeof bytes, 0);
+    g_assert(n == sizeof bytes);
+    for (gsize i = 0; i < sizeof bytes; i++)
+        g_string_append_printf(text, "%02x", bytes[i]);
+    return g_string_free(text, FALSE);
+}
+
+bool acr_token_equal(const char *token, const char *given)
+{
+    gsize len = strlen(token);
+    volatile guint8 differences = 0;
+    if (!given || strlen(given) != len)
+        return false;
+    for (gsize i = 0; i < len; i++)
+        differences |= (guint8)(token[i] ^ given[i]);
+    return differences == 0;
+}

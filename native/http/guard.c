@@ -1,0 +1,58 @@
+/*
+ * Who may ask the server. A page of a stranger can make a browser send requests here, also under a name
+ * of its own that its DNS leads to 127.0.0.1: its Host or Origin gives it away. Other users of the
+ * machine can connect: they do not have the token.
+ */
+#include <string.h>
+
+#include "http/server_private.h"
+
+#define BEARER "Bearer "
+
+static bool has_token(const AcrHttpIncoming *incoming)
+{
+    const AcrHttpServer *server = incoming->server;
+    const char *header = acr_http_incoming_header(incoming, "authorization");
+    if (header && g_ascii_strncasecmp(header, BEARER, strlen(BEARER)) == 0 &&
+        acr_token_equal(server->token, header + strlen(BEARER)))
+        return true;
+    return server->options.takes_token_of_query &&
+           acr_token_equal(server->token,
+                           acr_mhd.lookup_connection_value(incoming->connection,
+                                                           MHD_GET_ARGUMENT_KIND, "token"));
+}
+
+/* Whether a Host is this machine by a name that no DNS gives; any port, for those who come by a tunnel. */
+static bool is_of_loopback(const char *host)
+{
+    static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        gsize len = strlen(names[i]);
+        if (g_ascii_strncasecmp(host, names[i], len) == 0 &&
+            (host[len] == '\0' ||
+             (host[len] == ':' && host[len + strspn(host + len + 1, "0123456789") + 1] == '\0')))
+            return true;
+    }
+    return false;
+}
+
+static void refuse(AcrHttpIncoming *incoming, int status, const char *why)
+{
+    incoming->refusal_status = status;
+    incoming->refusal = why;
+}
+
+void acr_http_guard(AcrHttpIncoming *incoming)
+{
+    const char *host = acr_http_incoming_header(incoming, "host"),
+               *origin = acr_http_incoming_header(incoming, "origin");
+    g_autofree char *own = g_strconcat("http://", host, NULL);
+    if (!host || !is_of_loopback(host))
+        refuse(incoming, MHD_HTTP_FORBIDDEN, "the Host is not this machine\n");
+    else if (origin && g_ascii_strcasecmp(origin, own) != 0)
+        refuse(incoming, MHD_HTTP_FORBIDDEN, "requests from pages of other origins are refused\n");
+    else if (!has_token(incoming)) {
+        refuse(incoming, MHD_HTTP_UNAUTHORIZED, "the token is missing or wrong\n");
+        acr_http_incoming_set_header(incoming, "WWW-Authenticate", "Bearer");
+    }
+}

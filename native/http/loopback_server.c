@@ -1,0 +1,301 @@
+/*
+ * The server's thread: it lets MHD read and write, sees which clients have gone while their answer is
+ * worked on (MHD does not look at a suspended connection), and cuts those that take too long to ask.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http/server_private.h"
+
+#define TICK_MS 250
+#define REQUEST_MS 10000
+#define GRACE_MS 500 /* for what has been answered, at the end */
+#define MHD_CONNECTIONS                                                                            \
+    (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS) /* until those that are cut have ended */
+#define N_FIXED 2                         /* descriptors besides the connections' */
+
+guint acr_http_server_port(const AcrHttpServer *server)
+{
+    return server->port;
+}
+
+const char *acr_http_server_token(const AcrHttpServer *server)
+{
+    return server->token;
+}
+
+static bool is_stopping(const AcrHttpServer *server)
+{
+    return __atomic_load_n(&server->is_stopping, __ATOMIC_ACQUIRE);
+}
+
+/* ---- Connections ---- */
+
+static void cut(AcrHttpVisitor *visitor)
+{
+    visitor->is_cut = true;
+    shutdown(visitor->fd, SHUT_RDWR);
+}
+
+/* Of those that ask nothing, the one that has been connected longest makes room. */
+static void make_room(const AcrHttpServer *server)
+{
+    for (guint i = 0; i < server->visitors->len; i++) {
+        AcrHttpVisitor *visitor = server->visitors->pdata[i];
+        if (!visitor->is_busy && !visitor->is_cut) {
+            cut(visitor);
+            return;
+        }
+    }
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **visitor,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    AcrHttpServer *server = ctx;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        g_ptr_array_remove(server->visitors, *visitor);
+        return;
+    }
+    if (server->visitors->len >= ACR_HTTP_SERVER_MAX_CONNECTIONS)
+        make_room(server);
+    AcrHttpVisitor *fresh = g_new0(AcrHttpVisitor, 1);
+    fresh->fd =
+        acr_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    fresh->since_us = g_get_monotonic_time();
+    g_ptr_array_add(server->visitors, fresh);
+    *visitor = fresh;
+}
+
+static void cut_slow(const AcrHttpServer *server, gint64 now_us)
+{
+    for (guint i = 0; i < server->visitors->len; i++) {
+        AcrHttpVisitor *visitor = server->visitors->pdata[i];
+        if (!visitor->is_busy && (now_us - visitor->since_us) / 1000 > server->options.request_ms)
+            cut(visitor);
+    }
+}
+
+/* ---- Requests ---- */
+
+static void hand_over(AcrHttpServer *server, AcrHttpIncoming *incoming)
+{
+    incoming->is_handed = true;
+    incoming->visitor->is_busy = true;
+    if (incoming->refusal)
+        acr_http_incoming_answer(incoming, incoming->refusal_status, "text/plain",
+                                 incoming->refusal, strlen(incoming->refusal));
+    else
+        server->options.answer(server->options.ctx, incoming);
+}
+
+/* Called for the headers, each piece of the body, the end of it, and once more after a suspension. */
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *len, void **own)
+{
+    AcrHttpServer *server = ctx;
+    AcrHttpIncoming *incoming = *own;
+    if (is_stopping(server) && !incoming)
+        return MHD_NO;
+    if (!incoming) {
+        *own = incoming = acr_http_incoming_new(server, connection, path, method);
+        incoming->visitor =
+            acr_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+                ->socket_context;
+        g_ptr_array_add(server->open, incoming);
+        acr_http_guard(incoming);
+        return MHD_YES;
+    }
+    if (*len) {
+        acr_http_incoming_add(incoming, data, *len);
+        *len = 0;
+        return MHD_YES;
+    }
+    if (!incoming->is_handed)
+        hand_over(server, incoming);
+    return acr_http_incoming_respond(incoming);
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **own,
+                         enum MHD_RequestTerminationCode code)
+{
+    AcrHttpServer *server = ctx;
+    AcrHttpIncoming *incoming = *own;
+    if (!incoming)
+        return;
+    incoming->visitor->is_busy = false;
+    incoming->visitor->since_us = g_get_monotonic_time();
+    bool was_complete = acr_http_incoming_leave(incoming);
+    if (!was_complete && incoming->is_handed && server->options.gone)
+        server->options.gone(server->options.ctx, incoming);
+    g_ptr_array_remove_fast(server->open, incoming);
+    *own = NULL;
+}
+
+/* ---- The thread ---- */
+
+/* Waits for what there is to do. Clients of suspended connections that have gone are marked. */
+static void wait_for_work(AcrHttpServer *server, int timeout_ms)
+{
+    struct pollfd fds[N_FIXED + MHD_CONNECTIONS] = {
+        {.fd = acr_mhd.get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+         .events = POLLIN},
+        {.fd = server->wake, .events = POLLIN}};
+    AcrHttpIncoming *watched[MHD_CONNECTIONS];
+    MHD_UNSIGNED_LONG_LONG wanted_ms;
+    guint n = 0;
+    guint64 count;
+    for (guint i = 0; i < server->open->len && n < MHD_CONNECTIONS; i++) {
+        AcrHttpIncoming *incoming = server->open->pdata[i];
+        if (!incoming->is_suspended)
+            continue;
+        fds[N_FIXED + n] = (struct pollfd){.fd = incoming->visitor->fd, .events = POLLRDHUP};
+        watched[n++] = incoming;
+    }
+    if (acr_mhd.get_timeout(server->daemon, &wanted_ms) == MHD_YES)
+        timeout_ms = (int)MIN((guint64)timeout_ms, wanted_ms);
+    if (poll(fds, N_FIXED + n, timeout_ms) <= 0)
+        return;
+    if (fds[1].revents)
+        (void)!read(server->wake, &count, sizeof count);
+    for (guint i = 0; i < n; i++)
+        if (fds[N_FIXED + i].revents)
+            watched[i]->is_left = true;
+}
+
+static void step(AcrHttpServer *server, int timeout_ms)
+{
+    wait_for_work(server, timeout_ms);
+    for (guint i = 0; i < server->open->len; i++) {
+        AcrHttpIncoming *incoming = server->open->pdata[i];
+        if (!incoming->is_suspended)
+            continue;
+        if (incoming->is_left)
+            (void)acr_http_incoming_leave(incoming);
+        if (acr_http_incoming_is_due(incoming)) {
+            incoming->is_suspended = false;
+            acr_mhd.resume_connection(incoming->connection);
+        }
+    }
+    acr_mhd.run(server->daemon);
+    cut_slow(server, g_get_monotonic_time());
+}
+
+/* What has been answered is sent, what has not is refused. */
+static void wind_up(AcrHttpServer *server)
+{
+    static const char text[] = "the server ends\n";
+    gint64 until_us = g_get_monotonic_time() + GRACE_MS * 1000;
+    for (guint i = 0; i < server->open->len; i++) {
+        AcrHttpIncoming *incoming = server->open->pdata[i];
+        acr_http_incoming_answer(incoming, MHD_HTTP_SERVICE_UNAVAILABLE, "text/plain", text,
+                                 strlen(text));
+        acr_http_incoming_end_events(incoming);
+    }
+    while (server->open->len && g_get_monotonic_time() < until_us)
+        step(server, TICK_MS);
+    for (guint i = 0; i < server->open->len; i++)
+        (void)acr_http_incoming_leave(server->open->pdata[i]);
+    step(server, 0); /* no connection may be suspended when MHD stops */
+    acr_mhd.stop_daemon(server->daemon);
+}
+
+static void *run(void *data)
+{
+    AcrHttpServer *server = data;
+    while (!is_stopping(server))
+        step(server, TICK_MS);
+    wind_up(server);
+    return NULL;
+}
+
+/* ---- From the beginning to the end ---- */
+
+static void clear(AcrHttpServer *server)
+{
+    acr_fd_close(&server->wake);
+    g_ptr_array_unref(server->visitors);
+    g_ptr_array_unref(server->open);
+    g_free(server->token);
+    g_free(server);
+}
+
+static bool start_daemon(AcrHttpServer *server, GError **error)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)server->options.port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    if (!server->options.request_ms)
+        server->options.request_ms = REQUEST_MS;
+    errno = 0;
+    server->daemon = acr_mhd.start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
+        MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MHD_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)ACR_HTTP_SERVER_WRITE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)ACR_HTTP_SERVER_MAX_HEADER_BYTES,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, server, MHD_OPTION_END);
+    if (!server->daemon)
+        return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
+                             "cannot listen on 127.0.0.1:%u: %s", server->options.port,
+                             g_strerror(errno));
+    int fd = acr_mhd.get_daemon_info(server->daemon, MHD_DAEMON_INFO_LISTEN_FD)->listen_fd;
+    getsockname(fd, (struct sockaddr *)&address, &len);
+    server->port = ntohs(address.sin_port);
+    return true;
+}
+
+/* A thread that the signals which end the program do not reach. */
+static bool start_thread(AcrHttpServer *server, GError **error)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int failed = pthread_create(&server->thread, NULL, run, server);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!failed)
+        return true;
+    acr_mhd.stop_daemon(server->daemon);
+    return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED, "cannot start a thread: %s",
+                         g_strerror(failed));
+}
+
+AcrHttpServer *acr_http_server_start(const AcrHttpServerOptions *options, GError **error)
+{
+    if (!acr_http_load_mhd(error))
+        return NULL;
+    AcrHttpServer *server = g_new0(AcrHttpServer, 1);
+    *server = (AcrHttpServer){
+        .options = *options,
+        .token = acr_token_new(),
+        .wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        .visitors = g_ptr_array_new_with_free_func(g_free),
+        .open = g_ptr_array_new_with_free_func((GDestroyNotify)acr_http_incoming_unref),
+    };
+    if (server->wake < 0)
+        acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED, "cannot prepare a server: %s",
+                      g_strerror(errno));
+    else if (start_daemon(server, error) && start_thread(server, error))
+        return server;
+    clear(server);
+    return NULL;
+}
+
+void acr_http_server_stop(AcrHttpServer *server)
+{
+    const guint64 one = 1;
+    if (!server)
+        return;
+    __atomic_store_n(&server->is_stopping, true, __ATOMIC_RELEASE);
+    (void)!write(server->wake, &one, sizeof one);
+    pthread_join(server->thread, NULL);
+    clear(server);
+}
