@@ -116,6 +116,14 @@ static AcrJson *wrong_version_data(const char *requested)
     return data;
 }
 
+void acr_mcp_refuse_version(AcrMcpFault *fault, const char *version)
+{
+    g_autofree char *shown = acr_text_quote(version, MAX_SHOWN);
+    acr_mcp_refuse(fault, ACR_MCP_WRONG_VERSION,
+                   "protocol version %s is not served with an envelope", shown);
+    fault->data = wrong_version_data(version);
+}
+
 static bool check_envelope(const AcrMcpMessage *message, AcrMcpFault *fault)
 {
     const AcrJson *meta = acr_json_get(message->params, "_meta");
@@ -129,10 +137,7 @@ static bool check_envelope(const AcrMcpMessage *message, AcrMcpFault *fault)
     }
     if (strcmp(version, ACR_MCP_STATELESS_VERSION) == 0)
         return true;
-    g_autofree char *shown = acr_text_quote(version, MAX_SHOWN);
-    acr_mcp_refuse(fault, ACR_MCP_WRONG_VERSION,
-                   "protocol version %s is not served with an envelope", shown);
-    fault->data = wrong_version_data(version);
+    acr_mcp_refuse_version(fault, version);
     return false;
 }
 

@@ -1,8 +1,8 @@
 /*
  * mcp: the search calls, the files and the retrieval prompt of repositories for other agents, by the
- * Model Context Protocol over two descriptors, a JSON object a line.
+ * Model Context Protocol over two descriptors, a JSON object a line, or over HTTP on this machine.
  *
- * Two eras of the protocol are served on the same pipe, each request by its own: one that carries an
+ * Two eras of the protocol are served side by side, each request by its own: one that carries an
  * envelope (revision 2026-07-28) stands for itself; one without needs a handshake before (revisions
  * 2025-06-18 and 2025-11-25). A repository is named by an argument, never by an earlier request.
  */
@@ -26,6 +26,7 @@ GQuark acr_mcp_error_quark(void);
 #define ACR_MCP_MAX_INDEXED 4u /* repositories whose index is kept; the one used longest ago goes */
 #define ACR_MCP_MAX_RESOURCE (1u * 1024 * 1024) /* bytes of a file that is read as a resource */
 #define ACR_MCP_PAGE 1000u                      /* resources listed at once */
+#define ACR_MCP_MAX_SESSIONS 64u                /* of HTTP; the one used longest ago goes */
 
 /* All borrowed. */
 typedef struct {
@@ -35,6 +36,7 @@ typedef struct {
     const char *const *paths; /* of the repositories; NULL-terminated */
     gint64 call_ms;           /* that one request may take */
     int in, out;
+    guint port;                                               /* of HTTP; 0: a free one */
     void (*say)(const char *format, ...) G_GNUC_PRINTF(1, 2); /* one line for the user */
 } AcrMcpOptions;
 
@@ -52,5 +54,11 @@ typedef enum {
  * thread).
  */
 AcrMcpEnd acr_mcp_serve(const AcrMcpOptions *options, GError **error) ACR_MUST_USE;
+/*
+ * As acr_mcp_serve, but answers what comes by HTTP, until the host is interrupted. `out` gets one line
+ * of JSON: how a client connects, with the token that this takes. Errors also: those of
+ * acr_http_server_start.
+ */
+AcrMcpEnd acr_mcp_serve_http(const AcrMcpOptions *options, GError **error) ACR_MUST_USE;
 
 #endif

@@ -16,7 +16,8 @@ enum {
     ACR_MCP_INVALID_PARAMS = -32602,
     ACR_MCP_INTERNAL = -32603,
     ACR_MCP_BUSY = -32000,
-    ACR_MCP_NO_RESOURCE = -32002, /* of the handshake era; INVALID_PARAMS in the later one */
+    ACR_MCP_NO_RESOURCE = -32002,  /* of the handshake era; INVALID_PARAMS in the later one */
+    ACR_MCP_WRONG_HEADER = -32020, /* of HTTP: it does not say what the body says */
     ACR_MCP_WRONG_VERSION = -32022,
 };
 
@@ -62,6 +63,9 @@ bool acr_mcp_message_check(const AcrMcpMessage *message, bool has_handshake,
 char *acr_mcp_reply(const AcrMcpMessage *message, AcrJson *result,
                     const AcrMcpFault *fault) ACR_MUST_USE;
 
+/* The fault that says so, and which versions are. */
+void acr_mcp_refuse_version(AcrMcpFault *fault, const char *version);
+
 /* How long a client may keep a result, in the later era. */
 #define ACR_MCP_KEEP_MS 3600000 /* what stays as long as this process */
 void acr_mcp_set_ttl(AcrJson *result, const AcrMcpMessage *message, gint64 ttl_ms);
@@ -91,6 +95,37 @@ bool acr_mcp_pipe_read(AcrMcpPipe *pipe, int timeout_ms,
 void acr_mcp_pipe_write(AcrMcpPipe *pipe, const char *line);
 /* Blocks the signals that end the program, in this thread; *out_before is for pthread_sigmask. */
 void acr_mcp_block_signals(sigset_t *out_before);
+
+/* ---- The server that a transport feeds (server.c) ---- */
+
+typedef struct AcrMcpServer AcrMcpServer;
+/*
+ * Gives an answer, once for each request, by any thread. `line` NULL: the request was cancelled and
+ * gets none; `code`: of the fault that it is, or 0.
+ */
+typedef void AcrMcpReply(void *to, const char *line, int code);
+/* Who sends requests whose ids differ: a pipe, a session, or a request that stands for itself. */
+typedef struct {
+    char *name; /* unlike those of other clients */
+    bool has_handshake;
+} AcrMcpClient;
+
+/* Opens the repositories and starts the thread that owns them. Owned. */
+AcrMcpServer *acr_mcp_server_start(const AcrMcpOptions *options, AcrMcpReply *reply,
+                                   GError **error) ACR_MUST_USE;
+/* Answers a request or obeys a notification, of `size` bytes; `message` is taken. One thread at a time. */
+void acr_mcp_server_take(AcrMcpServer *server, AcrMcpClient *client, AcrMcpMessage *message,
+                         gsize size, void *to);
+/* Cancels all that a client has asked. Thread-safe. */
+void acr_mcp_server_cancel(AcrMcpServer *server, const char *client);
+/* Ends what has taken too long. Returns whether anything is being worked on. Thread-safe. */
+bool acr_mcp_server_watch(AcrMcpServer *server);
+/*
+ * What has come is answered still, unless `is_aborted`, until the host is interrupted or `*lost` is set
+ * (atomic; NULL: never). False: it still works on something, and cannot be freed.
+ */
+bool acr_mcp_server_end(AcrMcpServer *server, bool is_aborted, const int *lost) ACR_MUST_USE;
+void acr_mcp_server_free(AcrMcpServer *server);
 
 /* ---- Repositories (repositories.c) ---- */
 

@@ -1,8 +1,8 @@
 /*
- * Two threads. This one reads, and answers at once what looks at no repository, so that a request can
- * be cancelled and a signal be seen whatever is being worked on. The other one owns the repositories:
- * it answers requests in the order in which they came and, while there are none, indexes what has
- * not been asked for yet.
+ * What answers, whichever transport feeds it. A thread of the transport gives it messages, and answers
+ * at once what looks at no repository, so that a request can be cancelled and a signal be seen whatever
+ * is being worked on. Another one owns the repositories: it answers requests in the order in which they
+ * came and, while there are none, indexes what has not been asked for yet.
  */
 #include <errno.h>
 #include <signal.h>
@@ -18,19 +18,21 @@
 typedef struct {
     AcrMcpMessage message;
     const AcrMcpMethod *method;
-    char *key;  /* its id as JSON */
-    gsize size; /* of its line */
+    void *to;     /* of its answer */
+    char *client; /* its name */
+    char *key;    /* that and the id as JSON */
+    gsize size;   /* of its line */
     gint64 since_us;
     AcrInterrupt interrupt;
     bool is_cancelled;
 } Job;
 
-typedef struct {
+struct AcrMcpServer {
     const AcrMcpOptions *options;
-    AcrMcpPipe pipe;
+    AcrMcpReply *reply;
     AcrMcpRepositories *repositories;
-    bool has_handshake; /* of the reading thread alone */
     pthread_t worker;
+    bool has_worker;
     pthread_mutex_t mutex;  /* of all below */
     pthread_cond_t changed; /* monotonic */
     GQueue waiting;         /* of Job */
@@ -40,13 +42,14 @@ typedef struct {
     gint64 current_since_us;
     guint warmed; /* repositories that have been indexed, or tried */
     bool is_ending, is_aborted, has_ended;
-} Server;
+};
 
 static void job_free(Job *job)
 {
     if (!job)
         return;
     acr_mcp_message_clear(&job->message);
+    g_free(job->client);
     g_free(job->key);
     g_free(job);
 }
@@ -59,38 +62,49 @@ static void stop(AcrInterrupt *interrupt, int why)
 
 /* ---- Answering ---- */
 
-/* The line that answers a request; owned. */
-static char *answer(Server *server, const AcrMcpMethod *method, const AcrMcpMessage *message,
-                    gint64 since_us, const AcrInterrupt *interrupt)
+/* Gives a request its result (taken), or the fault. */
+static void reply(const AcrMcpServer *server, void *to, const AcrMcpMessage *message,
+                  AcrJson *result, const AcrMcpFault *fault)
+{
+    g_autofree char *line = acr_mcp_reply(message, result, fault);
+    server->reply(to, line, fault->code);
+}
+
+/* A request that is cancelled gets no answer. */
+static void give_up(const AcrMcpServer *server, Job *job)
+{
+    server->reply(job->to, NULL, 0);
+    job_free(job);
+}
+
+static AcrJson *answer(const AcrMcpServer *server, const AcrMcpMethod *method,
+                       const AcrMcpMessage *message, gint64 since_us, const AcrInterrupt *interrupt,
+                       AcrMcpFault *fault)
+{
+    AcrMcpRequest request = {server->options, server->repositories, message, since_us, interrupt};
+    return method->answer(&request, fault);
+}
+
+static void do_job(AcrMcpServer *server, Job *job)
 {
     g_auto(AcrMcpFault) fault = {0};
-    AcrMcpRequest request = {server->options, server->repositories, message, since_us, interrupt};
-    AcrJson *result = method->answer(&request, &fault);
-    return acr_mcp_reply(message, result, &fault);
-}
-
-static void refuse(Server *server, const AcrMcpMessage *message, const AcrMcpFault *fault)
-{
-    g_autofree char *line = acr_mcp_reply(message, NULL, fault);
-    acr_mcp_pipe_write(&server->pipe, line);
-}
-
-static void do_job(Server *server, Job *job)
-{
-    g_autofree char *line =
-        answer(server, job->method, &job->message, job->since_us, &job->interrupt);
+    g_autoptr(AcrJson) result =
+        answer(server, job->method, &job->message, job->since_us, &job->interrupt, &fault);
     pthread_mutex_lock(&server->mutex);
     server->current = NULL;
     g_hash_table_remove(server->ids, job->key);
     bool is_wanted = !job->is_cancelled && !server->is_aborted;
     pthread_mutex_unlock(&server->mutex);
-    if (is_wanted)
-        acr_mcp_pipe_write(&server->pipe, line);
+    if (!is_wanted) {
+        give_up(server, job);
+        return;
+    }
+    reply(server, job->to, &job->message, g_steal_pointer(&result), &fault);
     job_free(job);
 }
 
 /* Indexes a repository before it is asked for; an error is reported to whoever asks. */
-static void warm(Server *server, guint i, const AcrInterrupt *interrupt)
+static void warm(AcrMcpServer *server, guint i, const AcrInterrupt *interrupt)
 {
     AcrMcpView view;
     g_autoptr(GError) error = NULL;
@@ -100,14 +114,14 @@ static void warm(Server *server, guint i, const AcrInterrupt *interrupt)
     pthread_mutex_unlock(&server->mutex);
 }
 
-static bool is_to_warm(const Server *server)
+static bool is_to_warm(const AcrMcpServer *server)
 {
     return server->warmed <
                MIN(acr_mcp_repositories_n(server->repositories), ACR_MCP_MAX_INDEXED) &&
            !server->is_ending;
 }
 
-static void begin(Server *server, AcrInterrupt *interrupt)
+static void begin(AcrMcpServer *server, AcrInterrupt *interrupt)
 {
     server->current = interrupt;
     server->current_since_us = g_get_monotonic_time();
@@ -115,7 +129,7 @@ static void begin(Server *server, AcrInterrupt *interrupt)
 
 static void *work(void *data)
 {
-    Server *server = data;
+    AcrMcpServer *server = data;
     AcrInterrupt warming = {0};
     pthread_mutex_lock(&server->mutex);
     while (!server->is_aborted && (!server->is_ending || server->waiting.length)) {
@@ -144,13 +158,20 @@ static void *work(void *data)
 
 /* ---- Reading ---- */
 
-/* Puts a request in the queue; a fault where it cannot. */
-static void enqueue(Server *server, AcrMcpMessage *message, const AcrMcpMethod *method, gsize size,
-                    AcrMcpFault *fault)
+/* A key that tells a request from all that wait; owned. */
+static char *key_of(const AcrMcpClient *client, const AcrJson *id)
 {
-    g_autofree char *key = acr_json_print(message->id);
+    g_autofree char *text = id ? acr_json_print(id) : g_strdup("");
+    return g_strdup_printf("%s %s", client->name, text);
+}
+
+/* Puts a request in the queue; a fault where it cannot. */
+static void enqueue(AcrMcpServer *server, const AcrMcpClient *client, AcrMcpMessage *message,
+                    const AcrMcpMethod *method, gsize size, void *to, AcrMcpFault *fault)
+{
+    g_autofree char *key = key_of(client, message->id);
     pthread_mutex_lock(&server->mutex);
-    if (strlen(key) > MAX_ID_BYTES)
+    if (strlen(key) > strlen(client->name) + 1 + MAX_ID_BYTES)
         acr_mcp_refuse(fault, ACR_MCP_INVALID_REQUEST, "the id is longer than %u bytes",
                        MAX_ID_BYTES);
     else if (g_hash_table_contains(server->ids, key))
@@ -165,6 +186,8 @@ static void enqueue(Server *server, AcrMcpMessage *message, const AcrMcpMethod *
         Job *job = g_new0(Job, 1);
         *job = (Job){.message = *message,
                      .method = method,
+                     .to = to,
+                     .client = g_strdup(client->name),
                      .key = g_steal_pointer(&key),
                      .size = size,
                      .since_us = g_get_monotonic_time()};
@@ -177,67 +200,76 @@ static void enqueue(Server *server, AcrMcpMessage *message, const AcrMcpMethod *
     pthread_mutex_unlock(&server->mutex);
 }
 
-/* A request that is cancelled gets no answer. */
-static void cancel(Server *server, const AcrMcpMessage *message)
+/* The mutex is held; returns the job where nobody has begun with it: then it is the caller's. */
+static Job *cancel_job(AcrMcpServer *server, Job *job)
 {
-    const AcrJson *id = acr_json_get(message->params, "requestId");
-    g_autofree char *key = id ? acr_json_print(id) : g_strdup("");
-    pthread_mutex_lock(&server->mutex);
-    Job *job = g_hash_table_lookup(server->ids, key);
-    if (job && g_queue_remove(&server->waiting, job)) {
-        server->waiting_bytes -= job->size;
-        g_hash_table_remove(server->ids, key);
-        job_free(job);
-    } else if (job) {
+    if (!g_queue_remove(&server->waiting, job)) {
         job->is_cancelled = true;
         stop(&job->interrupt, SIGINT);
+        return NULL;
     }
-    pthread_mutex_unlock(&server->mutex);
+    server->waiting_bytes -= job->size;
+    g_hash_table_remove(server->ids, job->key);
+    return job;
 }
 
-static void take_request(Server *server, AcrMcpMessage *message, gsize size)
+static void cancel(AcrMcpServer *server, const AcrMcpClient *client, const AcrMcpMessage *message)
+{
+    g_autofree char *key = key_of(client, acr_json_get(message->params, "requestId"));
+    pthread_mutex_lock(&server->mutex);
+    Job *job = g_hash_table_lookup(server->ids, key);
+    job = job ? cancel_job(server, job) : NULL;
+    pthread_mutex_unlock(&server->mutex);
+    if (job)
+        give_up(server, job);
+}
+
+void acr_mcp_server_cancel(AcrMcpServer *server, const char *client)
+{
+    g_autoptr(GPtrArray) waiting = g_ptr_array_new();
+    pthread_mutex_lock(&server->mutex);
+    g_autoptr(GList) jobs = g_hash_table_get_values(server->ids);
+    for (GList *at = jobs; at; at = at->next) {
+        Job *job = at->data;
+        if (strcmp(job->client, client) == 0 && cancel_job(server, job))
+            g_ptr_array_add(waiting, job);
+    }
+    pthread_mutex_unlock(&server->mutex);
+    for (guint i = 0; i < waiting->len; i++)
+        give_up(server, waiting->pdata[i]);
+}
+
+static void take_request(AcrMcpServer *server, AcrMcpClient *client, AcrMcpMessage *message,
+                         gsize size, void *to)
 {
     g_auto(AcrMcpFault) fault = {0};
     const AcrMcpMethod *method = NULL;
-    if (acr_mcp_message_check(message, server->has_handshake, &fault) &&
+    if (acr_mcp_message_check(message, client->has_handshake, &fault) &&
         !(method = acr_mcp_method_find(message)))
         acr_mcp_refuse(&fault, ACR_MCP_NO_METHOD, "there is no such method in this era");
-    if (!fault.code && method->looks)
-        enqueue(server, message, method, size, &fault);
-    else if (!fault.code) {
-        g_autofree char *line = answer(server, method, message, 0, NULL);
-        server->has_handshake |= strcmp(method->name, "initialize") == 0;
-        acr_mcp_pipe_write(&server->pipe, line);
+    if (!fault.code && method->looks) {
+        enqueue(server, client, message, method, size, to, &fault);
+        if (!fault.code)
+            return;
     }
-    if (fault.code)
-        refuse(server, message, &fault);
+    AcrJson *result = fault.code ? NULL : answer(server, method, message, 0, NULL, &fault);
+    client->has_handshake |= result && strcmp(method->name, "initialize") == 0;
+    reply(server, to, message, result, &fault);
 }
 
-static void take_line(void *ctx, const char *line, gsize len)
+void acr_mcp_server_take(AcrMcpServer *server, AcrMcpClient *client, AcrMcpMessage *message,
+                         gsize size, void *to)
 {
-    Server *server = ctx;
-    g_auto(AcrMcpMessage) message = {0};
-    g_auto(AcrMcpFault) fault = {0};
-    gsize blank = 0;
-    while (line && blank < len && g_ascii_isspace(line[blank]))
-        blank++;
-    if (line && blank == len)
-        return;
-    if (!line)
-        acr_mcp_refuse(&fault, ACR_MCP_INVALID_REQUEST, "a message may have %u bytes",
-                       ACR_MCP_MAX_LINE);
-    if (!line || !acr_mcp_message_read(line, len, &message, &fault))
-        refuse(server, &message, &fault);
-    else if (message.id && message.method)
-        take_request(server, &message, len);
-    else if (g_strcmp0(message.method, "notifications/cancelled") == 0)
-        cancel(server, &message);
+    if (message->id && message->method)
+        take_request(server, client, message, size, to);
+    else if (g_strcmp0(message->method, "notifications/cancelled") == 0)
+        cancel(server, client, message);
+    acr_mcp_message_clear(message);
 }
 
 /* ---- From the beginning to the end ---- */
 
-/* Ends what has taken too long. Returns whether anything is being worked on. */
-static bool watch(Server *server)
+bool acr_mcp_server_watch(AcrMcpServer *server)
 {
     pthread_mutex_lock(&server->mutex);
     gint64 took_us = g_get_monotonic_time() - server->current_since_us;
@@ -248,19 +280,8 @@ static bool watch(Server *server)
     return is_busy;
 }
 
-static bool read_all(Server *server, GError **error)
-{
-    g_autoptr(GError) failed = NULL;
-    while (
-        !acr_interrupted(server->pipe.interrupt) &&
-        acr_mcp_pipe_read(&server->pipe, watch(server) ? TICK_MS : -1, take_line, server, &failed))
-        if (__atomic_load_n(&server->pipe.closed, __ATOMIC_RELAXED))
-            break;
-    return !failed || acr_pass_error(error, &failed);
-}
-
 /* Waits until the worker has ended, at most `ms`; whether it has. The mutex is held. */
-static bool await_worker(Server *server, gint64 ms)
+static bool await_worker(AcrMcpServer *server, gint64 ms)
 {
     gint64 until_us = g_get_monotonic_time() + ms * 1000;
     struct timespec until = {until_us / G_USEC_PER_SEC, until_us % G_USEC_PER_SEC * 1000};
@@ -270,17 +291,22 @@ static bool await_worker(Server *server, gint64 ms)
     return server->has_ended;
 }
 
-/* After the end of the input what has come is answered still, as long as somebody reads it. */
-static bool end(Server *server, bool is_aborted)
+static bool is_lost(const AcrMcpServer *server, const int *lost)
 {
+    return acr_interrupted(server->options->host->interrupt) ||
+           (lost && __atomic_load_n(lost, __ATOMIC_RELAXED));
+}
+
+bool acr_mcp_server_end(AcrMcpServer *server, bool is_aborted, const int *lost)
+{
+    is_aborted |= is_lost(server, lost);
     pthread_mutex_lock(&server->mutex);
     server->is_ending = true;
     pthread_cond_broadcast(&server->changed);
     while (!is_aborted && !await_worker(server, TICK_MS)) {
         pthread_mutex_unlock(&server->mutex);
-        watch(server);
-        is_aborted = acr_interrupted(server->pipe.interrupt) ||
-                     __atomic_load_n(&server->pipe.closed, __ATOMIC_RELAXED);
+        acr_mcp_server_watch(server);
+        is_aborted = is_lost(server, lost);
         pthread_mutex_lock(&server->mutex);
     }
     server->is_aborted = is_aborted;
@@ -292,16 +318,11 @@ static bool end(Server *server, bool is_aborted)
     return has_ended;
 }
 
-static bool start(Server *server, const AcrMcpOptions *options, GError **error)
+static bool start_worker(AcrMcpServer *server, GError **error)
 {
     pthread_condattr_t attr;
     sigset_t before;
-    *server = (Server){.options = options};
-    server->repositories = acr_mcp_repositories_open(options, error);
-    if (!server->repositories)
-        return false;
     server->ids = g_hash_table_new(g_str_hash, g_str_equal);
-    acr_mcp_pipe_init(&server->pipe, options);
     pthread_mutex_init(&server->mutex, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -310,39 +331,37 @@ static bool start(Server *server, const AcrMcpOptions *options, GError **error)
     acr_mcp_block_signals(&before);
     int failed = pthread_create(&server->worker, NULL, work, server);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    server->has_worker = !failed;
     return !failed || acr_set_error(error, ACR_MCP_ERROR, ACR_MCP_ERROR_FAILED,
                                     "cannot start a thread: %s", g_strerror(failed));
 }
 
-static void clear(Server *server)
+AcrMcpServer *acr_mcp_server_start(const AcrMcpOptions *options, AcrMcpReply *replier,
+                                   GError **error)
 {
-    g_clear_pointer(&server->repositories, acr_mcp_repositories_free);
-    if (!server->ids)
-        return;
-    g_queue_clear_full(&server->waiting, (GDestroyNotify)job_free);
-    g_hash_table_unref(server->ids);
-    pthread_cond_destroy(&server->changed);
-    pthread_mutex_destroy(&server->mutex);
-    acr_mcp_pipe_clear(&server->pipe);
+    AcrMcpServer *server = g_new0(AcrMcpServer, 1);
+    *server = (AcrMcpServer){.options = options, .reply = replier};
+    server->repositories = acr_mcp_repositories_open(options, error);
+    if (server->repositories && start_worker(server, error))
+        return server;
+    acr_mcp_server_free(server);
+    return NULL;
 }
 
-AcrMcpEnd acr_mcp_serve(const AcrMcpOptions *options, GError **error)
+void acr_mcp_server_free(AcrMcpServer *server)
 {
-    Server server;
-    if (!start(&server, options, error)) {
-        clear(&server);
-        return ACR_MCP_FAILED;
+    Job *job;
+    if (!server)
+        return;
+    if (server->has_worker)
+        pthread_join(server->worker, NULL);
+    while ((job = g_queue_pop_head(&server->waiting)))
+        give_up(server, job);
+    g_clear_pointer(&server->repositories, acr_mcp_repositories_free);
+    if (server->ids) {
+        g_hash_table_unref(server->ids);
+        pthread_cond_destroy(&server->changed);
+        pthread_mutex_destroy(&server->mutex);
     }
-    bool is_read = read_all(&server, error);
-    int closed = __atomic_load_n(&server.pipe.closed, __ATOMIC_RELAXED);
-    if (!end(&server, !is_read || closed || acr_interrupted(options->host->interrupt)))
-        return ACR_MCP_BUSY_STILL;
-    pthread_join(server.worker, NULL);
-    closed = server.pipe.closed;
-    clear(&server);
-    if (is_read && closed && closed != EPIPE && closed != ECANCELED)
-        return acr_set_error(error, ACR_MCP_ERROR, ACR_MCP_ERROR_FAILED,
-                             "cannot write to standard output: %s", g_strerror(closed)),
-               ACR_MCP_FAILED;
-    return is_read ? ACR_MCP_ENDED : ACR_MCP_FAILED;
+    g_free(server);
 }

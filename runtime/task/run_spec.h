@@ -42,6 +42,8 @@ typedef struct {
     /* What is worked on. */
     char *repo, *rev, *issue_file, *issue_text, *issue_before, *issue_api, *instance_id, *out;
     char **repositories; /* of `mcp` */
+    bool http;
+    gint64 port;
     char *dataset, *split, *repos, **instances;
     bool apply, dry_run;
     char *tag;

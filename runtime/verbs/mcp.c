@@ -1,6 +1,6 @@
 /*
- * acr-host mcp: the search calls for other agents, by the Model Context Protocol on standard input and
- * output, until the input ends.
+ * acr-host mcp: the search calls for other agents, by the Model Context Protocol: on standard input and
+ * output, until the input ends, or by HTTP, until it is interrupted.
  */
 #include "verbs/verbs_private.h"
 
@@ -40,11 +40,13 @@ static int run(AcrHost *host, AcrRunSpec *spec)
         .call_ms = spec->timeout_ms,
         .in = STDIN_FILENO,
         .out = STDOUT_FILENO,
+        .port = (guint)MAX(spec->port, 0),
         .say = acr_verb_say,
     };
     if (spec->repositories && g_strv_length(spec->repositories) > ACR_MCP_MAX_REPOSITORIES)
         return acr_verb_usage("--repo is given more than %u times", ACR_MCP_MAX_REPOSITORIES);
-    AcrMcpEnd end = acr_mcp_serve(&options, &error);
+    AcrMcpEnd end =
+        spec->http ? acr_mcp_serve_http(&options, &error) : acr_mcp_serve(&options, &error);
     if (end == ACR_MCP_BUSY_STILL)
         _exit(acr_interrupted(host->interrupt) ? ACR_EXIT_INTERRUPTED : ACR_EXIT_OK);
     if (end == ACR_MCP_FAILED)
@@ -54,7 +56,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_mcp = {
     .name = "mcp",
-    .summary = "Serve search calls to other agents (Model Context Protocol, stdio)",
+    .summary = "Serve search calls to other agents (Model Context Protocol)",
     .takes = ACR_FOR_MCP,
     .run = run,
 };

@@ -1,0 +1,117 @@
+/*
+ * What the headers of a request by HTTP must say. In the later era they repeat the body, for those who
+ * route by them, and must not say anything else.
+ */
+#include <string.h>
+
+#include "serve/http_headers.h"
+
+#define META "io.modelcontextprotocol/"
+#define MAX_SHOWN 80u
+#define BASE64 "=?base64?"
+#define BASE64_END "?="
+
+bool acr_mcp_http_is_json(const AcrHttpIncoming *incoming)
+{
+    static const char json[] = "application/json";
+    const char *type = acr_http_incoming_header(incoming, "content-type");
+    return type && g_ascii_strncasecmp(type, json, strlen(json)) == 0 &&
+           strchr("; ", type[strlen(json)]);
+}
+
+bool acr_mcp_http_accepts(const AcrHttpIncoming *incoming, const char *type)
+{
+    const char *accept = acr_http_incoming_header(incoming, "accept");
+    const char *slash = strchr(type, '/');
+    g_autofree char *any = g_strdup_printf("%.*s/*", (int)(slash - type), type);
+    g_auto(GStrv) ranges = g_strsplit(accept ? accept : "*/*", ",", -1);
+    for (char **range = ranges; *range; range++) {
+        (*range)[strcspn(*range, ";")] = '\0';
+        g_strstrip(*range);
+        if (g_ascii_strcasecmp(*range, type) == 0 || g_ascii_strcasecmp(*range, any) == 0 ||
+            strcmp(*range, "*/*") == 0)
+            return true;
+    }
+    return false;
+}
+
+bool acr_mcp_http_is_stateless(const AcrHttpIncoming *incoming, AcrMcpMessage *message)
+{
+    const char *version = acr_http_incoming_header(incoming, "mcp-protocol-version");
+    if (g_strcmp0(version, ACR_MCP_STATELESS_VERSION) == 0)
+        message->era = ACR_MCP_STATELESS;
+    return message->era == ACR_MCP_STATELESS;
+}
+
+bool acr_mcp_http_check_handshake(const AcrHttpIncoming *incoming, AcrMcpFault *fault)
+{
+    const char *version = acr_http_incoming_header(incoming, "mcp-protocol-version");
+    if (!version || strcmp(version, ACR_MCP_OLDEST_HANDSHAKE) == 0 ||
+        strcmp(version, ACR_MCP_NEWEST_HANDSHAKE) == 0)
+        return true;
+    acr_mcp_refuse_version(fault, version);
+    return false;
+}
+
+/* ---- The later era ---- */
+
+/* A value as it was before a client packed it; owned. */
+static char *unpack(const char *value)
+{
+    gsize len = strlen(value), wrapping = strlen(BASE64) + strlen(BASE64_END), decoded_len;
+    if (len < wrapping || !g_str_has_prefix(value, BASE64) || !g_str_has_suffix(value, BASE64_END))
+        return g_strdup(value);
+    g_autofree char *packed = g_strndup(value + strlen(BASE64), len - wrapping);
+    g_autofree guchar *decoded = g_base64_decode(packed, &decoded_len);
+    return g_strndup((const char *)decoded, decoded_len);
+}
+
+/* Whether a header says `wanted`; a fault where it does not. */
+static bool check(const AcrHttpIncoming *incoming, const char *name, const char *wanted,
+                  AcrMcpFault *fault)
+{
+    g_autofree char *key = g_ascii_strdown(name, -1);
+    const char *value = acr_http_incoming_header(incoming, key);
+    g_autofree char *unpacked = value ? unpack(value) : NULL;
+    if (g_strcmp0(unpacked, wanted) == 0)
+        return true;
+    g_autofree char *shown = value ? acr_text_quote(value, MAX_SHOWN) : g_strdup("missing"),
+                    *body = acr_text_quote(wanted, MAX_SHOWN);
+    acr_mcp_refuse(fault, ACR_MCP_WRONG_HEADER, "the header %s is %s, and the body says %s", name,
+                   shown, body);
+    return false;
+}
+
+/* The parameter that Mcp-Name repeats; NULL: there is none. */
+static const char *name_of(const AcrMcpMessage *message)
+{
+    static const char *const named[][2] = {
+        {"tools/call", "name"}, {"prompts/get", "name"}, {"resources/read", "uri"}};
+    for (gsize i = 0; i < G_N_ELEMENTS(named); i++)
+        if (strcmp(message->method, named[i][0]) == 0)
+            return acr_json_get_string(message->params, named[i][1]);
+    return NULL;
+}
+
+bool acr_mcp_http_check_envelope(const AcrHttpIncoming *incoming, const AcrMcpMessage *message,
+                                 AcrMcpFault *fault)
+{
+    const char *header = acr_http_incoming_header(incoming, "mcp-protocol-version");
+    const char *version =
+        acr_json_get_string(acr_json_get(message->params, "_meta"), META "protocolVersion");
+    if (!message->method) {
+        acr_mcp_refuse(fault, ACR_MCP_INVALID_REQUEST, "a client sends requests, not responses");
+        return false;
+    }
+    if (!message->id) { /* this era has no notifications by HTTP: one is taken, and nothing done */
+        if (g_strcmp0(header, ACR_MCP_STATELESS_VERSION) != 0)
+            acr_mcp_refuse_version(fault, header ? header : "");
+        return !fault->code;
+    }
+    if (!version)
+        return true; /* the body is wrong by itself, and is refused for that */
+    const char *name = name_of(message);
+    return check(incoming, "MCP-Protocol-Version", version, fault) &&
+           check(incoming, "Mcp-Method", message->method, fault) &&
+           (!name || check(incoming, "Mcp-Name", name, fault));
+}
