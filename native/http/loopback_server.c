@@ -15,7 +15,8 @@
 
 #define TICK_MS 250
 #define REQUEST_MS 10000
-#define GRACE_MS 500 /* for what has been answered, at the end */
+#define CROWDED_MS 100 /* as REQUEST_MS, in a crowd */
+#define GRACE_MS 500   /* for what has been answered, at the end */
 #define MHD_CONNECTIONS                                                                            \
     (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS) /* until those that are cut have ended */
 #define N_FIXED 2                         /* descriptors besides the connections' */
@@ -37,24 +38,6 @@ static bool is_stopping(const AcrHttpServer *server)
 
 /* ---- Connections ---- */
 
-static void cut(AcrHttpVisitor *visitor)
-{
-    visitor->is_cut = true;
-    shutdown(visitor->fd, SHUT_RDWR);
-}
-
-/* Of those that ask nothing, the one that has been connected longest makes room. */
-static void make_room(const AcrHttpServer *server)
-{
-    for (guint i = 0; i < server->visitors->len; i++) {
-        AcrHttpVisitor *visitor = server->visitors->pdata[i];
-        if (!visitor->is_busy && !visitor->is_cut) {
-            cut(visitor);
-            return;
-        }
-    }
-}
-
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **visitor,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -63,8 +46,6 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **v
         g_ptr_array_remove(server->visitors, *visitor);
         return;
     }
-    if (server->visitors->len >= ACR_HTTP_SERVER_MAX_CONNECTIONS)
-        make_room(server);
     AcrHttpVisitor *fresh = g_new0(AcrHttpVisitor, 1);
     fresh->fd =
         acr_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
@@ -73,12 +54,20 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **v
     *visitor = fresh;
 }
 
-static void cut_slow(const AcrHttpServer *server, gint64 now_us)
+static bool is_crowded(const AcrHttpServer *server)
 {
+    return server->visitors->len >= ACR_HTTP_SERVER_MAX_CONNECTIONS;
+}
+
+/* Cuts those who take too long to ask; in a crowd they make room for those who do. */
+static void cut_slow(const AcrHttpServer *server)
+{
+    gint64 now_us = g_get_monotonic_time(),
+           allowed_ms = is_crowded(server) ? CROWDED_MS : server->options.request_ms;
     for (guint i = 0; i < server->visitors->len; i++) {
-        AcrHttpVisitor *visitor = server->visitors->pdata[i];
-        if (!visitor->is_busy && (now_us - visitor->since_us) / 1000 > server->options.request_ms)
-            cut(visitor);
+        const AcrHttpVisitor *visitor = server->visitors->pdata[i];
+        if (!visitor->is_busy && (now_us - visitor->since_us) / 1000 > allowed_ms)
+            shutdown(visitor->fd, SHUT_RDWR);
     }
 }
 
@@ -172,7 +161,7 @@ static void wait_for_work(AcrHttpServer *server, int timeout_ms)
 
 static void step(AcrHttpServer *server, int timeout_ms)
 {
-    wait_for_work(server, timeout_ms);
+    wait_for_work(server, is_crowded(server) ? MIN(timeout_ms, CROWDED_MS) : timeout_ms);
     for (guint i = 0; i < server->open->len; i++) {
         AcrHttpIncoming *incoming = server->open->pdata[i];
         if (!incoming->is_suspended)
@@ -185,7 +174,7 @@ static void step(AcrHttpServer *server, int timeout_ms)
         }
     }
     acr_mhd.run(server->daemon);
-    cut_slow(server, g_get_monotonic_time());
+    cut_slow(server);
 }
 
 /* What has been answered is sent, what has not is refused. */

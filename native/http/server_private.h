@@ -30,7 +30,6 @@ typedef struct {
     int fd;
     gint64 since_us; /* of the connection, or of the end of its last answer */
     bool is_busy;    /* a whole request has come, and is being answered */
-    bool is_cut;
 } AcrHttpVisitor;
 
 struct AcrHttpServer {

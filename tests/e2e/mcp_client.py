@@ -6,15 +6,30 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
 from host import SLOWNESS, Host
+from repos import Repo
 
 META = "io.modelcontextprotocol/"
 LATER, NEWEST, OLDEST = "2026-07-28", "2025-11-25", "2025-06-18"
 Message = dict[str, Any]
+SDK = "mcp==2.3.0"
+SDK_CLIENT = Path(__file__).with_name("mcp_sdk.py")
+CALLS: dict[str, dict[str, Any]] = {
+    "search_class": {"class_name": "SeasonalTariff"},
+    "search_class_in_file": {"class_name": "SeasonalTariff", "file_name": "seasonal.py"},
+    "search_method": {"method_name": "cost_in_blocks"},
+    "search_method_in_file": {"method_name": "split_at", "file_name": "brookbill/periods.py"},
+    "search_method_in_class": {"method_name": "usage_charge", "class_name": "BlockTariff"},
+    "search_code": {"code_str": "def cost_in_blocks("},
+    "search_code_in_file": {"code_str": 'no "such" text\n', "file_name": "periods.py"},
+    "get_code_around_line": {"file_name": "periods.py", "line_number": 7, "window_size": 2},
+}
+CLASS = "class {0}:\n    def only_in_{0}(self):\n        return 1\n"
 
 
 def envelope(version: str = LATER) -> Message:
@@ -128,3 +143,36 @@ def calls_of(host: Host, repo: os.PathLike[str], calls: Iterable[str]) -> list[M
     done = host.run("search", "--repo", repo, "--json", *calls)
     assert done.exit in (0, 1), done.told()
     return done.rows()
+
+
+def written(tool: str, arguments: dict[str, Any]) -> str:
+    """A call as `search` takes it."""
+    return f"{tool}({', '.join(json.dumps(value) for value in arguments.values())})"
+
+
+def many(make_repo: Callable[..., Repo], n: int = 400, name: str = "repo") -> Repo:
+    """A repository that takes a moment to be indexed for the first time."""
+    return make_repo({f"p{i % 20}/m{i}.py": CLASS.format(f"C{i}") * 20 for i in range(n)}, name)
+
+
+def check_sdk(
+    host: Host, python: Path, repo: Repo, calls: dict[str, dict[str, Any]], mode: str, connection: Message
+) -> None:
+    """All answers that the official client gets are those of `search --json`."""
+    job = json.dumps({**connection, "mode": mode, "calls": calls})
+    done = subprocess.run(
+        [python, SDK_CLIENT],
+        input=job,
+        env=host.environment({}),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    told = json.loads(done.stdout)
+    assert told["tools"] == list(CALLS) and told["version"] == (LATER if mode == "auto" else NEWEST)
+    assert told["calls"] == calls_of(host, repo, [written(*each) for each in calls.items()])
+    assert told["cancelled"] and told["map"].splitlines()[0].endswith("source files, without tests:")
+    assert told["file"] == (repo.path / told["name"]).read_text()
+    assert told["prompt"] == "locate_bug"

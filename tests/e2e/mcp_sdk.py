@@ -1,5 +1,5 @@
 """A client by the official Python SDK (package `mcp`), run by an environment that has it: a job as JSON on standard
-input, {"command", "mode", "calls"}; on standard output what the server answered."""
+input, {"command" or "url" and "headers", "mode", "calls"}; on standard output what the server answered."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import json
 import sys
 from typing import Any
 
+import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 
 async def cancelled(client: Any, tool: str, arguments: dict[str, Any]) -> bool:
@@ -25,11 +27,17 @@ async def cancelled(client: Any, tool: str, arguments: dict[str, Any]) -> bool:
     return False
 
 
+def connection(job: dict[str, Any]) -> Any:
+    """The transport to a server that is started, or to one that runs."""
+    if "url" in job:
+        return streamable_http_client(job["url"], http_client=httpx2.AsyncClient(headers=job["headers"]))
+    command, *args = job["command"]
+    return stdio_client(StdioServerParameters(command=command, args=args))
+
+
 async def talk(job: dict[str, Any]) -> dict[str, Any]:
     """Lists everything, calls each tool, cancels one, reads the map and a file."""
-    command, *args = job["command"]
-    server = stdio_client(StdioServerParameters(command=command, args=args))
-    async with Client(server, mode=job["mode"]) as client:
+    async with Client(connection(job), mode=job["mode"]) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
         told: dict[str, Any] = {"tools": tools, "version": client.protocol_version}
         tool, arguments = next(iter(job["calls"].items()))

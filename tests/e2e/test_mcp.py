@@ -14,35 +14,29 @@ from typing import Any, Callable
 
 import pytest
 from host import SLOWNESS, Host
-from mcp_client import LATER, META, NEWEST, OLDEST, Client, calls_of, envelope, lines, request
+from mcp_client import (
+    CALLS,
+    CLASS,
+    LATER,
+    META,
+    NEWEST,
+    OLDEST,
+    SDK,
+    SDK_CLIENT,
+    Client,
+    calls_of,
+    check_sdk,
+    envelope,
+    lines,
+    many,
+    request,
+    written,
+)
 from packages import npm_package
 from repos import Repo
 
 Make = Callable[..., Repo]
 ERAS = [pytest.param(False, id="handshake"), pytest.param(True, id="stateless")]
-CALLS: dict[str, dict[str, Any]] = {
-    "search_class": {"class_name": "SeasonalTariff"},
-    "search_class_in_file": {"class_name": "SeasonalTariff", "file_name": "seasonal.py"},
-    "search_method": {"method_name": "cost_in_blocks"},
-    "search_method_in_file": {"method_name": "split_at", "file_name": "brookbill/periods.py"},
-    "search_method_in_class": {"method_name": "usage_charge", "class_name": "BlockTariff"},
-    "search_code": {"code_str": "def cost_in_blocks("},
-    "search_code_in_file": {"code_str": 'no "such" text\n', "file_name": "periods.py"},
-    "get_code_around_line": {"file_name": "periods.py", "line_number": 7, "window_size": 2},
-}
-CLASS = "class {0}:\n    def only_in_{0}(self):\n        return 1\n"
-
-
-def written(tool: str, arguments: dict[str, Any]) -> str:
-    """A call as `search` takes it."""
-    return f"{tool}({', '.join(json.dumps(value) for value in arguments.values())})"
-
-
-def many(make_repo: Make, n: int = 400, name: str = "repo") -> Repo:
-    """A repository that takes a moment to be indexed for the first time."""
-    return make_repo({f"p{i % 20}/m{i}.py": CLASS.format(f"C{i}") * 20 for i in range(n)}, name)
-
-
 # ---- What is served ----
 
 
@@ -406,35 +400,15 @@ def test_what_cannot_be_served(host: Host, tmp_path: Path, make_repo: Make) -> N
 
 # ---- Clients by others ----
 
-SDK = "mcp==2.3.0"
-SDK_CLIENT = Path(__file__).with_name("mcp_sdk.py")
 
-
-def check_sdk(host: Host, python: Path, repo: Repo, calls: dict[str, dict[str, Any]], mode: str) -> None:
-    """All answers that the official client gets are those of `search --json`."""
-    command = [host.program, "mcp", "--repo", repo]
-    job = json.dumps({"command": [*map(str, command)], "mode": mode, "calls": calls})
-    done = subprocess.run(
-        [python, SDK_CLIENT],
-        input=job,
-        env=host.environment({}),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    told = json.loads(done.stdout)
-    assert told["tools"] == list(CALLS) and told["version"] == (LATER if mode == "auto" else NEWEST)
-    assert told["calls"] == calls_of(host, repo, [written(*each) for each in calls.items()])
-    assert told["cancelled"] and told["map"].splitlines()[0].endswith("source files, without tests:")
-    assert told["file"] == (repo.path / told["name"]).read_text()
-    assert told["prompt"] == "locate_bug"
+def stdio(host: Host, repo: Repo) -> list[str]:
+    """What starts the server for a client of a pipe."""
+    return [str(host.program), "mcp", "--repo", str(repo)]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_python_sdk(host: Host, sample_repo: Repo, pinned_python: Callable[..., Path], mode: str) -> None:
-    check_sdk(host, pinned_python([SDK]), sample_repo, CALLS, mode)
+    check_sdk(host, pinned_python([SDK]), sample_repo, CALLS, mode, {"command": stdio(host, sample_repo)})
 
 
 SYMPY: dict[str, dict[str, Any]] = {
@@ -454,7 +428,8 @@ SYMPY: dict[str, dict[str, Any]] = {
 def test_the_python_sdk_on_sympy(
     host: Host, release_repo: Callable[..., Repo], pinned_python: Callable[..., Path], mode: str
 ) -> None:
-    check_sdk(host, pinned_python([SDK]), release_repo("sympy", "1.10.1"), SYMPY, mode)
+    repo = release_repo("sympy", "1.10.1")
+    check_sdk(host, pinned_python([SDK]), repo, SYMPY, mode, {"command": stdio(host, repo)})
 
 
 @pytest.mark.full
@@ -463,7 +438,7 @@ def test_the_typescript_sdk_on_sympy(host: Host, release_repo: Callable[..., Rep
     script = tmp_path / "client.mjs"
     script.write_text(SDK_CLIENT.with_suffix(".mjs").read_text())
     (tmp_path / "node_modules").symlink_to(npm_package("@modelcontextprotocol/sdk", "1.25.2").parents[1])
-    job = json.dumps({"command": [str(host.program), "mcp", "--repo", str(repo)], "calls": SYMPY})
+    job = json.dumps({"command": stdio(host, repo), "calls": SYMPY})
     env = host.environment({})
     done = subprocess.run(
         ["node", script], input=job, env=env, capture_output=True, text=True, timeout=600, check=False
