@@ -117,10 +117,13 @@ static char *find_data(const char *exe)
 
 static const char first_words[] =
     "acr-host reads an issue, finds the code that it is about with a language model, and writes a "
-    "patch,\nwhich it proves by running it in a sandbox. In a git repository of Python code, try:\n"
+    "patch,\nwhich it proves by running it in a sandbox. Try it without a key, then in a git "
+    "repository of Python code:\n"
     "\n"
+    "  acr-host demo                                         # fixes the bundled sample's issue by "
+    "recorded answers\n"
     "  acr-host search 'search_class(\"Session\")'            # look at code as the model does; no "
-    "key is needed\n"
+    "key either\n"
     "  acr-host run --issue issue.md --model openai/gpt-4.1  # the patch goes to stdout and to the "
     "run folder\n"
     "  acr-host run --issue https://github.com/OWNER/NAME/issues/1 --model openai/gpt-4.1 --apply\n"

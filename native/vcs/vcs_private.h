@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <git2.h>
+#if __has_include(<git2/sys/errors.h>)
+#include <git2/sys/errors.h>
+#endif
 #include <pthread.h>
 
 #include "vcs/vcs.h"
@@ -17,9 +20,9 @@
 
 /* ---- error.c ---- */
 
-/* Set an error and return false, for `return`. The message is shown as acr_vcs_show_path does it. */
+/* Set an error; false, for `return`. The message is shown as acr_vcs_show_path does it. */
 bool acr_vcs_fail(GError **error, AcrVcsError code, const char *format, ...) G_GNUC_PRINTF(3, 4);
-/* Likewise, with a colon and libgit2's message: call it right after the failed call. */
+/* Likewise, with libgit2's message: right after the failed call. */
 bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 /* `path` on one line, as UTF-8 that can be printed; owned (g_free). */

@@ -31,7 +31,24 @@ def test_without_arguments_it_says_what_to_try(run_host: RunHost) -> None:
     result = run_host().check(2)
     lines = result.err.splitlines()
     assert result.out == "" and len(lines) <= 10 and max(map(len, lines)) <= 120, result.err
-    assert sum(line.startswith("  acr-host ") for line in lines) == 3, result.err
+    assert sum(line.startswith("  acr-host ") for line in lines) == 4, result.err
+
+
+def test_the_sample_is_fixed_by_one_word(run_host: RunHost, tmp_path: Path) -> None:
+    """In a folder of its own, which the command that is printed names; that command works too."""
+    (tmp_path / "tmp").mkdir()
+    result = run_host("demo", env={"TMPDIR": str(tmp_path / "tmp")}).check()
+    (folder,) = (tmp_path / "tmp").glob("acr-host-demo-*")
+    assert result.stdout == (folder / "out" / "patch.diff").read_bytes() and b"+            total" in result.stdout
+    command = result.err.splitlines()[0].removeprefix("$ acr-host ").split()
+    assert run_host(*command, "--apply").check().stdout == result.stdout
+    assert "part.days)\n" in (folder / "sample" / "repo" / "brookbill" / "tariffs" / "seasonal.py").read_text()
+
+
+def test_the_demonstration_takes_no_options(run_host: RunHost, tmp_path: Path) -> None:
+    run_host("demo", "--apply").one_line(2, "repeat the command")
+    assert "bundled sample" in run_host("demo", "--help").check().out
+    run_host("demo", env={"TMPDIR": str(tmp_path / "none")}).one_line(3, "none")
 
 
 def test_the_repository_around_and_a_new_run_folder(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:

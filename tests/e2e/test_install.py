@@ -13,7 +13,17 @@ from host import ROOT, SLOWNESS, Host
 from repos import sample_repo
 from runs import SCRIPT, arguments, check_patch, files_of
 
-SOURCES = ["CMakeLists.txt", "LICENSE", "native", "runtime", "python", "prompts", "tools"]
+SOURCES = [
+    "CMakeLists.txt",
+    "LICENSE",
+    "native",
+    "runtime",
+    "python",
+    "prompts",
+    "tools",
+    "docs",
+    "tests/fixtures/sample",
+]
 BUILD_SECONDS = 600
 SHARE = Path("share") / "acr-host"
 
@@ -80,10 +90,13 @@ def test_installed_files(installed: Path) -> None:
         if path.suffix in (".py", ".pyi", ".json", ".html", ".css", ".js")
     }
     described = {str(SHARE / "schemas" / path.name) for path in (ROOT / "runtime" / "schemas").glob("*.json")}
-    assert prompts and package and described
+    sample = {file for file in files if file.startswith(str(SHARE / "sample"))}
+    guides = {str(SHARE / "docs" / path.name) for path in (ROOT / "docs").glob("*.md")}
+    assert prompts and package and described and guides
+    assert {str(SHARE / "sample" / name) for name in ("issue.md", "answers.jsonl", "repo/pyproject.toml")} < sample
     bytecode = {file for file in files if file.endswith(".pyc")}
     documents = {file for file in files if not file.startswith(("bin/", f"{SHARE}/"))}
-    assert files - bytecode - documents == {"bin/acr-host"} | prompts | package | described
+    assert files - bytecode - documents == {"bin/acr-host"} | prompts | package | described | sample | guides
     assert {"share/man/man1/acr-host.1.gz", "share/bash-completion/completions/acr-host"} < documents
     assert len(bytecode) == len([file for file in package if file.endswith(".py") and "/acr/" in file])
     text = (installed / "bin" / "acr-host").stat()

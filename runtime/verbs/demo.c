@@ -1,0 +1,83 @@
+/*
+ * acr-host demo: `run` on a copy of the bundled sample with recorded answers, so that what was just installed
+ * shows its work without a key or a network. The command is printed, to be repeated with other options.
+ */
+#include "verbs/verbs_private.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <string.h>
+
+#define MAX_SAMPLE_BYTES ((gsize)1024 * 1024)
+
+static bool copy(const char *from, const char *to, GError **error)
+{
+    if (!g_file_test(from, G_FILE_TEST_IS_DIR)) {
+        g_autoptr(GBytes) bytes = acr_file_read(from, MAX_SAMPLE_BYTES, error);
+        gsize len = 0;
+        const void *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+        return bytes && acr_file_write_atomic(to, data, len, 0644, error);
+    }
+    g_autoptr(GDir) dir = g_dir_open(from, 0, error);
+    bool ok = dir != NULL;
+    if (ok && g_mkdir(to, 0755) != 0)
+        ok = acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                           "cannot make '%s': %s", to, g_strerror(errno));
+    for (const char *name; ok && (name = g_dir_read_name(dir));) {
+        g_autofree char *inside = g_build_filename(from, name, NULL),
+                        *copied = g_build_filename(to, name, NULL);
+        ok = copy(inside, copied, error);
+    }
+    return ok;
+}
+
+/* The sample, as it is installed or in the source tree, as `sample` in a new folder; its path is owned. */
+static char *copy_sample(const AcrHost *host, GError **error)
+{
+    static const char *const places[] = {"../sample", "../tests/fixtures/sample"};
+    for (guint i = 0; i < G_N_ELEMENTS(places); i++) {
+        g_autofree char *sample = g_build_filename(host->python_dir, places[i], NULL);
+        if (!g_file_test(sample, G_FILE_TEST_IS_DIR))
+            continue;
+        g_autofree char *folder = g_dir_make_tmp("acr-host-demo-XXXXXX", error);
+        g_autofree char *inside = folder ? g_build_filename(folder, "sample", NULL) : NULL;
+        return inside && copy(sample, inside, error) ? g_steal_pointer(&folder) : NULL;
+    }
+    return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                                  "the sample is missing: install acr-host again"));
+}
+
+static int run_in(AcrHost *host, const char *folder)
+{
+    g_autofree char *repo = g_build_filename(folder, "sample", "repo", NULL),
+                    *issue = g_build_filename(folder, "sample", "issue.md", NULL),
+                    *model = g_strdup_printf("script:%s/sample/answers.jsonl", folder),
+                    *out = g_build_filename(folder, "out", NULL);
+    const char *words[] = {"run", "--repo", repo, "--issue",   issue, "--model",
+                           model, "--out",  out,  "--verbose", NULL};
+    g_auto(GStrv) argv = g_strdupv((char **)words);
+    g_autofree char *command = g_strjoinv(" ", argv);
+    acr_verb_tell("$ acr-host %s\n", command);
+    return acr_verb_start(host, &acr_verb_run, G_N_ELEMENTS(words) - 1, argv);
+}
+
+static int start(AcrHost *host, int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    if (argc > 1 && (g_str_has_prefix(argv[1], "--help") || strcmp(argv[1], "-h") == 0)) {
+        g_autofree char *text = acr_help_text(&acr_verb_demo, false);
+        return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
+    }
+    if (argc > 1)
+        return acr_verb_usage("there is no option of it; repeat the command that it prints");
+    g_autofree char *folder = copy_sample(host, &error);
+    if (!folder)
+        return acr_verb_fail(host, error);
+    return run_in(host, folder);
+}
+
+const AcrVerb acr_verb_demo = {
+    .name = "demo",
+    .summary = "Fix the bundled sample's issue with recorded answers: no key, no network",
+    .start = start,
+};
