@@ -16,8 +16,9 @@ AcrMhd acr_mhd;
 static bool load(const char *library, const char *package, const Function *functions, gsize n,
                  void *table, GError **error)
 {
+    if (G_STRUCT_MEMBER(void *, table, functions[n - 1].at)) /* others may be using it */
+        return true;
     void *loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-
     for (gsize i = 0; loaded && i < n; i++) {
         void *function = dlsym(loaded, functions[i].name);
         if (!function)

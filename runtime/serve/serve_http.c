@@ -12,8 +12,7 @@
 #include "serve/http_headers.h"
 
 #define TICK_MS 200
-#define QUIET_MS                                                                                   \
-    10000 /* after which an answer that is worked on keeps its connection by comments */
+#define QUIET_MS 10000 /* then comments keep the connection of one that waits */
 
 typedef struct {
     AcrMcpClient client;

@@ -12,6 +12,7 @@ from queue import Empty, Queue
 from typing import Any
 
 from host import SLOWNESS, Host
+from packages import npm_package
 from repos import Repo
 
 META = "io.modelcontextprotocol/"
@@ -155,14 +156,11 @@ def many(make_repo: Callable[..., Repo], n: int = 400, name: str = "repo") -> Re
     return make_repo({f"p{i % 20}/m{i}.py": CLASS.format(f"C{i}") * 20 for i in range(n)}, name)
 
 
-def check_sdk(
-    host: Host, python: Path, repo: Repo, calls: dict[str, dict[str, Any]], mode: str, connection: Message
-) -> None:
-    """All answers that the official client gets are those of `search --json`."""
-    job = json.dumps({**connection, "mode": mode, "calls": calls})
+def run_sdk(host: Host, command: list[object], job: Message) -> Message:
+    """What an official client reports of a job."""
     done = subprocess.run(
-        [python, SDK_CLIENT],
-        input=job,
+        list(map(str, command)),
+        input=json.dumps(job),
         env=host.environment({}),
         capture_output=True,
         text=True,
@@ -171,8 +169,29 @@ def check_sdk(
     )
     assert done.returncode == 0, done.stderr[-4000:]
     told = json.loads(done.stdout)
-    assert told["tools"] == list(CALLS) and told["version"] == (LATER if mode == "auto" else NEWEST)
+    assert told["tools"] == list(CALLS) and told["cancelled"]
+    return dict(told)
+
+
+def check_sdk(
+    host: Host, python: Path, repo: Repo, calls: dict[str, dict[str, Any]], mode: str, connection: Message
+) -> None:
+    """All answers that the official client gets are those of `search --json`."""
+    told = run_sdk(host, [python, SDK_CLIENT], {**connection, "mode": mode, "calls": calls})
+    assert told["version"] == (LATER if mode == "auto" else NEWEST)
     assert told["calls"] == calls_of(host, repo, [written(*each) for each in calls.items()])
-    assert told["cancelled"] and told["map"].splitlines()[0].endswith("source files, without tests:")
+    assert told["map"].splitlines()[0].endswith("source files, without tests:")
     assert told["file"] == (repo.path / told["name"]).read_text()
     assert told["prompt"] == "locate_bug"
+
+
+def check_typescript(
+    host: Host, repo: Repo, calls: dict[str, dict[str, Any]], connection: Message, folder: Path
+) -> None:
+    """The same by the TypeScript SDK, in an empty folder."""
+    script = folder / "client.mjs"
+    script.write_text(SDK_CLIENT.with_suffix(".mjs").read_text())
+    (folder / "node_modules").symlink_to(npm_package("@modelcontextprotocol/sdk", "1.25.2").parents[1])
+    told = run_sdk(host, ["node", script], {**connection, "calls": calls})
+    assert told["calls"] == calls_of(host, repo, [written(*each) for each in calls.items()])
+    assert told["file"] == (repo.path / told["name"]).read_text()

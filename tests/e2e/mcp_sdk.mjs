@@ -1,13 +1,17 @@
-// A client by the official TypeScript SDK (@modelcontextprotocol/sdk): a job as JSON on standard input, {"command",
-// "calls"}; on standard output what the server answered.
+// A client by the official TypeScript SDK (@modelcontextprotocol/sdk): a job as JSON on standard input, {"command" or
+// "url" and "headers", "calls"}; on standard output what the server answered.
 import { readFileSync } from "node:fs";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
 const job = JSON.parse(readFileSync(0, "utf-8"));
-const [command, ...args] = job.command;
+const [command, ...args] = job.command ?? [];
+const transport = job.url
+  ? new StreamableHTTPClientTransport(new URL(job.url), { requestInit: { headers: job.headers } })
+  : new StdioClientTransport({ command, args, env: process.env });
 const client = new Client({ name: "test", version: "1" });
-await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+await client.connect(transport);
 const told = { tools: (await client.listTools()).tools.map((tool) => tool.name), calls: [] };
 const [first, given] = Object.entries(job.calls)[0];
 const stop = new AbortController();

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import signal
 import subprocess
@@ -22,17 +21,16 @@ from mcp_client import (
     NEWEST,
     OLDEST,
     SDK,
-    SDK_CLIENT,
     Client,
     calls_of,
     check_sdk,
+    check_typescript,
     envelope,
     lines,
     many,
     request,
     written,
 )
-from packages import npm_package
 from repos import Repo
 
 Make = Callable[..., Repo]
@@ -435,16 +433,4 @@ def test_the_python_sdk_on_sympy(
 @pytest.mark.full
 def test_the_typescript_sdk_on_sympy(host: Host, release_repo: Callable[..., Repo], tmp_path: Path) -> None:
     repo = release_repo("sympy", "1.10.1")
-    script = tmp_path / "client.mjs"
-    script.write_text(SDK_CLIENT.with_suffix(".mjs").read_text())
-    (tmp_path / "node_modules").symlink_to(npm_package("@modelcontextprotocol/sdk", "1.25.2").parents[1])
-    job = json.dumps({"command": stdio(host, repo), "calls": SYMPY})
-    env = host.environment({})
-    done = subprocess.run(
-        ["node", script], input=job, env=env, capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    told = json.loads(done.stdout)
-    assert told["tools"] == list(CALLS) and told["cancelled"]
-    assert told["calls"] == calls_of(host, repo, [written(*each) for each in SYMPY.items()])
-    assert told["file"] == (repo.path / told["name"]).read_text()
+    check_typescript(host, repo, SYMPY, {"command": stdio(host, repo)}, tmp_path)

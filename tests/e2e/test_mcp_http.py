@@ -16,7 +16,20 @@ from typing import Any, Callable
 
 import pytest
 from host import SLOWNESS, Host
-from mcp_client import CALLS, CLASS, LATER, NEWEST, OLDEST, SDK, Message, check_sdk, envelope, many, request
+from mcp_client import (
+    CALLS,
+    CLASS,
+    LATER,
+    NEWEST,
+    OLDEST,
+    SDK,
+    Message,
+    check_sdk,
+    check_typescript,
+    envelope,
+    many,
+    request,
+)
 from repos import Repo
 
 Make = Callable[..., Repo]
@@ -90,13 +103,18 @@ class Server:
         assert (done.status, done.body) == (202, b"")
         return str(session)
 
-    def workers(self) -> list[int]:
-        """The processes that parse files."""
-        return [
-            int(word)
-            for each in Path(f"/proc/{self.child.pid}/task").glob("*/children")
-            for word in each.read_text().split()
-        ]
+    def stop_worker(self) -> int:
+        """Stop the process that parses files, so that what is asked waits; its id."""
+        found: list[str] = []
+        while not found:
+            found = [
+                word
+                for each in Path(f"/proc/{self.child.pid}/task").glob("*/children")
+                for word in each.read_text().split()
+            ]
+        worker = int(found[0])
+        os.kill(worker, signal.SIGSTOP)
+        return worker
 
     def raw(self, data: bytes, pieces: int = 1) -> bytes:
         """What comes back to bytes, sent in so many pieces."""
@@ -135,6 +153,13 @@ def small(make_repo: Make) -> Repo:
 def test_the_python_sdk(host: Host, sample_repo: Repo, pinned_python: Callable[..., Path], mode: str) -> None:
     server = Server(host, "--repo", sample_repo)
     check_sdk(host, pinned_python([SDK]), sample_repo, CALLS, mode, server.config)
+    server.end()
+
+
+@pytest.mark.full
+def test_the_typescript_sdk(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
+    server = Server(host, "--repo", sample_repo)
+    check_typescript(host, sample_repo, CALLS, server.config, tmp_path)
     server.end()
 
 
@@ -231,9 +256,7 @@ def test_sessions(host: Host, small: Repo) -> None:
 def test_what_is_cancelled(host: Host, make_repo: Make) -> None:
     """By a notification or the end of the session: no message comes. By going away: its place in the queue is free."""
     server = Server(host, "--repo", many(make_repo, 800), "--no-cache", "--jobs", "1")
-    while not (workers := server.workers()):
-        time.sleep(0.001)
-    os.kill(workers[0], signal.SIGSTOP)  # so that what is asked waits
+    server.stop_worker()
     session = server.session()
     stay = [server.send("POST", request(i, "tools/call", CALL), Mcp_Session_Id=session) for i in range(2)]
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
@@ -250,6 +273,18 @@ def test_what_is_cancelled(host: Host, make_repo: Make) -> None:
         for connection in waiting:
             connection.close()
         time.sleep(0.2 * SLOWNESS)
+    server.end()
+
+
+@pytest.mark.full
+def test_an_answer_that_takes_long_keeps_its_connection(host: Host, make_repo: Make) -> None:
+    server = Server(host, "--repo", many(make_repo, 800), "--no-cache", "--jobs", "1")
+    worker = server.stop_worker()
+    body, headers = later()
+    events = server.send("POST", body, **headers).getresponse()
+    assert events.status == 200 and events.readline() == b":\n"
+    os.kill(worker, signal.SIGCONT)
+    assert b'"isError":false' in events.read()
     server.end()
 
 
