@@ -65,6 +65,21 @@ def test_shells_complete_verbs_options_and_values(share: Path) -> None:
             subprocess.run([shell, "-n", share / place], check=True)
 
 
+def assert_it_names_what_is_missing(tree: Path) -> None:
+    """The tarball's start, where the program wants a library that no machine has, or is for another machine."""
+    start = tree / "bin" / "acr-host"
+    program = tree / "libexec" / "acr-host"
+    whole = program.read_bytes()
+    program.write_bytes(whole.replace(b"libcjson.so.1\0", b"libcjson.so.?\0"))
+    start.write_text(start.read_text().replace("libcjson.so.1 ", "libcjson.so.? "))
+    done = subprocess.run([start, "--version"], capture_output=True, text=True, check=False)
+    said = r"acr-host: missing: libcjson\.so\.\?; apt-get install libcjson1 libcurl4 [a-z0-9 -]+\n"
+    assert done.returncode == 3 and re.fullmatch(said, done.stderr), done.stderr
+    program.write_bytes(b"\x7fELF" + bytes(100))
+    done = subprocess.run([start, "--version"], capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and len(done.stderr.splitlines()) == 1, done.stderr
+
+
 @pytest.mark.full
 def test_the_packages_hold_a_program_that_works(tmp_path: Path) -> None:
     build = ROOT / "build" / "release"
@@ -91,6 +106,7 @@ def test_the_packages_hold_a_program_that_works(tmp_path: Path) -> None:
         assert own.run("report", home / "out").check().out
         check_patch(patch, repo)
         repo.git("checkout", "-q", "-f", "HEAD~1")
+    assert_it_names_what_is_missing(moved)
     if shutil.which("lintian"):
         found = subprocess.run(["lintian", deb], capture_output=True, check=False, text=True)
         assert "E:" not in found.stdout, found.stdout

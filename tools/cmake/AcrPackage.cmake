@@ -11,7 +11,8 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # What is not linked: libcurl is loaded where a server is asked, libmicrohttpd by one, pylint where versions of a file are compared.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcurl4, libmicrohttpd12, ca-certificates, python3, pylint")
+set(CPACK_ACR_LOADED "libcurl4, libmicrohttpd12, ca-certificates, pylint")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "${CPACK_ACR_LOADED}, python3")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "bubblewrap, git")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "acr-host reads an issue and a git repository of Python code, and writes a
 patch that resolves the issue: a language model looks at the code through
@@ -30,5 +31,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${package}/postinst;${package}/prerm")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_SOURCE_DIR}/tools/package/stage.cmake")
 set(CPACK_ACR_PACKAGE "${package}")
+set(CPACK_ACR_START "${CMAKE_CURRENT_SOURCE_DIR}/tools/package/start.in")
+set(CPACK_ACR_PYTHON "${ACR_PYTHON_EXECUTABLE}")
 set(CPACK_THREADS 0)
 include(CPack)

@@ -10,3 +10,21 @@ if(CPACK_GENERATOR STREQUAL "DEB")
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
   execute_process(COMMAND gzip -n9 "${doc}/changelog" COMMAND_ERROR_IS_FATAL ANY)
 endif()
+
+# In the tarball a script stands before the program, which names what a machine lacks.
+if(CPACK_GENERATOR STREQUAL "TGZ")
+  set(program "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/bin/acr-host")
+  execute_process(COMMAND objdump -p "${program}" OUTPUT_VARIABLE headers COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "NEEDED +[^\n]+" needed "${headers}")
+  foreach(library IN LISTS needed)
+    string(REGEX REPLACE "NEEDED +" "" library "${library}")
+    execute_process(COMMAND dpkg-query -S "*/${library}" OUTPUT_VARIABLE package ERROR_QUIET) # libz.so.1 -> zlib1g:amd64: /lib/…
+    string(REGEX REPLACE ":.*" "" package "${package}")
+    string(APPEND libraries "${library} ${package}\n")
+  endforeach()
+  file(MAKE_DIRECTORY "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/libexec")
+  file(RENAME "${program}" "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/libexec/acr-host")
+  string(REPLACE ", " " " loaded "${CPACK_ACR_LOADED}")
+  configure_file("${CPACK_ACR_START}" "${program}" @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+    WORLD_READ WORLD_EXECUTE)
+endif()
