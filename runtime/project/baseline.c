@@ -38,7 +38,7 @@ static char *path_of(const AcrProject *project, const AcrProbe *probe, const Acr
                      GError **error)
 {
     g_autofree char *inside = acr_project_inside_digest(project, error);
-    if (!project->cache || !inside)
+    if (!project->cache || project->overlay || !inside)
         return NULL;
     g_autofree char *tree = acr_snapshot_digest(project->snapshot), *text = acr_json_print(plans),
                     *all = g_strdup_printf(
@@ -142,7 +142,8 @@ static void add_tried(AcrBaseline *baseline, const AcrJson *plan, const char *wh
 static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJson *order,
                      AcrBaseline *out, GError **error)
 {
-    AcrTestOrder asked = {.plan = plan, .order = order, .time_ms = project->time_ms};
+    AcrTestOrder asked = {
+        .plan = plan, .overlay = project->overlay, .order = order, .time_ms = project->time_ms};
     g_auto(AcrTestRun) run = {0};
     if (!acr_project_run(project, &asked, &run, error))
         return false;
@@ -175,7 +176,10 @@ static bool run_again(const AcrProject *project, AcrBaseline *baseline, GError *
             g_ptr_array_add(failed, baseline->run.ids->pdata[i]);
     if (failed->len == 0 || baseline->run.timed_out)
         return true;
-    AcrTestOrder asked = {.plan = baseline->plan, .select = failed, .time_ms = project->time_ms};
+    AcrTestOrder asked = {.plan = baseline->plan,
+                          .overlay = project->overlay,
+                          .select = failed,
+                          .time_ms = project->time_ms};
     g_auto(AcrTestRun) again = {0};
     if (!acr_project_run(project, &asked, &again, error))
         return false;

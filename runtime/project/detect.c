@@ -41,18 +41,21 @@ static bool add_text(const AcrProject *project, gsize index, gsize max, bool is_
     return true;
 }
 
-static AcrJson *paths_of(AcrSnapshot *snapshot)
+static AcrJson *paths_of(const AcrProject *project)
 {
     AcrJson *paths = acr_json_new_array();
-    for (gsize i = 0; i < acr_snapshot_size(snapshot); i++)
-        acr_json_append(paths, acr_json_new_string(acr_snapshot_entry(snapshot, i)->path));
+    g_auto(GStrv) changed = project->overlay ? acr_overlay_changed(project->overlay) : NULL;
+    for (gsize i = 0; i < acr_snapshot_size(project->snapshot); i++)
+        acr_json_append(paths, acr_json_new_string(acr_snapshot_entry(project->snapshot, i)->path));
+    for (char **at = changed; at && *at; at++)
+        acr_json_append(paths, acr_json_new_string(*at));
     return paths;
 }
 
 AcrJson *acr_project_detect(const AcrProject *project, GError **error)
 {
     g_autoptr(AcrJson) question = acr_json_new_object();
-    acr_json_set(question, "paths", paths_of(project->snapshot));
+    acr_json_set(question, "paths", paths_of(project));
     g_autoptr(AcrJson) wanted = acr_project_ask(project, "wanted", question, error);
     if (!wanted)
         return NULL;

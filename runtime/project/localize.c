@@ -78,22 +78,37 @@ static void add_test(Numbering *numbering, const AcrJson *files)
 
 /* ---- Tests ---- */
 
-static bool is_wanted(const char *const *failing, const char *id)
+/* Whether the id is that name, or ends with it after what cannot be in a name. */
+static bool is_named(const char *id, const char *name)
 {
-    return !failing || g_strv_contains(failing, id);
+    gsize len = strlen(id), tail = strlen(name);
+    if (tail == 0 || len < tail || strcmp(id + len - tail, name) != 0)
+        return false;
+    return len == tail || !(g_ascii_isalnum(id[len - tail - 1]) || id[len - tail - 1] == '_');
+}
+
+static bool is_wanted(const AcrLocalizing *localizing, const char *id)
+{
+    const char *const *at = localizing->expected;
+    while (at && *at && !is_named(id, *at))
+        at++;
+    if (at && !*at)
+        return false;
+    return !localizing->failing || g_strv_contains(localizing->failing, id);
 }
 
 /* Counts the tests; those that count as failing are listed. */
-static bool sort_tests(const AcrBaseline *baseline, const char *const *failing, AcrLocalized *out,
-                       GError **error)
+static bool sort_tests(const AcrBaseline *baseline, const AcrLocalizing *localizing,
+                       AcrLocalized *out, GError **error)
 {
+    const char *const *failing = localizing->failing;
     const AcrTestRun *run = &out->run;
     for (guint i = 0; i < run->ids->len; i++) {
         const char *id = run->ids->pdata[i];
         AcrTestOutcome outcome = acr_test_run_outcome(run, id);
         bool is_flaky = g_ptr_array_find_with_equal_func(baseline->flaky, id, g_str_equal, NULL);
         out->passing += acr_test_is_good(outcome);
-        if (acr_test_is_bad(outcome) && is_wanted(failing, id) && (failing || !is_flaky))
+        if (acr_test_is_bad(outcome) && is_wanted(localizing, id) && (failing || !is_flaky))
             g_ptr_array_add(out->failing, g_strdup(id));
     }
     for (const char *const *at = failing; at && *at; at++)
@@ -294,7 +309,7 @@ bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline
                           .time_ms = project->time_ms,
                           .is_traced = true};
     if (!acr_project_run(project, &asked, &found.run, error) ||
-        !sort_tests(baseline, localizing->failing, &found, error))
+        !sort_tests(baseline, localizing, &found, error))
         return false;
     g_autoptr(AcrSpectrum) spectrum = make_spectrum(&numbering, &found);
     if (numbering.lines->len == 0)

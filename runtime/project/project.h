@@ -26,6 +26,8 @@ GQuark acr_project_error_quark(void);
 typedef struct {
     AcrSandbox *sandbox;
     AcrSnapshot *snapshot;
+    const AcrOverlay *
+        overlay; /* changes that belong to the project: tests; NULL: none. No baseline is kept then */
     AcrRefereeWorker *worker; /* reads the project's files and logs */
     const char *python_dir;   /* holds the package acr */
     const char *cache;        /* folder of baselines; NULL: none are kept */
@@ -156,6 +158,8 @@ typedef struct {
     const AcrOverlay *overlay; /* NULL: the snapshot as it is */
     /* Ids that count as failing, NULL-terminated; others that fail are left out. NULL: all that fail. */
     const char *const *failing;
+    /* Likewise, but also where some of them do not fail; the end of an id is enough. May be NULL. */
+    const char *const *expected;
     AcrSpectrumFormula formula;
 } AcrLocalizing;
 /* Runs all tests once more, traced, and ranks the code of the index by which tests run it. Errors:

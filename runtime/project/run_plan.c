@@ -15,7 +15,8 @@
 #define SUPERVISE "supervise.py"
 /* Those that it lays out for the project's Python. */
 static const char *const sources[] = {"pytest_report.py", "pytest_main.py", "unittest_report.py",
-                                      "unittest_main.py", "hooked_main.py", "line_tracer.py"};
+                                      "unittest_main.py", "hooked_main.py", "sympy_main.py",
+                                      "line_tracer.py"};
 
 #define fail(error, ...)                                                                           \
     acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, __VA_ARGS__)

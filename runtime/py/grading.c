@@ -44,9 +44,9 @@ static GPtrArray *ask(AcrPython *python, const char *function, GByteArray *field
 
 void acr_grading_plan_clear(AcrGradingPlan *plan)
 {
-    char **const texts[] = {&plan->script, &plan->image,    &plan->key,
-                            &plan->python, &plan->packages, &plan->install,
-                            &plan->kept,   &plan->row,      &plan->test};
+    char **const texts[] = {&plan->script,   &plan->image,       &plan->key,    &plan->python,
+                            &plan->packages, &plan->install,     &plan->kept,   &plan->row,
+                            &plan->test,     &plan->hidden_test, &plan->failing};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_clear_pointer(texts[i], g_free);
 }
@@ -86,11 +86,12 @@ bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
     add_text(fields, row);
     add_rules(fields, rules);
     add_text(fields, recipes ? recipes : "");
-    g_autoptr(GPtrArray) texts = ask_plan(python, "environment", fields, 8, error);
+    g_autoptr(GPtrArray) texts = ask_plan(python, "environment", fields, 10, error);
     if (!texts)
         return false;
-    char **const places[] = {&out->key,    &out->python, &out->packages, &out->install,
-                             &out->script, &out->kept,   &out->row,      &out->test};
+    char **const places[] = {&out->key,         &out->python, &out->packages, &out->install,
+                             &out->script,      &out->kept,   &out->row,      &out->test,
+                             &out->hidden_test, &out->failing};
     *out = (AcrGradingPlan){0};
     for (guint i = 0; i < G_N_ELEMENTS(places); i++)
         *places[i] = g_strdup(texts->pdata[i]);

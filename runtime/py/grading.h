@@ -10,14 +10,16 @@
 /* How the tests of a task are run: in an image, or in an environment of this machine. All owned. */
 typedef struct {
     char *script;
-    char *image;    /* NULL: it is for an environment, described by what follows */
-    char *key;      /* names the environment: same Python, same packages */
-    char *python;   /* "3.9" */
-    char *packages; /* "name==version", one a line */
-    char *install;  /* a shell command in the project's folder; may be empty */
-    char *kept;     /* files that the script puts back from /tmp/kept, one a line */
-    char *row;      /* as the task is graded there: without tests that cannot pass */
-    char *test;     /* the command that runs the project's tests; NULL: of an image */
+    char *image;       /* NULL: it is for an environment, described by what follows */
+    char *key;         /* names the environment: same Python, same packages */
+    char *python;      /* "3.9" */
+    char *packages;    /* "name==version", one a line */
+    char *install;     /* a shell command in the project's folder; may be empty */
+    char *kept;        /* files that the script puts back from /tmp/kept, one a line */
+    char *row;         /* as the task is graded there: without tests that cannot pass */
+    char *test;        /* the command that runs the project's tests; NULL: of an image */
+    char *hidden_test; /* likewise, of the files that the task's hidden tests are in alone */
+    char *failing;     /* the hidden tests that must fail without a patch, one a line */
 } AcrGradingPlan;
 void acr_grading_plan_clear(AcrGradingPlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingPlan, acr_grading_plan_clear)

@@ -109,6 +109,7 @@ typedef struct {
 
     /* Of `localize`. */
     char **failing_tests;
+    bool has_hidden_tests;
     gint64 formula; /* an AcrSpectrumFormula */
 
     /* Of `tests`, `run` and `swe-bench`. */

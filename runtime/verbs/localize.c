@@ -1,51 +1,13 @@
 /*
  * acr-host localize: the methods and lines that a failure most likely comes from, by which tests run them.
  */
-#include "verbs/verbs_private.h"
+#include "verbs/test_place.h"
 
-#include "project/project.h"
+#include <string.h>
 
 #define MAX_METHODS 100u
 #define MAX_LINES 500u
 #define SHOWN 10u /* for a person */
-
-/* The repository, and where its tests run. All owned. */
-typedef struct {
-    AcrWorkspace workspace;
-    AcrSandbox *sandbox;
-    AcrRefereeWorker *worker;
-    char *work_tree, *cache, *baselines, *environment;
-} Place;
-
-static void place_clear(Place *place)
-{
-    char **const texts[] = {&place->work_tree, &place->cache, &place->baselines,
-                            &place->environment};
-    acr_sandbox_free(place->sandbox);
-    acr_referee_worker_free(place->worker);
-    acr_workspace_clear(&place->workspace);
-    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
-        g_clear_pointer(texts[i], g_free);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Place, place_clear)
-
-static bool open_place(AcrHost *host, const AcrRunSpec *spec, Place *place, GError **error)
-{
-    AcrWorkspace *workspace = &place->workspace;
-    if (!acr_repository_open(host, spec, workspace, error) ||
-        !acr_repository_index(host, spec, workspace, error))
-        return false;
-    const char *folder = acr_repo_workdir(workspace->repo);
-    place->work_tree = folder ? acr_path_real(folder) : NULL;
-    place->cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
-    place->baselines = acr_task_baselines();
-    AcrSandboxOptions options =
-        acr_sandbox_options_of(spec, host, workspace->snapshot, place->work_tree, place->cache);
-    place->environment = acr_task_test_environment(&options);
-    place->worker = acr_referee_worker_new(host->exe, ACR_REFEREE_VERB, host->interrupt);
-    place->sandbox = acr_sandbox_open(&options, error);
-    return place->sandbox != NULL;
-}
 
 /* ---- Telling ---- */
 
@@ -85,28 +47,41 @@ static char *tell(const AcrIndex *index, const AcrLocalized *found)
 
 static int fail(AcrHost *host, const GError *error)
 {
-    int code = acr_verb_fail(host, error);
+    int code = acr_test_place_fail(host, error);
     return error->domain == ACR_PROJECT_ERROR ? ACR_EXIT_NONE : code;
+}
+
+/* The tree with the tests that a benchmark task keeps from whoever solves it. */
+static AcrOverlay *add_hidden_tests(const AcrTestPlace *place, GError **error)
+{
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(place->workspace.snapshot);
+    g_autoptr(AcrJson) row = acr_json_parse(place->plan.row, strlen(place->plan.row), error);
+    const char *patch = acr_json_get_string(row, "test_patch");
+    if (!row || !acr_overlay_apply_diff(overlay, patch, strlen(patch), error))
+        return NULL;
+    return g_steal_pointer(&overlay);
 }
 
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
-    g_auto(Place) place = {0};
+    g_auto(AcrTestPlace) place = {0};
     g_auto(AcrBaseline) baseline = {0};
     g_auto(AcrLocalized) found = {0};
-    if (!open_place(host, spec, &place, &error))
-        return acr_verb_fail(host, error);
+    g_autoptr(AcrOverlay) tests = NULL;
+    if (!acr_test_place_open(host, spec, &place, &error) ||
+        !acr_repository_index(host, spec, &place.workspace, &error) ||
+        (spec->has_hidden_tests && !(tests = add_hidden_tests(&place, &error))))
+        return fail(host, error);
     const AcrIndex *index = place.workspace.index;
-    AcrProject project = acr_task_project(spec, host);
+    AcrProject project = acr_test_place_project(&place, host, spec);
+    project.overlay = tests;
+    g_auto(GStrv) hidden = tests ? g_strsplit(place.plan.failing, "\n", -1) : NULL;
     AcrLocalizing localizing = {.index = index,
+                                .overlay = tests,
                                 .failing = (const char *const *)spec->failing_tests,
+                                .expected = (const char *const *)hidden,
                                 .formula = (AcrSpectrumFormula)spec->formula};
-    project.sandbox = place.sandbox;
-    project.snapshot = place.workspace.snapshot;
-    project.worker = place.worker;
-    project.cache = place.baselines;
-    project.environment = place.environment;
     if (!acr_project_baseline(&project, NULL, &baseline, &error) ||
         !acr_project_localize(&project, &baseline, &localizing, &found, &error))
         return fail(host, error);

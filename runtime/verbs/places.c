@@ -82,7 +82,7 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
     if (spec->out && !*spec->out)
         return acr_task_refuse(error, "--out is empty");
     bool is_about_cache = spec->clear && !(spec->arguments && spec->arguments[0]);
-    bool is_task = (spec->verb & ACR_FOR_TESTS) && spec->dataset;
+    bool is_task = (spec->verb & (ACR_FOR_TESTS | ACR_FOR_LOCALIZE)) && spec->dataset;
     bool is_list = (spec->verb & ACR_FOR_SEARCH) && spec->list;
     bool is_test = (spec->verb & ACR_FOR_EXTENSIONS) && g_strcmp0(spec->arguments[0], "test") == 0;
     if (((spec->verb & looks) || is_test) && !spec->repo && !is_about_cache && !is_task &&

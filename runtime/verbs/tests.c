@@ -1,110 +1,10 @@
 /*
  * acr-host tests: how a project's tests run, what they come to, and what a patch does to them.
  */
-#include "verbs/verbs_private.h"
+#include "verbs/test_place.h"
 
-#include <string.h>
-
-#include "batch/batch.h"
-#include "project/project.h"
-
-#define ENVIRONMENT "environment"
 #define SHOWN 20u /* names of tests in a list for a person */
 #define MAX_MESSAGES 200u
-
-/* Where the tests run. All owned. */
-typedef struct {
-    AcrRepo *repo;
-    AcrSnapshot *snapshot;
-    AcrSandbox *sandbox;
-    AcrRefereeWorker *worker;
-    AcrGradingPlan plan; /* of a benchmark task */
-    char *work_tree, *python, *cache, *baselines, *environment;
-} Place;
-
-static void place_clear(Place *place)
-{
-    char **const texts[] = {&place->work_tree, &place->python, &place->cache, &place->baselines,
-                            &place->environment};
-    acr_sandbox_free(place->sandbox);
-    acr_referee_worker_free(place->worker);
-    acr_snapshot_unref(place->snapshot);
-    acr_repo_unref(place->repo);
-    acr_grading_plan_clear(&place->plan);
-    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
-        g_clear_pointer(texts[i], g_free);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Place, place_clear)
-
-/* ---- Opening ---- */
-
-/* The tree and the environment of a benchmark task. */
-static bool find_task(AcrHost *host, const AcrRunSpec *spec, Place *place, GError **error)
-{
-    const char *const *only = (const char *const *)spec->instances;
-    g_autoptr(GPtrArray) tasks = acr_dataset_read(spec->dataset, ACR_DATASET_GRADE, only, error);
-    if (!tasks)
-        return false;
-    const AcrInstance *task = tasks->pdata[0];
-    g_autofree char *path = acr_dataset_repo(spec->repos, task->repo),
-                    *places = acr_host_default_cache("environments");
-    if (!path || !task->base_commit || !places)
-        return acr_task_refuse(error, "no repository of '%s' in '%s', or no commit of it",
-                               task->repo, spec->repos);
-    g_autoptr(AcrPython) python = acr_python_new(host->python_dir, error);
-    if (!python || !acr_grading_plan_environment(python, task->row, 5, NULL, &place->plan, error))
-        return false;
-    place->repo = acr_repo_open(path, error);
-    place->snapshot =
-        place->repo ? acr_workspace_snapshot(place->repo, task->base_commit, error) : NULL;
-    g_autofree char *real = acr_path_real(places);
-    place->python = place->snapshot
-                        ? acr_project_environment(&place->plan, real, 0, host->interrupt, error)
-                        : NULL;
-    return place->python != NULL;
-}
-
-static bool find_tree(const AcrRunSpec *spec, Place *place, GError **error)
-{
-    place->repo = acr_repo_open(spec->repo, error);
-    place->snapshot = place->repo ? acr_workspace_snapshot(place->repo, spec->rev, error) : NULL;
-    const char *folder = place->snapshot ? acr_repo_workdir(place->repo) : NULL;
-    place->work_tree = folder ? acr_path_real(folder) : NULL;
-    return place->snapshot != NULL;
-}
-
-static bool open_place(AcrHost *host, const AcrRunSpec *spec, Place *place, GError **error)
-{
-    bool is_task = spec->dataset != NULL;
-    if (!(is_task ? find_task(host, spec, place, error) : find_tree(spec, place, error)))
-        return false;
-    place->cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
-    place->baselines = acr_task_baselines();
-    AcrSandboxOptions options =
-        acr_sandbox_options_of(spec, host, place->snapshot, place->work_tree, place->cache);
-    if (is_task) {
-        options.backend = "bubblewrap";
-        options.python = place->python;
-        options.setup = *place->plan.install ? place->plan.install : NULL;
-    }
-    place->environment = acr_task_test_environment(&options);
-    place->worker = acr_referee_worker_new(host->exe, ACR_REFEREE_VERB, host->interrupt);
-    place->sandbox = acr_sandbox_open(&options, error);
-    return place->sandbox != NULL;
-}
-
-static AcrProject project_of(const AcrHost *host, const AcrRunSpec *spec, const Place *place)
-{
-    AcrProject project = acr_task_project(spec, host);
-    project.sandbox = place->sandbox;
-    project.snapshot = place->snapshot;
-    project.worker = place->worker;
-    project.cache = spec->no_cache ? NULL : place->baselines;
-    project.environment = place->environment;
-    if (!project.command)
-        project.command = place->plan.test;
-    return project;
-}
 
 /* ---- Telling ---- */
 
@@ -258,20 +158,16 @@ static int report(const AcrRunSpec *spec, const AcrBaseline *baseline, const Acr
 
 static int fail(AcrHost *host, const GError *error)
 {
-    int code = acr_verb_fail(host, error);
+    int code = acr_test_place_fail(host, error);
     bool is_none = g_error_matches(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS);
-    bool is_dataset = g_error_matches(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET);
-    return code != ACR_EXIT_ENVIRONMENT ? code
-           : is_none                    ? ACR_EXIT_NONE
-           : is_dataset                 ? ACR_EXIT_USAGE
-                                        : code;
+    return code == ACR_EXIT_ENVIRONMENT && is_none ? ACR_EXIT_NONE : code;
 }
 
-static int run_tests(AcrHost *host, const AcrRunSpec *spec, const Place *place,
+static int run_tests(AcrHost *host, const AcrRunSpec *spec, const AcrTestPlace *place,
                      const AcrOverlay *overlay)
 {
     g_autoptr(GError) error = NULL;
-    AcrProject project = project_of(host, spec, place);
+    AcrProject project = acr_test_place_project(place, host, spec);
     g_auto(AcrBaseline) baseline = {0};
     g_auto(AcrComparison) found = {0};
     g_auto(GStrv) changed = overlay ? acr_overlay_changed(overlay) : NULL;
@@ -282,32 +178,15 @@ static int run_tests(AcrHost *host, const AcrRunSpec *spec, const Place *place,
     return report(spec, &baseline, overlay ? &found : NULL);
 }
 
-static bool check(const AcrRunSpec *spec, GError **error)
-{
-    bool in_environment = g_strcmp0(spec->sandbox, ENVIRONMENT) == 0;
-    if (!spec->dataset && (spec->instances || spec->repos || in_environment))
-        return acr_task_refuse(error,
-                               "--instance, --repos and --sandbox " ENVIRONMENT " need --dataset");
-    if (!spec->dataset)
-        return true;
-    if (!spec->instances || g_strv_length(spec->instances) != 1 || !spec->repos || !in_environment)
-        return acr_task_refuse(
-            error, "--dataset needs one --instance, --repos and --sandbox " ENVIRONMENT);
-    if (spec->repo || spec->rev || spec->python || spec->setup || spec->image)
-        return acr_task_refuse(error, "--dataset says what is run: leave out --repo, --rev, "
-                                      "--python, --setup and --image");
-    return true;
-}
-
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
-    g_auto(Place) place = {0};
-    if (!check(spec, &error) || !open_place(host, spec, &place, &error))
+    g_auto(AcrTestPlace) place = {0};
+    if (!acr_test_place_open(host, spec, &place, &error))
         return fail(host, error);
     if (spec->verbose && acr_sandbox_choice(place.sandbox))
         acr_verb_say("%s", acr_sandbox_choice(place.sandbox));
-    g_autoptr(AcrOverlay) overlay = spec->patch ? acr_overlay_new(place.snapshot) : NULL;
+    g_autoptr(AcrOverlay) overlay = spec->patch ? acr_overlay_new(place.workspace.snapshot) : NULL;
     if (overlay && !acr_verb_apply_patch(host, spec->patch, overlay, &error))
         return acr_verb_usage("%s", error->message);
     return run_tests(host, spec, &place, overlay);

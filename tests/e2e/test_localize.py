@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 from typing import Any, Callable
 
+import packages
 import pytest
 import sandboxes
 from host import Host
 from repos import Repo, digest
+from repos import make_repo as make_git_repo
 
 MakeRepo = Callable[..., Repo]
 
@@ -107,6 +111,57 @@ def test_unittest(host: Host, shop: Repo) -> None:
     assert not [line for line in row["lines"] if line["start"] <= 15 <= line["end"] or line["start"] >= 18]
 
 
+LAZY = """\
+import unittest
+
+
+class LazyTest(unittest.TestCase):
+    def test_first(self):
+        from shop import late
+
+        self.assertEqual(late.double(2), 2)
+        try:
+            import shop.broken
+        except ValueError:
+            self.fail(late.after())
+
+    def test_second(self):
+        self.assertTrue(True)
+"""
+LATE = """\
+def register():
+    return 1
+
+
+class Kept:
+    size = register()
+
+    def unused(self):
+        return 2
+
+
+def double(n):
+    return n * register()
+
+
+def after():
+    return 3
+"""
+
+
+@pytest.mark.parametrize("has_monitoring", [False, True])
+def test_what_runs_at_an_import_is_not_blamed_on_the_test(
+    host: Host, make_repo: MakeRepo, has_monitoring: bool
+) -> None:
+    """Neither definitions, nor functions that a module calls for itself; but what runs after an import counts again."""
+    pythons = sorted((Path.home() / ".pyenv" / "versions").glob("3.1[2-9]*/bin/python3"))
+    if has_monitoring and not pythons:
+        pytest.skip("no Python with sys.monitoring is installed (~/.pyenv/versions)")
+    files = {"shop/__init__.py": "", "shop/late.py": LATE, "shop/broken.py": "raise ValueError\n", "test_lazy.py": LAZY}
+    row = localize(host, make_repo(files), "--python", pythons[0] if has_monitoring else "/usr/bin/python3")
+    assert sorted(func for _, func, _ in named(row)) == ["after", "double", "register"]
+
+
 def test_all_that_fail(host: Host, shop: Repo) -> None:
     """Without a test's name; lines that a thread runs count; every formula ranks."""
     for formula in ("ochiai", "dstar", "tarantula"):
@@ -127,6 +182,103 @@ def test_pytest(host: Host, make_repo: MakeRepo) -> None:
     row = localize(host, repo, "--python", sys.executable)
     assert (row["failing"], row["passing"]) == (["tests/test_order.py::test_large"], 2)
     assert named(row)[0] == ("Order", "discount", [1, 1])
+
+
+# sympy's own runner, as far as a test needs it: what its reporter is told.
+RUNNER = """\
+import os
+import sys
+
+
+class PyTestReporter:
+    def entering_filename(self, filename, n):
+        pass
+
+    def entering_test(self, f):
+        pass
+
+    def test_pass(self, char="."):
+        pass
+
+    test_xfail = test_xpass = test_skip = test_fail = test_exception = test_pass
+
+    def import_error(self, filename, exc_info):
+        pass
+
+
+def run(files):
+    reporter = PyTestReporter()
+    for name in files:
+        space = {"__file__": os.path.abspath(name)}
+        exec(compile(open(name).read(), name, "exec"), space)
+        tests = [value for key, value in space.items() if key.startswith("test_")]
+        reporter.entering_filename(os.path.abspath(name), len(tests))
+        for test in tests:
+            reporter.entering_test(test)
+            try:
+                test()
+            except AssertionError:
+                reporter.test_fail(sys.exc_info())
+            else:
+                reporter.test_pass()
+"""
+SYMPY = {
+    "sympy/__init__.py": "",
+    "sympy/testing/__init__.py": "",
+    "sympy/testing/runtests.py": RUNNER,
+    "sympy/half.py": "def half(n):\n    return n // 2\n\n\ndef whole(n):\n    return n\n",
+    "sympy/tests/test_half.py": "from sympy.half import half, whole\n\n\ndef test_whole():\n    assert whole(1) == 1\n",
+    "bin/test_names.py": "FOUND = ['sympy/tests/test_half.py']\n",
+    "bin/test": """\
+import sys
+import test_names
+from sympy.testing import runtests
+
+runtests.run([name for name in sys.argv[1:] if name.endswith(".py")] or test_names.FOUND)
+""",
+}
+HALF = "\n\ndef test_half():\n    assert half(1) == 0.5\n"
+HALF_ID = "sympy/tests/test_half.py:test_half"
+
+
+def test_sympy(host: Host, make_repo: MakeRepo) -> None:
+    """Its runner tells by its reporter, in the folder of the runner and of the tree."""
+    test = SYMPY["sympy/tests/test_half.py"] + HALF
+    row = localize(host, make_repo(SYMPY | {"sympy/tests/test_half.py": test}), "--python", "/usr/bin/python3")
+    assert (row["failing"], row["passing"], named(row)) == ([HALF_ID], 1, [(None, "half", [1, 1])])
+
+
+@pytest.mark.full
+def test_hidden_tests_of_a_benchmark_task(host: Host, tmp_path: Path) -> None:
+    """Their files alone run, as they are with the task's test patch; the tree without it has no such test."""
+    if not list((Path.home() / ".pyenv" / "versions").glob("3.9*")) or packages.unreachable():
+        pytest.skip("no Python 3.9 (~/.pyenv/versions), or no package registry")
+    repo = make_git_repo(tmp_path / "repos" / "sympy" / "sympy", SYMPY)
+    (repo.path / "sympy" / "tests" / "test_half.py").write_text(SYMPY["sympy/tests/test_half.py"] + HALF)
+    row = {
+        **{"instance_id": "sympy__sympy-1", "repo": "sympy/sympy", "version": "1.9", "base_commit": repo.head},
+        **{
+            "problem_statement": "half is whole",
+            "test_patch": repo.git("diff") + "\n",
+            "patch": "",
+            "PASS_TO_PASS": "[]",
+        },
+        "FAIL_TO_PASS": '["test_half"]',
+    }
+    repo.git("checkout", "-q", ".")
+    dataset = tmp_path / "tasks.jsonl"
+    dataset.write_text(json.dumps(row) + "\n", "utf-8")
+    task = ["localize", "--dataset", dataset, "--instance", "sympy__sympy-1", "--repos", tmp_path / "repos"]
+    options = ["--sandbox", "environment", "--json"]
+    env = {"PYENV_ROOT": str(Path.home() / ".pyenv")}
+    (found,) = host.run(*task, *options, "--hidden-tests", env=env, timeout=600).check().rows()
+    assert (found["failing"], named(found)) == ([HALF_ID], [(None, "half", [1, 1])])
+    assert "sympy/tests/test_half.py" in found["command"]
+    host.run(*task, *options, env=env, timeout=600).one_line(NONE, "no test fails")
+
+
+def test_hidden_tests_need_a_data_set(host: Host, shop: Repo) -> None:
+    host.run("localize", "--repo", shop, "--hidden-tests").one_line(USAGE, "--hidden-tests", "--dataset")
 
 
 @pytest.mark.parametrize(

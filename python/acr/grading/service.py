@@ -9,7 +9,7 @@ from acr.grading import environments, reports, rules
 from acr.grading.classes import class_of
 from acr.grading.failures import Failure, classify
 from acr.grading.parsers import UnknownParser, parser_of
-from acr.grading.scripts import UnknownProject, script_of
+from acr.grading.scripts import UnknownProject, directives, script_of, words
 from acr.packing import pack, unpack
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ def prepare(argument: bytes) -> bytes:
 def environment(argument: bytes) -> bytes:
     """Row (JSON), rules, a user's recipes (JSON) -> of its environment: key, Python, packages, one a line, and the command that
     installs the project; script, the files that it puts back, one a line, and the row as it is graded there; the test command,
-    with its variables; or a message.
+    with its variables; the same of the files of hidden tests, and those that must fail, one a line; or a message.
     """
     raw_row, version, own = unpack(argument)
     recipes = json.loads(own) if own else []
@@ -45,7 +45,9 @@ def environment(argument: bytes) -> bytes:
             "\n".join(recipe["pip"]),
             environments.install_of(row, recipe),
         ]
-        return [*environment, script, kept, graded, environments.test_command(recipe)]
+        command, hidden = environments.test_command(recipe), environments.hidden_tests(row)
+        files = words(directives(row))
+        return [*environment, script, kept, graded, command, f"{command} {files}", "\n".join(hidden)]
 
     return _answer(json.loads(raw_row), describe)
 

@@ -132,13 +132,13 @@ def _script(words: list[str], paths: frozenset[str]) -> dict | None:
     if name in ("zope-testrunner", "nose2", "trial"):
         return _module("zope.testrunner", args, paths) if name == "zope-testrunner" else None
     if name == "bin/test" and "sympy/__init__.py" in paths:
-        return sympy()
+        return sympy([arg for arg in args if not arg.startswith("-")])
     if name.endswith("manage.py") and args[:1] == ["test"]:
         return manage(name)
     if name == "setup.py" and args[:1] == ["test"]:
         return plan_of("unittest", ["discover"], "python -m unittest discover", narrow=2)
     if name.endswith("runtests.py") and "django/__init__.py" in paths:
-        return django()
+        return django([arg for arg in args if re.fullmatch(r"[A-Za-z_][\w.]*", arg)])
     base = name.rsplit("/", 1)[-1]
     if re.fullmatch(r"(run_?)?(all_?)?tests?(_?(all|suite|runner))?\.py", base):
         return plan_of("hooked", [name, *args], " ".join(["python", name, *args]), narrow=1)
@@ -188,16 +188,16 @@ def _unittest(args: list[str]) -> dict:
     return plan_of("unittest", found, shown, narrow=0)
 
 
-def sympy() -> dict:
-    """sympy's own runner."""
-    args = ["bin/test", "-C", "--verbose"]
-    return plan_of("sympy", args, "bin/test -C --verbose", select="sympy", parser="sympy")
+def sympy(files: list[str] | None = None) -> dict:
+    """sympy's own runner, of these files alone."""
+    args = ["bin/test", "-C", "--verbose", *(files or [])]
+    return plan_of("sympy", [*args, "--no-subprocess"], " ".join(args), select="sympy", parser="sympy")
 
 
-def django() -> dict:
-    """Django's own suite."""
-    args = ["runtests.py", "--parallel=1", "--verbosity=1"]
-    command = "cd tests && python runtests.py --parallel=1 --verbosity=1"
+def django(labels: list[str] | None = None) -> dict:
+    """Django's own suite, or these parts of it."""
+    args = ["runtests.py", "--parallel=1", "--verbosity=1", *(labels or [])]
+    command = " ".join(["cd tests && python", *args])
     return plan_of("hooked", args, command, cwd="tests", path=["."], select="labels", labels_at=3)
 
 

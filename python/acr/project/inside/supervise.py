@@ -48,7 +48,12 @@ def make_argv(plan, folder):
     runner, args = plan["runner"], plan["args"]
     if runner == "command":
         return ["/bin/sh", "-c", plan["command"]]
-    main = {"pytest": "pytest_main.py", "unittest": "unittest_main.py", "hooked": "hooked_main.py"}.get(runner)
+    main = {
+        "pytest": "pytest_main.py",
+        "unittest": "unittest_main.py",
+        "hooked": "hooked_main.py",
+        "sympy": "sympy_main.py",
+    }.get(runner)
     if main:
         return [sys.executable, os.path.join(folder, main)] + args
     return [sys.executable] + args

@@ -9,7 +9,7 @@ import unittest
 MESSAGE_CHARACTERS = 6000
 
 
-def _load_tracer():
+def load_tracer():
     """A tracer of the tree, where one is asked for."""
     path = os.environ.get("ACR_TESTS_TRACE")
     if not path:
@@ -45,7 +45,7 @@ def describe(err):
 def install(path):
     """Wraps the methods of unittest.TestResult."""
     report = Report(path)
-    tracer = _load_tracer()
+    tracer = load_tracer()
     outcomes = {
         "addSuccess": "passed",
         "addError": "error",

@@ -1,0 +1,81 @@
+"""Runs sympy's own test runner, and reports how each test ended: `sympy_main.py bin/test ARG...`."""
+
+import os
+import sys
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+OUTCOMES = {
+    "test_pass": "passed",
+    "test_xfail": "xfailed",
+    "test_xpass": "failed",
+    "test_skip": "skipped",
+    "test_fail": "failed",
+    "test_exception": "error",
+}
+
+
+def install(reporter, report, tracer, describe):
+    """Wraps the methods of sympy's reporter, a class."""
+    at = {"file": "", "test": None}
+    entering_file, entering = reporter.entering_filename, reporter.entering_test
+    import_error = reporter.import_error
+
+    def enter_file(self, filename, n):
+        at["file"] = os.path.relpath(filename)
+        return entering_file(self, filename, n)
+
+    def enter(self, function):
+        at["test"] = at["file"] + ":" + function.__name__
+        report.tell(start=at["test"])
+        done = entering(self, function)
+        if tracer is not None:
+            tracer.begin()
+        return done
+
+    def fail_import(self, filename, exc_info):
+        report.tell(test=os.path.relpath(filename), outcome="error", message=describe(exc_info))
+        return import_error(self, filename, exc_info)
+
+    def wrap(name, outcome):
+        method = getattr(reporter, name)
+
+        def wrapper(self, *args):
+            if at["test"] is not None and tracer is not None:
+                report.tell(lines=tracer.end(), of=at["test"])
+            if at["test"] is not None:
+                failed = name in ("test_fail", "test_exception")
+                message = describe(args[0]) if failed and args else None
+                report.tell(test=at["test"], outcome=outcome, message=message, last=True)
+            at["test"] = None
+            return method(self, *args)
+
+        setattr(reporter, name, wrapper)
+
+    reporter.entering_filename, reporter.entering_test = enter_file, enter
+    reporter.import_error = fail_import
+    for name, outcome in OUTCOMES.items():
+        wrap(name, outcome)
+
+
+def main():
+    """Runs it."""
+    import runpy
+
+    sys.path[0] = os.getcwd()
+    sys.path.insert(1, FOLDER)
+    import unittest_report
+
+    sys.path.remove(FOLDER)
+    path = unittest_report.take_report_path()
+    try:
+        from sympy.testing import runtests
+    except ImportError:  # before 1.6
+        from sympy.utilities import runtests
+    report, tracer = unittest_report.Report(path), unittest_report.load_tracer()
+    install(runtests.PyTestReporter, report, tracer, unittest_report.describe)
+    del sys.argv[0]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+main()

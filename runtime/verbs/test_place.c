@@ -1,0 +1,126 @@
+/*
+ * Where a project's own tests run, for `tests` and `localize`: the repository that is named, or the tree and the
+ * environment of a benchmark task.
+ */
+#include "verbs/test_place.h"
+
+#include <string.h>
+
+#include "batch/batch.h"
+
+#define ENVIRONMENT "environment"
+
+void acr_test_place_clear(AcrTestPlace *place)
+{
+    char **const texts[] = {&place->work_tree, &place->python, &place->cache, &place->baselines,
+                            &place->environment};
+    acr_sandbox_free(place->sandbox);
+    acr_referee_worker_free(place->worker);
+    acr_grading_plan_clear(&place->plan);
+    acr_workspace_clear(&place->workspace);
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_clear_pointer(texts[i], g_free);
+}
+
+static bool check(const AcrRunSpec *spec, GError **error)
+{
+    bool in_environment = g_strcmp0(spec->sandbox, ENVIRONMENT) == 0;
+    if (!spec->dataset &&
+        (spec->instances || spec->repos || in_environment || spec->has_hidden_tests))
+        return acr_task_refuse(error,
+                               "--instance, --repos, --hidden-tests and --sandbox " ENVIRONMENT
+                               " need --dataset");
+    if (!spec->dataset)
+        return true;
+    if (!spec->instances || g_strv_length(spec->instances) != 1 || !spec->repos || !in_environment)
+        return acr_task_refuse(
+            error, "--dataset needs one --instance, --repos and --sandbox " ENVIRONMENT);
+    if (spec->repo || spec->rev || spec->python || spec->setup || spec->image)
+        return acr_task_refuse(error, "--dataset says what is run: leave out --repo, --rev, "
+                                      "--python, --setup and --image");
+    return true;
+}
+
+/* The tree and the environment of a benchmark task. */
+static bool find_task(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place, GError **error)
+{
+    AcrWorkspace *workspace = &place->workspace;
+    const char *const *only = (const char *const *)spec->instances;
+    g_autoptr(GPtrArray) tasks = acr_dataset_read(spec->dataset, ACR_DATASET_GRADE, only, error);
+    if (!tasks)
+        return false;
+    const AcrInstance *task = tasks->pdata[0];
+    g_autofree char *path = acr_dataset_repo(spec->repos, task->repo),
+                    *places = acr_host_default_cache("environments");
+    if (!path || !task->base_commit || !places)
+        return acr_task_refuse(error, "no repository of '%s' in '%s', or no commit of it",
+                               task->repo, spec->repos);
+    workspace->python = acr_python_new(host->python_dir, error);
+    if (!workspace->python ||
+        !acr_grading_plan_environment(workspace->python, task->row, 5, NULL, &place->plan, error))
+        return false;
+    workspace->repo = acr_repo_open(path, error);
+    workspace->snapshot =
+        workspace->repo ? acr_workspace_snapshot(workspace->repo, task->base_commit, error) : NULL;
+    g_autofree char *real = acr_path_real(places);
+    place->python = workspace->snapshot
+                        ? acr_project_environment(&place->plan, real, 0, host->interrupt, error)
+                        : NULL;
+    return place->python != NULL;
+}
+
+static bool find_tree(const AcrRunSpec *spec, AcrTestPlace *place, GError **error)
+{
+    AcrWorkspace *workspace = &place->workspace;
+    workspace->repo = acr_repo_open(spec->repo, error);
+    workspace->snapshot =
+        workspace->repo ? acr_workspace_snapshot(workspace->repo, spec->rev, error) : NULL;
+    const char *folder = workspace->snapshot ? acr_repo_workdir(workspace->repo) : NULL;
+    place->work_tree = folder ? acr_path_real(folder) : NULL;
+    return workspace->snapshot != NULL;
+}
+
+bool acr_test_place_open(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place, GError **error)
+{
+    bool is_task = spec->dataset != NULL;
+    if (!check(spec, error) ||
+        !(is_task ? find_task(host, spec, place, error) : find_tree(spec, place, error)))
+        return false;
+    const char *left_out = acr_snapshot_remarks(place->workspace.snapshot);
+    if (left_out)
+        acr_verb_say("%s", left_out);
+    place->cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
+    place->baselines = acr_task_baselines();
+    AcrSandboxOptions options = acr_sandbox_options_of(spec, host, place->workspace.snapshot,
+                                                       place->work_tree, place->cache);
+    if (is_task) {
+        options.backend = "bubblewrap";
+        options.python = place->python;
+        options.setup = *place->plan.install ? place->plan.install : NULL;
+    }
+    place->environment = acr_task_test_environment(&options);
+    place->worker = acr_referee_worker_new(host->exe, ACR_REFEREE_VERB, host->interrupt);
+    place->sandbox = acr_sandbox_open(&options, error);
+    return place->sandbox != NULL;
+}
+
+AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host,
+                                  const AcrRunSpec *spec)
+{
+    AcrProject project = acr_task_project(spec, host);
+    project.sandbox = place->sandbox;
+    project.snapshot = place->workspace.snapshot;
+    project.worker = place->worker;
+    project.cache = spec->no_cache ? NULL : place->baselines;
+    project.environment = place->environment;
+    if (!project.command)
+        project.command = spec->has_hidden_tests ? place->plan.hidden_test : place->plan.test;
+    return project;
+}
+
+int acr_test_place_fail(AcrHost *host, const GError *error)
+{
+    int code = acr_verb_fail(host, error);
+    bool is_dataset = g_error_matches(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET);
+    return code != ACR_EXIT_ENVIRONMENT ? code : is_dataset ? ACR_EXIT_USAGE : code;
+}

@@ -1,0 +1,28 @@
+/* Private to verbs: where a project's own tests run. */
+#ifndef ACR_VERBS_TEST_PLACE_H
+#define ACR_VERBS_TEST_PLACE_H
+
+#include "verbs/verbs_private.h"
+
+#include "project/project.h"
+
+/* All owned. Zero-initialise. */
+typedef struct {
+    AcrWorkspace workspace; /* not indexed */
+    AcrSandbox *sandbox;
+    AcrRefereeWorker *worker;
+    AcrGradingPlan plan; /* of a benchmark task */
+    char *work_tree, *python, *cache, *baselines, *environment;
+} AcrTestPlace;
+void acr_test_place_clear(AcrTestPlace *place);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestPlace, acr_test_place_clear)
+/* Opens what --repo or --dataset names, and the sandbox. */
+bool acr_test_place_open(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place,
+                         GError **error) ACR_MUST_USE;
+/* Borrows of the place. */
+AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host,
+                                  const AcrRunSpec *spec);
+/* Says what is wrong; the exit code. */
+int acr_test_place_fail(AcrHost *host, const GError *error);
+
+#endif
