@@ -236,6 +236,10 @@ bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t
  * at that name is replaced. */
 bool acr_file_write_atomic_at(int folder, const char *name, const char *path, const void *data,
                               gsize len, mode_t mode, GError **error) ACR_MUST_USE;
+/* As acr_file_write_atomic_at without waiting for the disk: for what nobody misses after a crash, which may
+ * leave it empty. */
+bool acr_file_replace_at(int folder, const char *name, const char *path, const void *data,
+                         gsize len, mode_t mode, GError **error) ACR_MUST_USE;
 /*
  * Opens the folder that holds `name` (a relative path, of any depth) below an open one, never through
  * a link. -1 with errno; ELOOP: a part is not a folder. `make`: missing folders are made, for their

@@ -165,12 +165,12 @@ static bool sync_folder(int fd, const char *path, GError **error)
 }
 
 /* Returns 0 or an errno; the descriptor stays open. */
-static int fill(int fd, const void *data, gsize len, mode_t mode)
+static int fill(int fd, const void *data, gsize len, mode_t mode, bool is_synced)
 {
     int err = acr_fd_write_all(fd, data, len);
     if (err == 0 && fchmod(fd, mode) != 0)
         err = errno;
-    return err ? err : fsync_again(fd);
+    return err || !is_synced ? err : fsync_again(fd);
 }
 
 /* A new file of a name that acr_file_is_temporary knows; -1 with errno. */
@@ -185,14 +185,14 @@ static int make_temporary(int folder, char *name, gsize room)
     return -1;
 }
 
-bool acr_file_write_atomic_at(int folder, const char *name, const char *path, const void *data,
-                              gsize len, mode_t mode, GError **error)
+static bool replace(int folder, const char *name, const char *path, const void *data, gsize len,
+                    mode_t mode, bool is_synced, GError **error)
 {
     char temporary[sizeof TEMPORARY_NAME];
     ACR_AUTO_FD fd = make_temporary(folder, temporary, sizeof temporary);
     if (fd < 0)
         return acr_base_fail(error, errno, "cannot write '%s'", path);
-    int err = fill(fd, data, len, mode ? mode : DEFAULT_MODE);
+    int err = fill(fd, data, len, mode ? mode : DEFAULT_MODE, is_synced);
     if (close(fd) != 0 && err == 0 && errno != EINTR)
         err = errno; /* NFS and quotas may answer only here */
     fd = -1;
@@ -202,7 +202,19 @@ bool acr_file_write_atomic_at(int folder, const char *name, const char *path, co
         unlinkat(folder, temporary, 0);
         return acr_base_fail(error, err, "cannot write '%s'", path);
     }
-    return sync_folder(folder, path, error);
+    return !is_synced || sync_folder(folder, path, error);
+}
+
+bool acr_file_write_atomic_at(int folder, const char *name, const char *path, const void *data,
+                              gsize len, mode_t mode, GError **error)
+{
+    return replace(folder, name, path, data, len, mode, true, error);
+}
+
+bool acr_file_replace_at(int folder, const char *name, const char *path, const void *data,
+                         gsize len, mode_t mode, GError **error)
+{
+    return replace(folder, name, path, data, len, mode, false, error);
 }
 
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,

@@ -4,7 +4,7 @@
  * on standard input, and hands its result back as JSON. Shared between the threads is only Batch,
  * under its lock.
  */
-#include "batch/batch.h"
+#include "batch/batch_state.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -21,7 +21,8 @@ typedef struct {
     char *shared_dir; /* where tasks keep to a provider's limits together */
     AcrLimits limits; /* of all tasks together */
     pthread_mutex_t lock;
-    guint next, ended;
+    guint ended;
+    AcrBatchNote note;
     AcrBatchResult result;
     GError *failure; /* of writing the predictions; the first */
 } Batch;
@@ -129,8 +130,29 @@ static void look_for_failures(Batch *batch)
         batch->result.paused = g_strdup_printf("%u failed (--fail-fast)", batch->result.failed);
 }
 
+/* One that was over before, or is not over, says nothing of how long others take. */
+static void keep_pace(AcrBatchPace *pace, const AcrBatchTask *task)
+{
+    if (task->was_over || task->result->exit_code == ACR_EXIT_INTERRUPTED)
+        return;
+    pace->tasks++;
+    pace->ms += task->ms;
+    pace->microusd += MAX(acr_microusd(task->result->cost.usage.cost_pico), 0);
+}
+
+bool acr_batch_forecast(const AcrBatchPace *pace, gint64 jobs, guint left, gint64 *out_ms,
+                        gint64 *out_microusd)
+{
+    if (left == 0 || pace->tasks == 0)
+        return false;
+    double tasks = (double)left / pace->tasks;
+    *out_ms = (gint64)((double)pace->ms * tasks / (double)MIN(MAX(jobs, 1), left));
+    *out_microusd = (gint64)((double)pace->microusd * tasks);
+    return true;
+}
+
 /* Counts an ended task and brings the predictions up to date. Called under the lock. */
-static void account(Batch *batch, AcrBatchTask *task)
+static void account(Batch *batch, AcrBatchTask *task, guint number)
 {
     const AcrRunResult *result = task->result;
     int code = result->exit_code;
@@ -150,8 +172,12 @@ static void account(Batch *batch, AcrBatchTask *task)
     look_for_failures(batch);
     task->ended = batch->ended;
     task->total = batch->instances->len;
+    keep_pace(&batch->note.pace, task);
+    task->pace = batch->note.pace;
     if (options->on_task)
         options->on_task(options->on_task_ctx, task);
+    batch->note.task_begun_ms[number] = 0;
+    acr_batch_note_write(&batch->note);
 }
 
 /* Whether a task is over already, so that it needs neither money nor time. */
@@ -168,12 +194,16 @@ static bool is_finished(const Batch *batch, const AcrInstance *instance)
 /* The next task that is to be begun; false: there is none. Called under the lock. */
 static bool take_task(Batch *batch, guint *out)
 {
-    while (batch->next < batch->instances->len && !batch->result.paused &&
+    AcrBatchNote *note = &batch->note;
+    while (note->next < batch->instances->len && !batch->result.paused &&
            !acr_interrupted(batch->options->interrupt)) {
-        *out = batch->next++;
+        *out = note->next++;
         if (!acr_limits_are_over(&batch->limits, LEDGER_SCOPE) ||
-            is_finished(batch, batch->instances->pdata[*out]))
+            is_finished(batch, batch->instances->pdata[*out])) {
+            note->task_begun_ms[*out] = acr_live_now_ms();
+            acr_batch_note_write(note);
             return true;
+        }
         batch->result.stopped++;
     }
     return false;
@@ -204,7 +234,7 @@ static void *work(void *data)
         run_instance(batch, task.instance, &result);
         task.ms = (g_get_monotonic_time() - start_us) / 1000;
         pthread_mutex_lock(&batch->lock);
-        account(batch, &task);
+        account(batch, &task, number);
         pthread_mutex_unlock(&batch->lock);
         follow_up(batch, number);
     }
@@ -241,18 +271,27 @@ void acr_batch_threads(gint64 wanted, guint most, void *(*body)(void *), void *d
 
 static void run_all(Batch *batch)
 {
+    AcrBatchNote *note = &batch->note;
+    acr_batch_note_write(note);
     acr_batch_threads(batch->options->spec->tasks_at_once, batch->instances->len, work, batch);
     batch->result.tasks = batch->instances->len;
-    batch->result.not_begun = batch->instances->len - batch->next;
+    batch->result.not_begun = batch->instances->len - note->next;
     if (batch->ended == 0 &&
         !acr_predictions_write(batch->options->spec, batch->instances, &batch->failure))
         batch->result.failed++;
+    note->is_over = true;
+    note->why = acr_interrupted(batch->options->interrupt) ? "interrupted" : batch->result.paused;
+    acr_batch_note_write(note);
 }
 
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error)
 {
-    Batch batch = {.options = options, .instances = instances, .lock = PTHREAD_MUTEX_INITIALIZER};
+    Batch batch = {
+        .options = options,
+        .instances = instances,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .note = {options->spec, instances, acr_live_now_ms(), g_new0(gint64, instances->len)}};
     bool ok = begin(&batch, error);
     if (ok)
         run_all(&batch);
@@ -260,6 +299,7 @@ bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, A
         g_propagate_error(error, batch.failure);
     acr_limits_clear(&batch.limits);
     g_free(batch.shared_dir);
+    g_free(batch.note.task_begun_ms);
     pthread_mutex_destroy(&batch.lock);
     *out = batch.result;
     return ok && !batch.failure;

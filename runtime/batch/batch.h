@@ -64,6 +64,15 @@ bool acr_dataset_narrow(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
 /* With --retry-failed leaves only what has failed by OUT's summary. Errors: DATASET, those of base. */
 bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 
+/* What tasks took that a batch has run to their end, without those that were over before. */
+typedef struct {
+    guint tasks;
+    gint64 ms, microusd;
+} AcrBatchPace;
+/* What `left` tasks more will take by it, `jobs` at a time; false: nothing is left, or known. */
+bool acr_batch_forecast(const AcrBatchPace *pace, gint64 jobs, guint left, gint64 *out_ms,
+                        gint64 *out_microusd);
+
 /* A task that has ended. All borrowed. */
 typedef struct {
     const AcrInstance *instance;
@@ -71,6 +80,7 @@ typedef struct {
     gint64 ms;
     bool was_over;      /* its run folder held the result already */
     guint ended, total; /* of the batch, with this one */
+    AcrBatchPace pace;  /* likewise */
 } AcrBatchTask;
 
 /* All borrowed. */

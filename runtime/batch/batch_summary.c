@@ -132,15 +132,10 @@ static const char *class_of(const AcrRunResult *result)
                                                        : "environment";
 }
 
-void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
+AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result, double seconds)
 {
-    const AcrRunResult *result = task->result;
-    Row *known = find(summary, task->instance->instance_id);
-    double seconds = (double)task->ms / 1000;
     AcrJson *json = acr_json_new_object();
-    if (known && task->was_over)
-        seconds = acr_json_get_double(known->json, "seconds", seconds);
-    acr_json_set_string(json, "instance_id", task->instance->instance_id);
+    acr_json_set_string(json, "instance_id", id);
     acr_json_set_string(json, "status", acr_batch_status(result));
     acr_json_set_string(json, "verdict", acr_verdict_name(result->verdict));
     acr_json_set_int(json, "exit", result->exit_code);
@@ -148,6 +143,16 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
     acr_json_set_string(json, "error_class", class_of(result));
     acr_json_set(json, "seconds", acr_json_new_double(seconds));
     acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
+    return json;
+}
+
+void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
+{
+    Row *known = find(summary, task->instance->instance_id);
+    double seconds = (double)task->ms / 1000;
+    if (known && task->was_over)
+        seconds = acr_json_get_double(known->json, "seconds", seconds);
+    AcrJson *json = acr_batch_summary_row(task->instance->instance_id, task->result, seconds);
     if (known)
         clear_row(known);
     else

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "batch/batch_summary.h"
+#include "task/live.h"
 
 #define NOTE "shard.json"
 #define LOCK "lock"
@@ -25,9 +26,14 @@ typedef struct {
     guint number, of; /* from 1 */
 } Part;
 
+char *acr_shard_name(guint number, guint of)
+{
+    return g_strdup_printf(FOLDER, number, of);
+}
+
 static char *folder_of(const char *out, Part part)
 {
-    g_autofree char *name = g_strdup_printf(FOLDER, part.number, part.of);
+    g_autofree char *name = acr_shard_name(part.number, part.of);
     return g_build_filename(out, name, NULL);
 }
 
@@ -36,7 +42,7 @@ static bool read_folder_name(const char *name, Part *out)
 {
     if (sscanf(name, FOLDER, &out->number, &out->of) != 2)
         return false;
-    g_autofree char *again = g_strdup_printf(FOLDER, out->number, out->of);
+    g_autofree char *again = acr_shard_name(out->number, out->of);
     return strcmp(again, name) == 0 && out->of <= ACR_MAX_SHARDS && out->number >= 1 &&
            out->number <= out->of;
 }
@@ -233,6 +239,33 @@ bool acr_shard_enter(AcrRunSpec *spec, const char *options, GPtrArray *rows, Acr
     g_autofree char *lock = g_build_filename(dir, LOCK, NULL);
     return acr_dir_make(dir, error) && (*out_lock = acr_lock_take(lock, error)) &&
            write_note(dir, note, part, error) && acr_dataset_keep_failed(rows, spec, error);
+}
+
+/* ---- Looking on ---- */
+
+guint acr_shards_count(const char *out)
+{
+    g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
+    guint of = 0;
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        Part part;
+        if (!read_folder_name(name, &part))
+            continue;
+        if (of && of != part.of)
+            return 0;
+        of = part.of;
+    }
+    return of;
+}
+
+void acr_shard_plan(const char *out, guint number, guint of, gint64 *out_own, gint64 *out_total)
+{
+    g_autofree char *dir = acr_shard_name(number, of), *name = g_build_filename(dir, NOTE, NULL);
+    g_autoptr(AcrJson) note = acr_live_read(out, name);
+    if (!is_note(note, (Part){number, of}))
+        return;
+    *out_own = (gint64)acr_json_size(acr_json_get(note, "tasks"));
+    *out_total = acr_json_get_int(note, "total", 0);
 }
 
 /* ---- Merging ---- */

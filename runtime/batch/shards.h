@@ -21,6 +21,13 @@
 bool acr_shard_enter(AcrRunSpec *spec, const char *options, GPtrArray *rows, AcrLock **out_lock,
                      GError **error) ACR_MUST_USE;
 
+/* How many parts the batch in `out` has, by their folders; 0: it is not in parts, or those of several batches
+ * are there. */
+guint acr_shards_count(const char *out);
+char *acr_shard_name(guint number, guint of) ACR_MUST_USE; /* of its folder; owned; from 1 */
+/* What a part has noted when it began, if it has: how many tasks are its own, and how many there are in all. */
+void acr_shard_plan(const char *out, guint number, guint of, gint64 *out_own, gint64 *out_total);
+
 typedef struct {
     GPtrArray *
         missing; /* owned; of char *: parts that are not there, tasks that have not ended, a line each */

@@ -28,6 +28,7 @@ typedef enum {
     ACR_FOR_EXTENSIONS = 1 << 15,
     ACR_FOR_LOCALIZE = 1 << 16,
     ACR_FOR_MERGE = 1 << 17,
+    ACR_FOR_WATCH = 1 << 18,
 } AcrForVerb;
 
 #define ACR_MAX_CANDIDATES 64u /* patches from elsewhere */
@@ -101,6 +102,7 @@ typedef struct {
 
     /* Of `report`, which takes `compare` too. */
     gint64 report_form; /* which word of --format */
+    bool once;          /* of `watch` */
     char *report_file;
 
     /* Of `search`. */

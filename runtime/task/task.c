@@ -4,7 +4,7 @@
  * files, unless the change is to be applied. A replay is the same path, with nothing behind the
  * journal and artifacts that are compared in place of being written.
  */
-#include "task/run_folder.h"
+#include "task/live.h"
 #include "task/recorded.h"
 
 #include <string.h>
@@ -14,6 +14,7 @@
 typedef struct {
     const AcrRunSpec *spec;
     const AcrHost *host;
+    AcrLiveNote *live; /* NULL in a replay */
     bool is_replay;
     AcrFolder folder;
     AcrPrompts *prompts;
@@ -150,8 +151,10 @@ static bool begin(Task *task, AcrJson *meta, GError **error)
     if (!task->workspace.snapshot && !prepare(task, error))
         return false;
     g_autofree char *saved = acr_folder_path(&task->folder, ACR_FILE_SNAPSHOT);
-    if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error) ||
-        !save_texts(task, error) || !acr_given_save(task->given, &task->folder, error) ||
+    if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error))
+        return false;
+    acr_live_note_begin(task->live, &task->folder);
+    if (!save_texts(task, error) || !acr_given_save(task->given, &task->folder, error) ||
         !acr_folder_check_parents(&task->folder, ACR_FILE_SNAPSHOT "/", error) ||
         !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
@@ -440,6 +443,8 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
         out->was_finished = ok;
         return ok;
     }
+    if (task->folder.state != ACR_FOLDER_DONE)
+        acr_live_note_begin(task->live, &task->folder);
     return (task->workspace.snapshot || load_snapshot(task, error)) && work(task, out, error);
 }
 
@@ -479,8 +484,13 @@ static bool finish(bool ok, AcrRunResult *result, const AcrHost *host, GError *r
 
 bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out, GError **error)
 {
-    g_auto(Task) task = {.spec = spec, .host = host};
+    AcrHost noted = *host;
+    g_auto(Task) task = {.spec = spec, .host = &noted};
+    g_auto(AcrLiveNote) live = {0}; /* cleared while the folder is there, and locked */
     GError *reason = NULL;
+    acr_live_note_init(&live, host->progress);
+    noted.progress = &live.progress;
+    task.live = &live;
     *out = (AcrRunResult){.verdict = ACR_VERDICT_NONE,
                           .found.proof = ACR_PROOF_NONE,
                           .is_reproduction = spec->verb == ACR_FOR_REPRODUCE};

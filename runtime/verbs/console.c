@@ -43,6 +43,15 @@ static guint columns(void)
     return is_known ? size.ws_col : 80;
 }
 
+/* How many lines the block may have: one that scrolls could not be wiped. */
+static guint lines_of(const AcrConsole *console)
+{
+    struct winsize size;
+    bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+    bool has_own = console->status && strchr(console->status, '\n');
+    return has_own ? (is_known ? size.ws_row : 24) - 1u : ACR_STATUS_LINES;
+}
+
 static void add_share(GString *part, double used, double ceiling)
 {
     if (ceiling > 0)
@@ -54,6 +63,14 @@ static void add_part(GPtrArray *parts, GString *part)
     g_ptr_array_add(parts, g_string_free(part, FALSE));
 }
 
+/* Adds the parts of a line, which begins one of the block unless it is the first. */
+static void add_line(GPtrArray *parts, const char *line, bool is_first)
+{
+    g_auto(GStrv) words = g_strsplit(line, ACR_STATUS_BETWEEN, -1);
+    for (guint i = 0; words[i]; i++)
+        g_ptr_array_add(parts, g_strconcat(i || is_first ? "" : "\n", words[i], NULL));
+}
+
 /* What is shown, in parts that are not broken; NULL: there is nothing to show. */
 static GPtrArray *parts_of(const AcrConsole *console)
 {
@@ -61,10 +78,8 @@ static GPtrArray *parts_of(const AcrConsole *console)
     if (!console->status && !console->stage)
         return NULL;
     GPtrArray *parts = g_ptr_array_new_with_free_func(g_free);
-    g_auto(GStrv) words =
-        g_strsplit(console->status ? console->status : console->stage, ACR_STATUS_BETWEEN, -1);
-    for (guint i = 0; words[i]; i++)
-        g_ptr_array_add(parts, g_strdup(words[i]));
+    g_auto(GStrv) lines = g_strsplit(console->status ? console->status : console->stage, "\n", -1);
+    add_line(parts, lines[0], true);
     if (!console->status)
         g_ptr_array_add(parts, acr_time_text((g_get_monotonic_time() - console->stage_us) / 1000));
     if (spent->calls)
@@ -89,6 +104,8 @@ static GPtrArray *parts_of(const AcrConsole *console)
     g_string_append(time, text);
     add_share(time, (double)ms, (double)console->max_ms);
     add_part(parts, time);
+    for (guint i = 1; lines[i]; i++)
+        add_line(parts, lines[i], false);
     return parts;
 }
 
@@ -101,7 +118,8 @@ static void put(AcrConsole *console, const char *text)
     if (text)
         g_string_append(bytes, text);
     if (parts)
-        acr_status_block_draw(&console->block, parts, columns(), console->has_colour, bytes);
+        acr_status_block_draw(&console->block, parts, columns(), lines_of(console),
+                              console->has_colour, bytes);
     if (bytes->len && acr_fd_write_all(STDERR_FILENO, bytes->str, bytes->len) != 0)
         console->block = (AcrStatusBlock){0}; /* nobody can read it any more */
 }
@@ -163,6 +181,12 @@ void acr_console_log(AcrConsole *console, const char *format, ...)
     pthread_mutex_unlock(&console->lock);
 }
 
+void acr_console_step(AcrConsole *console, const char *line)
+{
+    if (!console->is_screen || console->verbose)
+        acr_console_log(console, "%s", line);
+}
+
 void acr_console_say(AcrConsole *console, AcrTone tone, const char *format, ...)
 {
     static const char *const colours[] = {"", "\033[32m", "\033[33m"};
@@ -178,10 +202,22 @@ void acr_console_say(AcrConsole *console, AcrTone tone, const char *format, ...)
 
 void acr_console_status(AcrConsole *console, const char *text)
 {
+    char *visible = acr_text_visible(text);
+    g_strdelimit(visible, "\t", ' ');
     pthread_mutex_lock(&console->lock);
     g_free(console->status);
-    console->status = acr_one_line(text);
+    console->status = visible;
     put(console, NULL);
+    pthread_mutex_unlock(&console->lock);
+}
+
+void acr_console_follow(AcrConsole *console, gint64 ms, const AcrAmount *ceiling, gint64 max_ms)
+{
+    pthread_mutex_lock(&console->lock);
+    console->start_us = g_get_monotonic_time() - ms * 1000;
+    console->max_cost_pico = ceiling->pico;
+    console->max_tokens = ceiling->tokens;
+    console->max_ms = max_ms;
     pthread_mutex_unlock(&console->lock);
 }
 
@@ -212,12 +248,9 @@ static void on_stage(void *ctx, guint attempt, const char *stage, guint number)
     acr_json_set_int(event, "attempt", attempt);
     acr_json_set_int(event, "number", number);
     acr_events_put(console->events, event);
-    g_autofree char *which = attempt ? g_strdup_printf("attempt %u, ", attempt + 1) : g_strdup("");
-    const char *word = strcmp(stage, "patch") == 0 ? "try" : "round";
-    g_autofree char *count = number ? g_strdup_printf("%s %u: ", word, number) : g_strdup("");
     pthread_mutex_lock(&console->lock);
     g_free(console->stage);
-    console->stage = g_strconcat(which, count, stage, NULL);
+    console->stage = acr_stage_text(attempt, stage, number);
     console->stage_us = g_get_monotonic_time();
     if (!console->is_screen || console->verbose)
         log_stage(console);

@@ -48,15 +48,17 @@ void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out)
 }
 
 void acr_status_block_draw(AcrStatusBlock *block, const GPtrArray *parts, guint columns,
-                           bool has_colour, GString *out)
+                           guint lines, bool has_colour, GString *out)
 {
     guint most = MAX(columns, MIN_COLUMNS + FREE_COLUMNS) - FREE_COLUMNS;
     *block = (AcrStatusBlock){.n = 1};
     for (guint i = 0; i < parts->len; i++) {
+        const char *text = parts->pdata[i];
+        bool begins = *text == '\n';
         guint width = 0, *line = &block->widths[block->n - 1];
-        g_autofree char *part = fit(parts->pdata[i], most, &width);
-        bool fits = *line == 0 || *line + BETWEEN_COLUMNS + width <= most;
-        if (!fits && block->n == ACR_STATUS_MAX_LINES)
+        g_autofree char *part = fit(text + begins, most, &width);
+        bool fits = *line == 0 || (!begins && *line + BETWEEN_COLUMNS + width <= most);
+        if (!fits && block->n == MIN(lines, ACR_STATUS_MAX_LINES))
             return;
         if (!fits)
             line = &block->widths[block->n++];
@@ -79,4 +81,19 @@ char *acr_time_text(gint64 ms)
                                seconds % 60);
     return g_strdup_printf("%" G_GINT64_FORMAT " h %" G_GINT64_FORMAT " min", minutes / 60,
                            minutes % 60);
+}
+
+char *acr_forecast_text(gint64 ms, gint64 microusd)
+{
+    g_autofree char *time = acr_time_text(ms);
+    return microusd > 0 ? g_strdup_printf("about %s and $%.2f to go", time, (double)microusd / 1e6)
+                        : g_strdup_printf("about %s to go", time);
+}
+
+char *acr_stage_text(guint attempt, const char *stage, guint number)
+{
+    g_autofree char *which = attempt ? g_strdup_printf("attempt %u, ", attempt + 1) : g_strdup("");
+    const char *word = g_str_equal(stage, "patch") ? "try" : "round";
+    g_autofree char *count = number ? g_strdup_printf("%s %u: ", word, number) : g_strdup("");
+    return g_strconcat(which, count, stage, NULL);
 }

@@ -5,7 +5,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#define ACR_STATUS_MAX_LINES 4
+#define ACR_STATUS_MAX_LINES 24
+#define ACR_STATUS_LINES 4       /* of a block whose parts flow */
 #define ACR_STATUS_BETWEEN " · " /* parts of a line */
 
 /* What stands on the screen; the cursor is at the end of its last line. */
@@ -17,11 +18,16 @@ typedef struct {
  * wrapped its lines. */
 void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out);
 /* Appends the block that these parts (char *, UTF-8 without control characters) make, as many in a line as
- * fit; nothing of it may be on the screen. */
+ * fit, and of `lines` (to ACR_STATUS_MAX_LINES) as many as they need; one that begins with a line feed begins a
+ * line. Nothing of it may be on the screen. */
 void acr_status_block_draw(AcrStatusBlock *block, const GPtrArray *parts, guint columns,
-                           bool has_colour, GString *out);
+                           guint lines, bool has_colour, GString *out);
 
 /* Milliseconds as people say them: "34 s", "2 min 5 s", "1 h 3 min"; owned. */
 char *acr_time_text(gint64 ms);
+/* "attempt 2, round 3: search"; owned. */
+char *acr_stage_text(guint attempt, const char *stage, guint number);
+/* "about 5 min 0 s and $0.36 to go", without money where there is none; owned. */
+char *acr_forecast_text(gint64 ms, gint64 microusd);
 
 #endif

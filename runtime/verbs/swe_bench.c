@@ -9,31 +9,26 @@
 #include "verbs/grading.h"
 #include "verbs/status_block.h"
 
-/* What is shown while tasks run. `patches` and `spent` are of all that have ended, `fresh_…` of those that
- * were not over before. */
+/* What is shown while tasks run. `patches` and `spent` are of all that have ended. */
 typedef struct {
     AcrConsole *console;
     const AcrRunSpec *spec;
     AcrBatchSummary *summary;
     GError *failure; /* of writing the summary; the first */
-    guint patches, fresh;
-    gint64 fresh_ms, fresh_microusd;
+    guint patches;
+    AcrBatchPace pace;
     AcrSpent spent;
 } Watch;
 
-/* `before` and "about 5 min and $0.36 to go", by what tasks have taken so far; "": nothing is left, or
- * known. Owned. */
+/* `before` and acr_forecast_text by what tasks have taken so far; "": nothing is left, or known. Owned. */
 static char *forecast(const Watch *watch, const char *before, guint ended, guint total)
 {
-    guint left = total - ended;
-    if (left == 0 || watch->fresh == 0)
+    gint64 ms = 0, microusd = 0;
+    if (!acr_batch_forecast(&watch->pace, watch->spec->tasks_at_once, total - ended, &ms,
+                            &microusd))
         return g_strdup("");
-    gint64 jobs = MIN(MAX(watch->spec->tasks_at_once, 1), left);
-    g_autofree char *time = acr_time_text(watch->fresh_ms / watch->fresh * left / jobs);
-    double usd = (double)watch->fresh_microusd / watch->fresh * left / 1e6;
-    return watch->fresh_microusd > 0
-               ? g_strdup_printf("%sabout %s and $%.2f to go", before, time, usd)
-               : g_strdup_printf("%sabout %s to go", before, time);
+    g_autofree char *text = acr_forecast_text(ms, microusd);
+    return g_strconcat(before, text, NULL);
 }
 
 static void show(const Watch *watch, guint ended, guint total)
@@ -55,11 +50,7 @@ static void count(Watch *watch, const AcrBatchTask *task)
     watch->spent.cost_microusd += microusd;
     watch->spent.charged_microusd += acr_microusd(cost->charged_pico);
     watch->spent.tokens += MAX(acr_usage_tokens(&cost->usage), 0);
-    if (task->was_over || task->result->exit_code == ACR_EXIT_INTERRUPTED)
-        return;
-    watch->fresh++;
-    watch->fresh_ms += task->ms;
-    watch->fresh_microusd += microusd;
+    watch->pace = task->pace;
 }
 
 static void tell_task(const Watch *watch, const AcrBatchTask *task)

@@ -13,7 +13,7 @@ static void check_drawn(const char *const *texts, guint columns, bool has_colour
     AcrStatusBlock block = {0};
     for (guint i = 0; texts[i]; i++)
         g_ptr_array_add(parts, (gpointer)texts[i]);
-    acr_status_block_draw(&block, parts, columns, has_colour, out);
+    acr_status_block_draw(&block, parts, columns, ACR_STATUS_LINES, has_colour, out);
     g_assert_cmpstr(out->str, ==, bytes);
     g_assert_cmpuint(block.n, ==, lines);
 }
@@ -30,6 +30,7 @@ static void test_parts_are_not_broken_but_cut(void)
     check_drawn(TEXTS("日本語日本語"), 13, false, "日本語日…", 1);
     check_drawn(TEXTS("aaaaaa", "bbbbbb", "cccccc", "dddddd", "eeeeee"), 11, false,
                 "aaaaaa\nbbbbbb\ncccccc\ndddddd", 4);
+    check_drawn(TEXTS("a", "b", "\nc", "d", "\n"), 80, false, "a · b\nc · d\n", 3);
 }
 
 static void check_wiped(AcrStatusBlock block, guint columns, const char *bytes)

@@ -1,0 +1,162 @@
+/*
+ * acr-host watch: a batch or a run as it goes on, by what others leave in its folder. Nothing is written there,
+ * and nothing is locked.
+ */
+#include <string.h>
+
+#include "verbs/verbs_private.h"
+#include "verbs/watch.h"
+
+#define EVERY_MS 500
+#define STEP_MS 50
+
+/* What has been shown already. */
+typedef struct {
+    AcrConsole *console;
+    GHashTable *ended; /* ids */
+    GHashTable *lines; /* name of a part, or id of a task -> the last line about it */
+    bool is_first;
+} Shown;
+
+static void shown_clear(Shown *shown)
+{
+    g_clear_pointer(&shown->ended, g_hash_table_unref);
+    g_clear_pointer(&shown->lines, g_hash_table_unref);
+    g_clear_pointer(&shown->console, acr_console_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Shown, shown_clear)
+
+/* Shows a line (taken) unless it is the last one of that name. */
+static void tell(Shown *shown, const char *name, char *line)
+{
+    if (g_strcmp0(g_hash_table_lookup(shown->lines, name), line) != 0)
+        acr_console_step(shown->console, line);
+    g_hash_table_replace(shown->lines, g_strdup(name), line);
+}
+
+static void tell_parts(Shown *shown, const AcrWatched *watched)
+{
+    const GPtrArray *parts = watched->state.parts, *running = watched->state.running;
+    for (guint i = 0; i < parts->len; i++) {
+        const AcrBatchPart *part = parts->pdata[i];
+        bool is_last = parts->len == 1 && part->state >= ACR_PART_OVER; /* at the end */
+        if (!is_last)
+            tell(shown, part->name, acr_watched_process(watched, part));
+    }
+    for (guint i = 0; i < running->len; i++) {
+        const AcrBatchRunning *task = running->pdata[i];
+        g_autofree char *id = acr_one_line(task->id), *stage = acr_watched_stage(task);
+        tell(shown, task->id, g_strdup_printf("%s: %s", id, stage));
+    }
+}
+
+/* What has ended since; not what had before this began. */
+static void tell_ended(Shown *shown, const AcrWatched *watched)
+{
+    const AcrBatchState *state = &watched->state;
+    GHashTableIter each;
+    gpointer id;
+    g_hash_table_iter_init(&each, state->ended);
+    while (g_hash_table_iter_next(&each, &id, NULL)) {
+        if (!g_hash_table_add(shown->ended, g_strdup(id)) || shown->is_first || watched->is_run)
+            continue;
+        g_autofree char *name = acr_one_line(id), *ending = acr_watched_ending(watched, id);
+        acr_console_log(shown->console, "%u/%u %s: %s", state->n_ended, state->total, name, ending);
+    }
+}
+
+static void show(Shown *shown, const AcrWatched *watched)
+{
+    const AcrBatchState *state = &watched->state;
+    const AcrProgress *progress = acr_console_progress(shown->console);
+    g_autofree char *block = acr_watched_block(watched);
+    if (shown->is_first && state->n_ended && !watched->is_run) {
+        g_auto(GStrv) lines = g_strsplit(block, "\n", 2);
+        acr_console_step(shown->console, lines[0]);
+    }
+    tell_parts(shown, watched);
+    tell_ended(shown, watched);
+    shown->is_first = false;
+    if (state->begun_ms)
+        acr_console_follow(shown->console, MAX(acr_live_now_ms() - state->begun_ms, 0),
+                           &state->ceiling, state->max_ms);
+    acr_console_status(shown->console, block);
+    progress->spent(progress->ctx, &state->spent);
+}
+
+/* False: a signal came. */
+static bool wait_a_moment(const AcrHost *host)
+{
+    for (guint ms = 0; ms < EVERY_MS; ms += STEP_MS) {
+        if (acr_interrupted(host->interrupt))
+            return false;
+        g_usleep(STEP_MS * 1000);
+    }
+    return true;
+}
+
+static int end(const AcrWatched *watched, AcrConsole *console)
+{
+    const GPtrArray *parts = watched->state.parts;
+    g_autofree char *text = acr_watched_text(watched);
+    bool is_finished = acr_watched_is_finished(watched);
+    acr_console_end(console);
+    for (guint i = 0; i < parts->len; i++) {
+        const AcrBatchPart *part = parts->pdata[i];
+        g_autofree char *line = acr_watched_process(watched, part);
+        if (part->state == ACR_PART_GONE || part->why)
+            acr_console_say(console, ACR_TONE_BAD, "%s: %s", g_get_prgname(), line);
+    }
+    return acr_out_exit(acr_out_text(text), is_finished ? ACR_EXIT_OK : ACR_EXIT_NONE);
+}
+
+static int watch(AcrHost *host, const AcrRunSpec *spec)
+{
+    g_auto(Shown) shown = {.ended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+                           .lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
+                           .is_first = true};
+    for (;;) {
+        g_auto(AcrWatched) watched = {0};
+        g_autoptr(GError) error = NULL;
+        if (!acr_watched_read(spec->arguments[0], &watched, &error))
+            return acr_verb_fail(host, error);
+        if (!shown.console)
+            shown.console = acr_console_new(spec);
+        show(&shown, &watched);
+        if (acr_batch_state_of(&watched.state) >= ACR_PART_OVER)
+            return end(&watched, shown.console);
+        if (!wait_a_moment(host)) {
+            acr_console_end(shown.console);
+            return ACR_EXIT_INTERRUPTED;
+        }
+    }
+}
+
+static int print_once(AcrHost *host, const AcrRunSpec *spec)
+{
+    g_auto(AcrWatched) watched = {0};
+    g_autoptr(GError) error = NULL;
+    if (!acr_watched_read(spec->arguments[0], &watched, &error))
+        return acr_verb_fail(host, error);
+    if (spec->json) {
+        g_autoptr(AcrJson) json = acr_watched_to_json(&watched);
+        return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
+    }
+    g_autofree char *text = acr_watched_text(&watched);
+    return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
+}
+
+static int run(AcrHost *host, AcrRunSpec *spec)
+{
+    if (g_strv_length(spec->arguments) != 1)
+        return acr_verb_usage("give one folder");
+    return spec->once ? print_once(host, spec) : watch(host, spec);
+}
+
+const AcrVerb acr_verb_watch = {
+    .name = "watch",
+    .summary = "Show how a batch or a run goes on in its folder",
+    .takes = ACR_FOR_WATCH,
+    .arguments = "OUT",
+    .run = run,
+};

@@ -1,0 +1,219 @@
+"""`watch`: a batch or a run seen from outside while it works, when it is over, and when it was killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from host import SLOWNESS, Host, kill, without_progress
+from loopback import Failure, LoopbackOpenAI
+from repos import Repo, digest, sample_repo
+from runs import ANALYSE_2, CALLS, ISSUE, SCRIPT, arguments, read_json, script_lines
+from screens import on_screen
+
+Serve = Callable[..., LoopbackOpenAI]
+TASKS = ["bill-1", "bill-2", "bill-3"]
+
+
+@pytest.fixture
+def batch(tmp_path: Path) -> list[object]:
+    """Three tasks, the second of which has no repository; --model is to be added."""
+    head = sample_repo(tmp_path / "repos" / "brook" / "bill").head
+    common = {"base_commit": head, "problem_statement": ISSUE.read_text("utf-8")}
+    rows = [{"instance_id": task, "repo": "gone/gone" if "2" in task else "brook/bill", **common} for task in TASKS]
+    dataset = tmp_path / "tasks.json"
+    dataset.write_text(json.dumps(rows), "utf-8")
+    command = ["swe-bench", "--dataset", dataset, "--repos", tmp_path / "repos", "--verify=never"]
+    return [*command, "--max-cost", "500", "--out", tmp_path / "out", "--model"]
+
+
+@pytest.fixture
+def server(loopback_openai: Serve) -> LoopbackOpenAI:
+    """Solves the first task, and hangs in the third where it analyses for the second time."""
+    server = loopback_openai(script_lines() * 2)
+    server.fail(Failure("hang"), at=CALLS + ANALYSE_2)
+    return server
+
+
+@pytest.fixture
+def at_work(host: Host, batch: list[object], server: LoopbackOpenAI) -> subprocess.Popen[bytes]:
+    """The batch, in its third task."""
+    child = host.start(*batch, server.model, env=server.environment)
+    server.wait_for(CALLS + ANALYSE_2 + 1)
+    return child
+
+
+def now(host: Host, out: Path) -> dict[str, Any]:
+    """The state that --once --json prints."""
+    return json.loads(host.run("watch", out, "--once", "--json").check().out)
+
+
+def until(what: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + 30 * SLOWNESS
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_batch_at_work_and_then_killed(
+    host: Host, at_work: subprocess.Popen[bytes], tmp_path: Path, server: LoopbackOpenAI
+) -> None:
+    out = tmp_path / "out"
+    before = digest(out)
+    state = now(host, out)
+    assert (state["kind"], state["state"], state["finished"]) == ("batch", "running", False)
+    assert (state["total"], state["ended"]) == (3, 2)
+    assert state["by_status"] == {"patch": 1, "failed": 1} and state["by_error_class"] == {"environment": 1}
+    assert state["by_verdict"] == {"unverified": 1, "none": 1}
+    [task] = state["running"]
+    assert (task["task"], task["stage"], task["number"], task["calls"]) == ("bill-3", "analyse", 2, ANALYSE_2)
+    assert state["ceiling"]["cost_microusd"] == 500_000_000 and state["spent"]["calls"] == CALLS + ANALYSE_2
+    assert state["left"]["ms"] > 0
+    text = host.run("watch", out, "--once").check().out
+    assert re.match(r"2 of 3 tasks, 1 failed, 1 patch, about \d+ s to go\n", text)
+    assert f"process {at_work.pid} is at work\n" in text and "% of $500.00)" in text
+    assert re.search(r"^runs: bill-3 · round 2: analyse · \d+ s · \$\d\.\d{4}$", text, re.MULTILINE)
+    watching = host.start("watch", out)
+    until(lambda: bool(watching.stderr and os.read(watching.stderr.fileno(), 65536)))
+    assert digest(out) == before, "watch writes nothing"
+    os.kill(at_work.pid, signal.SIGKILL)
+    stdout, stderr = watching.communicate(timeout=30 * SLOWNESS)
+    gone = f"process {at_work.pid} is gone, and the batch is not finished; rerun the same command to resume"
+    assert watching.returncode == 1
+    assert without_progress(stderr)[0].decode() == f"acr-host watch: {gone}\n"
+    assert gone in stdout.decode()
+    state = now(host, out)
+    assert (state["state"], state["finished"], state["parts"][0]["state"]) == ("gone", False, "gone")
+    server.violations.clear()
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_on_a_terminal_until_the_batch_is_over(
+    host: Host, batch: list[object], loopback_openai: Serve, tmp_path: Path, columns: int
+) -> None:
+    server = loopback_openai(script_lines() * 2)
+    server.seconds = 0.05
+    child = host.start(*batch, server.model, env=server.environment)
+    until((tmp_path / "out" / "shared" / "live.json").exists)
+    shown = on_screen(host, "watch", tmp_path / "out", columns=columns, env={"NO_COLOR": "1"})
+    child.communicate(timeout=60)
+    assert shown.exit == 0
+    for view in shown.views:
+        block = [line for line in view if re.match(r"\d of 3 tasks", line)]
+        assert len(block) <= 1 and all(len(line) <= columns for line in view), view
+    assert any(re.match(r"bill-[13] · round \d: \w+ · \d+ s", line) for view in shown.views for line in view)
+    assert any("% of the ceiling)" in line for view in shown.views for line in view)
+    text = "\n".join(shown.lines)
+    assert "2/3 bill-2: failed: no repository of 'gone/gone'" in text
+    assert "3 of 3 tasks, 2 patch, 1 failed" in text and shown.lines[-1] == "finished"
+    assert " · " not in text
+    state = now(host, tmp_path / "out")
+    assert (state["state"], state["finished"], state["running"]) == ("over", True, [])
+
+
+def test_dated_lines_of_a_run_and_its_end(
+    host: Host, sample_repo: Repo, loopback_openai: Serve, tmp_path: Path
+) -> None:
+    server = loopback_openai(script_lines())
+    server.fail(Failure("hang"), at=ANALYSE_2)
+    out = tmp_path / "run"
+    child = host.start(*arguments(sample_repo.path, out, model=server.model), env=server.environment)
+    server.wait_for(ANALYSE_2 + 1)
+    state = now(host, out)
+    assert (state["kind"], state["total"], state["running"][0]["stage"]) == ("run", 1, "analyse")
+    assert state["parts"][0]["pid"] == child.pid
+    watching = host.start("watch", out)
+    until(lambda: bool(watching.stderr and os.read(watching.stderr.fileno(), 65536)))
+    os.kill(child.pid, signal.SIGINT)
+    child.communicate(timeout=30)
+    stdout, stderr = watching.communicate(timeout=30 * SLOWNESS)
+    assert watching.returncode == 1
+    assert b"not finished: it ended without a result; rerun the same command to resume" in stderr
+    assert not (out / "live.json").exists(), "what has ended in order leaves no note"
+    resumed = host.run(*arguments(sample_repo.path, out, model=server.model), env=server.environment).check()
+    assert resumed.out.startswith("diff --git ")
+    done = host.run("watch", out).check()
+    assert done.out.startswith("1 of 1 tasks, 1 patch\nverdicts: 1 unverified\n")
+    server.violations.clear()
+
+
+def test_shards_are_one_batch(host: Host, batch: list[object], tmp_path: Path) -> None:
+    script = f"script:{SCRIPT}"
+    host.run(*batch, script, "--shard", "1/2").check()
+    state = now(host, tmp_path / "out")
+    assert (state["state"], state["total"], state["ended"]) == ("running", 3, 2)
+    assert [(part["name"], part["state"]) for part in state["parts"]] == [
+        ("shard-1-of-2", "over"),
+        ("shard-2-of-2", "waiting"),
+    ]
+    assert state["ceiling"]["cost_microusd"] == 500_000_000
+    host.run(*batch, script, "--shard", "2/2").check(3)
+    result = host.run("watch", tmp_path / "out").check()
+    assert result.out.startswith("3 of 3 tasks, 2 patch, 1 failed\n")
+    assert now(host, tmp_path / "out" / "shard-2-of-2")["ended"] == 1
+
+
+def test_what_is_no_folder_of_ours_is_refused(host: Host, tmp_path: Path) -> None:
+    host.run("watch", tmp_path / "nothing").one_line(2, "does not exist")
+    (tmp_path / "empty").mkdir()
+    host.run("watch", tmp_path / "empty", "--once").one_line(2, "is neither a run folder nor one of swe-bench")
+    host.run("watch").one_line(2, "give one folder")
+    host.run("watch", tmp_path, "--json").one_line(2, "--json needs --once")
+
+
+def _plant(folder: Path, note: object, summary: object = None) -> Path:
+    (folder / "shared").mkdir(parents=True)
+    (folder / "shared" / "live.json").write_text(note if isinstance(note, str) else json.dumps(note), "utf-8")
+    if summary:
+        (folder / "summary.json").write_text(json.dumps(summary), "utf-8")
+    return folder
+
+
+def test_hostile_files_are_shown_escaped_and_links_not_followed(host: Host, tmp_path: Path) -> None:
+    bad, huge = "\x1b[2J\u202eevil\n\x07", 2**62
+    process = {"pid": 1, "start": 1, "boot": "other", "host": bad + "x" * 500, "begun_ms": -huge}
+    row = {"instance_id": bad, "status": bad, "verdict": bad, "error": bad, "error_class": bad}
+    row["cost"] = {"calls": huge, "cost_microusd": huge, "charged_microusd": -huge, "input_tokens": huge}
+    running = [{"task": "../../up", "begun_ms": 1}, {"task": "linked", "begun_ms": -huge}, 5]
+    note = {"process": process, "over": True, "why": bad, "next": huge, "running": running, "jobs": -huge}
+    note |= {"tasks": [bad, "linked", "../../up", 7, None], "pace": {"tasks": huge, "ms": huge, "microusd": huge}}
+    note["ceilings"] = {"cost_microusd": huge, "tokens": huge, "ms": huge}
+    out = _plant(tmp_path / "out", note, {"tasks": [row, 3, None, {"instance_id": {}}]})
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "live.json").write_text(json.dumps({"process": process, "stage": "SECRET"}), "utf-8")
+    (out / "linked").symlink_to(secret)
+    for args in (["--once"], ["--once", "--json"], ["--verbose"]):
+        result = host.run("watch", out, *args).check(0 if "--once" in args else 1)
+        shown = result.stdout + result.stderr + "".join(result.progress).encode()
+        assert b"SECRET" not in shown and b"\x1b" not in shown and ("--json" in args or "\u202e".encode() not in shown)
+    for name, broken in enumerate(["", "[", "{}", '{"tasks": 1, "process": 3}', '{"process"', "\0" * 40]):
+        folder = _plant(tmp_path / f"broken-{name}", broken)
+        state = now(host, folder)
+        assert state["ended"] == 0 and state["state"] in ("gone", "over")
+    linked = tmp_path / "by-link"
+    linked.mkdir()
+    (linked / "shared").symlink_to(out / "shared")
+    assert now(host, linked)["total"] == 0
+
+
+def test_the_next_command_is_seen_not_the_one_before(
+    host: Host, at_work: subprocess.Popen[bytes], batch: list[object], server: LoopbackOpenAI, tmp_path: Path
+) -> None:
+    """A killed batch that is resumed: the killed task is not told by its old note, and ends."""
+    kill(at_work)
+    out = tmp_path / "out"
+    assert read_json(out / "bill-3" / "live.json")["stage"] == "analyse"
+    host.run(*batch, server.model, env=server.environment).check(3)
+    assert not (out / "bill-3" / "live.json").exists()
+    result = host.run("watch", out).check()
+    assert result.out.startswith("3 of 3 tasks, 2 patch, 1 failed\n")
+    server.violations.clear()
