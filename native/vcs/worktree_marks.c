@@ -8,6 +8,7 @@
  * trace: such a snapshot is not settled, and is never current.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -17,6 +18,8 @@
 
 #define NS_PER_S 1000000000ll
 #define FINE_GRAIN_NS (20ll * 1000 * 1000) /* more than a tick of the kernel's clock */
+#define MAX_LOOKERS 8u                     /* threads that look whether marks have changed */
+#define MIN_LOOK 500u                      /* marks that are worth one */
 #define COARSE_GRAIN_NS (2 * NS_PER_S)     /* of file systems that keep whole seconds */
 
 typedef struct {
@@ -89,18 +92,50 @@ void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path)
         acr_vcs_marks_add(marks, path, lstat(path, &st) == 0 ? &st : NULL);
 }
 
+/* ---- Looking ---- */
+
+/* Some marks, every `step`th from `first`, which one thread looks at. */
+typedef struct {
+    const GArray *marks;
+    int root;
+    guint first, step;
+    gint *is_changed; /* of all threads */
+} Look;
+
+static void *look(void *data)
+{
+    const Look *part = data;
+    for (guint i = part->first; i < part->marks->len && !g_atomic_int_get(part->is_changed);
+         i += part->step) {
+        const Mark *mark = &g_array_index(part->marks, Mark, i);
+        struct stat st;
+        bool is_there = fstatat(part->root, mark->path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (mark->hash != (is_there ? hash_of(&st) : 0))
+            g_atomic_int_set(part->is_changed, 1);
+    }
+    return NULL;
+}
+
 bool acr_snapshot_is_current(const AcrSnapshot *snapshot)
 {
     const AcrVcsMarks *marks = snapshot->marks;
     if (!marks || marks->unsettled || !snapshot->repo || !snapshot->repo->workdir)
         return false;
     ACR_AUTO_FD root = open(snapshot->repo->workdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    for (guint i = 0; root >= 0 && i < marks->marks->len; i++) {
-        const Mark *mark = &g_array_index(marks->marks, Mark, i);
-        struct stat st;
-        bool is_there = fstatat(root, mark->path, &st, AT_SYMLINK_NOFOLLOW) == 0;
-        if (mark->hash != (is_there ? hash_of(&st) : 0))
-            return false;
+    gint is_changed = root < 0;
+    guint step = CLAMP(MIN(g_get_num_processors(), marks->marks->len / MIN_LOOK), 1, MAX_LOOKERS);
+    Look parts[MAX_LOOKERS];
+    pthread_t others[MAX_LOOKERS];
+    bool is_running[MAX_LOOKERS] = {false};
+    for (guint i = step;
+         i-- > 0 && !g_atomic_int_get(&is_changed);) { /* the last part is this thread's own */
+        parts[i] = (Look){marks->marks, root, i, step, &is_changed};
+        is_running[i] = i > 0 && pthread_create(&others[i], NULL, look, &parts[i]) == 0;
+        if (!is_running[i])
+            look(&parts[i]);
     }
-    return root >= 0;
+    for (guint i = 0; i < step; i++)
+        if (is_running[i])
+            pthread_join(others[i], NULL);
+    return !is_changed;
 }

@@ -445,6 +445,28 @@ static void seen_as_changed(void)
     }
 }
 
+/* So many that several threads look: whichever file it is, it is seen. */
+static void seen_among_many(void)
+{
+    enum { N_FILES = 1100 };
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    for (int i = 0; i < N_FILES; i++) {
+        g_autofree char *name = g_strdup_printf("r/%d/%d", i % 7, i);
+        put(&box, name, "old");
+    }
+    commit_all(&box, "r");
+    g_autoptr(AcrRepo) repo = open_ok(&box, "r");
+    for (int i = 0; i < N_FILES; i += N_FILES / 4 + 1) {
+        g_autofree char *name = g_strdup_printf("r/%d/%d", i % 7, i);
+        g_autoptr(AcrSnapshot) before = settled(repo);
+        g_assert_true(acr_snapshot_is_current(before));
+        put(&box, name, "new");
+        g_assert_false(acr_snapshot_is_current(before));
+    }
+}
+
 /* One that was taken just after a change, and those that have no marks. */
 static void never_current(void)
 {
@@ -473,6 +495,7 @@ static void never_current(void)
 void add_worktree_tests(void)
 {
     g_test_add_func("/vcs/worktree/changes_after_a_snapshot_are_seen", seen_as_changed);
+    g_test_add_func("/vcs/worktree/a_change_is_seen_among_many_files", seen_among_many);
     g_test_add_func("/vcs/worktree/snapshots_that_are_never_current", never_current);
     g_test_add_func("/vcs/worktree/files_are_taken_as_they_lie", as_it_lies);
     g_test_add_func("/vcs/worktree/ignored_files_are_left_out_tracked_ones_not",
