@@ -5,16 +5,18 @@
 #include <string.h>
 
 #include "verbs/verbs_private.h"
-#include "verbs/watch.h"
+#include "verbs/watch_page.h"
 
 #define EVERY_MS 500
 #define STEP_MS 50
+#define LINGER_MS 5000 /* in which a browser may fetch the last state */
 
 /* What has been shown already. */
 typedef struct {
     AcrConsole *console;
-    GHashTable *ended; /* ids */
-    GHashTable *lines; /* name of a part, or id of a task -> the last line about it */
+    AcrWatchPage *page; /* NULL: none is served */
+    GHashTable *ended;  /* ids */
+    GHashTable *lines;  /* name of a part, or id of a task -> the last line about it */
     bool is_first;
 } Shown;
 
@@ -23,6 +25,7 @@ static void shown_clear(Shown *shown)
     g_clear_pointer(&shown->ended, g_hash_table_unref);
     g_clear_pointer(&shown->lines, g_hash_table_unref);
     g_clear_pointer(&shown->console, acr_console_free);
+    g_clear_pointer(&shown->page, acr_watch_page_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Shown, shown_clear)
 
@@ -82,17 +85,29 @@ static void show(Shown *shown, const AcrWatched *watched)
                            &state->ceiling, state->max_ms);
     acr_console_status(shown->console, block);
     progress->spent(progress->ctx, &state->spent);
+    if (shown->page)
+        acr_watch_page_send(shown->page, watched);
 }
 
 /* False: a signal came. */
-static bool wait_a_moment(const AcrHost *host)
+static bool wait_a_moment(const AcrHost *host, const Shown *shown)
 {
     for (guint ms = 0; ms < EVERY_MS; ms += STEP_MS) {
         if (acr_interrupted(host->interrupt))
             return false;
+        if (shown->page)
+            acr_watch_page_answer(shown->page);
         g_usleep(STEP_MS * 1000);
     }
     return true;
+}
+
+/* Until nobody looks at the page any more. */
+static void linger(const AcrHost *host, const Shown *shown)
+{
+    for (guint ms = 0; ms < LINGER_MS && acr_watch_page_is_seen(shown->page); ms += EVERY_MS)
+        if (!wait_a_moment(host, shown))
+            return;
 }
 
 static int end(const AcrWatched *watched, AcrConsole *console)
@@ -110,6 +125,17 @@ static int end(const AcrWatched *watched, AcrConsole *console)
     return acr_out_exit(acr_out_text(text), is_finished ? ACR_EXIT_OK : ACR_EXIT_NONE);
 }
 
+/* Begins to, and prints where. */
+static bool serve(const AcrHost *host, const AcrRunSpec *spec, Shown *shown, GError **error)
+{
+    shown->page = acr_watch_page_new(host, spec->arguments[0], (guint)MAX(spec->port, 0), error);
+    if (!shown->page)
+        return false;
+    g_autofree char *line = g_strconcat(acr_watch_page_url(shown->page), "\n", NULL);
+    (void)!acr_out_text(line);
+    return true;
+}
+
 static int watch(AcrHost *host, const AcrRunSpec *spec)
 {
     g_auto(Shown) shown = {.ended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
@@ -120,12 +146,17 @@ static int watch(AcrHost *host, const AcrRunSpec *spec)
         g_autoptr(GError) error = NULL;
         if (!acr_watched_read(spec->arguments[0], &watched, &error))
             return acr_verb_fail(host, error);
+        if (!shown.console && spec->http && !serve(host, spec, &shown, &error))
+            return acr_verb_fail(host, error);
         if (!shown.console)
             shown.console = acr_console_new(spec);
         show(&shown, &watched);
-        if (acr_batch_state_of(&watched.state) >= ACR_PART_OVER)
+        bool is_over = acr_batch_state_of(&watched.state) >= ACR_PART_OVER;
+        if (is_over && shown.page)
+            linger(host, &shown);
+        if (is_over)
             return end(&watched, shown.console);
-        if (!wait_a_moment(host)) {
+        if (!wait_a_moment(host, &shown)) {
             acr_console_end(shown.console);
             return ACR_EXIT_INTERRUPTED;
         }

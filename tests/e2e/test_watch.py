@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -10,8 +11,10 @@ import subprocess
 import time
 from pathlib import Path
 from typing import Any, Callable
+from urllib.parse import urlsplit
 
 import pytest
+import schemas
 from host import SLOWNESS, Host, kill, without_progress
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo, digest, sample_repo
@@ -217,3 +220,83 @@ def test_the_next_command_is_seen_not_the_one_before(
     result = host.run("watch", out).check()
     assert result.out.startswith("3 of 3 tasks, 2 patch, 1 failed\n")
     server.violations.clear()
+
+
+# ---- The page ----
+
+
+class Browser:
+    """What a browser asks of the address that --serve printed."""
+
+    def __init__(self, url: str) -> None:
+        at = urlsplit(url)
+        assert at.hostname == "127.0.0.1" and re.fullmatch(r"token=\w{20,}", at.query)
+        self.port, self.token = at.port, at.query.removeprefix("token=")
+
+    def ask(self, path: str, token: str | None = None, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30 * SLOWNESS)
+        connection.request(method, f"{path}?token={self.token if token is None else token}", headers=headers)
+        return connection.getresponse()
+
+    def event(self, stream: http.client.HTTPResponse) -> dict[str, Any]:
+        """The next state that comes."""
+        while line := stream.readline():
+            if line.startswith(b"data: "):
+                return dict(json.loads(line.removeprefix(b"data: ")))
+        raise AssertionError("the stream has ended")
+
+
+def test_the_page_is_live(host: Host, batch: list[object], loopback_openai: Serve, tmp_path: Path) -> None:
+    server = loopback_openai(script_lines() * 2)
+    server.seconds = 0.02
+    child = host.start(*batch, server.model, env=server.environment)
+    until((tmp_path / "out" / "shared" / "live.json").exists)
+    watching = host.start("watch", tmp_path / "out", "--serve")
+    assert watching.stdout
+    browser = Browser(watching.stdout.readline().decode().strip())
+    stream = browser.ask("/events")
+    assert stream.status == 200 and stream.headers["Content-Type"].startswith("text/event-stream")
+    for path in ("/", "/events"):
+        assert browser.ask(path, "wrong").status == browser.ask(path, "").status == 401
+        assert browser.ask(path, Origin="http://evil.test").status == 403
+        assert browser.ask(path, Host="evil.test").status == 403
+    assert (browser.ask("/shared/live.json").status, browser.ask("/", method="POST").status) == (404, 405)
+    first = browser.ask("/")
+    page = first.read().decode()
+    assert (first.status, first.headers["Cache-Control"]) == (200, "no-store")
+    assert first.headers["X-Frame-Options"] == "DENY"
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy and "connect-src 'self'" in policy[1] and "unsafe" not in policy[1]
+    assert 'id="running"' in page and "EventSource" in page and not re.search(r"https?://(?!127)", page)
+    states = [browser.event(stream)]
+    while states[-1]["state"] == "running":
+        states.append(browser.event(stream))
+    assert schemas.faults("watch", states[0]) == []
+    assert any(task["stage"] for state in states for task in state["running"]), "stages come"
+    assert (states[-1]["state"], states[-1]["ended"], states[-1]["finished"]) == ("over", 3, True)
+    last = browser.ask("/").read().decode()
+    assert all(f"<td>{task}</td>" in last for task in ("bill-1", "bill-3"))
+    stream.close()
+    child.communicate(timeout=60)
+    out, _ = watching.communicate(timeout=30 * SLOWNESS)
+    assert watching.returncode == 0 and out.startswith(b"3 of 3 tasks")
+
+
+def test_the_page_of_a_run_and_of_hostile_files(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    host.run(*arguments(sample_repo.path, out)).check()
+    (out / "issue.md").write_text("<script>owned()</script>", "utf-8")
+    process = {"pid": os.getpid(), "start": 0, "boot": "", "host": "x", "begun_ms": 1}
+    (out / "live.json").write_text(json.dumps({"process": process, "stage": "</script><b>", "spent": {}}), "utf-8")
+    watching = host.start("watch", out, "--serve")
+    assert watching.stdout
+    browser = Browser(watching.stdout.readline().decode().strip())
+    page = browser.ask("/").read().decode()
+    assert "&lt;script&gt;owned()" in page and "<script>owned()" not in page
+    stream = browser.ask("/events")
+    assert browser.event(stream)["running"][0]["stage"] == "</script><b>"
+    host.run("watch", out, "--serve", "--port", browser.port).check(3)
+    host.run("watch", out, "--serve", "--once").check(2)
+    os.kill(watching.pid, signal.SIGINT)
+    watching.communicate(timeout=30 * SLOWNESS)
+    assert watching.returncode == 130

@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 install(TARGETS acr-host RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(DIRECTORY python/acr python/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host/python" FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "*.json"
-        PATTERN "page.*")
+        PATTERN "page.*" PATTERN "*.js")
 install(DIRECTORY prompts/ DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host/prompts" FILES_MATCHING PATTERN "*.txt")
 install(DIRECTORY tests/fixtures/sample DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host" PATTERN "__pycache__" EXCLUDE
         PATTERN ".gitignore" EXCLUDE PATTERN "conftest.py" EXCLUDE PATTERN ".pytest_cache" EXCLUDE) # what `acr-host demo` works on

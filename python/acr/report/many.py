@@ -110,7 +110,7 @@ def _errors(tasks: list[Task]) -> Html:
     return table(["tasks", "why"], rows, "why tasks failed; numbers are written as N")
 
 
-def render(tasks: list[Task], is_compared: bool, version: str) -> str:
+def render(tasks: list[Task], is_compared: bool, version: str, is_live: bool = False) -> str:
     """The page, as text."""
     counts = _counts(tasks)
     total = sum(task.cost for task in tasks)
@@ -126,7 +126,7 @@ def render(tasks: list[Task], is_compared: bool, version: str) -> str:
     ]
     if is_compared:
         sections.insert(1, section("changed", "Compared", _changed(tasks)))
-    return page("acr-host: many runs", tag("p", said), sections, version)
+    return page("acr-host: many runs", tag("p", said), sections, version, is_live)
 
 
 def text(tasks: list[Task]) -> str:

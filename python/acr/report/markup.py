@@ -67,12 +67,24 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def page(title: str, summary: Html, sections: list[tuple[str, str, Html]], version: str) -> str:
-    """The whole page: no part of it comes from elsewhere, and nothing in it runs but its own script."""
+def _now() -> tuple[str, str, Html]:
+    """Where live.js writes what runs."""
+    heads = join(tag("th", head, scope="col") for head in ("task", "stage", "time", "calls", "cost"))
+    running = tag("table", tag("caption", "tasks that run"), tag("thead", tag("tr", heads)), tag("tbody"), id="running")
+    return section("now", "Now", tag("p", "", id="state", role="status"), tag("div", running, class_="scroll"))
+
+
+def page(title: str, summary: Html, sections: list[tuple[str, str, Html]], version: str, is_live: bool = False) -> str:
+    """The whole page: no part of it comes from elsewhere, and nothing in it runs but its own script. One that is live
+    asks its own server, and nobody else, for what has changed."""
     here = Path(__file__).parent
-    style, script = ((here / name).read_text("utf-8") for name in ("page.css", "page.js"))
+    names = ("page.css", "page.js", "live.js")
+    style, script, live = ((here / name).read_text("utf-8") for name in names)
+    if is_live:
+        script, sections = script + live, [_now(), *sections]
     links = join(tag("li", tag("a", name, href=f"#{key}")) for key, name, _ in sections)
     return Template((here / "page.html").read_text("utf-8")).substitute(
         title=esc(title), summary=summary, links=links, body=join(part for _, _, part in sections), version=esc(version),
         style=style, script=script, style_hash=_hash(style), script_hash=_hash(script),
+        connect="connect-src 'self'; " if is_live else "",
     )  # fmt: skip

@@ -207,11 +207,11 @@ def _conversation(run: Run) -> Section:
     return section("steps", "Step by step", *shown or [tag("p", "There is no journal.")])
 
 
-def render(run: Run, version: str) -> str:
+def render(run: Run, version: str, is_live: bool = False) -> str:
     """The page, as text."""
     where = tag("p", f"{run.name}, commit {run.commit or 'none'}", class_="soft")
     sections = [
         section("issue", "Issue", where, pre(run.issue, "the issue")),
         _evidence(run), _patch(run), _landing(run), _candidates(run), _localisation(run), _stages(run), _conversation(run),
     ]  # fmt: skip
-    return page(run.title, _summary(run), sections, version)
+    return page(run.title, _summary(run), sections, version, is_live)

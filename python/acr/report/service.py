@@ -23,6 +23,7 @@ def run(argument: bytes) -> bytes:
     told, shown = run_of(_pairs(fields)), version.decode()
     made = {
         b"html": lambda: run_page.render(told, shown),
+        b"live": lambda: run_page.render(told, shown, True),
         b"text": lambda: words.text(told),
         b"markdown": lambda: words.markdown(told),
         b"json": lambda: _json(words.summary(told)),
@@ -42,6 +43,7 @@ def tasks(argument: bytes) -> bytes:
         many.compare(found, many.tasks_of(_pairs(fields[split:])))
     made = {
         b"html": lambda: many.render(found, is_compared, version.decode()),
+        b"live": lambda: many.render(found, False, version.decode(), True),
         b"text": lambda: many.text(found),
         b"markdown": lambda: many.markdown(found),
         b"json": lambda: _json(many.summary(found, is_compared)),

@@ -1,0 +1,40 @@
+"use strict";
+(() => {
+  const state = document.getElementById("state"), body = document.getElementById("running").tBodies[0];
+  const time = (ms) => `${Math.floor(ms / 60000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, "0")}`;
+  const usd = (micro) => `$${(micro / 1e6).toFixed(4)}`;
+  const counts = (of) => Object.entries(of).map(([word, n]) => `${n} ${word}`).join(", ");
+  const row = (texts) => {
+    const made = document.createElement("tr");
+    texts.forEach((text) => made.append(Object.assign(document.createElement("td"), { textContent: text })));
+    return made;
+  };
+  const show = (now) => {
+    const charged = Math.max(now.spent.cost_microusd, now.spent.charged_microusd), most = now.ceiling.cost_microusd;
+    const parts = [`${now.state}: ${now.ended} of ${now.total} tasks`, counts(now.by_status), counts(now.by_verdict),
+      counts(now.by_error_class), usd(charged) + (most ? ` of ${usd(most)}` : "")];
+    if (now.left.ms !== null) parts.push(`about ${time(now.left.ms)} and ${usd(now.left.cost_microusd)} to go`);
+    state.textContent = parts.filter(Boolean).join("; ");
+    body.replaceChildren(...now.running.map((task) => row([task.task,
+      task.stage ? `${task.number ? `${task.number}: ` : ""}${task.stage}` : "starts", time(task.ms), task.calls,
+      usd(task.cost_microusd)])));
+  };
+  const renew = async () => {
+    const answer = await fetch(location.href);
+    if (!answer.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html"), main = document.querySelector("main");
+    document.querySelector("header").replaceWith(fresh.querySelector("header"));
+    fresh.getElementById("now").replaceWith(document.getElementById("now"));
+    main.replaceWith(fresh.querySelector("main"));
+    document.dispatchEvent(new Event("renewed"));
+  };
+  const source = new EventSource(`events${location.search}`);
+  let known = "";
+  source.addEventListener("message", async (event) => {
+    const now = JSON.parse(event.data), key = `${now.state} ${now.ended} ${now.kind === "run" ? now.spent.calls : 0}`;
+    show(now);
+    if (key !== known) { known = key; await renew().catch(() => {}); }
+    if (now.state !== "running") source.close();
+  });
+  source.addEventListener("error", () => { if (source.readyState !== EventSource.OPEN) state.textContent += " (no connection)"; });
+})();
