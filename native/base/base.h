@@ -18,6 +18,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The macro of newer GLibs measures the whole text first, which is quadratic where each line of a text is asked. */
+#undef g_str_has_prefix
+
 typedef enum {
     ACR_BASE_ERROR_FAILED,
     ACR_BASE_ERROR_NOT_FOUND, /* no such file */

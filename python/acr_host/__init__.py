@@ -8,7 +8,8 @@
         ...
 
 Keyword arguments are the program's options: `max_cost=1` is `--max-cost 1`, True a flag, a list an option that is
-repeated. `acr-host VERB --help-all` describes them. The program is $ACR_HOST, else `acr-host` of PATH.
+repeated. `acr-host VERB --help-all` describes them. The program is $ACR_HOST,
+else the one that came with the package, else `acr-host` of PATH.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import subprocess
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
+
+from acr_host.start import own_program
 
 __all__ = ["Event", "HostError", "Place", "RunResult", "SearchAnswer", "evaluate", "events", "run", "search"]
 
@@ -93,8 +96,15 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+def _own_program() -> str | None:
+    try:
+        return own_program()
+    except OSError as error:
+        raise HostError(3, str(error)) from error
+
+
 def _command(verb: str, arguments: Sequence[str], options: dict[str, Option]) -> list[str]:
-    words = [os.environ.get("ACR_HOST") or "acr-host", verb]
+    words = [os.environ.get("ACR_HOST") or _own_program() or "acr-host", verb]
     for name, value in options.items():
         option = "--" + name.strip("_").replace("_", "-")
         if value is True:

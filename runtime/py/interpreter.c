@@ -51,7 +51,7 @@ static PyStatus configure(PyConfig *config)
     config->use_hash_seed = 1; /* 0: the order of sets is the same in each run */
     config->hash_seed = 0;
     /* Else libpython takes the interpreter that PATH names, with its standard library. */
-    PyStatus status = PyConfig_SetBytesString(config, &config->executable, ACR_PYTHON_EXECUTABLE);
+    PyStatus status = PyConfig_SetBytesString(config, &config->executable, acr_py_executable());
     if (PyStatus_Exception(status))
         return status;
     return Py_InitializeFromConfig(config);
@@ -73,11 +73,11 @@ static bool check_prefix(GError **error)
     PyObject *prefix = PySys_GetObject("base_prefix"); /* borrowed */
     const char *text = prefix && PyUnicode_Check(prefix) ? PyUnicode_AsUTF8(prefix) : NULL;
     PyErr_Clear();
-    if (text && strcmp(text, ACR_PYTHON_PREFIX) == 0)
+    if (text && strcmp(text, acr_py_prefix()) == 0)
         return true;
     return environment_error(
         error, "python's standard library is in '%s', but this program was built for '%s' (%s)",
-        text ? text : "?", ACR_PYTHON_PREFIX, ACR_PYTHON_EXECUTABLE);
+        text ? text : "?", acr_py_prefix(), acr_py_executable());
 }
 
 static bool add_package(const char *package_dir, GError **error)

@@ -31,6 +31,9 @@ bool acr_py_version_fits(const char *built, const char *running);
 const char *acr_py_version(void);
 /* Version of the libpython in this process, "3.11.2"; needs no interpreter; owned (g_free). */
 char *acr_py_running_version(void) ACR_MUST_USE;
+/* The folder that the embedded Python is installed in, and its interpreter; borrowed. */
+const char *acr_py_prefix(void);
+const char *acr_py_executable(void);
 
 /* ---- Several byte strings as one, as python/acr/packing.py writes them ---- */
 

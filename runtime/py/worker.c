@@ -58,13 +58,12 @@ static void limit_question(void)
 /* Reads nothing but Python and what is installed with it. */
 static void confine(const char *package_dir, const char *writable)
 {
-    g_autofree char *bin = g_path_get_dirname(ACR_PYTHON_EXECUTABLE);
+    g_autofree char *bin = g_path_get_dirname(acr_py_executable());
     g_autofree char *prefix = g_path_get_dirname(bin);
-    const char *const readable[] = {
-        package_dir, ACR_PYTHON_PREFIX, strcmp(prefix, "/") ? prefix : "",
-        "/usr/lib",  "/usr/lib64",      "/usr/local/lib",
-        "/lib",      "/lib64",          "/etc/ld.so.cache",
-        "/dev/null", "/dev/urandom",    NULL};
+    const char *const readable[] = {package_dir, acr_py_prefix(), strcmp(prefix, "/") ? prefix : "",
+                                    "/usr/lib",  "/usr/lib64",    "/usr/local/lib",
+                                    "/lib",      "/lib64",        "/etc/ld.so.cache",
+                                    "/dev/null", "/dev/urandom",  NULL};
     acr_confine(readable, writable);
 }
 

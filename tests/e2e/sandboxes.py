@@ -402,21 +402,25 @@ runroot = "{folder}/run"
 """
 
 
-def podman(folder: Path, more: str = "", registry: str = "127.0.0.1") -> Engine:
-    """podman's service, with a store of its own; `more` is of its configuration's [engine]; `registry` is one without
+def podman_environment(folder: Path, more: str = "", registry: str = "127.0.0.1") -> dict[str, str]:
+    """Variables for podman with a store of its own; `more` is of its configuration's [engine]; `registry` is one without
     certificates, the only one that it asks."""
     for name in ("libpod", "tmp", "storage", "run"):
         (folder / name).mkdir(parents=True)
     (folder / "containers.conf").write_text(_PODMAN_CONFIG.format(folder=folder, more=more))
     (folder / "storage.conf").write_text(_PODMAN_STORAGE.format(folder=folder))
     (folder / "registries.conf").write_text(f'[[registry]]\nlocation = "{registry}"\ninsecure = true\n')
-    env = {
+    return {
         "CONTAINERS_CONF": str(folder / "containers.conf"),
         "CONTAINERS_REGISTRIES_CONF": str(folder / "registries.conf"),
         "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
     }
+
+
+def podman(folder: Path, **options: str) -> Engine:
+    """podman's service; `options` are those of podman_environment."""
     command = ["podman", "system", "service", "--time=0", f"unix://{folder}/engine.sock"]
-    return Engine(folder, command, env)
+    return Engine(folder, command, podman_environment(folder, **options))
 
 
 def dockerd(folder: Path) -> Engine:

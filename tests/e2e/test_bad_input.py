@@ -155,7 +155,7 @@ def test_a_sha256_repository_is_refused(run_host: Run, script: Path, tmp_path: P
     repo.git("init", "-q", "--object-format=sha256")
     repo.commit(TINY)
     result = run_host(*tiny_run(repo, tmp_path / "out", script), env=whole_stacks())
-    result.one_line(ENVIRONMENT, "SHA-256")
+    result.one_line(ENVIRONMENT, "256")
     assert not (tmp_path / "out").exists()
 
 

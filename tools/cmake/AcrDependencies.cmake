@@ -1,6 +1,7 @@
 # Finds what the program is built on. One line reports what is missing, with the name of Debian's package.
 
 set(ACR_PYTHON_EXECUTABLE "/usr/bin/python3" CACHE FILEPATH "The Python to embed; needs its headers, pylint and astroid")
+option(ACR_PYTHON_ANY "Embed the Python whose libpython is loaded, wherever it is installed: for wheels" OFF)
 
 find_program(PKG_CONFIG_EXECUTABLE pkg-config)
 if(NOT PKG_CONFIG_EXECUTABLE)
@@ -53,5 +54,5 @@ target_include_directories(acr_python SYSTEM INTERFACE "${ACR_PYTHON_INCLUDE}")
 target_link_libraries(acr_python INTERFACE "${ACR_PYTHON_LIBRARY}")
 target_compile_definitions(acr_python INTERFACE
   ACR_PYTHON_EXECUTABLE="${ACR_PYTHON_EXECUTABLE}" ACR_PYTHON_PREFIX="${ACR_PYTHON_PREFIX}"
-  ACR_PYTHON_VERSION="${ACR_PYTHON_VERSION}")
+  ACR_PYTHON_VERSION="${ACR_PYTHON_VERSION}" ACR_PYTHON_ANY=$<BOOL:${ACR_PYTHON_ANY}>)
 message(STATUS "Embedding Python ${ACR_PYTHON_VERSION} (${ACR_PYTHON_EXECUTABLE})")
