@@ -19,6 +19,7 @@ EMPTY = {"common", "misc", "util", "utils", "helpers", "stuff", "shared"}
 TOP = {
     ".ci",
     ".clang-format",
+    ".dockerignore",
     ".gitignore",
     "CHANGELOG.md",
     "CMakeLists.txt",
