@@ -55,6 +55,8 @@ static void init_libgit2(void)
     git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
     git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
                      0); /* snapshot_read.c checks where it counts */
+    git_libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION,
+                     0); /* a tree of a partial clone names files that are not here */
 }
 
 bool acr_vcs_init(GError **error)

@@ -2,8 +2,8 @@
  * vcs: repositories, immutable snapshots of them, overlays of changed files, and diffs. libgit2
  * stays inside.
  *
- * Nothing here writes to a repository or its working tree, runs a hook or a filter, or follows a
- * symlink out of the tree.
+ * Nothing here writes to a repository but acr_branch_write, nor to its working tree but
+ * acr_overlay_apply, runs a hook or a filter, or follows a symlink out of the tree.
  */
 #ifndef ACR_VCS_H
 #define ACR_VCS_H
@@ -18,6 +18,7 @@ typedef enum {
                                 it */
     ACR_VCS_ERROR_UNSUPPORTED, /* a kind of repository that cannot be read, e.g. SHA-256 */
     ACR_VCS_ERROR_TOO_BIG,
+    ACR_VCS_ERROR_NO_IDENTITY, /* git's configuration does not say who commits */
 } AcrVcsError;
 #define ACR_VCS_ERROR acr_vcs_error_quark()
 GQuark acr_vcs_error_quark(void);
@@ -231,6 +232,33 @@ bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len,
  * the file that has changed).
  */
 bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **error) ACR_MUST_USE;
+
+/* ---- A branch ---- */
+
+bool acr_branch_name_is_valid(const char *name);
+/* What was written. Zero-initialise. */
+typedef struct {
+    char *ref;                 /* "refs/heads/NAME"; owned */
+    char tree[41], commit[41]; /* 40 hex digits; commit: empty where nothing was written */
+    bool was_there;            /* the branch was this one already: nothing was written */
+} AcrBranch;
+void acr_branch_clear(AcrBranch *branch);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBranch, acr_branch_clear)
+/*
+ * Makes a branch with one commit on top of the commit that the overlay's snapshot is of (not of a working
+ * tree): its objects, and this one reference. Author and committer are git's; everything else of the
+ * repository stays as it is. `name` must be valid. `is_dry`: nothing is written, and all is checked. Errors:
+ * FAILED (also: the name is taken by a branch with other files or another parent), NO_IDENTITY, EMPTY,
+ * MISSING.
+ */
+bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *message, bool is_dry,
+                      AcrBranch *out, GError **error) ACR_MUST_USE;
+/* The addresses of a remote, from which is fetched and to which is pushed, as they stand in the configuration
+ * (no insteadOf); owned (g_free). Errors: NOT_FOUND. */
+bool acr_repo_remote(AcrRepo *repo, const char *name, char **out_url, char **out_push_url,
+                     GError **error) ACR_MUST_USE;
+/* The folder of the repository's own objects; owned (g_free); NULL: it has none. */
+char *acr_repo_objects(const AcrRepo *repo) ACR_MUST_USE;
 
 /* The version of libgit2; owned (g_free). */
 char *acr_vcs_library(void) ACR_MUST_USE;

@@ -18,6 +18,15 @@ static void set_digest(AcrJson *json, const char *key, const char *text)
     acr_json_set_string(json, key, digest);
 }
 
+/* The address that the issue is from, where it has one: a run is not bound to it, but pull requests name it. */
+static void set_issue_url(AcrJson *json, const char *from)
+{
+    if (!from || !(g_str_has_prefix(from, "https://") || g_str_has_prefix(from, "http://")))
+        return;
+    g_autofree char *address = g_strndup(from, strcspn(from, "?#"));
+    acr_json_set_string(json, "issue_url", address);
+}
+
 AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts)
 {
     AcrJson *json = acr_json_new_object(), *texts = acr_json_new_object();
@@ -26,6 +35,7 @@ AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts)
     acr_json_set_string(json, "verb", verb_name(spec->verb));
     acr_json_set(json, "options", acr_run_spec_to_json(spec, ACR_OPTION_BOUND));
     set_digest(json, "issue", spec->issue_text);
+    set_issue_url(json, spec->issue_file);
     acr_json_set(json, "prompts", texts);
     return json;
 }

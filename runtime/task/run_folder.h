@@ -68,7 +68,7 @@ AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name,
 /* ---- What it is bound to (resume_options.c) ---- */
 
 /* The part of meta.json that a folder is bound to: {"verb", "options": {…}, "issue": sha256,
- * "prompts": {file: sha256}}. */
+ * "prompts": {file: sha256}}; "issue_url" of an issue from a server, which is not compared. */
 AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
 /* A digest of what all tasks of a batch are bound to; owned. */
 char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;

@@ -29,6 +29,7 @@ typedef enum {
     ACR_FOR_LOCALIZE = 1 << 16,
     ACR_FOR_MERGE = 1 << 17,
     ACR_FOR_WATCH = 1 << 18,
+    ACR_FOR_PR = 1 << 19,
 } AcrForVerb;
 
 #define ACR_MAX_CANDIDATES 64u /* patches from elsewhere */
@@ -105,6 +106,11 @@ typedef struct {
     bool once;          /* of `watch` */
     char *report_file;
 
+    /* Of `pr`. */
+    char *template, *branch, *push, *base, *api_url;
+    gint64 forge; /* an AcrForgeKind; ACR_UNSET: by the remote's address */
+    bool open;
+
     /* Of `search`. */
     char *in_file;
     bool regex;
@@ -130,6 +136,7 @@ typedef struct {
 } AcrRunSpec;
 
 typedef enum { ACR_TOOLS_AUTO, ACR_TOOLS_NATIVE, ACR_TOOLS_TEXT } AcrToolsMode;
+typedef enum { ACR_FORGE_GITHUB, ACR_FORGE_GITLAB, ACR_FORGE_GITEA } AcrForgeKind;
 typedef enum { ACR_GRADE_IN_CONTAINER, ACR_GRADE_IN_ENVIRONMENT } AcrGradePlace;
 
 /* An empty one for that verb. */

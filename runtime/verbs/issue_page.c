@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "http/http.h"
+#include "verbs/forge.h"
 
 #define PAGE 100      /* comments in one answer, the most that both give */
 #define MAX_PAGES 100 /* with which every issue ends somewhere */
@@ -15,41 +16,20 @@
 
 /* One of the dialects. */
 typedef struct {
+    AcrForgeKind kind;
     const char *mark;     /* what stands before the number in an address */
-    const char *host;     /* the public server */
-    const char *api;      /* of the public server */
-    const char *api_path; /* behind the address of another one */
-    const char *projects; /* of the API, before the project */
+    const char *api_path; /* behind the address of a server of one's own */
     const char *comments; /* behind the issue, before the number of the page */
     const char *text, *author, *handle;
-    const char *header;       /* of the token */
-    const char *variables[3]; /* of the environment that may hold it */
 } Dialect;
 
+// clang-format off
 static const Dialect dialects[] = {
-    {"/-/issues/",
-     "gitlab.com",
-     "https://gitlab.com/api/v4",
-     "/api/v4",
-     "/projects/",
-     "/notes?sort=asc&order_by=created_at&per_page=100&page=",
-     "description",
-     "author",
-     "username",
-     "PRIVATE-TOKEN: ",
-     {"GITLAB_TOKEN", "GL_TOKEN"}},
-    {"/issues/",
-     "github.com",
-     "https://api.github.com",
-     "/api/v3",
-     "/repos/",
-     "/comments?per_page=100&page=",
-     "body",
-     "user",
-     "login",
-     "Authorization: Bearer ",
-     {"GITHUB_TOKEN", "GH_TOKEN"}},
+    {ACR_FORGE_GITLAB, "/-/issues/", "/api/v4", "/notes?sort=asc&order_by=created_at&per_page=100&page=",
+     "description", "author", "username"},
+    {ACR_FORGE_GITHUB, "/issues/", "/api/v3", "/comments?per_page=100&page=", "body", "user", "login"},
 };
+// clang-format on
 
 /* An issue's address, taken apart; texts are owned. */
 typedef struct {
@@ -97,18 +77,15 @@ static bool read_page(const char *text, const char *api, Page *out, GError **err
                                "https://github.com/OWNER/NAME/issues/1 or "
                                "https://gitlab.com/GROUP/NAME/-/issues/1",
                                text);
-    bool is_github = strcmp(out->dialect->text, "body") == 0;
-    bool is_public = g_ascii_strcasecmp(g_uri_get_host(uri), out->dialect->host) == 0 &&
+    const AcrForge *forge = &acr_forges[out->dialect->kind];
+    bool is_public = g_ascii_strcasecmp(g_uri_get_host(uri), forge->host) == 0 &&
                      g_uri_get_port(uri) == -1 && g_str_equal(g_uri_get_scheme(uri), "https");
-    g_autofree char *id = g_uri_escape_string(project, is_github ? "/" : NULL, false);
     authority = acr_http_url_authority(text);
     g_autofree char *own =
         g_strdup_printf("%s://%s%s", g_uri_get_scheme(uri), authority, out->dialect->api_path);
-    const char *base = api ? api : is_public ? out->dialect->api : own;
-    gsize len = strlen(base);
-    out->api =
-        g_strdup_printf("%.*s%s%s/issues/%s", (int)(g_str_has_suffix(base, "/") ? len - 1 : len),
-                        base, out->dialect->projects, id, number);
+    const char *base = api ? api : is_public ? forge->api : own;
+    g_autofree char *place = acr_forge_project(forge, base, project);
+    out->api = g_strdup_printf("%s/issues/%s", place, number);
     out->host = acr_http_url_authority(base);
     out->is_trusted = api || is_public;
     return out->host || acr_task_refuse(error, "--issue-api must be an http or https URL");
@@ -125,18 +102,16 @@ static bool refuse_status(const Page *page, int status, GError **error)
                                                       : "the server failed";
     return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                          "%s answered with status %d: %s (%s%s%s)", page->host, status, why,
-                         "token: ", page->dialect->variables[0],
+                         "token: ", acr_forges[page->dialect->kind].variables[0],
                          page->is_trusted ? "" : ", sent only with --issue-api");
 }
 
 static AcrJson *ask(const Page *page, const char *behind, const AcrInterrupt *interrupt,
                     GError **error)
 {
-    const char *token = NULL;
-    for (gsize i = 0; page->is_trusted && !token && page->dialect->variables[i]; i++)
-        token = g_getenv(page->dialect->variables[i]);
+    const AcrForge *forge = &acr_forges[page->dialect->kind];
     g_autofree char *url = g_strconcat(page->api, behind, NULL);
-    g_autofree char *key = token ? g_strconcat(page->dialect->header, token, NULL) : NULL;
+    g_autofree char *key = page->is_trusted ? acr_forge_authorisation(forge) : NULL;
     const char *const headers[] = {"Accept: application/json", "User-Agent: acr-host", key, NULL};
     AcrHttpRequest request = {.url = url,
                               .headers = headers,

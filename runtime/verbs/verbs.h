@@ -56,6 +56,7 @@ extern const AcrVerb acr_verb_doctor;
 extern const AcrVerb acr_verb_report;
 extern const AcrVerb acr_verb_demo;
 extern const AcrVerb acr_verb_watch;
+extern const AcrVerb acr_verb_pr;
 extern const AcrVerb acr_verb_describe;
 extern const AcrVerb acr_verb_batch_task;
 extern const AcrVerb acr_verb_outline_worker;

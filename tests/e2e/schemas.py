@@ -37,7 +37,7 @@ def of_run(words: list[str], out: bytes, is_whole: bool) -> Iterator[str]:
     options = words[: words.index("--")] if "--" in words else words
     if "--json" not in options or options[0] not in PRINTED:
         return
-    name = "plan" if "--dry-run" in options else PRINTED[options[0]]
+    name = "plan" if "--dry-run" in options and options[0] == "run" else PRINTED[options[0]]
     for line in [line for line in out.split(b"\n") if line][:MOST]:
         try:
             value = json.loads(line)

@@ -177,6 +177,8 @@ def test_an_issue_by_its_address(
     said = [line for line in text.splitlines() if line.startswith("comment ")]
     assert said == [f"comment {i}" for i in range(130) if i != 3]
     assert "Comment by u129, 2024-05-18T12:00:00Z:" in text
+    told = json.loads(run_host("pr", out, "--json").check().out)
+    assert told["issue"] == base + PLACES[dialect] and f"Fixes {told['issue']}\n" in told["body"]
     assert TOKEN not in json.dumps(made.asked), "a token went to a server that nobody named"
 
 

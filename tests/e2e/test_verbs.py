@@ -33,6 +33,7 @@ VERBS = [
     "config",
     "doctor",
     "report",
+    "pr",
     "extensions",
 ]
 ANSWERS = [line["content"] for line in script_lines() if line["agent"] == "patch"]
@@ -304,6 +305,8 @@ def test_help(run_host: RunHost, verb: str) -> None:
         "eval": ["--dataset", "--predictions", "--run-id", "--out", "--rules", "--regrade", "--jobs", "--timeout"],
         "config": ["VERB", "--json"],
         "report": ["OUT", "--format", "--output", "--compare", "--json"],
+        "pr": ["OUT", "--repo", "--template", "--branch", "--push", "--open", "--base"]
+        + ["--dry-run", "--forge", "--api-url", "--json"],
         "doctor": ["--model", "--online", "--sandbox", "--json"],
         "extensions": ["new NAME", "test FILE", "--extension", "--repo", "--json"],
         "mcp": ["--repo", "--timeout", "--prompts", "--no-cache", "--jobs"],

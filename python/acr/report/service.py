@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from acr.packing import unpack
-from acr.report import junit, many, run_page, sarif, words
+from acr.report import junit, many, pull_request, run_page, sarif, words
+from acr.report.plain import load, member
 from acr.report.story import run_of
 
 
@@ -17,10 +18,19 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
 
 
+def _pull_request(files: dict[str, bytes]) -> str:
+    """Two names are of no files: "(changes)" lists the changed files, "(template)" is the body's, where one was given."""
+    template = files.get("(template)")
+    text = None if template is None else template.decode("utf-8", "replace")
+    changes = files.get("(changes)", b"").decode("utf-8", "replace")
+    return pull_request.make(run_of(files), member(load(files.get("meta.json")), "issue_url"), changes, text)
+
+
 def run(argument: bytes) -> bytes:
     """Form, version, then names and contents of a run folder's files."""
     form, version, *fields = unpack(argument)
-    told, shown = run_of(_pairs(fields)), version.decode()
+    files = _pairs(fields)
+    told, shown = run_of(files), version.decode()
     made = {
         b"html": lambda: run_page.render(told, shown),
         b"live": lambda: run_page.render(told, shown, True),
@@ -29,6 +39,7 @@ def run(argument: bytes) -> bytes:
         b"json": lambda: _json(words.summary(told)),
         b"junit": lambda: junit.render("acr-host", words.cases(told)),
         b"sarif": lambda: _json(sarif.render(told, shown)),
+        b"pull request": lambda: _pull_request(files),
     }
     return made[form]().encode("utf-8", "replace")
 

@@ -49,6 +49,7 @@ class Run:
     journal: journal.Journal
     unread: str  # a line for each file that could not be read
     is_exact: bool  # the patch is whole, and as it was written
+    tests: Any  # of result.json: the project's own tests, before and after; None: they were not run
 
     @property
     def title(self) -> str:
@@ -140,6 +141,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         patch=patch,
         unread=decode(files.get("(unread)"), 4000),
         is_exact=patch.encode() == diff,
+        tests=member(result, "tests"),
         models=[line_of(each, 200) for each in models[:20]] if isinstance(models, list) else [],
         version=line_of(member(meta, "version"), 40),
         commit=line_of(member(meta, "snapshot", "commit"), 64),

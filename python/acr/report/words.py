@@ -13,11 +13,13 @@ MAX_COMMENT_DIFF = 40_000  # characters
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&-])")
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Text as Markdown shows it."""
     return _SPECIAL.sub(r"\\\1", text)
 
 
-def _fenced(kind: str, text: str) -> str:
+def fenced(kind: str, text: str) -> str:
+    """A block of code, whatever stands in it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{kind}\n{text.rstrip()}\n{fence}\n"
@@ -81,11 +83,11 @@ def text(run: Run) -> str:
 
 def markdown(run: Run) -> str:
     """A comment: facts, issue's places, the diff."""
-    facts = "".join(f"- **{name}**: {_escaped(value)}\n" for name, value in _facts(run))
+    facts = "".join(f"- **{name}**: {escaped(value)}\n" for name, value in _facts(run))
     diff = visible(run.patch[:MAX_COMMENT_DIFF])
     cut = "\nThe rest of the diff is left out.\n" if len(run.patch) > MAX_COMMENT_DIFF else ""
     return f"### acr-host: {run.verdict}\n\n{facts}\n" + (
-        _fenced("diff", diff) + cut if diff else "There is no patch.\n"
+        fenced("diff", diff) + cut if diff else "There is no patch.\n"
     )
 
 

@@ -1,0 +1,262 @@
+/*
+ * A branch with one commit: the files of an overlay on top of the commit that its snapshot is of. Objects
+ * are written as loose ones, then one reference. Neither working tree, index nor HEAD is touched, and
+ * libgit2 runs no hook and, as contents are given as they are, no filter.
+ */
+#include <git2/sys/mempack.h>
+#include <git2/sys/odb_backend.h>
+#include <string.h>
+
+#include "vcs_private.h"
+
+#define HEADS "refs/heads/"
+#define LOG "branch: created by acr-host"
+#define MEMORY_PRIORITY 3 /* the first that can write does: here none but these two can */
+#define DISK_PRIORITY 4
+
+bool acr_branch_name_is_valid(const char *name)
+{
+    int valid = 0;
+    return git_branch_name_is_valid(&valid, name) == 0 && valid;
+}
+
+void acr_branch_clear(AcrBranch *branch)
+{
+    g_clear_pointer(&branch->ref, g_free);
+}
+
+/* Adds a backend that takes what is written. `writer` is taken. False with libgit2's error. */
+static bool add_writer(git_repository *git, git_odb_backend *writer, int priority)
+{
+    g_autoptr(git_odb) odb = NULL;
+    if (git_repository_odb(&odb, git) == 0 && git_odb_add_backend(odb, writer, priority) == 0)
+        return true;
+    writer->free(writer);
+    return false;
+}
+
+/* Lets objects be written into memory: *out borrowed of the repository. */
+static bool open_memory(git_repository *git, git_odb_backend **out)
+{
+    return git_mempack_new(out) == 0 && add_writer(git, *out, MEMORY_PRIORITY);
+}
+
+/* Lets objects be written into the repository, to be read by our own backends: libgit2's would read one
+ * that is cut off for ever. */
+static bool open_disk(git_repository *git)
+{
+    git_buf objects = GIT_BUF_INIT;
+    git_odb_backend *loose = NULL;
+    bool is_open = git_repository_item_path(&objects, git, GIT_REPOSITORY_ITEM_OBJECTS) == 0 &&
+                   git_odb_backend_loose(&loose, objects.ptr, -1, 0, 0, 0) == 0;
+    git_buf_dispose(&objects);
+    if (!is_open)
+        return false;
+    loose->read = NULL;
+    loose->read_header = NULL;
+    loose->read_prefix = NULL;
+    loose->exists = NULL;
+    loose->exists_prefix = NULL;
+    loose->freshen = NULL;
+    return add_writer(git, loose, DISK_PRIORITY);
+}
+
+/* Puts the overlay's changes into an index of the base's files. False with libgit2's error. */
+static bool add_changes(git_repository *git, git_index *index, const AcrOverlay *overlay)
+{
+    GHashTableIter iter;
+    gpointer path, value;
+    g_hash_table_iter_init(&iter, overlay->changes);
+    while (g_hash_table_iter_next(&iter, &path, &value)) {
+        const AcrVcsChange *change = value;
+        if (change->content ? !acr_vcs_memory_add(git, index, path, change->mode, change->content)
+                            : git_index_remove(index, path, 0) < 0)
+            return false;
+    }
+    return true;
+}
+
+static bool write_tree(git_repository *git, const git_commit *base, const AcrOverlay *overlay,
+                       git_oid *out)
+{
+    g_autoptr(git_tree) tree = NULL;
+    g_autoptr(git_index) index = NULL;
+    return git_commit_tree(&tree, base) == 0 && git_index_new(&index) == 0 &&
+           git_index_read_tree(index, tree) == 0 && add_changes(git, index, overlay) &&
+           git_index_write_tree_to(out, index, git) == 0;
+}
+
+/* Whether the branch that is there already is what would be written. */
+static bool is_same(git_reference *ref, const git_commit *base, const git_oid *tree, git_oid *out)
+{
+    g_autoptr(git_object) found = NULL;
+    if (git_reference_peel(&found, ref, GIT_OBJECT_COMMIT) < 0)
+        return false;
+    const git_commit *commit = (const git_commit *)found;
+    git_oid_cpy(out, git_commit_id(commit));
+    return git_oid_equal(git_commit_tree_id(commit), tree) && git_commit_parentcount(commit) == 1 &&
+           git_oid_equal(git_commit_parent_id(commit, 0), git_commit_id(base));
+}
+
+typedef struct {
+    git_repository *git;
+    git_commit *base;
+    git_signature *author;
+    git_odb_backend *memory; /* of the repository */
+    git_oid tree, commit;
+    bool is_dry;
+} Writing;
+
+static bool read_author(Writing *writing, GError **error)
+{
+    int rc = git_signature_default(&writing->author, writing->git);
+    if (rc == GIT_ENOTFOUND)
+        return acr_vcs_fail(error, ACR_VCS_ERROR_NO_IDENTITY,
+                            "git does not know who commits: set user.name and user.email by "
+                            "'git config'");
+    return rc == 0 || acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot make a commit");
+}
+
+static bool write_commit(Writing *writing, const char *message, GError **error)
+{
+    g_autoptr(git_tree) tree = NULL;
+    const git_commit *parents[] = {writing->base};
+    return (git_tree_lookup(&tree, writing->git, &writing->tree) == 0 &&
+            git_commit_create(&writing->commit, writing->git, NULL, writing->author,
+                              writing->author, NULL, message, tree, 1, parents) == 0) ||
+           acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write a commit");
+}
+
+/* Writes all to the repository, of which the tree is in memory alone. */
+static bool write_ref(Writing *writing, const AcrOverlay *overlay, const char *message,
+                      const char *name, GError **error)
+{
+    g_autoptr(git_reference) made = NULL;
+    bool ok = git_mempack_reset(writing->memory) == 0 && open_disk(writing->git) &&
+              write_tree(writing->git, writing->base, overlay, &writing->tree);
+    if (!ok)
+        return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write a tree");
+    return write_commit(writing, message, error) &&
+           (git_reference_create(&made, writing->git, name, &writing->commit, 0, LOG) == 0 ||
+            acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write '%s'", name));
+}
+
+/* Whether a branch is named like a folder of this one, or lies below it: git has room for one of them. */
+static bool collides(git_repository *git, const char *ref)
+{
+    git_reference_iterator *iterator = NULL;
+    const char *name = NULL;
+    bool found = false;
+    if (git_reference_iterator_glob_new(&iterator, git, HEADS "*") < 0)
+        return false;
+    while (!found && git_reference_next_name(&name, iterator) == 0) {
+        gsize len = strlen(name), own = strlen(ref);
+        found = (g_str_has_prefix(ref, name) && ref[len] == '/') ||
+                (g_str_has_prefix(name, ref) && name[own] == '/');
+    }
+    git_reference_iterator_free(iterator);
+    return found;
+}
+
+static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char *message,
+                         AcrBranch *out, GError **error)
+{
+    g_autoptr(git_reference) ref = NULL;
+    if (!acr_vcs_references_are_short(overlay->snapshot->repo, out->ref))
+        return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' is damaged", out->ref);
+    int rc = git_reference_lookup(&ref, writing->git, out->ref);
+    if (rc < 0 && rc != GIT_ENOTFOUND)
+        return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read '%s'", out->ref);
+    if (!ref && collides(writing->git, out->ref))
+        return acr_vcs_fail(
+            error, ACR_VCS_ERROR_FAILED,
+            "'%s' cannot lie beside a branch of which it is a part, or that is a part "
+            "of it; give another name",
+            out->ref + strlen(HEADS));
+    if (!ref && !read_author(writing, error)) /* before anything is written */
+        return false;
+    if (!open_memory(writing->git, &writing->memory) ||
+        !write_tree(writing->git, writing->base, overlay, &writing->tree))
+        return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot make a tree");
+    out->was_there = ref != NULL;
+    if (ref && !is_same(ref, writing->base, &writing->tree, &writing->commit))
+        return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
+                            "there is a branch '%s' already, with other files or another parent; "
+                            "give another name",
+                            out->ref + strlen(HEADS));
+    if (!ref && !writing->is_dry && !write_ref(writing, overlay, message, out->ref, error))
+        return false;
+    git_oid_tostr(out->tree, sizeof out->tree, &writing->tree);
+    if (out->was_there || !writing->is_dry)
+        git_oid_tostr(out->commit, sizeof out->commit, &writing->commit);
+    return true;
+}
+
+bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *message, bool is_dry,
+                      AcrBranch *out, GError **error)
+{
+    AcrSnapshot *snapshot = overlay->snapshot;
+    g_autoptr(git_commit) base = NULL;
+    git_oid id;
+    g_auto(AcrBranch) branch = {.ref = g_strconcat(HEADS, name, NULL)};
+    if (!snapshot->repo || !snapshot->repo->git || !snapshot->commit[0] || snapshot->worktree)
+        return acr_vcs_fail(error, ACR_VCS_ERROR_EMPTY, "there is no commit");
+    pthread_mutex_lock(&snapshot->repo->lock);
+    Writing writing = {.git = snapshot->repo->git, .is_dry = is_dry};
+    bool ok =
+        (git_oid_fromstr(&id, snapshot->commit) == 0 &&
+         git_commit_lookup(&base, writing.git, &id) == 0) ||
+        acr_vcs_fail_git(error, ACR_VCS_ERROR_MISSING, "cannot read commit %s", snapshot->commit);
+    writing.base = base;
+    ok = ok && write_branch(&writing, overlay, message, &branch, error);
+    git_signature_free(writing.author);
+    pthread_mutex_unlock(&snapshot->repo->lock);
+    if (ok) {
+        *out = branch;
+        branch.ref = NULL;
+    }
+    return ok;
+}
+
+/* ---- Where it may go ---- */
+
+/* A value of a remote as it stands, as text; owned; NULL: none. git_remote_lookup leaks for each line of the
+ * configuration. */
+static char *remote_value(AcrRepo *repo, const char *name, const char *key)
+{
+    g_autoptr(git_config) config = NULL;
+    g_autofree char *path = g_strdup_printf("remote.%s.%s", name, key);
+    git_buf value = GIT_BUF_INIT;
+    bool ok = git_repository_config(&config, repo->git) == 0 &&
+              git_config_get_string_buf(&value, config, path) == 0 && value.size > 0;
+    char *copy = ok ? g_strdup(value.ptr) : NULL;
+    git_buf_dispose(&value);
+    return copy;
+}
+
+bool acr_repo_remote(AcrRepo *repo, const char *name, char **out_url, char **out_push_url,
+                     GError **error)
+{
+    int valid = 0;
+    bool is_name = repo->git && git_remote_name_is_valid(&valid, name) == 0 && valid;
+    pthread_mutex_lock(&repo->lock);
+    g_autofree char *url = is_name ? remote_value(repo, name, "url") : NULL;
+    char *push = url ? remote_value(repo, name, "pushurl") : NULL;
+    pthread_mutex_unlock(&repo->lock);
+    if (!url)
+        return acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "the repository has no remote '%s'",
+                            name);
+    *out_push_url = push ? push : g_strdup(url);
+    *out_url = g_steal_pointer(&url);
+    return true;
+}
+
+char *acr_repo_objects(const AcrRepo *repo)
+{
+    git_buf path = GIT_BUF_INIT;
+    bool ok =
+        repo->git && git_repository_item_path(&path, repo->git, GIT_REPOSITORY_ITEM_OBJECTS) == 0;
+    char *copy = ok ? g_strdup(path.ptr) : NULL;
+    git_buf_dispose(&path);
+    return copy;
+}

@@ -1,0 +1,193 @@
+"""A pull request of a run: title and body as Markdown. What models and repositories have written stands in code, where
+forges look for neither people, issues nor commands; words that would close an issue are taken apart even there."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from typing import Any
+
+from acr.report.plain import clip, line_of, number_of, rows_of, text_of, usd, visible
+from acr.report.story import Run, cost_of
+from acr.report.words import escaped, fenced
+
+MAX_TITLE = 100  # characters
+MAX_BODY = 60_000  # GitHub takes 65,536
+MAX_SCRIPT = 6000
+MAX_FILES = 50
+WIDTH = 96
+_ADDRESS = re.compile(r"https?://[\w.:-]+(?:/[\w.~-]+)+/issues/\d+")
+_PLACEHOLDER = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
+_CHANGED = re.compile(r"(.*) \(\+(\d+) -(\d+)\)")
+# What closes an issue on GitHub, GitLab (which knows most words, and issues of Jira) or Gitea.
+_CLOSING = re.compile(
+    r"((?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)(?:\s*:\s*|\s+)(?:issues?\s+)?)"
+    r"(?=[\w./-]*[#!]\d|https?:|[A-Za-z][A-Za-z0-9_]*-\d)(\S+)",
+    re.IGNORECASE,
+)
+TEMPLATE = """\
+{{status}}
+{{fixes}}
+
+## What was wrong
+
+{{places}}
+
+## What changed
+
+{{changes}}
+
+## Evidence
+
+{{evidence}}
+
+{{script}}
+
+{{cost}}
+"""
+
+
+def disarmed(text: str) -> str:
+    """The text without a word that closes an issue right before one."""
+    return _CLOSING.sub(r"\1[\2]", text)
+
+
+def plain_line(value: Any, limit: int) -> str:
+    """Foreign text as one line outside of code: it calls nobody and names no issue."""
+    line = line_of(value, limit * 4)
+    line = line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    return re.sub(r"(?<=@)(?=\w)|(?<=[#!])(?=\d)|(?<=GH-)(?=\d)", " ", disarmed(line).replace("://", ": //"))
+
+
+def code(value: Any, limit: int = 300) -> str:
+    """Foreign text as one line of code."""
+    line = disarmed(line_of(value, limit)) or "-"
+    ticks = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    blank = " " if line[0] == "`" or line[-1] == "`" else ""
+    return f"{ticks}{blank}{line}{blank}{ticks}"
+
+
+def block(kind: str, text: str) -> str:
+    """Foreign text as a block of code; no line of it begins with a slash, as commands of GitLab do."""
+    return fenced(kind, re.sub(r"(?m)^/", " /", disarmed(text)))
+
+
+def _status(run: Run) -> str:
+    if run.verdict == "verified":
+        return ""
+    told = {"validated": "No script shows that this patch resolves the issue; the validation command accepted it."}
+    otherwise = "**Not verified**: nothing shows that this patch resolves the issue. Read it as a suggestion."
+    return f"> {told.get(run.verdict, otherwise)}\n"
+
+
+def _places(run: Run) -> str:
+    shown = []
+    for row in run.locations()[:20]:
+        names = ".".join(line_of(row.get(key), 100) for key in ("class", "func") if row.get(key))
+        first, last = number_of(row.get("start")), number_of(row.get("end"))
+        lines = f", lines {first} to {last}" if first else ""
+        shown.append(f"- {code(row.get('file'))}{', ' + code(names) if names else ''}{lines}\n")
+        if behavior := text_of(row.get("intended_behavior"), 1500).strip():
+            wrapped = "\n".join(textwrap.fill(line, WIDTH) for line in behavior.splitlines())
+            shown.append("\n  It should do:\n\n" + textwrap.indent(block("text", wrapped), "  ") + "\n")
+    return "".join(shown) or "The run names no place.\n"
+
+
+def files(changes: str) -> list[dict[str, Any]]:
+    """The changed files, of lines "path (+added -removed)"."""
+    found = [_CHANGED.fullmatch(line) for line in changes.splitlines()]
+    return [{"path": row[1], "added": int(row[2]), "removed": int(row[3])} for row in found if row]
+
+
+def _changes(changes: str) -> str:
+    rows = files(changes)
+    shown = [f"- {code(row['path'])} (+{row['added']} -{row['removed']})\n" for row in rows[:MAX_FILES]]
+    return "".join(shown) + (f"- and {len(rows) - MAX_FILES} more files\n" if len(rows) > MAX_FILES else "")
+
+
+def _outcome(found: dict[str, Any]) -> str:
+    number = found.get("exit")
+    return code(found.get("result"), 40) + (f" (exit {number_of(number)})" if number_of(number) else "")
+
+
+def _tests(tests: Any) -> list[str]:
+    if not isinstance(tests, dict):
+        return []
+    broken, expected = tests.get("regressions"), rows_of(tests.get("expected"))
+    count = len(broken) if isinstance(broken, list) else 0
+    more = f"; {len(expected)} fail as the issue asks" if expected else ""
+    line = f"regressions: {count or 'none'} among {number_of(tests.get('compared'))} tests that passed before{more}"
+    return [line, *(f"  fails now: {code(name)}" for name in (broken[:10] if isinstance(broken, list) else []))]
+
+
+def _evidence(run: Run) -> str:
+    attempt, found = run.attempt(), run.evidence()
+    rows = [f"verdict: **{run.verdict}**" + (f" ({code(run.why)})" if run.why else "")]
+    if found:
+        rows.append(f"reproducer: {_outcome(found[1])} without the patch, {_outcome(found[2])} with it")
+    rows += _tests(run.tests)
+    for review in (attempt.reviews if attempt else [])[-1:]:
+        words = [code(review.get(name), 20) for name in ("patch-correct", "test-correct")]
+        rows.append(f"review by a model: patch correct: {words[0]}, script correct: {words[1]}")
+    return "".join(f"- {row}\n" for row in rows)
+
+
+def _script(run: Run) -> str:
+    attempt, found = run.attempt(), run.evidence()
+    text = attempt.scripts.get(found[0], "") if attempt and found else ""
+    if not text:
+        return ""
+    return f"<details><summary>The reproducer</summary>\n\n{block('python', clip(text, MAX_SCRIPT))}\n</details>\n"
+
+
+def _cost(run: Run) -> str:
+    names = ["recorded answers" if model.startswith("script:") else code(model) for model in run.models]
+    cost, models = cost_of(run), ", ".join(names)
+    used = f"{cost['calls']} model calls, {usd(cost['cost_microusd'])}"
+    return f"Written by `acr-host` with {models or 'a model'}: {used}. A person should review it.\n"
+
+
+def title(run: Run) -> str:
+    """One line of at most MAX_TITLE characters; says so where nothing proves the patch."""
+    mark = "" if run.verdict in ("verified", "validated") else "[unverified] "
+    subject = re.sub(r"^[\s#>*-]+", "", run.title) or "an issue"
+    return plain_line(f"{mark}Fix: {subject}", MAX_TITLE)
+
+
+def address(value: Any) -> str | None:
+    """The issue's address, where it is one."""
+    return value if isinstance(value, str) and len(value) <= 500 and _ADDRESS.fullmatch(value) else None
+
+
+def _message(run: Run, issue: str | None) -> str:
+    """Of the commit: the title, what proves it, the issue (which a commit that only names it does not close)."""
+    rows = [title(run), "", f"Verdict: {run.verdict}. Written by acr-host, with a model."]
+    return "\n".join([*rows, *([f"Issue: {issue}"] if issue else [])]) + "\n"
+
+
+def _filled(template: str, values: dict[str, str]) -> str:
+    """Errors: ValueError (a placeholder that there is not)."""
+    unknown = sorted({name for name in _PLACEHOLDER.findall(template) if name not in values})
+    if unknown:
+        raise ValueError(f"there is no placeholder {{{{{visible(unknown[0])}}}}}; there are: {', '.join(values)}")
+    return _PLACEHOLDER.sub(lambda found: values[found[1]].strip("\n"), template)
+
+
+def make(run: Run, issue: Any, changes: str, template: str | None) -> str:
+    """JSON: {"title", "body", "message", "issue", "files"}, or {"error"} where the template is at fault."""
+    place = address(issue)
+    values = {
+        "title": escaped(title(run)), "verdict": run.verdict, "status": _status(run), "fixes": f"Fixes {place}" if place else "",
+        "issue": place or "", "places": _places(run), "changes": _changes(changes), "evidence": _evidence(run),
+        "script": _script(run), "cost": _cost(run), "commit": run.commit if re.fullmatch("[0-9a-f]{40}", run.commit) else "",
+    }  # fmt: skip
+    try:
+        body = _filled(template if template is not None else TEMPLATE, values)
+    except ValueError as error:
+        return json.dumps({"error": str(error)})
+    if len(body) > MAX_BODY:
+        body = _filled(template if template is not None else TEMPLATE, values | {"script": "", "places": ""})
+    body = re.sub(r"\n{3,}", "\n\n", body).strip()[:MAX_BODY] + "\n"
+    made = {"title": title(run), "body": body, "message": _message(run, place), "issue": place}
+    return json.dumps(made | {"verdict": run.verdict, "files": files(changes)})

@@ -1,0 +1,136 @@
+/*
+ * Pushes a branch by the git command, which knows the user's keys and credential helpers. It runs in an empty
+ * git folder that borrows the repository's objects: of the repository's own configuration nothing is read
+ * but the remote's address, so it can name no hook, helper, proxy or other command.
+ */
+#include <string.h>
+
+#include "verbs/pull_request.h"
+
+#define TIMEOUT_MS 600000
+#define PROTOCOLS "file:git:http:https:ssh" /* "ext" would run a command */
+#define BOUND                                                                                      \
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_WORK_TREE GIT_INDEX_FILE GIT_GRAFT_FILE "     \
+    "GIT_SHALLOW_FILE GIT_PREFIX GIT_COMMON_DIR GIT_REPLACE_REF_BASE GIT_NAMESPACE"
+#define CONFIG "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\thooksPath = /dev/null\n"
+
+char *acr_pull_shown_url(const char *url)
+{
+    const char *scheme = strstr(url, "://");
+    const char *host = scheme ? scheme + strlen("://") : url;
+    gsize len = strcspn(host, "/");
+    const char *at = g_strrstr_len(host, (gssize)len, "@");
+    bool is_web = g_ascii_strncasecmp(url, "http", strlen("http")) == 0;
+    g_autofree char *shown = scheme && at && is_web
+                                 ? g_strdup_printf("%.*s%s", (int)(host - url), url, at + 1)
+                                 : g_strdup(url);
+    return acr_one_line(shown);
+}
+
+/* A path is relative to the repository, not to the folder that git runs in. */
+static char *absolute_url(const AcrPull *pull)
+{
+    const char *url = pull->push_url, *workdir = acr_repo_workdir(pull->repo);
+    bool is_path = !strstr(url, "://") && !memchr(url, ':', strcspn(url, "/"));
+    return is_path ? g_canonicalize_filename(url, workdir ? workdir : acr_repo_path(pull->repo))
+                   : g_strdup(url);
+}
+
+static bool write_file(const char *dir, const char *name, const char *text, GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+    return acr_file_write_atomic(path, text, strlen(text), 0600, error);
+}
+
+/* Where a history is cut, git must know it. */
+static bool copy_shallow(const char *objects, const char *dir, GError **error)
+{
+    g_autofree char *from = g_build_filename(objects, "..", "shallow", NULL);
+    g_autoptr(GBytes) bytes = acr_file_read(from, ACR_ISSUE_MAX_BYTES, NULL);
+    g_autofree char *text = bytes ? acr_bytes_text(bytes) : NULL;
+    return !text || write_file(dir, "shallow", text, error);
+}
+
+static bool make_folder(const char *dir, const char *objects, GError **error)
+{
+    g_autofree char *refs = g_build_filename(dir, "refs", NULL),
+                    *own = g_build_filename(dir, "objects", NULL);
+    return acr_dir_make(refs, error) && acr_dir_make(own, error) &&
+           write_file(dir, "HEAD", "ref: refs/heads/main\n", error) &&
+           write_file(dir, "config", CONFIG, error) && copy_shallow(objects, dir, error);
+}
+
+/* This process's environment without what binds git to another repository; owned (g_strfreev). */
+static char **environment(const char *dir, const char *objects)
+{
+    g_auto(GStrv) bound = g_strsplit(BOUND, " ", -1);
+    char **env = g_get_environ();
+    for (guint i = 0; bound[i]; i++)
+        env = g_environ_unsetenv(env, bound[i]);
+    env = g_environ_setenv(env, "GIT_DIR", dir, true);
+    env = g_environ_setenv(env, "GIT_OBJECT_DIRECTORY", objects, true);
+    env = g_environ_setenv(env, "GIT_ALLOW_PROTOCOL", PROTOCOLS, true);
+    return g_environ_setenv(env, "GIT_TERMINAL_PROMPT", "0", true);
+}
+
+/* The line of its output that says why, without the password of the address; owned. */
+static char *reason_of(const AcrPull *pull, const AcrSpawnResult *done)
+{
+    g_autofree char *out = acr_bytes_text(done->out), *err = acr_bytes_text(done->err);
+    g_autofree char *all = g_strconcat(err, "\n", out, NULL);
+    g_auto(GStrv) lines = g_strsplit(all, "\n", -1);
+    const char *best = done->timed_out ? "it took too long" : "git says nothing";
+    bool is_sure = false;
+    for (guint i = 0; lines[i] && !done->timed_out; i++) {
+        bool says_why = lines[i][0] == '!' || g_str_has_prefix(lines[i], "fatal: ");
+        if ((*lines[i] && !is_sure && strcmp(lines[i], "Done") != 0) || says_why)
+            best = lines[i];
+        is_sure = is_sure || says_why;
+    }
+    g_autofree char *shown = acr_pull_shown_url(pull->push_url);
+    GString *line = g_string_new(best);
+    g_string_replace(line, pull->push_url, shown, 0);
+    return g_string_free(line, FALSE);
+}
+
+static bool push_from(const AcrPull *pull, const char *dir, const char *git, bool *out_is_new,
+                      GError **error)
+{
+    g_autofree char *objects = acr_repo_objects(pull->repo), *url = absolute_url(pull);
+    g_autofree char *what = g_strdup_printf("%s:%s", pull->branch.commit, pull->branch.ref);
+    const char *const argv[] = {
+        git,          "-c",          "core.fsmonitor=false",    "push", "--porcelain",
+        "--no-force", "--no-verify", "--recurse-submodules=no", "--",   url,
+        what,         NULL};
+    g_auto(GStrv) env = objects ? environment(dir, objects) : NULL;
+    AcrSpawn spawn = {.argv = argv,
+                      .envp = (const char *const *)env,
+                      .cwd = dir,
+                      .timeout_ms = TIMEOUT_MS,
+                      .output_limit = 256u * 1024,
+                      .interrupt = pull->host->interrupt};
+    g_auto(AcrSpawnResult) done = {0};
+    if (!objects || !make_folder(dir, objects, error) || !acr_spawn_run(&spawn, &done, error))
+        return false;
+    if (done.exit_code != 0) {
+        g_autofree char *why = reason_of(pull, &done);
+        return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                             "the branch was written, but not pushed to '%s': %s", pull->spec->push,
+                             why);
+    }
+    g_autofree char *out = acr_bytes_text(done.out);
+    *out_is_new = strstr(out, "\n=") == NULL;
+    return true;
+}
+
+bool acr_pull_push(const AcrPull *pull, bool *out_is_new, GError **error)
+{
+    g_autofree char *git = acr_program_find("git");
+    g_autofree char *dir = git ? g_dir_make_tmp("acr-push-XXXXXX", NULL) : NULL;
+    if (!dir)
+        return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                             "the branch was written, but not pushed: %s",
+                             git ? "cannot make a temporary folder" : "git is not installed");
+    bool ok = push_from(pull, dir, git, out_is_new, error);
+    return acr_dir_remove(dir, ok ? error : NULL) && ok;
+}

@@ -1,0 +1,46 @@
+/* pull_request: what the files of `pr` share: a draft, its branch, and where both go. */
+#ifndef ACR_PULL_REQUEST_H
+#define ACR_PULL_REQUEST_H
+
+#include "task/origin.h"
+#include "verbs/verbs_private.h"
+
+/* Zero-initialise. All owned but `host` and `spec`. */
+typedef struct {
+    AcrHost *host;
+    const AcrRunSpec *spec;
+    AcrOrigin origin;
+    AcrJson *text; /* {"title", "body", "message", "issue", "verdict", "files"} */
+    AcrRepo *repo;
+    AcrBranch branch;
+    char *url, *push_url; /* of the remote */
+    AcrJson *requests;    /* of a dry run: [{"method", "url", "headers", "body"}] */
+} AcrPull;
+
+/* ---- Push (pull_push.c) ---- */
+
+/* Pushes the branch to the remote's address. *out_is_new: it was not there. Errors: ENVIRONMENT of task. */
+bool acr_pull_push(const AcrPull *pull, bool *out_is_new, GError **error) ACR_MUST_USE;
+/* An address without a name and a password in it; owned (g_free). */
+char *acr_pull_shown_url(const char *url) ACR_MUST_USE;
+
+/* ---- Open (pull_open.c) ---- */
+
+/* The server that a pull request goes to. Zero-initialise. */
+typedef struct {
+    const struct PullDialect *dialect;
+    char *project; /* "owner/name" */
+    char *api;     /* address of the project by its API */
+    char *host;    /* for messages */
+    char *key;     /* the header with the token; NULL: a dry run without one */
+} AcrPullServer;
+void acr_pull_server_clear(AcrPullServer *server);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPullServer, acr_pull_server_clear)
+/* Finds it by the remote's address and the options; nothing is sent. Errors: USAGE, ENVIRONMENT (there is
+ * no token) of task. */
+bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **error) ACR_MUST_USE;
+/* Opens a draft, or finds the one that is open: {"url", "number", "state"} (owned). In a dry run `requests`
+ * gets what would be sent, and nothing is. Errors: ENVIRONMENT of task. */
+AcrJson *acr_pull_open(AcrPull *pull, const AcrPullServer *server, GError **error) ACR_MUST_USE;
+
+#endif

@@ -1,0 +1,89 @@
+"""acr.report.pull_request: whatever models and repositories have written calls nobody, closes nothing and shows as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from acr.packing import pack
+from acr.report import service
+from acr.report.pull_request import MAX_BODY, MAX_TITLE, disarmed
+
+URL = "https://gitlab.com/group/sub/name/-/issues/12"
+HOSTILE = [
+    "Fixes #1", "fixes: #1", "CLOSES owner/name#2", "resolved GH-3", "closing issue #4 and #5", "Implements PROJ-6",
+    "fix https://github.com/o/n/issues/7", "@everyone and @org/team", "/close\n/assign @bob\n/merge", "!8 &9 %10 ~bug",
+    "``` \n@eve fixes #1\n```", "`@eve` fixes #1", "</details><script>alert(1)</script><img src=x>", "![x](https://evil.test/p.png)",
+    "[x](https://evil.test)", "\x1b[31m\u202e\u200bhidden", "{{cost}} {{nothing}}", "~~~\nfixes #1\n~~~", "a\r/close\r\n/close", "",
+]  # fmt: skip
+# What closes an issue, as GitLab and Gitea write it; GitHub's words are among them.
+CLOSING = re.compile(
+    r"(?i)(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):?\s+(?:issues?\s+)?"
+    r"(?:[\w./-]*[#!]\d|GH-\d|[A-Z][A-Z0-9_]+-\d|https?://)"
+)
+
+
+def make(text: str, template: str | None = None, issue: object = URL) -> dict[str, Any]:
+    """The draft of a run whose every text is that one."""
+    place = {"role": "bug", "file": text, "class": text, "func": text, "start": 3, "end": 4, "intended_behavior": text}
+    ran = {"result": text, "exit": 1, "stdout": text}
+    tests = {"compared": 9, "regressions": [text], "expected": [{"test": text, "reason": text}]}
+    files: dict[str, Any] = {
+        "meta.json": {"options": {"model": [text]}, "issue_url": issue, "snapshot": {"commit": text}},
+        "result.json": {"verdict": "unverified", "why": text, "tests": tests},
+        "selected_patch.json": {"selected": "attempt_0/extracted_patch_1.diff"},
+        "attempt_0/search/bug_locations_after_process.json": [place],
+        "attempt_0/execution_0_1.json": ran,
+        "attempt_0/execution_1_1.json": ran,
+        "attempt_0/review_p1_t1.json": {"patch-correct": text, "test-correct": text},
+    }
+    fields = [part for name, value in files.items() for part in (name.encode(), json.dumps(value).encode())]
+    fields += [b"issue.md", f"# {text}\n\n{text}".encode(), b"attempt_0/reproducer_1.py", text.encode()]
+    fields += [b"(changes)", " ".join(f"{text} (+1 -2)".split()).encode()]
+    fields += [b"(template)", template.encode()] if template is not None else []
+    made: dict[str, Any] = json.loads(service.run(pack([b"pull request", b"1", *fields])))
+    return made
+
+
+def outside_code(body: str) -> str:
+    """A body without its blocks and spans of code, as CommonMark has them."""
+    body = re.sub(r"(?ms)^( *)(`{3,})\w*\n.*?^\1\2$", "", body)
+    return re.sub(r"(?s)(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", body)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_of_others_does_nothing(text: str) -> None:
+    made = make(text)
+    title, body, message = made["title"], made["body"], made["message"]
+    assert len(title) <= MAX_TITLE and "\n" not in title
+    own = f"Fixes {URL}\n"
+    assert body.count(own) == 1
+    for shown in (title, body.replace(own, ""), message.replace(f"Issue: {URL}\n", "")):
+        assert not CLOSING.search(shown), CLOSING.search(shown)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e\u200b]", shown)
+        assert not re.search(r"(?m)^/", shown)
+    shown = make(text, "{{title}}|{{verdict}}|{{commit}}")["body"] + outside_code(body).replace(own, "")
+    for seen in (title, message.replace(URL, ""), shown):
+        assert not re.search(r"@\w|#\d|!\d|://", seen), seen
+    assert not re.search(r"(?<!\\)<script|(?<!\\)<img|(?<!\\)\]\(h", shown), shown
+    assert outside_code(body).count("details>") == (2 if text else 0)
+
+
+def test_placeholders_in_what_is_filled_in_stay() -> None:
+    assert "Written by" not in make("{{cost}}", "{{places}}")["body"]
+    assert make("x_y", "{{title}}{{commit}}")["body"] == "\\[unverified\\] Fix: x\\_y\n"
+    assert "{{nothing}}" in make("x", "{{nothing}}")["error"]
+
+
+def test_words_that_only_look_alike_stay() -> None:
+    for text in ("fixture-1.py", "prefix #", "fix the 2nd", "fixes nothing", "def close(self): ...", "closed-loop 3"):
+        assert disarmed(text) == text
+    assert disarmed("fixes #1, closes owner/n#2") == "fixes [#1,] closes [owner/n#2]"
+
+
+def test_a_body_is_bounded() -> None:
+    body = make("long `` \n" * 100_000)["body"]
+    assert len(body) <= MAX_BODY and "## Evidence" in body
+    assert make("x", issue="https://evil.test/x](y)/issues/1")["issue"] is None
