@@ -158,10 +158,43 @@ static bool collides(git_repository *git, const char *ref)
     return found;
 }
 
+/* Whether a file of the repository, or a folder on the way to it, is a link: libgit2 would write where that
+ * leads. */
+static bool is_linked(const char *top, const char *kind, const char *ref)
+{
+    g_autofree char *path = g_build_filename(top, kind, ref, NULL);
+    for (char *end = path + strlen(top); (end = strchr(end + 1, '/'));) {
+        *end = '\0';
+        bool is_link = g_file_test(path, G_FILE_TEST_IS_SYMLINK);
+        *end = '/';
+        if (is_link)
+            return true;
+    }
+    return g_file_test(path, G_FILE_TEST_IS_SYMLINK);
+}
+
+/* Whether writing it would touch anything but a branch that nobody is on. */
+static bool check_place(git_repository *git, const char *ref, GError **error)
+{
+    g_autoptr(git_reference) head = NULL;
+    const char *top = git_repository_commondir(git), *target = NULL;
+    if (is_linked(top, "", ref) || is_linked(top, "logs", ref))
+        return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
+                            "a symbolic link stands where '%s' would be written", ref);
+    if (git_repository_head_unborn(git) == 1 && git_reference_lookup(&head, git, "HEAD") == 0)
+        target = git_reference_symbolic_target(head);
+    return g_strcmp0(target, ref) != 0 ||
+           acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
+                        "'%s' is checked out, without a commit; give another name",
+                        ref + strlen(HEADS));
+}
+
 static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char *message,
                          AcrBranch *out, GError **error)
 {
     g_autoptr(git_reference) ref = NULL;
+    if (!check_place(writing->git, out->ref, error))
+        return false;
     if (!acr_vcs_references_are_short(overlay->snapshot->repo, out->ref))
         return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' is damaged", out->ref);
     int rc = git_reference_lookup(&ref, writing->git, out->ref);

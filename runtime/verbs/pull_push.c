@@ -21,9 +21,11 @@ char *acr_pull_shown_url(const char *url)
     gsize len = strcspn(host, "/");
     const char *at = g_strrstr_len(host, (gssize)len, "@");
     bool is_web = g_ascii_strncasecmp(url, "http", strlen("http")) == 0;
-    g_autofree char *shown = scheme && at && is_web
-                                 ? g_strdup_printf("%.*s%s", (int)(host - url), url, at + 1)
-                                 : g_strdup(url);
+    const char *secret = !at ? NULL : is_web ? host : memchr(host, ':', (gsize)(at - host));
+    g_autofree char *shown =
+        scheme && secret
+            ? g_strdup_printf("%.*s%s", (int)(secret - url), url, is_web ? at + 1 : at)
+            : g_strdup(url);
     return acr_one_line(shown);
 }
 
@@ -34,6 +36,30 @@ static char *absolute_url(const AcrPull *pull)
     bool is_path = !strstr(url, "://") && !memchr(url, ':', strcspn(url, "/"));
     return is_path ? g_canonicalize_filename(url, workdir ? workdir : acr_repo_path(pull->repo))
                    : g_strdup(url);
+}
+
+/* Whether `path` is `top` or lies below it; false for a `top` that is NULL. */
+static bool is_below(const char *path, const char *top)
+{
+    g_autofree char *real = top ? acr_path_real(top) : NULL;
+    gsize len = real ? strlen(real) : 0;
+    return real && strncmp(path, real, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+bool acr_pull_check_address(const AcrPull *pull, GError **error)
+{
+    static const char file[] = "file://";
+    g_autofree char *url = absolute_url(pull), *objects = acr_repo_objects(pull->repo);
+    bool is_file = g_str_has_prefix(url, file);
+    g_autofree char *path = is_file ? g_uri_unescape_string(url + strlen(file), NULL) : NULL,
+                    *real = acr_path_real(path ? path : url);
+    g_autofree char *git = objects ? g_build_filename(objects, "..", NULL) : NULL;
+    return (!is_below(real, acr_repo_workdir(pull->repo)) &&
+            !is_below(real, acr_repo_path(pull->repo)) && !is_below(real, git)) ||
+           acr_task_refuse(error,
+                           "--push: the address of '%s' lies in the repository itself, whose "
+                           "files can name commands that a push would run",
+                           pull->spec->push);
 }
 
 static bool write_file(const char *dir, const char *name, const char *text, GError **error)

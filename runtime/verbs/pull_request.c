@@ -71,7 +71,8 @@ static bool make_branch(AcrPull *pull, AcrPullServer *server, GError **error)
     g_autoptr(AcrOverlay) overlay = acr_origin_apply(&pull->origin, spec->repo, &pull->repo, error);
     if (!overlay ||
         (spec->push &&
-         !acr_repo_remote(pull->repo, spec->push, &pull->url, &pull->push_url, error)) ||
+         (!acr_repo_remote(pull->repo, spec->push, &pull->url, &pull->push_url, error) ||
+          !acr_pull_check_address(pull, error))) ||
         (spec->open && !acr_pull_find_server(pull, server, error)))
         return false;
     return acr_branch_write(overlay, spec->branch, acr_json_get_string(pull->text, "message"),

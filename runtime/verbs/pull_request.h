@@ -19,6 +19,8 @@ typedef struct {
 
 /* ---- Push (pull_push.c) ---- */
 
+/* Whether the remote is another repository: git runs the hooks of one on this machine. Errors: USAGE of task. */
+bool acr_pull_check_address(const AcrPull *pull, GError **error) ACR_MUST_USE;
 /* Pushes the branch to the remote's address. *out_is_new: it was not there. Errors: ENVIRONMENT of task. */
 bool acr_pull_push(const AcrPull *pull, bool *out_is_new, GError **error) ACR_MUST_USE;
 /* An address without a name and a password in it; owned (g_free). */

@@ -247,6 +247,23 @@ def test_a_branch_is_written_once(run_host: RunHost, out: Path, repo: Repo) -> N
     assert digest(repo.path) == before
 
 
+def test_nothing_is_written_where_a_link_leads(run_host: RunHost, out: Path, repo: Repo, tmp_path: Path) -> None:
+    """Nor on a branch that HEAD is on and that has no commit yet."""
+    away = tmp_path / "away"
+    away.mkdir()
+    (away / ".bashrc").write_text("#\n")
+    repo.git("config", "user.name", "Ann $(id)")
+    places = {"refs/heads/one": "new", "refs/heads/two": "", "logs/refs/heads/three": ".bashrc"}
+    for place, leads in places.items():
+        (repo.path / ".git" / place).symlink_to(away / leads)
+    repo.git("symbolic-ref", "HEAD", "refs/heads/four")
+    before = digest(repo.path), digest(away)
+    for branch in ("one", "two/half", "three"):
+        run_host("pr", out, "--repo", repo, "--branch", branch).one_line(3, "symbolic link", branch)
+    run_host("pr", out, "--repo", repo, "--branch", "four").one_line(3, "'four' is checked out")
+    assert (digest(repo.path), digest(away)) == before
+
+
 def test_who_commits_must_be_known(run_host: RunHost, out: Path, repo: Repo) -> None:
     repo.git("config", "--unset", "user.email")
     before = digest(repo.path)
@@ -311,7 +328,7 @@ def test_a_push(run_host: RunHost, out: Path, repo: Repo, tmp_path: Path) -> Non
     assert "not pushed" in run_host(*line).err and server.git("rev-parse", "fix") == moved
 
 
-@pytest.mark.parametrize("url", ["ext::sh -c touch% {marker}", "--receive-pack=touch {marker}", "/nowhere/else.git"])
+@pytest.mark.parametrize("url", ["ext::sh -c touch% {marker}", "/nowhere/else.git"])
 def test_addresses_that_are_not_pushed_to(run_host: RunHost, out: Path, repo: Repo, tmp_path: Path, url: str) -> None:
     repo.git("config", "remote.origin.pushurl", url.replace("{marker}", str(tmp_path / "ran")))
     result = run_host("pr", out, "--repo", repo, "--branch", "fix", "--push", "origin").check(3)
@@ -321,6 +338,21 @@ def test_addresses_that_are_not_pushed_to(run_host: RunHost, out: Path, repo: Re
     run_host("pr", out, "--repo", repo, "--branch", "b", "--open").one_line(2, "--open needs --push")
 
 
+@pytest.mark.parametrize("url", ["b.git", "file://{repo}/b%2Egit", "{repo}/../link/b.git", "--receive-pack=touch ran"])
+def test_hooks_in_the_repository_s_own_files(
+    run_host: RunHost, out: Path, repo: Repo, tmp_path: Path, url: str
+) -> None:
+    repo.git("clone", "-q", "--bare", ".", "b.git")
+    hook = repo.path / "b.git" / "hooks" / "update"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    (tmp_path / "link").symlink_to(repo.path)
+    repo.git("config", "remote.origin.pushurl", url.replace("{repo}", str(repo.path)))
+    before = digest(repo.path)
+    run_host("pr", out, "--repo", repo, "--branch", "fix", "--push", "origin").one_line(2, "in the repository itself")
+    assert digest(repo.path) == before and not (tmp_path / "ran").exists()
+
+
 def test_a_password_in_an_address_is_not_shown(run_host: RunHost, out: Path, repo: Repo) -> None:
     repo.git("config", "remote.origin.pushurl", "http://ann:s3cret@127.0.0.1:1/owner/name.git")
     line = ["pr", out, "--repo", repo, "--branch", "fix", "--push", "origin"]
@@ -328,6 +360,9 @@ def test_a_password_in_an_address_is_not_shown(run_host: RunHost, out: Path, rep
     assert json.loads(told.out)["push"]["url"] == "http://127.0.0.1:1/owner/name.git"
     failed = run_host(*line).check(3)
     assert "127.0.0.1" in failed.err and "s3cret" not in failed.err + failed.out + told.out
+    repo.git("config", "remote.origin.pushurl", "ssh://ann:s3cret@127.0.0.1:1/owner/name.git")
+    told = run_host(*line, "--dry-run", "--json").check()
+    assert json.loads(told.out)["push"]["url"] == "ssh://ann@127.0.0.1:1/owner/name.git"
 
 
 # ---- The request ----
