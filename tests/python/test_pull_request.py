@@ -17,6 +17,7 @@ HOSTILE = [
     "fix https://github.com/o/n/issues/7", "@everyone and @org/team", "/close\n/assign @bob\n/merge", "!8 &9 %10 ~bug",
     "``` \n@eve fixes #1\n```", "`@eve` fixes #1", "</details><script>alert(1)</script><img src=x>", "![x](https://evil.test/p.png)",
     "[x](https://evil.test)", "\x1b[31m\u202e\u200bhidden", "{{cost}} {{nothing}}", "~~~\nfixes #1\n~~~", "a\r/close\r\n/close", "",
+    "[skip ci] [CI-skip] [no ci] ***NO_CI***", "PROJ-1 #close #time 2w",
 ]  # fmt: skip
 # What closes an issue, as GitLab and Gitea write it; GitHub's words are among them.
 CLOSING = re.compile(
@@ -66,7 +67,7 @@ def test_text_of_others_does_nothing(text: str) -> None:
         assert not re.search(r"(?m)^/", shown)
     shown = make(text, "{{title}}|{{verdict}}|{{commit}}")["body"] + outside_code(body).replace(own, "")
     for seen in (title, message.replace(URL, ""), shown):
-        assert not re.search(r"@\w|#\d|!\d|://", seen), seen
+        assert not re.search(r"@\w|#\w|!\d|://|(?i:\[(skip|no)[ -]|[ -]skip\])|\*NO", seen), seen
     assert not re.search(r"(?<!\\)<script|(?<!\\)<img|(?<!\\)\]\(h", shown), shown
     assert outside_code(body).count("details>") == (2 if text else 0)
 

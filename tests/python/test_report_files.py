@@ -55,6 +55,7 @@ def test_what_is_no_diff_is_left_out() -> None:
 
 def test_texts_are_visible_and_bounded() -> None:
     assert visible("a\x1b[1m\u202e\ud800\0\tb\r\nc") == "a\\u001b[1m\\u202e\\ud800\\u0000\tb\nc"
+    assert visible("\xad\U000e0041") == "\\u00ad\\ue0041"
     assert visible("é \ufffd 漢") == "é \ufffd 漢"
     assert text_of({"base64": "YQBi"}) == "a\\u0000b" and text_of(None) == "" and text_of([1]) == "[1]"
     long = text_of("x" * 50_000_000)

@@ -26,6 +26,8 @@ _CLOSING = re.compile(
     r"(?=[\w./-]*[#!]\d|https?:|[A-Za-z][A-Za-z0-9_]*-\d)(\S+)",
     re.IGNORECASE,
 )
+# What CI systems take as an order not to look at a commit, anywhere in its message.
+_SKIPPING = re.compile(r"\[((?:skip|no)[ _-][\w -]+|[\w -]+[ _-]skip)\]|\*\*\*(NO_CI)\*\*\*", re.IGNORECASE)
 TEMPLATE = """\
 {{status}}
 {{fixes}}
@@ -54,10 +56,10 @@ def disarmed(text: str) -> str:
 
 
 def plain_line(value: Any, limit: int) -> str:
-    """Foreign text as one line outside of code: it calls nobody and names no issue."""
-    line = line_of(value, limit * 4)
+    """Foreign text as one line outside of code: it calls nobody, names no issue and orders nothing, as "#close" does in Jira."""
+    line = _SKIPPING.sub(r"(\1\2)", line_of(value, limit * 4))
     line = line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
-    return re.sub(r"(?<=@)(?=\w)|(?<=[#!])(?=\d)|(?<=GH-)(?=\d)", " ", disarmed(line).replace("://", ": //"))
+    return re.sub(r"(?<=[@#])(?=\w)|(?<=!)(?=\d)|(?<=GH-)(?=\d)", " ", disarmed(line).replace("://", ": //"))
 
 
 def code(value: Any, limit: int = 300) -> str:
