@@ -23,9 +23,8 @@ char *acr_pull_shown_url(const char *url)
     bool is_web = g_ascii_strncasecmp(url, "http", strlen("http")) == 0;
     const char *secret = !at ? NULL : is_web ? host : memchr(host, ':', (gsize)(at - host));
     g_autofree char *shown =
-        scheme && secret
-            ? g_strdup_printf("%.*s%s", (int)(secret - url), url, is_web ? at + 1 : at)
-            : g_strdup(url);
+        scheme && secret ? g_strdup_printf("%.*s%s", (int)(secret - url), url, is_web ? at + 1 : at)
+                         : g_strdup(url);
     return acr_one_line(shown);
 }
 

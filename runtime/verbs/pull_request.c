@@ -10,6 +10,7 @@
 #include "task/report_files.h"
 
 #define MAX_TEMPLATE ((gsize)256 * 1024)
+#define MAX_SHOWN_URL ((gsize)500)
 #define FORM "pull request" /* of python/acr/report/service.py */
 
 static void pull_clear(AcrPull *pull)
@@ -176,9 +177,10 @@ static void say_done(const AcrPull *pull, const AcrJson *out)
                      acr_json_get_string(branch, "state"), pull->branch.commit);
     if (sent)
         acr_verb_say("push to %s: %s", pull->spec->push, acr_json_get_string(sent, "state"));
+    const char *url = acr_json_get_string(request, "url");
+    g_autofree char *shown = acr_text_shorten(url ? url : "without an address", MAX_SHOWN_URL);
     if (request)
-        acr_verb_say("request: %s, %s", acr_json_get_string(request, "state"),
-                     acr_json_get_string(request, "url"));
+        acr_verb_say("request: %s, %s", acr_json_get_string(request, "state"), shown);
 }
 
 static int run(AcrHost *host, AcrRunSpec *spec)

@@ -402,6 +402,15 @@ def test_one_that_is_open_is_found_behind_many(run_host: RunHost, out: Path, rep
     assert told["request"]["number"] == 71 and forge.made == forge.wrong == []
 
 
+@pytest.mark.parametrize("link,said", [(None, "without an address"), ("x\x1b[m" + "y" * 9999, "bytes left out")])
+def test_addresses_that_servers_give(run_host: RunHost, out: Path, repo: Repo, link: Any, said: str) -> None:
+    with Forge("github") as forge:
+        forge.add_row("fix/half")["html_url"] = link
+        line = [word for word in opening(out, repo, forge) if word != "--json"]
+        told = run_host(*line, env={"GITHUB_TOKEN": TOKEN}).check().err.splitlines()[-1]
+    assert "request: was open" in told and said in told and len(told) < 999 and "\x1b" not in told
+
+
 def test_a_dry_run_says_what_would_be_sent(run_host: RunHost, out: Path, repo: Repo, forge: Forge) -> None:
     before = digest(repo.path)
     result = run_host(*opening(out, repo, forge, "--dry-run"), env={forge.dialect.variable: TOKEN}).check()
