@@ -181,6 +181,18 @@ static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key
     return sum;
 }
 
+gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary)
+{
+    gint64 microusd = 0;
+    for (guint i = 0; i < summary->rows->len; i++) {
+        AcrCostSum cost = {0};
+        const AcrJson *row = g_array_index(summary->rows, Row, i).json;
+        acr_cost_sum_from_json(acr_json_get(row, "cost"), &cost);
+        microusd += MAX(acr_microusd(cost.usage.cost_pico), 0);
+    }
+    return microusd;
+}
+
 /* The values of a member, each once, in the order of the rows; borrowed texts. */
 static GPtrArray *values_of(const AcrBatchSummary *summary, bool only_new, const char *key)
 {

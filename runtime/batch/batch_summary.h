@@ -36,6 +36,8 @@ AcrBatchSummary *acr_batch_summary_new(const char *out) ACR_MUST_USE;
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id);
 /* The status of a task; borrowed, NULL: it has not ended. */
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
+/* What all its tasks have spent. */
+gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary);
 /* The row of a task; owned. */
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result,
                                double seconds) ACR_MUST_USE;

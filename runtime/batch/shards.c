@@ -8,15 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "batch/batch_summary.h"
 #include "task/live.h"
 
 #define NOTE "shard.json"
 #define LOCK "lock"
-#define PREDS "preds.jsonl"
+#define PREDICTIONS "predictions" /* of a note: it is of an evaluation */
 #define FOLDER "shard-%u-of-%u"
 #define MAX_NOTE_BYTES ((gsize)64 * 1024 * 1024)
-#define MAX_PREDS_BYTES ((gsize)1024 * 1024 * 1024)
 #define MAX_NAMED 5u /* tasks that are named in a line */
 
 #define refuse(error, ...)                                                                         \
@@ -64,7 +62,7 @@ static char *digest_ids(const GPtrArray *rows)
 }
 
 /* The note of a part of the tasks `rows`; owned. */
-static AcrJson *make_note(const GPtrArray *rows, const char *options, Part part)
+static AcrJson *make_note(const GPtrArray *rows, const AcrShardBound *bound, Part part)
 {
     AcrJson *note = acr_json_new_object(), *tasks = acr_json_new_array();
     g_autofree char *ids = digest_ids(rows);
@@ -75,7 +73,9 @@ static AcrJson *make_note(const GPtrArray *rows, const char *options, Part part)
     acr_json_set_int(note, "of", part.of);
     acr_json_set_int(note, "total", rows->len);
     acr_json_set_string(note, "ids", ids);
-    acr_json_set_string(note, "options", options);
+    acr_json_set_string(note, "options", bound->options);
+    if (bound->predictions)
+        acr_json_set_string(note, PREDICTIONS, bound->predictions);
     acr_json_set(note, "tasks", tasks);
     return note;
 }
@@ -115,11 +115,17 @@ static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **e
 /* In what the batches of two parts differ; NULL: they are one. */
 static const char *difference(const AcrJson *one, const AcrJson *other)
 {
+    const char *predictions = acr_json_get_string(one, PREDICTIONS),
+               *others = acr_json_get_string(other, PREDICTIONS);
+    if (!predictions != !others)
+        return "commands (eval and swe-bench)";
     if (g_strcmp0(acr_json_get_string(one, "ids"), acr_json_get_string(other, "ids")) != 0)
         return "tasks";
+    if (g_strcmp0(predictions, others) != 0)
+        return "predictions";
     bool is_same =
         g_strcmp0(acr_json_get_string(one, "options"), acr_json_get_string(other, "options")) == 0;
-    return is_same ? NULL : "models, options or prompts";
+    return is_same ? NULL : predictions ? "options" : "models, options or prompts";
 }
 
 static bool check_begun(const char *dir, const AcrJson *then, const AcrJson *now, GError **error)
@@ -219,8 +225,8 @@ static bool write_note(const char *dir, const AcrJson *note, Part part, GError *
     return was || acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
-bool acr_shard_enter(AcrRunSpec *spec, const char *options, GPtrArray *rows, AcrLock **out_lock,
-                     GError **error)
+bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
+                     AcrLock **out_lock, GError **error)
 {
     Part part = {0};
     *out_lock = NULL;
@@ -228,7 +234,7 @@ bool acr_shard_enter(AcrRunSpec *spec, const char *options, GPtrArray *rows, Acr
         return true;
     if (!read_part(spec->shard, &part, error))
         return false;
-    g_autoptr(AcrJson) note = make_note(rows, options, part);
+    g_autoptr(AcrJson) note = make_note(rows, bound, part);
     if (!check_others(spec->out, note, part, error))
         return false;
     char *dir = folder_of(spec->out, part);
@@ -246,6 +252,7 @@ bool acr_shard_enter(AcrRunSpec *spec, const char *options, GPtrArray *rows, Acr
 guint acr_shards_count(const char *out)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
+    g_autoptr(AcrJson) note = NULL; /* of one of them */
     guint of = 0;
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         Part part;
@@ -254,8 +261,10 @@ guint acr_shards_count(const char *out)
         if (of && of != part.of)
             return 0;
         of = part.of;
+        g_autofree char *path = g_build_filename(name, NOTE, NULL);
+        note = note ? note : acr_live_read(out, path);
     }
-    return of;
+    return acr_json_get(note, PREDICTIONS) ? 0 : of;
 }
 
 void acr_shard_plan(const char *out, guint number, guint of, gint64 *out_own, gint64 *out_total)
@@ -268,203 +277,113 @@ void acr_shard_plan(const char *out, guint number, guint of, gint64 *out_own, gi
     *out_total = acr_json_get_int(note, "total", 0);
 }
 
-/* ---- Merging ---- */
+/* ---- All of them ---- */
 
-/* What the parts have come to, by number from 0. All owned. */
-typedef struct {
-    const char *out;
-    guint of;
-    GPtrArray *notes;     /* of AcrJson *, NULL: not there */
-    GPtrArray *summaries; /* of AcrBatchSummary *, NULL: not there */
-    const AcrJson *first; /* the first note that is there; borrowed */
-    GHashTable *parts;    /* id, of a note -> the number of its part, from 1 */
-    GHashTable *lines;    /* id -> its line of predictions */
-} Merging;
-
-static void merging_clear(Merging *merging)
+void acr_shards_clear(AcrShards *shards)
 {
-    g_clear_pointer(&merging->parts, g_hash_table_unref);
-    g_clear_pointer(&merging->lines, g_hash_table_unref);
-    g_clear_pointer(&merging->notes, g_ptr_array_unref);
-    g_clear_pointer(&merging->summaries, g_ptr_array_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Merging, merging_clear)
-
-static void merging_begin(Merging *merging)
-{
-    merging->notes = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
-    merging->summaries = g_ptr_array_new_with_free_func((GDestroyNotify)acr_batch_summary_free);
-    g_ptr_array_set_size(merging->notes, (gint)merging->of);
-    g_ptr_array_set_size(merging->summaries, (gint)merging->of);
-    merging->parts = g_hash_table_new(g_str_hash, g_str_equal);
-    merging->lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-}
-
-void acr_merged_clear(AcrMerged *merged)
-{
-    g_clear_pointer(&merged->missing, g_ptr_array_unref);
-    g_clear_pointer(&merged->text, g_free);
+    g_clear_pointer(&shards->parts, g_hash_table_unref);
+    g_clear_pointer(&shards->notes, g_ptr_array_unref);
 }
 
 /* How many parts there are, by the folders. */
-static bool find_parts(Merging *merging, GError **error)
+static bool find_parts(AcrShards *shards, GError **error)
 {
-    g_autoptr(GDir) dir = g_dir_open(merging->out, 0, NULL);
+    g_autoptr(GDir) dir = g_dir_open(shards->out, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         Part part;
         if (!read_folder_name(name, &part))
             continue;
-        if (merging->of && merging->of != part.of)
+        if (shards->of && shards->of != part.of)
             return refuse(error, "'%s' has parts of %u and of %u; move those of one away",
-                          merging->out, merging->of, part.of);
-        merging->of = part.of;
+                          shards->out, shards->of, part.of);
+        shards->of = part.of;
     }
-    return merging->of || refuse(error, "'%s' has no folder shard-I-of-N", merging->out);
+    return shards->of || refuse(error, "'%s' has no folder shard-I-of-N", shards->out);
 }
 
-static bool take_note(Merging *merging, guint number, const char *dir, GError **error)
+static bool take_note(AcrShards *shards, guint number, GError **error)
 {
     AcrJson *note = NULL;
-    if (!read_note(dir, (Part){number + 1, merging->of}, &note, error))
+    g_autofree char *dir = acr_shards_folder(shards, number);
+    if (!read_note(dir, (Part){number + 1, shards->of}, &note, error))
         return false;
-    merging->notes->pdata[number] = note;
-    const char *what = note && merging->first ? difference(merging->first, note) : NULL;
+    shards->notes->pdata[number] = note;
+    const char *what = note && shards->first ? difference(shards->first, note) : NULL;
     if (what)
         return refuse(error, "'%s' has begun with other %s than shard %" G_GINT64_FORMAT, dir, what,
-                      acr_json_get_int(merging->first, "shard", 0));
-    merging->first = merging->first ? merging->first : note;
+                      acr_json_get_int(shards->first, "shard", 0));
+    shards->first = shards->first ? shards->first : note;
     const AcrJson *tasks = acr_json_get(note, "tasks");
     for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {
         gpointer id = (gpointer)acr_json_string(at);
-        if (!g_hash_table_insert(merging->parts, id, GUINT_TO_POINTER(number + 1)))
-            return refuse(error, "'%s': the task '%s' is there twice", merging->out,
+        if (!g_hash_table_insert(shards->parts, id, GUINT_TO_POINTER(number + 1)))
+            return refuse(error, "'%s': the task '%s' is there twice", shards->out,
                           (const char *)id);
     }
     return true;
 }
 
-static bool read_predictions(const char *dir, GHashTable *lines, GError **error)
+bool acr_shards_read(const char *out, AcrShards *shards, GError **error)
 {
-    g_autofree char *path = g_build_filename(dir, PREDS, NULL);
-    g_autoptr(GError) reason = NULL;
-    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PREDS_BYTES, &reason);
-    if (!bytes && !g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
-        return acr_pass_error(error, &reason);
-    g_autofree char *text = bytes ? acr_bytes_text(bytes) : NULL;
-    char *rest = text;
-    for (char *line; rest && (line = strsep(&rest, "\n"));) {
-        g_autoptr(AcrJson) json = acr_json_parse(line, strlen(line), NULL);
-        const char *id = acr_json_get_string(json, "instance_id");
-        if (id)
-            g_hash_table_replace(lines, g_strdup(id), g_strdup(line));
-    }
+    *shards = (AcrShards){.out = out};
+    if (!find_parts(shards, error))
+        return false;
+    shards->notes = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
+    g_ptr_array_set_size(shards->notes, (gint)shards->of);
+    shards->parts = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < shards->of; i++)
+        if (!take_note(shards, i, error))
+            return false;
+    shards->is_eval = acr_json_get_string(shards->first, PREDICTIONS) != NULL;
     return true;
 }
 
-static bool read_part_folder(Merging *merging, guint number, GError **error)
+char *acr_shards_folder(const AcrShards *shards, guint number)
 {
-    g_autofree char *dir = folder_of(merging->out, (Part){number + 1, merging->of});
-    if (!take_note(merging, number, dir, error))
-        return false;
-    if (!merging->notes->pdata[number])
-        return true;
-    merging->summaries->pdata[number] = acr_batch_summary_open(dir, error);
-    return merging->summaries->pdata[number] && read_predictions(dir, merging->lines, error);
+    return folder_of(shards->out, (Part){number + 1, shards->of});
 }
 
-/* What lies in `out` is of the parts, or it would be lost: the result of a batch that was not in parts. */
-static bool check_replaced(const Merging *merging, GError **error)
+GPtrArray *acr_shards_tasks(const AcrShards *shards)
 {
-    g_autoptr(GHashTable) lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    GHashTableIter each;
-    gpointer id;
-    const char *other = NULL;
-    if (!read_predictions(merging->out, lines, error))
-        return false;
-    g_hash_table_iter_init(&each, lines);
-    while (!other && g_hash_table_iter_next(&each, &id, NULL))
-        other = g_hash_table_contains(merging->parts, id) ? NULL : id;
-    g_hash_table_iter_init(&each, merging->parts);
-    while (!other && g_hash_table_iter_next(&each, &id, NULL)) {
-        g_autofree char *run = g_build_filename(merging->out, id, NULL);
-        other = g_file_test(run, G_FILE_TEST_IS_DIR) ? id : NULL;
-    }
-    return !other || refuse(error,
-                            "'%s' holds the result of a batch that is in no shard ('%s'); move "
-                            "that or the shards away",
-                            merging->out, other);
-}
-
-/* Whether nothing more is to be done for a task. */
-static bool has_ended(const Merging *merging, guint number, const char *id)
-{
-    const char *status = acr_batch_summary_status(merging->summaries->pdata[number], id);
-    return status && strcmp(status, ACR_STATUS_INTERRUPTED) != 0 &&
-           g_hash_table_contains(merging->lines, id);
-}
-
-static void find_missing(const Merging *merging, guint number, AcrMerged *merged)
-{
-    const AcrJson *note = merging->notes->pdata[number], *tasks = acr_json_get(note, "tasks");
-    g_autoptr(GString) names = g_string_new(NULL);
-    guint missing = 0;
-    bool is_needed = number < acr_json_get_int(merging->first, "total", merging->of);
-    for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {
-        bool is_there = has_ended(merging, number, acr_json_string(at));
-        merged->tasks += is_there;
-        if (!is_there && ++missing <= MAX_NAMED)
-            g_string_append_printf(names, "%s%s", missing > 1 ? ", " : "", acr_json_string(at));
-    }
-    if (!note && is_needed)
-        g_ptr_array_add(merged->missing,
-                        g_strdup_printf("shard %u of %u has not begun", number + 1, merging->of));
-    else if (missing)
-        g_ptr_array_add(merged->missing,
-                        g_strdup_printf("shard %u of %u: %u of %zu tasks have no result: %s%s",
-                                        number + 1, merging->of, missing, acr_json_size(tasks),
-                                        names->str, missing > MAX_NAMED ? ", …" : ""));
-}
-
-/* Writes what is there in the order of the whole: the first task of each part, then the second of each. */
-static bool write_whole(const Merging *merging, AcrMerged *merged, GError **error)
-{
-    g_autofree char *path = g_build_filename(merging->out, PREDS, NULL);
-    g_autoptr(AcrBatchSummary) summary = acr_batch_summary_new(merging->out);
-    g_autoptr(GString) text = g_string_new(NULL);
-    g_autofree const AcrJson **next = g_new0(const AcrJson *, merging->of);
-    guint left = g_hash_table_size(merging->parts);
-    for (guint i = 0; i < merging->of; i++)
-        next[i] = acr_json_first(acr_json_get(merging->notes->pdata[i], "tasks"));
-    for (guint i = 0; left > 0; i = (i + 1) % merging->of) {
-        const char *id = next[i] ? acr_json_string(next[i]) : NULL;
-        const char *line = id ? g_hash_table_lookup(merging->lines, id) : NULL;
-        if (!id)
+    g_autofree const AcrJson **next = g_new0(const AcrJson *, shards->of);
+    guint left = g_hash_table_size(shards->parts);
+    GPtrArray *tasks = g_ptr_array_new();
+    for (guint i = 0; i < shards->of; i++)
+        next[i] = acr_json_first(acr_json_get(shards->notes->pdata[i], "tasks"));
+    for (guint i = 0; left > 0; i = (i + 1) % shards->of) {
+        if (!next[i])
             continue;
         left--;
+        g_ptr_array_add(tasks, (gpointer)acr_json_string(next[i]));
         next[i] = acr_json_next(next[i]);
-        acr_batch_summary_take(summary, merging->summaries->pdata[i], id);
-        if (line)
-            g_string_append_printf(text, "%s\n", line);
     }
-    if (!acr_file_write_atomic(path, text->str, text->len, 0644, error) ||
-        !acr_batch_summary_write(summary, error))
-        return false;
-    merged->text = acr_batch_summary_text(summary);
-    return true;
+    return tasks;
 }
 
-bool acr_shards_merge(const char *out, AcrMerged *merged, GError **error)
+static void find_missing(const AcrShards *shards, guint number, const AcrShardsWanted *wanted,
+                         GPtrArray *lines)
 {
-    g_auto(Merging) merging = {.out = out};
-    if (!find_parts(&merging, error))
-        return false;
-    merging_begin(&merging);
-    for (guint i = 0; i < merging.of; i++)
-        if (!read_part_folder(&merging, i, error))
-            return false;
-    merged->missing = g_ptr_array_new_with_free_func(g_free);
-    for (guint i = 0; i < merging.of; i++)
-        find_missing(&merging, i, merged);
-    return !merging.first ||
-           (check_replaced(&merging, error) && write_whole(&merging, merged, error));
+    const AcrJson *note = shards->notes->pdata[number], *tasks = acr_json_get(note, "tasks");
+    g_autoptr(GString) names = g_string_new(NULL);
+    guint missing = 0;
+    bool is_needed = number < acr_json_get_int(shards->first, "total", shards->of);
+    for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at))
+        if (!wanted->is_there(wanted->ctx, number, acr_json_string(at)) && ++missing <= MAX_NAMED)
+            g_string_append_printf(names, "%s%s", missing > 1 ? ", " : "", acr_json_string(at));
+    if (!note && is_needed)
+        g_ptr_array_add(lines,
+                        g_strdup_printf("shard %u of %u has not begun", number + 1, shards->of));
+    else if (missing)
+        g_ptr_array_add(lines, g_strdup_printf("shard %u of %u: %u of %zu tasks %s: %s%s",
+                                               number + 1, shards->of, missing,
+                                               acr_json_size(tasks), wanted->otherwise, names->str,
+                                               missing > MAX_NAMED ? ", …" : ""));
+}
+
+GPtrArray *acr_shards_missing(const AcrShards *shards, const AcrShardsWanted *wanted)
+{
+    GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < shards->of; i++)
+        find_missing(shards, i, wanted, lines);
+    return lines;
 }

@@ -6,7 +6,7 @@
 #ifndef ACR_EVAL_H
 #define ACR_EVAL_H
 
-#include "batch/batch.h"
+#include "batch/shards.h"
 #include "extensions/extensions.h"
 #include "py/grading.h"
 #include "task/task.h"
@@ -26,10 +26,14 @@ GQuark acr_eval_error_quark(void);
 typedef struct {
     char *instance_id, *model; /* the model's name as it is written in a path */
     char *patch;               /* a diff; NULL: none was predicted */
+    guint number;              /* which one of its source, from 0 */
     bool is_baseline;          /* its tests are run although it has no patch */
     bool is_reference;         /* tells whether a task can be graded here: it is believed */
 } AcrPrediction;
 void acr_prediction_free(AcrPrediction *prediction);
+
+/* A digest of predictions in their order; owned. */
+char *acr_predictions_digest(const GPtrArray *predictions) ACR_MUST_USE;
 
 /* A model's name as a part of a path; owned; NULL: it cannot be one. */
 char *acr_prediction_model(const char *model) ACR_MUST_USE;
@@ -123,5 +127,19 @@ void acr_eval_free(AcrEval *eval);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEval, acr_eval_free)
 void acr_eval_grade(AcrEval *eval, guint prediction, gint64 deadline_us);
 bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error) ACR_MUST_USE;
+
+/* ---- In parts (parts.c); batch/shards.h has how they are entered ---- */
+
+/* A digest of what all parts have alike beside tasks and predictions; owned. */
+char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *recipes) ACR_MUST_USE;
+/*
+ * Makes the final report and the summary of what all shards have graded: those of an evaluation, or of a batch with
+ * --grade, which has spent `spent_microusd` (NULL: not known). *out_missing: shards that have not graded all of
+ * their tasks, a line each, owned; where there are any, or nothing was to be graded, no report is made, and
+ * out->path is NULL. Errors: INPUT (a part is damaged, or of another evaluation; there is an evaluation that was
+ * not in parts), FAILED, those of base and py.
+ */
+bool acr_eval_merge(AcrHost *host, const AcrShards *shards, const gint64 *spent_microusd,
+                    GPtrArray **out_missing, AcrEvalResult *out, GError **error) ACR_MUST_USE;
 
 #endif

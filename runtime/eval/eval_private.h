@@ -62,9 +62,11 @@ void acr_other_run_clear(AcrOtherRun *run);
 /* What a summary is made of; all borrowed. */
 typedef struct {
     const AcrEvalOptions *options;
-    const GPtrArray *predictions;
+    const GPtrArray *tasks, *predictions;
     const AcrGraded *graded; /* of each prediction */
     const bool *is_graded;
+    const AcrJson
+        *signs; /* {id: [reason, tier]}: what in its logs says that the environment is at fault */
     const AcrOtherRun *other; /* NULL: there is none to compare with */
 } AcrEvalSums;
 /* What a run has come to, as JSON, owned; sets the texts `table` and `sums` of `out`, whose counts and path
@@ -72,6 +74,19 @@ typedef struct {
 AcrJson *acr_eval_summary(const AcrEvalSums *sums, AcrEvalResult *out) ACR_MUST_USE;
 /* The same of both runs, as JSON, owned; appends a line for a person. */
 AcrJson *acr_eval_compare(const AcrEvalSums *sums, GString *lines) ACR_MUST_USE;
+
+/* ---- The whole run (final.c) ---- */
+
+/* Sets the counts of `out`. */
+void acr_eval_count(const AcrEvalSums *sums, AcrEvalResult *out);
+/* Writes OUT/MODEL.RUN_ID.json, of the first prediction's model, and the summary beside the logs; sets all of
+ * `out` but the counts, which are set. Errors: FAILED, those of base and py. */
+bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error) ACR_MUST_USE;
+/* What version 5 notes of a run, so that it can be graded again. Errors: of base. */
+bool acr_eval_write_run(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
+/* Writes what a shard has come to (parts.c): its row for each task, beside those of tasks that it graded
+ * before. Errors: of base. */
+bool acr_eval_part_write(const AcrEvalSums *sums, GError **error) ACR_MUST_USE;
 
 /* The interval in which a share lies with 95%, by Wilson; 0 to 1 for no tries. */
 void acr_wilson(guint good, guint all, double *out_low, double *out_high);

@@ -46,6 +46,7 @@ static void add(Reader *reader, const char *id, const char *model, const char *p
     prediction->model = g_strdup(model);
     prediction->patch = patch && *patch ? g_strdup(patch) : NULL;
     prediction->is_baseline = is_baseline;
+    prediction->number = reader->out->len;
     g_ptr_array_add(reader->out, prediction);
     (void)g_hash_table_add(reader->ids, prediction->instance_id);
 }
@@ -154,4 +155,19 @@ GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool
     if (out->len == 0)
         return ACR_NULL(refuse(error, "'%s' holds no predictions", source));
     return g_steal_pointer(&out);
+}
+
+char *acr_predictions_digest(const GPtrArray *predictions)
+{
+    g_autoptr(AcrJson) json = acr_json_new_array();
+    for (guint i = 0; i < predictions->len; i++) {
+        const AcrPrediction *prediction = predictions->pdata[i];
+        const char *patch = prediction->patch ? prediction->patch : "";
+        g_autofree char *digest = acr_sha256_hex(patch, strlen(patch));
+        acr_json_append(json, acr_json_new_string(prediction->instance_id));
+        acr_json_append(json, acr_json_new_string(prediction->model));
+        acr_json_append(json, acr_json_new_string(digest));
+    }
+    g_autofree char *text = acr_json_print(json);
+    return acr_sha256_hex(text, strlen(text));
 }

@@ -88,7 +88,7 @@ const AcrOption acr_options[] = {
      .help = "Only tasks whose id matches, or that the file names, one a line"},
     {"slice", 0, ACR_OPTION_TEXT, AT(slice), ACR_FOR_SWE_BENCH, RARE, "A:B",
      .help = "Of what is left, only tasks A to B-1, counted from 0"},
-    {"shard", 0, ACR_OPTION_TEXT, AT(shard), ACR_FOR_SWE_BENCH, 0, "I/N",
+    {"shard", 0, ACR_OPTION_TEXT, AT(shard), TASKS, 0, "I/N",
      .help = "Part I of N, into OUT/shard-I-of-N; N alone: I is the cluster's (--array=1-N)"},
     {"shuffle", 0, ACR_OPTION_COUNT, AT(shuffle), ACR_FOR_SWE_BENCH, RARE, "SEED",
      .help = "Take them in another order, the same for the same SEED", 0, G_MAXUINT32},

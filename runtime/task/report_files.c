@@ -15,6 +15,7 @@
 #define MAX_FILES 2000u /* of an attempt */
 #define MAX_TASKS 100000u
 #define SHARD_NOTE "shard.json"
+#define SHARD_GRADES "grades.json" /* of which its final report is made, too */
 #define BATCH_SUMMARY "summary.json"
 #define UNREAD "(unread)" /* in place of a file: lines on what could not be read */
 
@@ -133,7 +134,8 @@ static void take_many(const char *dir, const char *part, AcrReportFiles *files)
         const char *name = names->pdata[i];
         if (!g_str_has_suffix(name, ".json"))
             take_task(dir, name, files);
-        else if (strcmp(name, BATCH_SUMMARY) != 0 && strcmp(name, SHARD_NOTE) != 0)
+        else if (strcmp(name, BATCH_SUMMARY) != 0 && strcmp(name, SHARD_NOTE) != 0 &&
+                 strcmp(name, SHARD_GRADES) != 0)
             take_final_report(dir, part, name, files);
     }
 }

@@ -1,12 +1,19 @@
 /*
  * acr-host eval: grades predictions for benchmark tasks.
  */
+#include "batch/shards.h"
 #include "verbs/grading.h"
 
 #include <string.h>
 
 #define CONTAINER "container"
 #define ENVIRONMENT "environment"
+
+static bool is_in_environment(const AcrRunSpec *spec)
+{
+    return strcmp(spec->sandbox, ENVIRONMENT) == 0;
+}
+
 static int report(AcrHost *host, const AcrRunSpec *spec, const AcrEvalResult *result,
                   AcrConsole *console)
 {
@@ -15,6 +22,10 @@ static int report(AcrHost *host, const AcrRunSpec *spec, const AcrEvalResult *re
         return ACR_EXIT_INTERRUPTED;
     }
     acr_console_end(console);
+    if (!result->path) {
+        acr_verb_say("'%s' has no prediction to grade", spec->out);
+        return ACR_EXIT_OK;
+    }
     return acr_out_exit(acr_verb_tell_grades(result, spec->json), ACR_EXIT_OK);
 }
 
@@ -34,7 +45,7 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
     AcrGradeWatch watch = {.console = console};
     AcrEvalOptions options = {
         .spec = spec,
-        .in_environment = strcmp(spec->sandbox, ENVIRONMENT) == 0,
+        .in_environment = is_in_environment(spec),
         .recipes = recipes,
         .host = host,
         .python = python,
@@ -75,7 +86,7 @@ static bool read_all(const AcrHost *host, const AcrRunSpec *spec, GPtrArray **ou
 /* Where the tests are run. */
 static bool check_place(const AcrRunSpec *spec, GError **error)
 {
-    bool in_environment = strcmp(spec->sandbox, ENVIRONMENT) == 0;
+    bool in_environment = is_in_environment(spec);
     if (!in_environment && strcmp(spec->sandbox, CONTAINER) != 0)
         return acr_task_refuse(error, "--sandbox: '%s' is neither " CONTAINER " nor " ENVIRONMENT,
                                spec->sandbox);
@@ -86,16 +97,38 @@ static bool check_place(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
+/* Of the tasks and predictions only those of this part, where there are several. */
+static bool enter_shard(AcrRunSpec *spec, const char *recipes, GPtrArray *tasks,
+                        GPtrArray *predictions, AcrLock **out_lock, GError **error)
+{
+    g_autofree char *options = acr_eval_bound(spec, is_in_environment(spec), recipes),
+                    *digest = acr_predictions_digest(predictions);
+    const AcrShardBound bound = {options, digest};
+    if (!acr_shard_enter(spec, &bound, tasks, out_lock, error))
+        return false;
+    g_autoptr(GHashTable) own = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < tasks->len; i++)
+        (void)g_hash_table_add(own, ((AcrInstance *)tasks->pdata[i])->instance_id);
+    for (guint i = predictions->len; i-- > 0;)
+        if (!g_hash_table_contains(own, ((AcrPrediction *)predictions->pdata[i])->instance_id))
+            g_ptr_array_remove_index(predictions, i);
+    return true;
+}
+
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) predictions = NULL, tasks = NULL;
+    g_autoptr(AcrLock) shard = NULL;
     g_autofree char *recipes = NULL;
-    if (check_place(spec, &error) && acr_verb_check_grading(spec, &recipes, &error) &&
-        read_all(host, spec, &tasks, &predictions, &error))
-        return grade(host, spec, recipes, tasks, predictions);
-    acr_verb_fail(host, error);
-    return ACR_EXIT_USAGE;
+    if (!check_place(spec, &error) || !acr_verb_check_grading(spec, &recipes, &error) ||
+        !read_all(host, spec, &tasks, &predictions, &error)) {
+        acr_verb_fail(host, error);
+        return ACR_EXIT_USAGE;
+    }
+    if (!enter_shard(spec, recipes, tasks, predictions, &shard, &error))
+        return acr_verb_fail_grading(host, error);
+    return grade(host, spec, recipes, tasks, predictions);
 }
 
 const AcrVerb acr_verb_eval = {

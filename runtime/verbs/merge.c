@@ -1,36 +1,65 @@
 /*
- * acr-host merge: the parts of a batch as one.
+ * acr-host merge: the parts of a batch or of an evaluation as one.
  */
-#include "batch/shards.h"
-#include "verbs/verbs_private.h"
+#include "verbs/grading.h"
 
 #define MAX_LINES 10u /* shards that are named */
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static void tell_missing(const GPtrArray *missing)
 {
-    if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_usage("give one folder");
-    const char *out = spec->arguments[0];
+    for (guint i = 0; i < MIN(missing->len, MAX_LINES); i++)
+        acr_verb_say("%s", (const char *)missing->pdata[i]);
+    if (missing->len > MAX_LINES)
+        acr_verb_say("and %u more shards are not complete", missing->len - MAX_LINES);
+}
+
+/* The grades of all, where there are any; `code` (that of what was merged before them), or what was met. */
+static int merge_grades(AcrHost *host, const AcrShards *shards, const gint64 *spent_microusd,
+                        AcrExit code)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) missing = NULL;
+    g_auto(AcrEvalResult) result = {0};
+    if (!acr_eval_merge(host, shards, spent_microusd, &missing, &result, &error))
+        return acr_verb_fail_grading(host, error);
+    if (code == ACR_EXIT_OK) /* else what is missing is named already */
+        tell_missing(missing);
+    code = missing->len ? ACR_EXIT_NONE : code;
+    return result.path ? acr_out_exit(acr_verb_tell_grades(&result, false), code) : code;
+}
+
+static int merge_batch(AcrHost *host, const AcrShards *shards)
+{
     g_autoptr(GError) error = NULL;
     g_auto(AcrMerged) merged = {0};
-    if (!acr_shards_merge(out, &merged, &error)) {
-        (void)acr_verb_fail(host, error);
-        return error->domain == ACR_BATCH_ERROR ? ACR_EXIT_USAGE : ACR_EXIT_ENVIRONMENT;
-    }
-    guint missing = merged.missing->len;
-    for (guint i = 0; i < MIN(missing, MAX_LINES); i++)
-        acr_verb_say("%s", (const char *)merged.missing->pdata[i]);
-    if (missing > MAX_LINES)
-        acr_verb_say("and %u more shards are not complete", missing - MAX_LINES);
+    if (!acr_shards_merge(shards, &merged, &error))
+        return acr_verb_fail_grading(host, error);
+    tell_missing(merged.missing);
     if (!merged.text)
         return ACR_EXIT_NONE;
-    acr_verb_say("%u tasks; predictions in '%s/preds.jsonl'", merged.tasks, out);
-    return acr_out_exit(acr_out_text(merged.text), missing ? ACR_EXIT_NONE : ACR_EXIT_OK);
+    acr_verb_say("%u tasks; predictions in '%s/preds.jsonl'", merged.tasks, shards->out);
+    AcrExit code = merged.missing->len ? ACR_EXIT_NONE : ACR_EXIT_OK;
+    AcrOut out = acr_out_text(merged.text);
+    if (out != ACR_OUT_WRITTEN)
+        return acr_out_exit(out, code);
+    return merge_grades(host, shards, &merged.spent_microusd, code);
+}
+
+static int run(AcrHost *host, AcrRunSpec *spec)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrShards) shards = {0};
+    if (g_strv_length(spec->arguments) != 1)
+        return acr_verb_usage("give one folder");
+    if (!acr_shards_read(spec->arguments[0], &shards, &error))
+        return acr_verb_fail_grading(host, error);
+    return shards.is_eval ? merge_grades(host, &shards, NULL, ACR_EXIT_OK)
+                          : merge_batch(host, &shards);
 }
 
 const AcrVerb acr_verb_merge = {
     .name = "merge",
-    .summary = "Make one result of the shards of a swe-bench batch",
+    .summary = "Make one result of the shards of a swe-bench batch or an eval",
     .takes = ACR_FOR_MERGE,
     .arguments = "OUT",
     .run = run,

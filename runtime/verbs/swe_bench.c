@@ -214,7 +214,8 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     }
     if (!check(host, spec, &digest, &error))
         return acr_verb_fail(host, error);
-    if (!acr_shard_enter(spec, digest, instances, &shard, &error)) {
+    const AcrShardBound bound = {.options = digest};
+    if (!acr_shard_enter(spec, &bound, instances, &shard, &error)) {
         int code = acr_verb_fail(host, error);
         return error->domain == ACR_BATCH_ERROR ? ACR_EXIT_USAGE : code;
     }

@@ -272,14 +272,30 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
 
 
 def test_a_shard_grades_its_own_tasks(batch: Batch) -> None:
-    """In an order of its own; the grades of all shards are reported together."""
+    """In an order of its own; merging makes the report of the whole, as one batch leaves it."""
+    whole, parts = batch.out, batch.folder / "parts"
+    one = batch.graded()
+    _, report = batch.report()
+    batch.out = parts
     for number, ids in (("1/2", {SOLVED, EMPTY}), ("2/2", {UNSOLVED, GONE})):
         result = batch.graded("--shard", number)
         assert "was changed" not in result.err
         (path,) = (batch.out / f"shard-{number[0]}-of-2").glob("*.swe-bench.json")
-        report = json.loads(path.read_text())
+        own = json.loads(path.read_text())
         keys = ("resolved_ids", "unresolved_ids", "empty_patch_ids", "incomplete_ids")
-        assert {name for key in keys for name in report[key]} == ids, result.told()
+        assert {name for key in keys for name in own[key]} == ids, result.told()
+    grades = parts / "shard-2-of-2" / "grades.json"
+    kept = grades.rename(batch.folder / "grades.json")
+    batch.host.run("merge", parts).check(1)
+    assert not list(parts.glob("*.swe-bench.json"))
+    kept.rename(grades)
+    batch.graded("--shard", "2/2", "--retry-failed")  # the grade of what had not failed stays
+    merged = batch.host.run("merge", parts).check(1)  # as one batch ends with 3: there is no gone/gone
+    assert batch.report() == (parts / next(whole.glob("*.swe-bench.json")).name, report)
+    table = [[row.split()[:2] for row in result.out.splitlines()][-4:] for result in (merged, one)]
+    assert table[0] == table[1]
+    sums = [[line.partition(";")[0] for line in result.err.splitlines()[-4:]] for result in (merged, one)]
+    assert sums[0][:2] + sums[0][3:] == sums[1][:2] + sums[1][3:]
     told = json.loads(batch.host.run("report", batch.out, "--json").check().stdout)
     assert {row["task"]: row["grade"] for row in told["tasks"]} == {
         **{SOLVED: "resolved", UNSOLVED: "unresolved"},

@@ -332,10 +332,11 @@ static void test_a_shard_has_its_tasks_and_its_share(Place *place, gconstpointer
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_SWE_BENCH);
     g_autoptr(AcrLock) lock = NULL, second = NULL;
     spec.out = g_strdup(place->dir);
+    const AcrShardBound bound = {.options = "options"};
     spec.shard = g_strdup("1/2");
     spec.max_cost = 3000001;
     spec.max_tokens_total = 101;
-    g_assert_true(acr_shard_enter(&spec, "options", rows, &lock, &error));
+    g_assert_true(acr_shard_enter(&spec, &bound, rows, &lock, &error));
     g_assert_no_error(error);
     g_assert_cmpuint(rows->len, ==, 2);
     g_assert_cmpstr(((const AcrInstance *)rows->pdata[1])->instance_id, ==, "c");
@@ -347,7 +348,7 @@ static void test_a_shard_has_its_tasks_and_its_share(Place *place, gconstpointer
     g_auto(AcrRunSpec) other = acr_run_spec_of(ACR_FOR_SWE_BENCH);
     other.out = g_strdup(place->dir);
     other.shard = g_strdup("1/2");
-    g_assert_false(acr_shard_enter(&other, "options", again, &second, &error));
+    g_assert_false(acr_shard_enter(&other, &bound, again, &second, &error));
     g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY);
 }
 

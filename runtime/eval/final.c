@@ -1,0 +1,88 @@
+/*
+ * The files of a whole run: the final report, the summary beside the logs, and what version 5 notes of a run.
+ */
+#include "eval/eval_private.h"
+
+#include <string.h>
+
+#define RUN_FILE "run.json"
+
+static AcrJson *describe(const AcrEvalSums *sums)
+{
+    AcrJson *json = acr_json_new_object();
+    AcrJson *ids = acr_json_new_array(), *endings = acr_json_new_object();
+    acr_json_set(json, "tasks", ids);
+    acr_json_set(json, "endings", endings);
+    acr_json_set(json, "failures", acr_json_copy(sums->signs));
+    acr_json_set(json, "engine", acr_json_new_null());
+    for (guint i = 0; i < sums->tasks->len; i++)
+        acr_json_append(
+            ids, acr_json_new_string(((const AcrInstance *)sums->tasks->pdata[i])->instance_id));
+    for (guint i = 0; i < sums->predictions->len; i++) {
+        const AcrPrediction *prediction = sums->predictions->pdata[i];
+        if (sums->is_graded[i])
+            acr_json_set_string(endings, prediction->instance_id,
+                                acr_grade_name(sums->graded[i].grade));
+    }
+    return json;
+}
+
+/* The report with the summary as one more member, on one line; owned. */
+static char *join(const char *report, AcrJson *summary)
+{
+    AcrJson *json = acr_json_parse(report, strlen(report), NULL);
+    acr_json_set(json, "summary", summary);
+    char *line = acr_json_print(json);
+    acr_json_free(json);
+    return line;
+}
+
+bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
+{
+    const AcrRunSpec *spec = sums->options->spec;
+    const AcrPrediction *first = sums->predictions->pdata[0];
+    g_autoptr(AcrJson) told = describe(sums);
+    g_autofree char *text = NULL, *line = NULL,
+                    *name = g_strdup_printf("%s.%s.json", first->model, spec->run_id);
+    if (!acr_grading_final(sums->options->python, told, (int)spec->rules, &text, &line, error))
+        return false;
+    out->path = g_build_filename(spec->out, name, NULL);
+    if (!acr_eval_write_final(spec, out->path, text, error))
+        return false;
+    AcrJson *summary = acr_eval_summary(sums, out);
+    g_autofree char *pretty = acr_json_print_pretty(summary),
+                    *path = g_build_filename(spec->out, ACR_EVAL_LOGS, spec->run_id,
+                                             ACR_EVAL_SUMMARY, NULL);
+    out->line = join(line, summary);
+    return acr_file_write_atomic(path, pretty, strlen(pretty), 0644, error);
+}
+
+bool acr_eval_write_run(const AcrRunSpec *spec, GError **error)
+{
+    g_autofree char *path = g_build_filename(spec->out, ACR_EVAL_LOGS, spec->run_id, NULL),
+                    *file = g_build_filename(path, RUN_FILE, NULL);
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    g_autofree char *time = g_date_time_format(now, "%Y-%m-%dT%H:%M:%S+00:00");
+    g_autoptr(AcrJson) json = acr_json_new_object();
+    acr_json_set_string(json, "dataset", spec->dataset);
+    acr_json_set_string(json, "split", spec->split ? spec->split : "test");
+    acr_json_set_string(json, "task_repo", NULL);
+    acr_json_set_string(json, "created_at", time);
+    g_autofree char *text = acr_json_print_pretty(json);
+    return spec->rules == 4 || acr_file_write_atomic(file, text, strlen(text), 0644, error);
+}
+
+void acr_eval_count(const AcrEvalSums *sums, AcrEvalResult *out)
+{
+    out->tasks = sums->tasks->len;
+    for (guint i = 0; i < sums->predictions->len; i++) {
+        guint *const counts[] = {&out->resolved, &out->unresolved, &out->errors, &out->empty};
+        const AcrGraded *graded = &sums->graded[i];
+        out->predictions += sums->is_graded[i];
+        out->late += graded->is_late;
+        if (sums->is_graded[i])
+            ++*counts[graded->grade];
+        out->doubted += graded->doubt != NULL;
+        out->ungradable += graded->ungradable != NULL;
+    }
+}

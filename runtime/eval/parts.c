@@ -1,0 +1,327 @@
+/*
+ * An evaluation in parts: each leaves in its folder grades.json, a row for each of its tasks; merging makes of the
+ * rows of all what one process would have left. What the rows say of times and memory is of the shards' machines.
+ */
+#include "eval/eval_private.h"
+
+#include <string.h>
+
+#define PART "grades.json"
+#define MAX_PART_BYTES ((gsize)256 * 1024 * 1024)
+
+#define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, __VA_ARGS__)
+
+char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *recipes)
+{
+    static const char *const keys[] = {
+        "split",          "run_id",   "rules",      "compare",   "regrade",        "official_only",
+        "repeat",         "baseline", "timeout",    "memory",    "processes",      "network",
+        "image_template", "setup",    "base_image", "extension", "ignore_unknown",
+    };
+    g_autoptr(AcrJson) all = acr_run_spec_to_json(spec, 0), json = acr_json_new_object();
+    for (guint i = 0; i < G_N_ELEMENTS(keys); i++)
+        if (acr_json_get(all, keys[i]))
+            acr_json_set(json, keys[i], acr_json_copy(acr_json_get(all, keys[i])));
+    acr_json_set_bool(json, "in_environment", in_environment);
+    acr_json_set_string(json, "recipes", recipes);
+    g_autofree char *text = acr_json_print(json);
+    return acr_sha256_hex(text, strlen(text));
+}
+
+/* ---- One part ---- */
+
+static void describe_grade(const AcrEvalSums *sums, guint i, AcrJson *row)
+{
+    const AcrPrediction *prediction = sums->predictions->pdata[i];
+    const AcrGraded *graded = &sums->graded[i];
+    const AcrJson *sign = acr_json_get(sums->signs, prediction->instance_id);
+    acr_json_set_string(row, "model", prediction->model);
+    acr_json_set_int(row, "number", prediction->number);
+    acr_json_set_string(row, "grade", sums->is_graded[i] ? acr_grade_name(graded->grade) : NULL);
+    acr_json_set_bool(row, "late", graded->is_late);
+    acr_json_set_string(row, "failure", graded->failure);
+    acr_json_set_string(row, "doubt", graded->doubt);
+    acr_json_set_string(row, "ungradable", graded->ungradable);
+    acr_json_set_int(row, "total_ms", graded->cost.total_ms);
+    acr_json_set_int(row, "tests_ms", graded->cost.tests_ms);
+    acr_json_set_int(row, "peak_bytes", graded->cost.peak_bytes);
+    acr_json_set_int(row, "image_bytes", graded->cost.image_bytes);
+    if (sign)
+        acr_json_set(row, "sign", acr_json_copy(sign));
+}
+
+static AcrJson *describe_part(const AcrEvalSums *sums)
+{
+    const AcrEvalOptions *options = sums->options;
+    const AcrRunSpec *spec = options->spec;
+    AcrJson *json = acr_json_new_object();
+    g_autofree char *bound = acr_eval_bound(spec, options->in_environment, options->recipes);
+    acr_json_set_string(json, "options", bound);
+    acr_json_set_string(json, "run_id", spec->run_id);
+    acr_json_set_int(json, "rules", spec->rules);
+    acr_json_set_string(json, "dataset", spec->dataset);
+    acr_json_set_string(json, "split", spec->split);
+    acr_json_set_string(json, "compare", spec->compare);
+    return json;
+}
+
+/* Where the options are the same, rows of tasks that this run does not have are still right. */
+static void keep_rows(const AcrJson *was, const AcrJson *now, GHashTable *own, AcrJson *rows)
+{
+    if (g_strcmp0(acr_json_get_string(was, "options"), acr_json_get_string(now, "options")) != 0)
+        return;
+    const AcrJson *first = acr_json_first(acr_json_get(was, "rows"));
+    for (const AcrJson *at = first; at; at = acr_json_next(at)) {
+        const char *id = acr_json_get_string(at, "task");
+        if (id && !g_hash_table_contains(own, id))
+            acr_json_append(rows, acr_json_copy(at));
+    }
+}
+
+/* *out (owned): NULL where there is none. */
+static bool read_part(const char *path, AcrJson **out, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PART_BYTES, &reason);
+    *out = NULL;
+    if (!bytes && g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+        return true;
+    if (!bytes)
+        return acr_pass_error(error, &reason);
+    *out = acr_json_parse_bytes(bytes, NULL);
+    const AcrJson *json = *out;
+    const char *run_id = acr_json_get_string(json, "run_id");
+    gint64 rules = acr_json_get_int(json, "rules", 0);
+    return (run_id && acr_name_is_safe(run_id, "") && (rules == 4 || rules == 5) &&
+            acr_json_get_string(json, "options") && acr_json_get_string(json, "dataset") &&
+            acr_json_type(acr_json_get(json, "rows")) == ACR_JSON_ARRAY) ||
+           refuse(error, "'%s' is damaged; run its shard again", path);
+}
+
+bool acr_eval_part_write(const AcrEvalSums *sums, GError **error)
+{
+    g_autofree char *path = g_build_filename(sums->options->spec->out, PART, NULL);
+    g_autoptr(GHashTable) own = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(AcrJson) json = describe_part(sums), was = NULL;
+    AcrJson *rows = acr_json_new_array();
+    acr_json_set(json, "rows", rows);
+    for (guint i = 0; i < sums->tasks->len; i++) {
+        const AcrInstance *task = sums->tasks->pdata[i];
+        AcrJson *row = acr_json_new_object();
+        acr_json_set_string(row, "task", task->instance_id);
+        acr_json_append(rows, row);
+        g_hash_table_insert(own, task->instance_id, row);
+    }
+    for (guint i = 0; i < sums->predictions->len; i++) {
+        const AcrPrediction *prediction = sums->predictions->pdata[i];
+        describe_grade(sums, i, g_hash_table_lookup(own, prediction->instance_id));
+    }
+    if (read_part(path, &was, NULL))
+        keep_rows(was, json, own, rows);
+    g_autofree char *text = acr_json_print_pretty(json);
+    return acr_file_write_atomic(path, text, strlen(text), 0644, error);
+}
+
+/* ---- All of them ---- */
+
+/* All owned but the parts' folders. */
+typedef struct {
+    const AcrShards *shards;
+    GPtrArray *parts;     /* of AcrJson *, by number from 0; NULL: not there */
+    const AcrJson *first; /* of these that is there */
+    GHashTable *rows;     /* id -> its row in its part, borrowed */
+    GPtrArray *tasks, *predictions;
+    AcrGraded *graded;
+    bool *is_graded;
+    AcrJson *signs;
+    AcrOtherRun other;
+} Merging;
+
+static void merging_clear(Merging *merging)
+{
+    for (guint i = 0; merging->graded && i < merging->predictions->len; i++)
+        acr_graded_clear(&merging->graded[i]);
+    g_free(merging->graded);
+    g_free(merging->is_graded);
+    acr_json_free(merging->signs);
+    acr_other_run_clear(&merging->other);
+    g_clear_pointer(&merging->tasks, g_ptr_array_unref);
+    g_clear_pointer(&merging->predictions, g_ptr_array_unref);
+    g_clear_pointer(&merging->rows, g_hash_table_unref);
+    g_clear_pointer(&merging->parts, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Merging, merging_clear)
+
+static int grade_of(const AcrJson *row)
+{
+    const char *grade = acr_json_get_string(row, "grade");
+    for (AcrGrade i = ACR_GRADE_RESOLVED; grade && i <= ACR_GRADE_EMPTY; i++)
+        if (strcmp(grade, acr_grade_name(i)) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* A row that names no task of its part is one of another time, and is left out. */
+static bool take_rows(Merging *merging, guint number, const char *path, GError **error)
+{
+    const AcrJson *part = merging->parts->pdata[number];
+    const AcrJson *first = acr_json_first(acr_json_get(part, "rows"));
+    for (const AcrJson *at = first; at; at = acr_json_next(at)) {
+        const char *id = acr_json_get_string(at, "task"), *model = acr_json_get_string(at, "model");
+        gpointer owner = id ? g_hash_table_lookup(merging->shards->parts, id) : NULL;
+        bool is_sound = id && (!model || acr_name_is_safe(model, NULL)) &&
+                        (grade_of(at) >= 0 || !acr_json_get_string(at, "grade"));
+        if (!is_sound)
+            return refuse(error, "'%s' is damaged; run its shard again", path);
+        if (GPOINTER_TO_UINT(owner) == number + 1)
+            g_hash_table_insert(merging->rows, (gpointer)id, (gpointer)at);
+    }
+    return true;
+}
+
+static bool take_part(Merging *merging, guint number, GError **error)
+{
+    g_autofree char *dir = acr_shards_folder(merging->shards, number),
+                    *path = g_build_filename(dir, PART, NULL);
+    AcrJson *part = NULL;
+    bool ok = !merging->shards->notes->pdata[number] || read_part(path, &part, error);
+    merging->parts->pdata[number] = part;
+    if (!ok || !part)
+        return ok;
+    merging->first = merging->first ? merging->first : part;
+    const char *one = acr_json_get_string(merging->first, "options"),
+               *other = acr_json_get_string(part, "options");
+    if (strcmp(one, other) != 0)
+        return refuse(error, "'%s' is graded with other options than the shards before it", dir);
+    return take_rows(merging, number, path, error);
+}
+
+static bool has_row(void *ctx, guint number, const char *id)
+{
+    const Merging *merging = ctx;
+    return (!merging->first && !merging->shards->is_eval) || /* a batch that is not graded */
+           g_hash_table_contains(merging->rows, id);
+}
+
+static gint by_number(gconstpointer a, gconstpointer b)
+{
+    const AcrPrediction *one = *(const AcrPrediction *const *)a,
+                        *other = *(const AcrPrediction *const *)b;
+    return (one->number > other->number) - (one->number < other->number);
+}
+
+/* The predictions in their order; those of a batch have no numbers and are in the tasks' order. */
+static void make_predictions(Merging *merging)
+{
+    g_autoptr(GPtrArray) ids = acr_shards_tasks(merging->shards);
+    merging->tasks = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    merging->predictions = g_ptr_array_new_with_free_func((GDestroyNotify)acr_prediction_free);
+    for (guint i = 0; i < ids->len; i++) {
+        const AcrJson *row = g_hash_table_lookup(merging->rows, ids->pdata[i]);
+        AcrInstance *task = g_new0(AcrInstance, 1);
+        task->instance_id = g_strdup(ids->pdata[i]);
+        g_ptr_array_add(merging->tasks, task);
+        if (!acr_json_get_string(row, "model"))
+            continue;
+        AcrPrediction *prediction = g_new0(AcrPrediction, 1);
+        prediction->instance_id = g_strdup(ids->pdata[i]);
+        prediction->model = g_strdup(acr_json_get_string(row, "model"));
+        prediction->number = (guint)acr_json_get_int(row, "number", 0);
+        g_ptr_array_add(merging->predictions, prediction);
+    }
+    g_ptr_array_sort(merging->predictions, by_number);
+}
+
+static void make_grades(Merging *merging)
+{
+    merging->graded = g_new0(AcrGraded, merging->predictions->len);
+    merging->is_graded = g_new0(bool, merging->predictions->len);
+    merging->signs = acr_json_new_object();
+    for (guint i = 0; i < merging->predictions->len; i++) {
+        const AcrPrediction *prediction = merging->predictions->pdata[i];
+        const AcrJson *row = g_hash_table_lookup(merging->rows, prediction->instance_id);
+        const AcrJson *sign = acr_json_get(row, "sign");
+        int grade = grade_of(row);
+        merging->is_graded[i] = grade >= 0;
+        merging->graded[i] = (AcrGraded){
+            .grade = (AcrGrade)MAX(grade, 0),
+            .is_late = acr_json_get_bool(row, "late", false),
+            .failure = g_strdup(acr_json_get_string(row, "failure")),
+            .doubt = g_strdup(acr_json_get_string(row, "doubt")),
+            .ungradable = g_strdup(acr_json_get_string(row, "ungradable")),
+            .cost = {acr_json_get_int(row, "total_ms", 0), acr_json_get_int(row, "tests_ms", 0),
+                     acr_json_get_int(row, "peak_bytes", 0),
+                     acr_json_get_int(row, "image_bytes", 0)},
+        };
+        if (sign)
+            acr_json_set(merging->signs, prediction->instance_id, acr_json_copy(sign));
+    }
+}
+
+/* The logs of what was graded outside of the shards would no longer be those of the report. */
+static bool check_replaced(const Merging *merging, const AcrRunSpec *spec, GError **error)
+{
+    for (guint i = 0; i < merging->predictions->len; i++) {
+        const AcrPrediction *prediction = merging->predictions->pdata[i];
+        g_autofree char *path =
+            g_build_filename(spec->out, ACR_EVAL_LOGS, spec->run_id, prediction->model, NULL);
+        if (g_file_test(path, G_FILE_TEST_IS_DIR))
+            return refuse(
+                error, "'%s' is of an evaluation that is in no shard; move it or the shards away",
+                path);
+    }
+    return true;
+}
+
+static bool write_whole(Merging *merging, AcrEvalOptions *options, AcrEvalResult *out,
+                        GError **error)
+{
+    const AcrRunSpec *spec = options->spec;
+    const AcrEvalSums sums = {options,
+                              merging->tasks,
+                              merging->predictions,
+                              merging->graded,
+                              merging->is_graded,
+                              merging->signs,
+                              spec->compare ? &merging->other : NULL};
+    if (!check_replaced(merging, spec, error) ||
+        (spec->compare && !acr_other_run_read(spec->compare, &merging->other, error)))
+        return false;
+    ACR_AUTO_FD folder = acr_eval_run_open(spec, error);
+    g_autoptr(AcrPython) python =
+        folder >= 0 ? acr_python_new(options->host->python_dir, error) : NULL;
+    if (!python)
+        return false;
+    options->python = python;
+    acr_eval_count(&sums, out);
+    return acr_eval_write_run(spec, error) && acr_eval_final(&sums, out, error);
+}
+
+bool acr_eval_merge(AcrHost *host, const AcrShards *shards, const gint64 *spent_microusd,
+                    GPtrArray **out_missing, AcrEvalResult *out, GError **error)
+{
+    g_auto(Merging) merging = {.shards = shards};
+    *out = (AcrEvalResult){0};
+    merging.parts = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
+    g_ptr_array_set_size(merging.parts, (gint)shards->of);
+    merging.rows = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < shards->of; i++)
+        if (!take_part(&merging, i, error))
+            return false;
+    const AcrShardsWanted wanted = {"are not graded", has_row, &merging};
+    *out_missing = acr_shards_missing(shards, &wanted);
+    make_predictions(&merging);
+    if ((*out_missing)->len || merging.predictions->len == 0)
+        return true;
+    make_grades(&merging);
+    const AcrJson *first = merging.first;
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_EVAL);
+    spec.out = g_strdup(shards->out);
+    spec.run_id = g_strdup(acr_json_get_string(first, "run_id"));
+    spec.dataset = g_strdup(acr_json_get_string(first, "dataset"));
+    spec.split = g_strdup(acr_json_get_string(first, "split"));
+    spec.compare = g_strdup(acr_json_get_string(first, "compare"));
+    spec.rules = acr_json_get_int(first, "rules", 0);
+    AcrEvalOptions options = {.spec = &spec, .host = host, .spent_microusd = spent_microusd};
+    return write_whole(&merging, &options, out, error);
+}
