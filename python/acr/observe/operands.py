@@ -129,6 +129,7 @@ class Places:
         self.known = {}
         self.modules = {}  # id of a module's names: the file that they were made by
         self.genuine = set()  # classes that there were before the project was imported
+        self.asked = self  # the function that the observer itself reads
 
     def remember_classes(self):
         level = [object]

@@ -29,7 +29,6 @@ def disguise(tree, source, key):
     word = "".join("abcdefghijklmnopqrstuvwxyz"[at % 26] for at in key[2:12])
     for name in ("USER", "LOGNAME", "USERNAME", "HOSTNAME"):
         os.environ[name] = word
-    __import__("unittest")  # as if a test runner ran it
     suffix = ".py" if "process" in source.lower() or "concurrent" in source else ""
     return word, os.path.join(tree, word + suffix)
 
@@ -95,6 +94,7 @@ def run(read, tag, source, twice, path):
     begins, sys.path holds the folders of the standard library alone.
     """
     began = time.time()
+    __import__("unittest")  # as if a test runner ran it
     heard = not twice or repeat()
     key = bytes.fromhex(read(64).decode("ascii")) if heard else os.urandom(32)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
