@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -94,11 +95,18 @@ def sandbox(
     made.host.close()
 
 
-@pytest.fixture
-def repo(sandbox: Sandbox, tmp_path: Path) -> Path:
-    """A repository of TREE, which nothing may change."""
-    path = repos.make_repo(tmp_path / "repo", TREE).path
+@pytest.fixture(scope="session")
+def tree_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository of TREE, to be copied."""
+    path = repos.make_repo(tmp_path_factory.mktemp("tree") / "repo", TREE).path
     (path / "run.sh").chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def repo(sandbox: Sandbox, tmp_path: Path, tree_repo: Path) -> Path:
+    """A repository of TREE, which nothing may change."""
+    path = shutil.copytree(tree_repo, tmp_path / "repo")
     if sandbox.wrapper:
         sandboxes.give(tmp_path, sandboxes.ORDINARY_USER)
     return path
@@ -145,7 +153,7 @@ def _children() -> set[int]:
 
 def _mounts(tmp_path: Path) -> list[str]:
     """What is mounted, without what lies in the temporary folders of others than this test."""
-    folders = {tempfile.gettempdir(), "/tmp", os.environ.get("ACR_MEMORY") or "/tmp"}
+    folders = {tempfile.gettempdir(), "/tmp", "/dev/shm", os.environ.get("ACR_MEMORY") or "/tmp"}
     others = tuple(f"{folder}/" for folder in folders)
     own = f"{tmp_path}/"
     return [point for point in sandboxes.mount_points() if point.startswith(own) or not point.startswith(others)]

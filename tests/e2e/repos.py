@@ -94,11 +94,21 @@ class Repo:
         self.git("apply", "--whitespace=nowarn", "-", stdin=diff)
 
 
+def _init(path: Path) -> Repo:
+    """As `git init -b main`, without the samples of hooks, which every copy and digest of a test would go through."""
+    git = path / ".git"
+    for folder in ("hooks", "info", "objects/info", "objects/pack", "refs/heads", "refs/tags"):
+        (git / folder).mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tlogallrefupdates = true\n")
+    (git / "info" / "exclude").touch()
+    return Repo(path)
+
+
 def make_repo(path: Path, files: Mapping[str, str | bytes]) -> Repo:
     """A repository at `path` with one commit of those files; none at all: no commit either."""
     path.mkdir(parents=True)
-    repo = Repo(path)
-    repo.git("init", "-q", "-b", "main")
+    repo = _init(path)
     if files:
         repo._commit(files, "first")
     return repo
@@ -108,8 +118,7 @@ def sample_repo(path: Path) -> Repo:
     """The bundled sample as a repository at `path` with one commit."""
     ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
     shutil.copytree(_SAMPLE / "repo", path, ignore=ignored)
-    repo = Repo(path)
-    repo.git("init", "-q", "-b", "main")
+    repo = _init(path)
     repo._commit({}, "The sample as it is")
     return repo
 

@@ -6,6 +6,7 @@ a store of their own below the test's folder and are ended by their process id.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import functools
@@ -20,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -475,13 +477,22 @@ def give(path: Path, name: str) -> None:
 LOCAL = ["bubblewrap", "bubblewrap-user", "plain"]
 
 
+@functools.cache
+def _installed(binary: Path) -> Path:
+    """A copy of the program where any user may run it and none but this one may change it, until this process ends."""
+    folder = tempfile.TemporaryDirectory(prefix="acr-host-installed-")
+    atexit.register(folder.cleanup)
+    Path(folder.name).chmod(0o755)
+    return install(binary, Path(folder.name) / "installed")
+
+
 def local(name: str, folder: Path, binary: Path) -> Sandbox:
     """One of LOCAL with a home below `folder`; "-user": as an ordinary user. Skips where it cannot be."""
     need(name)
     made = Sandbox(name, Host(folder / "home", binary), [])
     made.host.home.mkdir(parents=True)
     if name == "bubblewrap-user":
-        made.host = Host(made.host.home, install(binary, folder / "installed"))
+        made.host = Host(made.host.home, _installed(binary))
         made.wrapper = as_user(ORDINARY_USER)
         give(folder, ORDINARY_USER)
     elif name == "plain":

@@ -94,8 +94,9 @@ def play_case(host: Host, row: Scenario, name: str, plain: bool = False) -> Outc
     plays = {row.model or row.name: row.plays}
     whole = row.suffix == "-nostream"
     server = StrictServer(plays, [dialect], allow_whole=whole).start()
-    other = StrictServer(plays, [dialect]).start()
-    server.tokens["other"] = other.root
+    other = StrictServer(plays, [dialect])
+    if any("{other}" in value for play in row.plays for _, value in play.headers):  # else nothing tells its address
+        server.tokens["other"] = other.start().root
     try:
         command = ["ask", "--model", peer.prefix + row.model_name, "--system", SYSTEM]
         command += [*([] if plain else ["--json"]), *row.args, QUESTION]

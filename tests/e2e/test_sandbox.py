@@ -24,6 +24,7 @@ from conformance import (  # noqa: F401
     repo,
     sandbox,
     tmp_path,
+    tree_repo,
     untouched,
 )
 from repos import make_repo

@@ -21,6 +21,7 @@ from conformance import (  # noqa: F401
     repo,
     sandbox,
     tmp_path,
+    tree_repo,
     untouched,
     wait_for,
 )
