@@ -103,14 +103,14 @@ def unsolved(evaluation: Evaluation) -> Evaluation:
 MEASURED = ("seconds", "test_seconds", "peak_bytes", "image_bytes")
 
 
-def steady(out: Path) -> Any:
+def steady(out: Path, model: str = "m1") -> Any:
     """All that a run leaves of the whole, but for what is measured and the date."""
     summary = json.loads((out / LOGS / RUN / "summary.json").read_text())
     run = json.loads((out / LOGS / RUN / "run.json").read_text())
     for figures in (summary, *summary["instances"].values()):
         assert all(isinstance(figures.pop(name), int | float) for name in MEASURED)
     assert run.pop("created_at")
-    return (out / f"m1.{RUN}.json").read_bytes(), json.dumps(summary), run
+    return (out / f"{model}.{RUN}.json").read_bytes(), json.dumps(summary), run
 
 
 def told(result: Result) -> list[list[str]]:
@@ -155,6 +155,31 @@ def test_shards_come_to_what_one_process_does(evaluation: Evaluation) -> None:
     assert evaluation.merge().check().out == result.out
     grades = json.loads(evaluation.host.run("report", str(evaluation.out), "--json").check().stdout)["tasks"]
     assert [row["task"] for row in grades] == [f"a__b-{n}" for n in range(1, 7)]
+
+
+def test_a_comparison_and_what_the_environment_is_at_fault_for(evaluation: Evaluation) -> None:
+    """Of saved outputs: both are in the merged files as one process has them."""
+    evaluation.predict(dict.fromkeys((3, 2, 1), "diff"))
+    lines(evaluation.folder / "tasks.jsonl", evaluation.rows[:3])
+    whole, old = evaluation.folder / "whole", evaluation.folder / "old.json"
+    old.write_text(json.dumps({"completed_ids": ["a__b-1", "a__b-2"], "resolved_ids": ["a__b-1"]}))
+    passed = ">>>>> Start Test Output\nPASSED t::a\nPASSED t::b\n>>>>> End Test Output\n"
+    for n, text in ((1, "Error response from daemon: no such container\n"), (2, passed), (3, passed)):
+        for out in (whole, evaluation.out / f"shard-{2 - n % 2}-of-2"):
+            place = out / LOGS / RUN / f"m{n}" / f"a__b-{n}"
+            place.mkdir(parents=True)
+            (place / "test_output.txt").write_text(text)
+    words = ("--regrade", "--compare", str(old))
+    one = evaluation.run(*words, out=whole).check()
+    for number in ("1/2", "2/2"):
+        evaluation.run("--shard", number, *words).check()
+    merged = evaluation.merge().check()
+    assert steady(evaluation.out, "m3") == steady(whole, "m3")
+    assert json.loads((whole / f"m3.{RUN}.json").read_text())["infra_failure_ids"] == ["a__b-1"]
+    compared = f"beside '{old}': 1 gained, 1 lost, 0 in both, 0 in neither"
+    assert compared in merged.err and compared in one.err
+    old.unlink()
+    evaluation.merge().one_line(2, "--compare: there is no")
 
 
 def test_a_shard_without_predictions(unsolved: Evaluation) -> None:
