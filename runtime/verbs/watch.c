@@ -126,14 +126,14 @@ static int end(const AcrWatched *watched, AcrConsole *console)
 }
 
 /* Begins to, and prints where. */
-static bool serve(const AcrHost *host, const AcrRunSpec *spec, Shown *shown, GError **error)
+static AcrExit serve(AcrHost *host, const AcrRunSpec *spec, Shown *shown)
 {
-    shown->page = acr_watch_page_new(host, spec->arguments[0], (guint)MAX(spec->port, 0), error);
+    g_autoptr(GError) error = NULL;
+    shown->page = acr_watch_page_new(host, spec->arguments[0], (guint)MAX(spec->port, 0), &error);
     if (!shown->page)
-        return false;
+        return acr_verb_fail(host, error);
     g_autofree char *line = g_strconcat(acr_watch_page_url(shown->page), "\n", NULL);
-    (void)!acr_out_text(line);
-    return true;
+    return acr_out_exit(acr_out_text(line), ACR_EXIT_OK);
 }
 
 static int watch(AcrHost *host, const AcrRunSpec *spec)
@@ -146,8 +146,9 @@ static int watch(AcrHost *host, const AcrRunSpec *spec)
         g_autoptr(GError) error = NULL;
         if (!acr_watched_read(spec->arguments[0], &watched, &error))
             return acr_verb_fail(host, error);
-        if (!shown.console && spec->http && !serve(host, spec, &shown, &error))
-            return acr_verb_fail(host, error);
+        AcrExit served = !shown.console && spec->http ? serve(host, spec, &shown) : ACR_EXIT_OK;
+        if (served != ACR_EXIT_OK)
+            return served;
         if (!shown.console)
             shown.console = acr_console_new(spec);
         show(&shown, &watched);

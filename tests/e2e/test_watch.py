@@ -297,6 +297,10 @@ def test_the_page_of_a_run_and_of_hostile_files(host: Host, sample_repo: Repo, t
     assert browser.event(stream)["running"][0]["stage"] == "</script><b>"
     host.run("watch", out, "--serve", "--port", browser.port).check(3)
     host.run("watch", out, "--serve", "--once").check(2)
+    with open("/dev/full", "wb") as full:
+        untold = host.start("watch", out, "--serve", stdout=full)
+    said = untold.communicate(timeout=30 * SLOWNESS)[1].decode()
+    assert untold.returncode == 3 and len(said.splitlines()) == 1 and "standard output" in said
     os.kill(watching.pid, signal.SIGINT)
     watching.communicate(timeout=30 * SLOWNESS)
     assert watching.returncode == 130

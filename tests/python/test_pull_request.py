@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from acr.packing import pack
 from acr.report import service
-from acr.report.pull_request import MAX_BODY, MAX_TITLE, disarmed
+from acr.report.pull_request import MAX_BODY, MAX_TITLE, disarmed, title
+from acr.report.story import run_of
 
 URL = "https://gitlab.com/group/sub/name/-/issues/12"
 HOSTILE = [
@@ -82,6 +83,11 @@ def test_words_that_only_look_alike_stay() -> None:
     for text in ("fixture-1.py", "prefix #", "fix the 2nd", "fixes nothing", "def close(self): ...", "closed-loop 3"):
         assert disarmed(text) == text
     assert disarmed("fixes #1, closes owner/n#2") == "fixes [#1,] closes [owner/n#2]"
+
+
+def test_a_title_without_an_issue_names_no_folder_of_this_machine() -> None:
+    meta = {"options": {"repo": "/srv/hidden/place"}}
+    assert title(run_of({"meta.json": json.dumps(meta).encode()})) == "[unverified] Fix: an issue"
 
 
 def test_a_body_is_bounded() -> None:

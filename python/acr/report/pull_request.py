@@ -153,7 +153,7 @@ def _cost(run: Run) -> str:
 def title(run: Run) -> str:
     """One line of at most MAX_TITLE characters; says so where nothing proves the patch."""
     mark = "" if run.verdict in ("verified", "validated") else "[unverified] "
-    subject = re.sub(r"^[\s#>*-]+", "", run.title) or "an issue"
+    subject = re.sub(r"^[\s#>*-]+", "", run.title if run.issue.strip() else "") or "an issue"
     return plain_line(f"{mark}Fix: {subject}", MAX_TITLE)
 
 
