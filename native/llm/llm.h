@@ -239,6 +239,8 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
 bool acr_llm_check_name(const char *name, GError **error) ACR_MUST_USE;
 /* For each provider whose key is in the environment, "PROVIDER (VARIABLE)"; owned (g_strfreev). */
 char **acr_llm_keys_set(void) ACR_MUST_USE;
+/* An environment (taken) without the keys of all providers, for another program; owned (g_strfreev). */
+char **acr_llm_without_keys(char **environment) ACR_MUST_USE;
 /* Whether both names are of providers that read the same key. */
 bool acr_llm_same_key(const char *a, const char *b);
 

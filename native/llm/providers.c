@@ -81,6 +81,14 @@ char **acr_llm_keys_set(void)
     return (char **)g_ptr_array_free(g_steal_pointer(&set), FALSE);
 }
 
+char **acr_llm_without_keys(char **environment)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
+        for (const char *const *at = providers[i]->key_variables; at && *at; at++)
+            environment = g_environ_unsetenv(environment, *at);
+    return environment;
+}
+
 static bool refuse_name(const char *name, GError **error)
 {
     const char *slash = strchr(name, '/');

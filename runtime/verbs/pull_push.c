@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "llm/llm.h"
 #include "verbs/pull_request.h"
 
 #define TIMEOUT_MS 600000
@@ -85,11 +86,12 @@ static bool make_folder(const char *dir, const char *objects, GError **error)
            write_file(dir, "config", CONFIG, error) && copy_shallow(objects, dir, error);
 }
 
-/* This process's environment without what binds git to another repository; owned (g_strfreev). */
+/* This process's environment without the keys of models, and what binds git to another repository; owned
+ * (g_strfreev). */
 static char **environment(const char *dir, const char *objects)
 {
     g_auto(GStrv) bound = g_strsplit(BOUND, " ", -1);
-    char **env = g_get_environ();
+    char **env = acr_llm_without_keys(g_get_environ());
     for (guint i = 0; bound[i]; i++)
         env = g_environ_unsetenv(env, bound[i]);
     env = g_environ_setenv(env, "GIT_DIR", dir, true);

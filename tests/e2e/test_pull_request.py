@@ -317,8 +317,12 @@ def test_a_push(run_host: RunHost, out: Path, repo: Repo, tmp_path: Path) -> Non
     repo.git("config", "push.gpgSign", "true")
     (repo.path / ".git" / "hooks" / "pre-push").write_text(f"#!/bin/sh\n{evil}\n")
     (repo.path / ".git" / "hooks" / "pre-push").chmod(0o755)
+    (server.path / "hooks" / "update").write_text(f"#!/bin/sh\nenv >{tmp_path}/env\n")
+    (server.path / "hooks" / "update").chmod(0o755)
     line = ["pr", out, "--repo", repo, "--branch", "fix", "--push", "origin"]
-    assert "push to origin: pushed" in run_host(*line).check().err
+    keys = {name: "key-of-a-model" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")}
+    assert "push to origin: pushed" in run_host(*line, env=keys).check().err
+    assert "PATH=" in (tmp_path / "env").read_text() and "key-of-a-model" not in (tmp_path / "env").read_text()
     assert server.git("rev-parse", "fix") == repo.git("-c", "core.fsmonitor=false", "rev-parse", "fix")
     assert "push to origin: was there" in run_host(*line).check().err
     assert not marker.exists() and server.git("fsck", "--no-dangling") == ""
