@@ -81,7 +81,7 @@ static char *project_of(const char *path)
     g_auto(GStrv) parts = g_strsplit(project, "/", -1);
     guint n = g_strv_length(parts);
     for (guint i = 0; i < n; i++)
-        if (!*parts[i] || parts[i][0] == '.' ||
+        if (!parts[i][strspn(parts[i], ".")] || /* "", ".", ".." */
             parts[i][strspn(parts[i], G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "._~+-")])
             return NULL;
     return n >= 2 ? g_steal_pointer(&project) : NULL;

@@ -455,7 +455,7 @@ def test_which_server_gets_the_token(run_host: RunHost, out: Path, repo: Repo) -
     env = {"GITHUB_TOKEN": TOKEN}
     for url in ("http://example.org/api", f"https://{TOKEN}@example.org/api/v3"):
         assert TOKEN not in run_host(*line, "--api-url", url, env=env).one_line(2, "--api-url")
-    known = {"https://github.com/o/n": "https://api.github.com/repos/o/n", "git@gitlab.com:g/s/n.git":
+    known = {"https://github.com/o/.n": "https://api.github.com/repos/o/.n", "git@gitlab.com:g/s/n.git":
              "https://gitlab.com/api/v4/projects/g%2Fs%2Fn", "ssh://git@gitea.com:22/o/n": "https://gitea.com/api/v1/repos/o/n"}  # fmt: skip
     for url, api in known.items():
         repo.git("config", "remote.origin.url", url)
