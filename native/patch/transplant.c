@@ -120,6 +120,15 @@ static bool hunk_lines(const Fit *fit, const Hunk *hunk, gssize *from, gssize *t
     return *from >= 0;
 }
 
+/* Whether a line of the quote stands for the file's line f. */
+static bool is_mapped(const Fit *fit, gssize f)
+{
+    for (gsize j = 0; j < fit->match->original.n; j++)
+        if (file_line(fit, j) >= 0 && file_line(fit, j) <= f && f < file_end(fit, j))
+            return true;
+    return false;
+}
+
 /* The quote line of the hunk, from j on, that line k of <patched> comes from; hunk->b: none. */
 static gsize source_of(const Fit *fit, const Hunk *hunk, gsize j, gsize k)
 {
@@ -156,10 +165,12 @@ static bool may_replace(const Fit *fit, gsize j, char **out_why)
     return refuse(out_why, "<patched> replaces a line that is otherwise in the file", theirs);
 }
 
-static bool write_hunk(Fit *fit, Reading reading, const Hunk *hunk, char **out_why)
+/* Writes lines [c, d) of <patched>, which come from the hunk's quoted lines. */
+static bool write_lines(Fit *fit, Reading reading, const Hunk *hunk, gsize c, gsize d,
+                        char **out_why)
 {
     gsize j = hunk->a;
-    for (gsize k = hunk->c; k < hunk->d; k++) {
+    for (gsize k = c; k < d; k++) {
         gsize from = source_of(fit, hunk, j, k);
         char *core = NULL;
         if (from < hunk->b) {
@@ -186,6 +197,97 @@ static bool write_hunk(Fit *fit, Reading reading, const Hunk *hunk, char **out_w
     return true;
 }
 
+/* Lines of <patched> that only go in, [c, d), beside lines of the file that the quote leaves out, [f, stop). */
+typedef struct {
+    gsize c, d;
+    gssize f, stop;
+    gsize near;    /* a quoted line, whose indentation tells theirs */
+    bool is_after; /* the file's lines stand behind them, where nothing else says so */
+} Gap;
+
+static void write_gap(Fit *fit, Reading reading, const Gap *gap, gsize to_k, gssize to_f)
+{
+    for (gssize f = gap->f; f < to_f && !gap->is_after; f++)
+        acr_fit_keep(fit, f);
+    for (gsize k = gap->c; k < to_k; k++)
+        acr_fit_write(fit, reading, k, (gssize)gap->near, NULL);
+    for (gssize f = gap->f; f < to_f && gap->is_after; f++)
+        acr_fit_keep(fit, f);
+}
+
+/* Each line that both have goes in once: <patched> has what <original> left out. */
+static void merge_gap(Fit *fit, Reading reading, Gap gap)
+{
+    const AcrLine *lines = fit->source->lines.line, *patched = fit->match->patched.line;
+    for (gsize k = gap.c; k < gap.d; k++) {
+        gssize same = gap.f;
+        while (same < gap.stop && !acr_line_same_core(&patched[k], &lines[same]))
+            same++;
+        if (same == gap.stop)
+            continue;
+        write_gap(fit, reading, &gap, k, same);
+        acr_fit_keep(fit, same);
+        gap.c = k + 1;
+        gap.f = same + 1;
+    }
+    write_gap(fit, reading, &gap, gap.d, gap.stop);
+}
+
+/* Whether line k of <patched> comes from no line of the hunk that the file has. */
+static bool is_new(const Fit *fit, const Hunk *hunk, gsize k)
+{
+    gsize from = source_of(fit, hunk, hunk->a, k);
+    return from == hunk->b || file_line(fit, from) < 0;
+}
+
+/* How many of the new lines from c on, or before the end, stand among the file's lines [f, stop), in their order, or
+ * before (behind) such a one. */
+static gsize count_shared(const Fit *fit, const Hunk *hunk, gsize c, bool is_end, gssize f,
+                          gssize stop)
+{
+    const AcrLine *lines = fit->source->lines.line, *patched = fit->match->patched.line;
+    gsize shared = 0;
+    for (gsize n = 0; f < stop && c + n < hunk->d; n++) {
+        gsize k = is_end ? hunk->d - 1 - n : c + n;
+        if (!is_new(fit, hunk, k))
+            break;
+        gssize i = 0;
+        while (i < stop - f &&
+               !acr_line_same_core(&patched[k], &lines[is_end ? stop - 1 - i : f + i]))
+            i++;
+        if (i == stop - f)
+            continue;
+        shared = n + 1;
+        f += is_end ? 0 : i + 1;
+        stop -= is_end ? i + 1 : 0;
+    }
+    return shared;
+}
+
+/* Writes a hunk in place of the file's lines [from, to), from *at on, where the file's lines were kept up to. */
+static bool write_hunk(Fit *fit, Reading reading, const Hunk *hunk, gssize from, gssize to,
+                       gssize *at, char **out_why)
+{
+    gssize before = from, after = to;
+    while (before > *at && !is_mapped(fit, before - 1))
+        before--;
+    while (after < (gssize)fit->place->last && !is_mapped(fit, after))
+        after++;
+    gsize lead = count_shared(fit, hunk, hunk->c, false, before, from);
+    gsize trail = count_shared(fit, hunk, hunk->c + lead, true, to, after);
+    gsize near = hunk->a > 0 ? hunk->a - 1 : 0;
+    for (; *at < before; (*at)++)
+        acr_fit_keep(fit, *at);
+    merge_gap(fit, reading, (Gap){hunk->c, hunk->c + lead, before, from, near, false});
+    if (!write_lines(fit, reading, hunk, hunk->c + lead, hunk->d - trail, out_why))
+        return false;
+    near = hunk->b > 0 ? hunk->b - 1 : 0;
+    if (trail > 0)
+        merge_gap(fit, reading, (Gap){hunk->d - trail, hunk->d, to, after, near, true});
+    *at = trail > 0 ? after : to;
+    return true;
+}
+
 bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why)
 {
     g_autoptr(GArray) hunks = find_hunks(fit);
@@ -200,11 +302,8 @@ bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why)
             *out_why = g_strdup("<original> is broken into lines otherwise than the file");
             return false;
         }
-        for (; at < from; at++)
-            acr_fit_keep(fit, at);
-        if (!write_hunk(fit, reading, hunk, out_why))
+        if (!write_hunk(fit, reading, hunk, from, to, &at, out_why))
             return false;
-        at = to;
     }
     for (; at < (gssize)fit->place->last; at++)
         acr_fit_keep(fit, at);
