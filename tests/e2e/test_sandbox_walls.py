@@ -253,7 +253,7 @@ def test_an_engine_without_an_init(
 ) -> None:
     if sandbox.name != "podman":
         pytest.skip("it is podman's configuration that can lack one")
-    engine = sandboxes.podman(tmp_path_factory.mktemp("initless"), 'init_path = "/nonexistent"')
+    engine = sandboxes.podman(tmp_path_factory.mktemp("initless"), more='init_path = "/nonexistent"')
     try:
         engine.load(image, sandboxes.IMAGE)
         sandbox.env["DOCKER_HOST"] = f"unix://{engine.socket}"
