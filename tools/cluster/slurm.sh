@@ -7,7 +7,14 @@
 #SBATCH --output=acr-host-%A_%a.log
 set -euo pipefail
 [[ ${1-} =~ ^[0-9]+$ ]] || { echo "usage: sbatch --array=1-N slurm.sh N [eval] ARGUMENTS" >&2; exit 2; }
+verb=(swe-bench --shard "$1" "${@:2}")
 if [[ ${2-} == eval ]]; then
-  exec acr-host eval --shard "$1" "${@:3}"
+  verb=(eval --shard "$1" "${@:3}")
 fi
-exec acr-host swe-bench --shard "$1" "${@:2}"
+code=0
+acr-host "${verb[@]}" || code=$?
+# Slurm puts back what a node lost. What was killed on a sound node, out of memory for instance, is put back here, three times.
+if ((code == 137 && ${SLURM_RESTART_COUNT:-0} < 3)) && [[ ${SLURM_JOB_ID-} ]]; then
+  exec scontrol requeue "$SLURM_JOB_ID"
+fi
+exit "$code"
