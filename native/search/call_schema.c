@@ -45,7 +45,7 @@ AcrJson *acr_call_schema(const AcrCallSpec *spec)
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++) {
         const AcrParam *param = &spec->params[i];
         const char *type = param->type == ACR_PARAM_INTEGER ? "integer" : "string";
-        acr_schema_add(schema, param->name, typed(type, param->about), true);
+        acr_schema_add(schema, param->name, typed(type, param->about), !param->otherwise);
     }
     return schema;
 }
@@ -86,20 +86,9 @@ AcrJson *acr_answer_schema(void)
 
 /* ---- Calls ---- */
 
-/* `search_class(class_name: str)`; owned. */
-static char *usage_of(const AcrCallSpec *spec)
-{
-    GString *usage = g_string_new(spec->name);
-    for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++)
-        g_string_append_printf(usage, "%s%s: %s", i ? ", " : "(", spec->params[i].name,
-                               spec->params[i].type == ACR_PARAM_INTEGER ? "int" : "str");
-    g_string_append_c(usage, ')');
-    return g_string_free(usage, FALSE);
-}
-
 static bool refuse(const AcrCallSpec *spec, GError **error, const char *format, const char *name)
 {
-    g_autofree char *usage = usage_of(spec), *shown = acr_text_quote(name, MAX_SHOWN),
+    g_autofree char *usage = acr_call_usage(spec), *shown = acr_text_quote(name, MAX_SHOWN),
                     *what = g_strdup_printf("%s %s", format, shown);
     return acr_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL,
                          "%s: %s; it is called as %s", spec->name, what, usage);
@@ -147,6 +136,8 @@ bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++) {
         const AcrParam *param = &spec->params[i];
         const AcrJson *value = acr_json_get(arguments, param->name);
+        if (!value && param->otherwise)
+            continue;
         if (!value)
             return refuse(spec, error, "an argument is missing:", param->name);
         call.values[i] = value_of(param, value);

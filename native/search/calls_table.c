@@ -125,7 +125,7 @@ static char *fault_of(const AcrParam *param, const char *value)
                                param->name, ACR_SEARCH_MAX_ARGUMENT);
     while (g_ascii_isspace(*value))
         value++;
-    return *value
+    return *value || param->otherwise
                ? NULL
                : g_strdup_printf("The argument %s is empty: say what to look for.\n", param->name);
 }
@@ -136,11 +136,13 @@ bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GErr
     g_auto(AcrReply) reply = {0};
     acr_reply_init(&reply, search);
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++) {
+        const AcrParam *param = &call->spec->params[i];
+        if (!call->values[i] && param->otherwise)
+            continue;
         if (!call->values[i])
             return acr_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL,
-                                 "%s: argument '%s' is missing", call->spec->name,
-                                 call->spec->params[i].name);
-        char *fault = fault_of(&call->spec->params[i], call->values[i]);
+                                 "%s: argument '%s' is missing", call->spec->name, param->name);
+        char *fault = fault_of(param, call->values[i]);
         if (fault) {
             acr_reply_miss(&reply, fault, out);
             return true;

@@ -35,7 +35,12 @@ typedef struct {
     const char *name;
     AcrParamType type;
     const char *about; /* one phrase for who fills it in */
+    const char *
+        otherwise; /* what it is where it is left out, as a reader sees it; NULL: it must be given */
 } AcrParam;
+
+/* `str`, `int`, or with what it is otherwise: `int = 10`; owned (g_free). */
+char *acr_param_kind(const AcrParam *param) ACR_MUST_USE;
 
 #define ACR_CALL_MAX_PARAMS 4
 
@@ -54,7 +59,7 @@ typedef bool (*AcrCallAnswer)(AcrSearch *search, const AcrCall *call, AcrAnswer 
 /* One row of the table of calls. The table is the only place that knows them. */
 struct AcrCallSpec {
     const char *name;
-    AcrParam params[ACR_CALL_MAX_PARAMS]; /* all required; the first without a name ends them */
+    AcrParam params[ACR_CALL_MAX_PARAMS]; /* the first without a name ends them */
     const char *summary;                  /* one sentence for the model */
     AcrCallAnswer answer;
 };
@@ -62,6 +67,8 @@ struct AcrCallSpec {
 /* The built-in calls in the order in which they are shown; borrowed for ever. */
 const AcrCallSpec *acr_search_call_specs(gsize *out_n);
 const AcrCallSpec *acr_search_call_spec(const char *name); /* NULL if unknown */
+/* `search_class(class_name: str)`; owned (g_free). */
+char *acr_call_usage(const AcrCallSpec *spec) ACR_MUST_USE;
 
 /*
  * The registry: the built-in calls and, after them, those that were added. What binds, shows or
@@ -82,7 +89,7 @@ const AcrCallSpec *acr_calls_find(const AcrCalls *calls, const char *name); /* N
  * decimal. */
 struct AcrCall {
     const AcrCallSpec *spec;
-    char *values[ACR_CALL_MAX_PARAMS]; /* owned */
+    char *values[ACR_CALL_MAX_PARAMS]; /* owned; NULL: left out */
 };
 void acr_call_clear(AcrCall *call);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrCall, acr_call_clear)
@@ -91,7 +98,7 @@ char *acr_call_print(const AcrCall *call) ACR_MUST_USE;
 
 /* ---- Calls for programs (call_schema.c) ---- */
 
-/* JSON schema of a call's arguments: an object, all of whose members are required; owned. With the
+/* JSON schema of a call's arguments: an object; owned. With the
  * row's name and summary it is a tool, of MCP or of a model's API. */
 AcrJson *acr_call_schema(const AcrCallSpec *spec) ACR_MUST_USE;
 /* Adds a member (its schema is taken) to what acr_call_schema gave. */

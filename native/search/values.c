@@ -13,16 +13,42 @@ void acr_call_clear(AcrCall *call)
     call->spec = NULL;
 }
 
+char *acr_param_kind(const AcrParam *param)
+{
+    return g_strconcat(param->type == ACR_PARAM_INTEGER ? "int" : "str",
+                       param->otherwise ? " = " : NULL, param->otherwise, NULL);
+}
+
+char *acr_call_usage(const AcrCallSpec *spec)
+{
+    GString *usage = g_string_new(spec->name);
+    g_string_append_c(usage, '(');
+    for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++) {
+        g_autofree char *kind = acr_param_kind(&spec->params[i]);
+        g_string_append_printf(usage, "%s%s: %s", i ? ", " : "", spec->params[i].name, kind);
+    }
+    g_string_append_c(usage, ')');
+    return g_string_free(usage, FALSE);
+}
+
+/* After an argument that was left out, the others are named. */
 char *acr_call_print(const AcrCall *call)
 {
     GString *out = g_string_new(call->spec->name);
+    const char *comma = "";
+    bool is_named = false;
     g_string_append_c(out, '(');
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++) {
-        const char *value = call->values[i] ? call->values[i] : "";
+        const AcrParam *param = &call->spec->params[i];
+        const char *value = call->values[i];
         g_autoptr(AcrJson) string = acr_json_new_string(value);
         g_autofree char *literal = acr_json_print(string); /* JSON's literals are Python's too */
-        bool is_integer = call->spec->params[i].type == ACR_PARAM_INTEGER;
-        g_string_append_printf(out, "%s%s", i ? ", " : "", is_integer ? value : literal);
+        if (value)
+            g_string_append_printf(out, "%s%s%s%s", comma, is_named ? param->name : "",
+                                   is_named ? "=" : "",
+                                   param->type == ACR_PARAM_INTEGER ? value : literal);
+        comma = value ? ", " : comma;
+        is_named = is_named || !value;
     }
     g_string_append_c(out, ')');
     return g_string_free(out, FALSE);

@@ -19,7 +19,7 @@ MAX_TEXT = 64 * 1024  # characters of a call
 MAX_INTEGER = 2**31 - 1
 MAX_SHOWN = 80  # characters of a call's text that a message repeats
 
-# (name, ((parameter, "str" | "int"), ...))
+# (name, ((parameter, "str" | "int", or as "int = 10" what it is where it is left out), ...))
 Spec = tuple[str, tuple[tuple[str, str], ...]]
 
 
@@ -28,14 +28,16 @@ class BadCall(ValueError):
 
 
 def bind(payload: bytes) -> bytes:
-    """Bind a call. Takes fields: its text (UTF-8), and for each call that there is "name parameter:kind ...".
+    """Bind a call. Takes fields: its text (UTF-8), and for each call that there is its name, parameters and kinds.
 
-    Gives fields: `ok`, the call's name, its values in the order of its parameters; or `bad`, the message.
+    These are divided by NUL. Gives fields: `ok`, the call's name, for each parameter "=" and its value, or nothing
+    where it is left out; or `bad`, the message.
     """
     text, *known = (field.decode("utf-8", "replace") for field in unpack(payload))
     try:
         name, values = bind_text([_spec(row) for row in known], text)
-        return pack(part.encode("utf-8") for part in ("ok", name, *values))
+        given = ("" if value is None else f"={value}" for value in values)
+        return pack(part.encode("utf-8") for part in ("ok", name, *given))
     except UnicodeEncodeError:
         return pack([b"bad", b"an argument holds half of a surrogate pair: write the character itself"])
     except BadCall as error:
@@ -43,22 +45,22 @@ def bind(payload: bytes) -> bytes:
 
 
 def _spec(row: str) -> Spec:
-    name, *params = row.split()
-    return name, tuple((param, kind) for param, _, kind in (each.partition(":") for each in params))
+    name, *params = row.split("\0")
+    return name, tuple(zip(params[::2], params[1::2]))
 
 
-def bind_text(specs: Iterable[Spec], text: str) -> tuple[str, list[str]]:
-    """Return the call's name and its values as text, integers in decimal. Raises BadCall."""
-    table = {spec[0]: spec[1] for spec in specs}
+def bind_text(specs: Iterable[Spec], text: str) -> tuple[str, list[str | None]]:
+    """Return the call's name and its values as text, integers in decimal, None where left out. Raises BadCall."""
+    table = dict(specs)
     call = _parse(text)
     name = _name(call, table)
     usage = _usage(name, table[name])
     arguments, keywords = _literals(call, usage)
     try:
-        bound = _bind([param for param, _ in table[name]], arguments, keywords)
+        bound = _bind(table[name], arguments, keywords)
     except TypeError as error:
         raise BadCall(f"{name}: {error}; it is called as {usage}") from None
-    return name, [_value(bound[param], param, kind, usage) for param, kind in table[name]]
+    return name, [_value(bound[param], param, kind, usage) if param in bound else None for param, kind in table[name]]
 
 
 def _parse(text: str) -> _ast.Call:
@@ -126,19 +128,22 @@ def _unparsed(node: _ast.expr) -> str:
         return "something nested too deeply"
 
 
-def _bind(params: list[str], arguments: list[object], keywords: dict[str, object]) -> dict[str, object]:
-    """Values by parameter, all of which are required. Raises TypeError."""
+def _bind(
+    params: tuple[tuple[str, str], ...], arguments: list[object], keywords: dict[str, object]
+) -> dict[str, object]:
+    """Values by parameter, without those that may be left out and are. Raises TypeError."""
     if len(arguments) > len(params):
         raise TypeError("too many positional arguments")
-    bound = dict(zip(params, arguments))
+    names = [param for param, _ in params]
+    bound = dict(zip(names, arguments))
     for name, value in keywords.items():
-        if name not in params:
+        if name not in names:
             raise TypeError(f"got an unexpected keyword argument {_shown(name)}")
         if name in bound:
             raise TypeError(f"multiple values for argument {name!r}")
         bound[name] = value
-    for name in params:
-        if name not in bound:
+    for name, kind in params:
+        if name not in bound and "=" not in kind:
             raise TypeError(f"missing a required argument: {name!r}")
     return bound
 
@@ -148,7 +153,7 @@ def _usage(name: str, params: tuple[tuple[str, str], ...]) -> str:
 
 
 def _value(value: object, param: str, kind: str, usage: str) -> str:
-    if kind == "int":
+    if kind.startswith("int"):
         return _integer(value, param, usage)
     if not isinstance(value, str):
         raise BadCall(f"{param} must be a string in quotes, not {type(value).__name__}; it is called as {usage}")

@@ -29,6 +29,7 @@ MAX_TEXT = 64 * 1024  # characters of an answer, or of why a patch is wrong
 MAX_NOTE = 4000
 MAX_PLACES = 1000
 MAX_MESSAGE = 300
+MAX_DEFAULT = 40
 MAX_FRAMES = 4
 MAX_SUSPECTS = 10
 MAX_ISSUE = 1024 * 1024  # characters
@@ -136,9 +137,9 @@ def _hook(value: object) -> tuple[str, str]:
 
 
 def _described(function: Any) -> dict[str, Any]:
-    first, *params = inspect.signature(function).parameters.values()
-    if not 1 <= len(params) <= MAX_PARAMS:
-        raise Unusable(f"the call {function.__name__} has {len(params)} arguments beside `repo`; 1 to {MAX_PARAMS} fit")
+    params = list(inspect.signature(function).parameters.values())[1:]
+    if len(params) > MAX_PARAMS:
+        raise Unusable(f"the call {function.__name__} has {len(params)} arguments beside `repo`; {MAX_PARAMS} fit")
     text = inspect.cleandoc(function.__doc__ or "")
     summary = " ".join(text.partition("\n\n")[0].split())
     if not summary:
@@ -151,12 +152,13 @@ def _described(function: Any) -> dict[str, Any]:
 
 
 def _described_param(function: Any, param: inspect.Parameter, text: str) -> dict[str, Any]:
-    kinds = {str: "str", "str": "str", int: "int", "int": "int"}
-    kind = kinds.get(param.annotation) if isinstance(param.annotation, (str, type)) else None
-    if not kind or param.kind is not param.POSITIONAL_OR_KEYWORD:
+    written = inspect.formatannotation(param.annotation).strip("'").removesuffix(" | None")
+    kind = re.sub(r"^(?:\w+\.)?Optional\[(\w+)\]$", r"\1", written)
+    if kind not in ("str", "int") or param.kind not in (param.POSITIONAL_OR_KEYWORD, param.KEYWORD_ONLY):
         raise Unusable(f"the argument {param.name} of the call {function.__name__} must be `{param.name}: str` or int")
     about = re.search(rf"^\s*{re.escape(param.name)}: (.+)$", text, re.MULTILINE)
-    return {"name": param.name, "type": kind, "about": about[1] if about else ""}
+    otherwise = None if param.default is param.empty else _clean(repr(param.default)[:MAX_DEFAULT])
+    return {"name": param.name, "type": kind, "about": about[1] if about else "", "otherwise": otherwise}
 
 
 # ---- Calling
@@ -262,6 +264,8 @@ def _described_error(error: BaseException) -> str:
     except Exception:
         text = "its text cannot be made"
     name = type(error).__name__
+    if isinstance(error, ImportError) and error.name == extensions.__name__:
+        text = f"{text.partition(' (')[0]}; it has {', '.join(extensions.__all__)}"
     message = f"{name}: {text}" if text else name
     return _clean(message[:MAX_MESSAGE]) + _frames(error)
 

@@ -28,6 +28,25 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+__all__ = [
+    "Answer",
+    "ChangedFile",
+    "Event",
+    "Patch",
+    "Place",
+    "Repo",
+    "RepoError",
+    "Symbol",
+    "Veto",
+    "issue_source",
+    "localiser",
+    "log_parser",
+    "on",
+    "patch_check",
+    "search_call",
+    "setting",
+]
+
 API = 1  # the version that is described here; an extension for another one is not loaded
 
 MARK = "acr_extension_hook"  # attribute of a decorated function: (kind, name)
@@ -176,9 +195,9 @@ def setting(name: str, default: Value, about: str = "") -> Value:
 
 
 def search_call(function: Function) -> Function:
-    """Add a search call: `def name(repo, argument: str, number: int)` with one to four arguments.
+    """Add a search call: `def name(repo, argument: str, number: int)` with at most four arguments.
 
-    Models see the signature and the docstring's first paragraph; a line "argument: what it is" of the docstring
+    Arguments are str or int; those with a default may be left out. Models see the signature and the docstring's first paragraph; a line "argument: what it is" of the docstring
     describes that argument. Returns a text, or a list of Place, whose code is shown as that of the built-in calls.
     """
     return _mark(function, "call", function.__name__)

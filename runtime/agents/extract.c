@@ -17,11 +17,8 @@ char *acr_agent_calls_text(const AcrCalls *calls)
     GString *out = g_string_new(NULL);
     for (gsize i = 0; i < acr_calls_n(calls); i++) {
         const AcrCallSpec *spec = acr_calls_at(calls, i);
-        g_string_append_printf(out, "%s- %s(", i ? "\n" : "", spec->name);
-        for (guint p = 0; p < ACR_CALL_MAX_PARAMS && spec->params[p].name; p++)
-            g_string_append_printf(out, "%s%s: %s", p ? ", " : "", spec->params[p].name,
-                                   spec->params[p].type == ACR_PARAM_INTEGER ? "int" : "str");
-        g_string_append_printf(out, "): %s", spec->summary);
+        g_autofree char *usage = acr_call_usage(spec);
+        g_string_append_printf(out, "%s- %s: %s", i ? "\n" : "", usage, spec->summary);
     }
     return g_string_free(out, FALSE);
 }

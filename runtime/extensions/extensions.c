@@ -205,6 +205,8 @@ static AcrJson *arguments_of(const AcrCall *call)
     AcrJson *arguments = acr_json_new_object();
     for (guint i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++) {
         bool is_number = call->spec->params[i].type == ACR_PARAM_INTEGER;
+        if (!call->values[i])
+            continue;
         acr_json_set(arguments, call->spec->params[i].name,
                      is_number ? acr_json_new_int(g_ascii_strtoll(call->values[i], NULL, 10))
                                : acr_json_new_string(call->values[i]));
@@ -266,7 +268,8 @@ static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *j
     guint n = 0;
     const AcrJson *param = acr_json_first(acr_json_get(json, "params"));
     for (; param && n < ACR_CALL_MAX_PARAMS; param = acr_json_next(param)) {
-        const char *about = acr_json_get_string(param, "about");
+        const char *about = acr_json_get_string(param, "about"),
+                   *otherwise = acr_json_get_string(param, "otherwise");
         name = acr_json_get_string(param, "name");
         if (!is_name(name))
             return "has an argument without a name of ASCII letters";
@@ -274,7 +277,8 @@ static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *j
             (AcrParam){g_string_chunk_insert(all->strings, name),
                        g_strcmp0(acr_json_get_string(param, "type"), "int") == 0 ? ACR_PARAM_INTEGER
                                                                                  : ACR_PARAM_STRING,
-                       about && *about ? g_string_chunk_insert(all->strings, about) : NULL};
+                       about && *about ? g_string_chunk_insert(all->strings, about) : NULL,
+                       otherwise ? g_string_chunk_insert(all->strings, otherwise) : NULL};
     }
     return acr_calls_add(all->calls, &row->spec) ? NULL : "has the name of another call";
 }

@@ -198,7 +198,8 @@ static AcrJson *call_to_json(const AcrCall *call, bool ok)
 {
     AcrJson *json = acr_json_new_object(), *arguments = acr_json_new_object();
     for (guint i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++)
-        acr_json_set_string(arguments, call->spec->params[i].name, call->values[i]);
+        if (call->values[i])
+            acr_json_set_string(arguments, call->spec->params[i].name, call->values[i]);
     acr_json_set_string(json, "func_name", call->spec->name);
     acr_json_set(json, "arguments", arguments);
     acr_json_set_bool(json, "call_ok", ok);

@@ -19,7 +19,7 @@ static guint n_params(const AcrCallSpec *spec)
     return n;
 }
 
-/* Fields are `ok`, name, values; or `bad`, message. */
+/* Fields are `ok`, name, "=VALUE" of each parameter, empty where it is left out; or `bad`, message. */
 static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, GError **error)
 {
     const char *status = fields && fields->len >= 2 ? fields->pdata[0] : "";
@@ -31,15 +31,16 @@ static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, 
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
                              "calls.bind gave no bound call");
     for (guint i = 2; i < fields->len; i++)
-        if (strlen(fields->pdata[i]) > ACR_SEARCH_MAX_ARGUMENT)
+        if (strlen(fields->pdata[i]) > 1 + ACR_SEARCH_MAX_ARGUMENT)
             return bad_call(error, "an argument is longer than 16 KiB");
     *out = (AcrCall){.spec = spec};
     for (guint i = 2; i < fields->len; i++)
-        out->values[i - 2] = g_strdup(fields->pdata[i]);
+        if (*(const char *)fields->pdata[i])
+            out->values[i - 2] = g_strdup((const char *)fields->pdata[i] + 1);
     return true;
 }
 
-/* Fields: the call's text, and of each call that there is "NAME PARAMETER:KIND …". */
+/* Fields: the call's text, and of each call that there is its name, parameters and kinds, divided by NUL. */
 static GBytes *pack_text(const char *text, const AcrCalls *calls)
 {
     GByteArray *fields = g_byte_array_new();
@@ -47,9 +48,10 @@ static GBytes *pack_text(const char *text, const AcrCalls *calls)
     for (gsize i = 0; i < acr_calls_n(calls); i++) {
         const AcrCallSpec *spec = acr_calls_at(calls, i);
         g_autoptr(GString) row = g_string_new(spec->name);
-        for (guint k = 0; k < n_params(spec); k++)
-            g_string_append_printf(row, " %s:%s", spec->params[k].name,
-                                   spec->params[k].type == ACR_PARAM_INTEGER ? "int" : "str");
+        for (guint k = 0; k < n_params(spec); k++) {
+            g_autofree char *kind = acr_param_kind(&spec->params[k]);
+            g_string_append_printf(row, "%c%s%c%s", '\0', spec->params[k].name, '\0', kind);
+        }
         acr_py_fields_add(fields, row->str, row->len);
     }
     return g_byte_array_free_to_bytes(fields);

@@ -1,5 +1,5 @@
 /*
- * acr-host help VERB|TOPIC: what a verb's --help prints, or a guide of docs/.
+ * acr-host help TOPIC|VERB: a guide of docs/; a verb without a guide: what its --help prints.
  */
 #include <string.h>
 
@@ -29,21 +29,20 @@ static char *list_topics(const char *folder)
 static int start(AcrHost *host, int argc, char **argv)
 {
     const char *name = argc == 2 ? argv[1] : "";
-    for (guint i = 0; acr_verbs[i]; i++)
-        if (acr_verbs[i]->summary && strcmp(acr_verbs[i]->name, name) == 0) {
-            g_autofree char *text = acr_help_text(acr_verbs[i], false);
-            return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
-        }
     g_autofree char *folder = g_build_filename(host->python_dir, "..", "docs", NULL),
                     *file = g_strconcat(name, ENDING, NULL),
                     *path = g_build_filename(folder, file, NULL), *topics = list_topics(folder);
     g_autoptr(GBytes) guide =
         *name && !strchr(name, '/') ? acr_file_read(path, MAX_GUIDE_BYTES, NULL) : NULL;
-    if (!guide) {
-        acr_verb_say("help: give a verb, or one of these topics: %s", topics);
-        return ACR_EXIT_USAGE;
-    }
-    return acr_out_exit(acr_out_bytes(guide), ACR_EXIT_OK);
+    if (guide)
+        return acr_out_exit(acr_out_bytes(guide), ACR_EXIT_OK);
+    for (guint i = 0; acr_verbs[i]; i++)
+        if (acr_verbs[i]->summary && strcmp(acr_verbs[i]->name, name) == 0) {
+            g_autofree char *text = acr_help_text(acr_verbs[i], false);
+            return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
+        }
+    acr_verb_say("help: give a verb, or one of these topics: %s", topics);
+    return ACR_EXIT_USAGE;
 }
 
 const AcrVerb acr_verb_help = {.name = "help", .start = start};

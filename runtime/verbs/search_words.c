@@ -98,10 +98,8 @@ char *acr_search_list(const AcrCalls *calls)
     GString *text = g_string_new(NULL);
     for (gsize i = 0; i < acr_calls_n(calls); i++) {
         const AcrCallSpec *spec = acr_calls_at(calls, i);
-        g_string_append_printf(text, "%s(", spec->name);
-        for (guint k = 0; k < ACR_CALL_MAX_PARAMS && spec->params[k].name; k++)
-            g_string_append_printf(text, "%s%s", k ? ", " : "", spec->params[k].name);
-        g_string_append_printf(text, ")\n    %s\n", spec->summary);
+        g_autofree char *usage = acr_call_usage(spec);
+        g_string_append_printf(text, "%s\n    %s\n", usage, spec->summary);
     }
     g_string_append(text, "\nIn a shell's words:\n");
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)

@@ -49,6 +49,7 @@ def test_what_is_shown_can_be_said(host: Host, page: str, words: str) -> None:
 
 def test_help_prints_guides(host: Host) -> None:
     assert host.run("help", "first-issue").check().out == (ROOT / "docs" / "first-issue.md").read_text("utf-8")
+    assert host.run("help", "extensions").check().out.startswith("# Extensions")
     assert host.run("help", "run").check().out == host.run("run", "--help").check().out
     assert "Usage" not in host.run("help").check().out
     for wrong in ("nothing", "../README", ""):

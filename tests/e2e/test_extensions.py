@@ -41,6 +41,10 @@ AT_LOAD: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "it declares no API = 1"),
     "not_text": (b"\xff\xfe\x00API = 1\n", "Error: source code"),
     "no_module": ("import a_module_that_is_not_there\n", "ModuleNotFoundError"),
+    "no_decorator": (
+        "from acr.extensions import search_cal\n",
+        "cannot import name 'search_cal' from 'acr.extensions'; it has ",
+    ),
     "of_the_repo": ("import brookbill\n", "ModuleNotFoundError"),
     "no_docstring": (HEAD + "@search_call\ndef f(repo, a: str):\n    return a\n", "has no docstring"),
     "arguments": (
@@ -197,13 +201,55 @@ def test_search_and_mcp_answer_its_calls(host: Host, sample_repo: Repo, tmp_path
     assert "failed" in told[3] and "RepoError: there is no file no/such.py (line " in done.err
     assert "ACR_EXTENSION_LOG" in told[4].split() and "OPENAI_API_KEY" not in told[4]
     assert "it is called as tell(word: str, number: int)" in told[5]
-    assert "tell(word, number)\n    Tells." in host.run("search", "--list", option, path).check().out
+    assert "tell(word: str, number: int)\n    Tells." in host.run("search", "--list", option, path).check().out
     client = Client(host, "--repo", sample_repo, option, path)
     tool = client.result("tools/list")["tools"][-1]
     assert tool["name"] == "tell" and tool["inputSchema"]["properties"]["word"]["description"] == "Any word"
     answer = client.result("tools/call", {"name": "tell", "arguments": {"word": "d", "number": 4}})
     assert answer["structuredContent"]["output"] == "d 4 1" and not answer["isError"]
     client.end()
+
+
+OPTIONAL = """from typing import Optional
+from acr.extensions import search_call
+API = 1
+
+@search_call
+def count(repo) -> str:
+    "Counts."
+    return f"{len(repo.files())} files"
+
+@search_call
+def show(repo, word: str = "any", number: int = 3, file: Optional[str] = None) -> str:
+    "Shows."
+    return f"{word!r} {number} {file}"
+"""
+
+
+def test_arguments_that_may_be_left_out(host: Host, run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    files = write(tmp_path / "extensions", {"optional": OPTIONAL})
+    on_sample = ["--repo", sample_repo, *files]
+    shown = {
+        "count()": " files",
+        "show()": "'any' 3 None",
+        "show('a', file='b.py')": "'a' 3 b.py",
+        "show('', 4)": "'' 4 None",
+    }
+    told = host.run("search", "--json", *on_sample, *shown).check().rows()
+    assert all(row["output"].strip().endswith(end) for row, end in zip(told, shown.values())), told
+    assert all(row["call"] in shown for row in told)
+    refused = host.run("search", *on_sample, "count(1)", "show(1, 2, 3, 4)").check(1).out
+    assert "it is called as count()\n" in refused and "word: str = 'any', number: int = 3, file: str = None)" in refused
+    client = Client(host, *on_sample)
+    tools = {tool["name"]: tool["inputSchema"] for tool in client.result("tools/list")["tools"]}
+    assert tools["count"]["required"] == [] and tools["show"]["required"] == []
+    for name, given, output in (("count", {}, " files"), ("show", {"number": 5}, "'any' 5 None")):
+        answer = client.result("tools/call", {"name": name, "arguments": given})
+        assert answer["structuredContent"]["output"].endswith(output)
+    client.end()
+    model = script_with(tmp_path / "script.jsonl", "count()", "show(file='b.py')")
+    done = run_host(*arguments(sample_repo, tmp_path / "out", *files, model=model)).check()
+    assert run_host("replay", tmp_path / "out").check().stdout == done.stdout
 
 
 def test_places_that_are_not_there_are_failures(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:

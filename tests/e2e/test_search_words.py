@@ -71,7 +71,7 @@ def test_words_that_do_not_fit_are_told(host: Host, repo: Repo, words: list[str]
 
 def test_the_list_names_every_call_and_word(host: Host, tmp_path: Path) -> None:
     out = host.run("search", "--list", cwd=tmp_path).check().out
-    assert "search_method_in_file(method_name, file_name)\n    Shows the functions" in out
+    assert "search_method_in_file(method_name: str, file_name: str)\n    Shows the functions" in out
     assert "method NAME or CLASS.NAME [--in FILE]\n" in out
 
 
