@@ -398,6 +398,7 @@ bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize l
         return false;
     *out = (AcrPatchResult){.status = status, .message = acr_patch_message(&work, status)};
     out->edits = g_steal_pointer(&work.outcomes);
+    out->wants_index = work.wants_index;
     if (status == ACR_APPLICABLE_PATCH) {
         out->diff = g_steal_pointer(&diff);
         out->overlay = g_steal_pointer(&work.overlay);

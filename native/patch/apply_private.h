@@ -59,6 +59,7 @@ typedef struct {
     GHashTable *places;  /* edit number -> GArray of AcrPlace, of ambiguous edits */
     AcrOverlay *overlay;
     gsize searched; /* bytes of files in which edits were searched for and not found as they are */
+    bool wants_index; /* as that of the result */
 } Work;
 
 /* A file that the answer edits. */
@@ -115,7 +116,7 @@ bool acr_patch_may_search(const Work *work);
 
 /* Where the replacement is all of the function that the place is in: the match becomes one of the
  * whole function (*out_widened), or the edit is refused (false). */
-bool acr_patch_take_whole_function(const Work *work, guint number, const AcrSource *source,
+bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *source,
                                    AcrMatch *match, gsize chosen, bool *out_widened) ACR_MUST_USE;
 
 /* ---- All edits of a file (apply_files.c) ----------------------------------------------------- */

@@ -268,23 +268,27 @@ void acr_parse_name(AcrParse *parse, const char *file)
     parse->near_file = g_strdup(file);
 }
 
-/* The one path between backquotes in a sentence; owned, NULL: none, or several. */
+/* The one path that a sentence names: a word of it, or what stands between backquotes. Owned; "":
+ * several; NULL: none. A name with a dot is most often code. */
 static char *path_in_sentence(const char *s, gsize len)
 {
-    g_autofree char *found = NULL;
-    const char *end = s + len, *at = len <= MAX_SENTENCE ? s : end;
-    while ((at = memchr(at, '`', (gsize)(end - at)))) {
-        const char *close = memchr(at + 1, '`', (gsize)(end - at) - 1);
-        if (!close)
-            break;
-        g_autofree char *path = g_strndup(at + 1, (gsize)(close - at) - 1);
-        at = close + 1;
-        if (!is_path_like(path, strlen(path)) ||
-            (!strchr(path, '/') && !g_str_has_suffix(path, ".py")))
-            continue; /* a name with a dot is most often code: `self.area` */
-        if (found)
-            return NULL;
-        found = g_steal_pointer(&path);
+    g_autofree char *sentence = g_strndup(s, len <= MAX_SENTENCE ? len : 0), *found = NULL;
+    g_auto(GStrv) parts = g_strsplit(sentence, "`", -1);
+    for (guint i = 0; parts[i]; i++) {
+        bool quoted = i % 2 > 0;
+        g_auto(GStrv) words = g_strsplit_set(parts[i], quoted ? "" : " \t()[]\"'*,;", -1);
+        for (guint j = 0; words[j]; j++) {
+            gsize n = strlen(words[j]);
+            while (n > 0 && strchr(".:!?", words[j][n - 1]))
+                words[j][--n] = '\0';
+            if (!is_path_like(words[j], n) ||
+                !(g_str_has_suffix(words[j], ".py") || (quoted && strchr(words[j], '/'))))
+                continue;
+            if (found && strcmp(found, words[j]) != 0)
+                return g_strdup("");
+            g_free(found);
+            found = g_strdup(words[j]);
+        }
     }
     return g_steal_pointer(&found);
 }
@@ -292,11 +296,15 @@ static char *path_in_sentence(const char *s, gsize len)
 char *acr_parse_named_near(const AcrParse *parse)
 {
     gsize info = 0;
-    const char *fence = parse->s + parse->fence.off;
-    char *path = acr_path_in_line(parse->s + parse->above.off, parse->above.len);
+    const char *fence = parse->s + parse->fence.off, *above = parse->s + parse->above.off;
+    char *path = acr_path_in_line(above, parse->above.len);
     if (!path && parse->fence.len > 0 && acr_is_fence(fence, parse->fence.len, &info))
         path = acr_path_in_info(fence + info, parse->fence.len - info);
-    if (!path && parse->near_file)
-        return g_strdup(parse->near_file);
-    return path ? path : path_in_sentence(parse->s + parse->above.off, parse->above.len);
+    if (!path)
+        path = path_in_sentence(above, parse->above.len);
+    if (path && !*path)
+        g_clear_pointer(&path, g_free);
+    else if (!path)
+        path = g_strdup(parse->near_file);
+    return path;
 }

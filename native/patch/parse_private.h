@@ -37,7 +37,7 @@ void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched);
 /* Sets why an edit cannot be used, unless that is known already. */
 void acr_parse_complain(AcrEdit *edit, const char *text);
 /* The file that a block at the line at work is about: named in the line above, in the fence's info
- * string, or before; else the one that the sentence above names. Owned; NULL: none. */
+ * string, by the sentence above (where that names one; NULL where several), or before. Owned. */
 char *acr_parse_named_near(const AcrParse *parse) ACR_MUST_USE;
 void acr_parse_name(AcrParse *parse, const char *file); /* keeps `file` as the last one named */
 

@@ -166,6 +166,7 @@ typedef struct {
                       edits */
     GBytes *diff;  /* owned; NULL unless ACR_APPLICABLE_PATCH */
     AcrOverlay *overlay; /* owned; NULL unless ACR_APPLICABLE_PATCH */
+    bool wants_index;    /* there was none, and it could have led to another patch */
 } AcrPatchResult;
 void acr_patch_result_clear(AcrPatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPatchResult, acr_patch_result_clear)

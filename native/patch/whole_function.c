@@ -136,7 +136,7 @@ static void widen(const AcrSource *source, const AcrEdit *edit, guint32 first, g
     acr_match_add_place(match, &place);
 }
 
-bool acr_patch_take_whole_function(const Work *work, guint number, const AcrSource *source,
+bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *source,
                                    AcrMatch *match, gsize chosen, bool *out_widened)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -144,9 +144,11 @@ bool acr_patch_take_whole_function(const Work *work, guint number, const AcrSour
     const AcrPlace *place = &g_array_index(match->places, AcrPlace, chosen);
     const File *file = g_hash_table_lookup(work->by_path, source->path);
     const AcrLines *lines = &match->patched;
-    g_auto(Head) head = {0};
+    g_auto(Head) head = {0}, quoted = {0};
     if (!file || file->source != source || edit->form == ACR_EDIT_DIFF || !read_head(lines, &head))
         return true;
+    if (!read_head(&match->original, &quoted) || strcmp(quoted.name, head.name) != 0)
+        work->wants_index = !work->context->index;
     const AcrSymbol *symbol = function_around(work->context->index, source->path, place, head.name);
     if (!symbol || symbol->last > source->lines.n)
         return true;

@@ -50,20 +50,17 @@ static bool apply_text(const Patching *patching, const char *text, AcrPatchResul
 }
 
 /* The index decides between several places and finds what a refusal shows: an answer that applies
- * without it applies the same with it. */
+ * without it, and does not want it, applies the same with it. */
 static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out, GError **error)
 {
     g_autofree char *text = acr_utf8_repair_bytes(answer);
     AcrWorkspace *workspace = patching->workspace;
     if (!workspace->index) {
-        g_auto(AcrPatchResult) result = {0};
-        if (!apply_text(patching, text, &result, error))
+        if (!apply_text(patching, text, out, error))
             return false;
-        if (result.status == ACR_APPLICABLE_PATCH) {
-            *out = result;
-            result = (AcrPatchResult){0};
+        if (out->status == ACR_APPLICABLE_PATCH && !out->wants_index)
             return true;
-        }
+        acr_patch_result_clear(out);
         if (!acr_repository_index(patching->host, patching->spec, workspace, error))
             return false;
     }

@@ -252,6 +252,16 @@ def test_patch_of_a_diff(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -
     assert not (checkout.path / CHANGED).exists()
 
 
+def test_patch_of_a_whole_function_for_a_line_of_it(run_host: RunHost, make_repo: Callable[..., Repo]) -> None:
+    """Also the first answer of the verb, for which nothing has been indexed yet."""
+    code = "class Cart:\n    def total(self):\n        n = 0\n        for i in self.items:\n            n += i\n        return n\n"
+    whole = code.split("\n", 1)[1].replace("n += i", "n += 2 * i")
+    answer = f"<file>cart.py</file>\n<original>\n            n += i\n</original>\n<patched>\n{whole}</patched>\n"
+    repo = make_repo({"cart.py": code})
+    repo.apply(run_host("patch", "--repo", repo, input=answer).check().stdout)
+    assert (repo.path / "cart.py").read_text("utf-8") == code.replace("n += i", "n += 2 * i")
+
+
 def test_patch_of_a_file_that_is_missing(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     good = tmp_path / "good.md"
     good.write_text(ANSWERS[1], "utf-8")
