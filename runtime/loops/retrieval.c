@@ -247,7 +247,8 @@ static bool leads_nowhere(Driver *driver)
     g_autoptr(GString) calls = g_string_new(NULL);
     for (guint i = 0; i < driver->extraction.calls->len; i++) {
         g_autofree char *printed = acr_call_print(driver->extraction.calls->pdata[i]);
-        g_string_append_printf(calls, "%s\n", printed);
+        if (!strstr(calls->str, printed))
+            g_string_append_printf(calls, "%s\n", printed);
     }
     if (driver->has_found)
         acr_dead_end_useful(end);

@@ -35,9 +35,11 @@ def of_run(words: list[str], out: bytes, is_whole: bool) -> Iterator[str]:
     Where a run failed its last line may have been cut.
     """
     options = words[: words.index("--")] if "--" in words else words
-    if "--json" not in options or options[0] not in PRINTED:
+    if not {"--json", "--format=json"} & {*options} or options[0] not in PRINTED:
         return
     name = "plan" if "--dry-run" in options and options[0] == "run" else PRINTED[options[0]]
+    if name == "report":  # laid out over many lines, for people
+        out = json.dumps(json.loads(out)).encode() if is_whole else b""
     for line in [line for line in out.split(b"\n") if line][:MOST]:
         try:
             value = json.loads(line)

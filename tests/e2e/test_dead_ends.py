@@ -45,6 +45,10 @@ MODELS: dict[str, tuple[list[Line], str]] = {
         "circles",
     ),
     "the same calls": (of_calls(lambda n: ["search_method('half')"]), "the same three times"),
+    "the same call, more often each time": (
+        of_calls(lambda n: ["search_method('half')"] * (n + 1), "no"),
+        "the same three times",
+    ),
 }
 
 

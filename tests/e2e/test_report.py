@@ -143,7 +143,7 @@ def test_a_hostile_run_shows_text_alone(run_host: RunHost, run_folder: Path) -> 
     assert "document.title=&#x27;owned&#x27;" in page.text and "steps are left out here" in page.text
     (run_folder / "journal.jsonl").write_text("")  # the rest is as hostile, and quicker
     for form in ("text", "markdown", "json", "junit", "sarif"):
-        out = run_host("report", run_folder, "-f", form).check().out
+        out = run_host("report", run_folder, f"--format={form}").check().out
         assert "\x1b" not in out and "\u202e" not in out and len(out) < MAX_PAGE
     (run_folder / "issue.md").unlink()
     (run_folder / "issue.md").symlink_to("/etc/passwd")
