@@ -131,6 +131,7 @@ AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
 AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE; /* likewise */
 /* An array of NULL-terminated `texts` (may be NULL). */
 AcrJson *acr_json_new_strings(const char *const *texts) ACR_MUST_USE;
+AcrJson *acr_json_new_texts(const GPtrArray *texts) ACR_MUST_USE; /* likewise, by their count */
 
 /* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid
  * UTF-8. O(members). */

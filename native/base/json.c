@@ -211,6 +211,14 @@ AcrJson *acr_json_new_strings(const char *const *texts)
     return array;
 }
 
+AcrJson *acr_json_new_texts(const GPtrArray *texts)
+{
+    AcrJson *array = acr_json_new_array();
+    for (guint i = 0; texts && i < texts->len; i++)
+        acr_json_append(array, acr_json_new_string(texts->pdata[i]));
+    return array;
+}
+
 void acr_json_set(AcrJson *object, const char *key, AcrJson *value)
 {
     g_assert(is_object(object) && key);

@@ -136,7 +136,7 @@ bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++) {
         const AcrParam *param = &spec->params[i];
         const AcrJson *value = acr_json_get(arguments, param->name);
-        if (!value && param->otherwise)
+        if (param->otherwise && (!value || acr_json_type(value) == ACR_JSON_NULL))
             continue;
         if (!value)
             return refuse(spec, error, "an argument is missing:", param->name);

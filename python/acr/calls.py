@@ -143,8 +143,10 @@ def _bind(
             raise TypeError(f"multiple values for argument {name!r}")
         bound[name] = value
     for name, kind in params:
-        if name not in bound and "=" not in kind:
+        if "=" not in kind and name not in bound:
             raise TypeError(f"missing a required argument: {name!r}")
+        if "=" in kind and bound.get(name) is None:
+            bound.pop(name, None)
     return bound
 
 

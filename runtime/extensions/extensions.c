@@ -1,7 +1,7 @@
 /*
- * The loaded extensions: what each adds, how often it failed, and the ways to ask it. Each question goes
- * to the journal first, and its answer is what the journal keeps: a failure too, so that a replay
- * switches an extension off where the run did.
+ * The loaded extensions: what each adds, how often each of its functions failed, and the ways to ask it.
+ * Each question goes to the journal first, and its answer is what the journal keeps: a failure too, so
+ * that a replay switches a function off where the run did.
  */
 #include "extensions/extensions_private.h"
 
@@ -14,10 +14,10 @@
 G_DEFINE_QUARK(acr_extensions_error, acr_extensions_error)
 
 typedef struct {
-    char *path, *label; /* the label is what messages call it */
-    GBytes *source;     /* NULL: the file cannot be read now */
-    AcrJson *added;     /* what it adds, or {"error"} */
-    guint failures;
+    char *path, *label;   /* the label is what messages call it */
+    GBytes *source;       /* NULL: the file cannot be read now */
+    AcrJson *added;       /* what it adds, or {"error"} */
+    GHashTable *failures; /* "check 'name'": how many, for those that failed */
     AcrExtensionProcess process;
 } Extension;
 
@@ -42,6 +42,7 @@ static void free_extension(gpointer data)
     acr_extension_process_clear(&extension->process);
     g_clear_pointer(&extension->source, g_bytes_unref);
     acr_json_free(extension->added);
+    g_hash_table_unref(extension->failures);
     g_free(extension->path);
     g_free(extension->label);
     g_free(extension);
@@ -76,12 +77,18 @@ static void warn(const AcrExtensions *all, const char *format, ...)
     all->options.warn(all->options.ctx, line);
 }
 
+static bool is_off(const Extension *one, const char *what)
+{
+    return GPOINTER_TO_UINT(g_hash_table_lookup(one->failures, what)) >= ACR_EXTENSION_MAX_FAILURES;
+}
+
 static void fail(const AcrExtensions *all, Extension *one, const char *what, const char *why)
 {
+    guint n = GPOINTER_TO_UINT(g_hash_table_lookup(one->failures, what)) + 1;
     warn(all, "extension '%s': %s failed: %s", one->label, what, why);
-    if (++one->failures == ACR_EXTENSION_MAX_FAILURES)
-        warn(all, "extension '%s' is switched off after %u failures", one->label,
-             ACR_EXTENSION_MAX_FAILURES);
+    g_hash_table_replace(one->failures, g_strdup(what), GUINT_TO_POINTER(n));
+    if (n == ACR_EXTENSION_MAX_FAILURES)
+        warn(all, "extension '%s': %s is switched off after %u failures", one->label, what, n);
 }
 
 /* ---- Questions ---- */
@@ -157,14 +164,16 @@ static bool ask(AcrExtensions *all, Extension *one, const AcrJson *question, Acr
 }
 
 /*
- * Asks for one answer. *out (owned): NULL where it failed, which the user was shown, or is switched off.
+ * Asks for one answer. *out (owned): {"error"} where it failed, which the user was shown; NULL where it
+ * is switched off.
  */
 static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      const AcrJson *argument, AcrSearch *search, AcrJson **out, GError **error)
 {
     g_autoptr(AcrJson) question = acr_json_new_object(), answer = NULL;
+    g_autofree char *what = g_strdup_printf("%s '%s'", kind, name);
     *out = NULL;
-    if (one->failures >= ACR_EXTENSION_MAX_FAILURES)
+    if (is_off(one, what))
         return true;
     acr_json_set_string(question, "kind", kind);
     acr_json_set_string(question, "name", name);
@@ -172,19 +181,20 @@ static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const
     if (!ask(all, one, question, search, &answer, error))
         return false;
     const char *why = acr_json_get_string(answer, "error");
-    g_autofree char *what = g_strdup_printf("%s '%s'", kind, name);
     if (why)
         fail(all, one, what, why);
-    else
-        *out = g_steal_pointer(&answer);
+    *out = g_steal_pointer(&answer);
     return true;
 }
 
 /* ---- Search calls ---- */
 
-static bool miss(const char *text, AcrAnswer *out)
+static bool failed_call(const char *why, AcrAnswer *out)
 {
-    *out = (AcrAnswer){.output = g_strdup(text), .places = g_ptr_array_new()};
+    *out = (AcrAnswer){.output = g_strdup_printf("The call failed: %s. Use other arguments or "
+                                                 "other calls.\n",
+                                                 why),
+                       .places = g_ptr_array_new()};
     return true;
 }
 
@@ -223,9 +233,10 @@ static bool answer_call(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
     const char *name = call->spec->name;
     if (!ask_hook(row->all, row->extension, "call", name, arguments, search, &said, error))
         return false;
-    if (!said)
-        return miss("The call failed, and does not work here: use other calls.\n", out);
-    const char *text = acr_json_get_string(said, "text");
+    const char *text = acr_json_get_string(said, "text"),
+               *why = said ? acr_json_get_string(said, "error") : "it does not work here";
+    if (why)
+        return failed_call(why, out);
     if (text) {
         g_autofree char *shown = acr_text_shorten(text, ACR_SEARCH_MAX_OUTPUT);
         *out =
@@ -241,7 +252,7 @@ static bool answer_call(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
         return acr_pass_error(error, &reason);
     g_autofree char *what = g_strdup_printf("call '%s'", name);
     fail(row->all, row->extension, what, reason->message);
-    return miss("The call failed: use other calls.\n", out);
+    return failed_call(reason->message, out);
 }
 
 static bool is_name(const char *name)
@@ -303,6 +314,7 @@ static bool load(AcrExtensions *all, const char *path, GError **error)
     g_ptr_array_add(all->list, one);
     one->path = g_strdup(path);
     one->label = g_path_get_basename(path);
+    one->failures = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     one->source = acr_file_read(path, ACR_EXTENSION_MAX_SOURCE, NULL);
     one->process = (AcrExtensionProcess){&all->options, one->path, one->source, {0}, NULL};
     if (!ask(all, one, NULL, NULL, &one->added, error))
@@ -311,7 +323,6 @@ static bool load(AcrExtensions *all, const char *path, GError **error)
     if (!why)
         return take_calls(all, one);
     warn(all, "extension '%s' is left out: %s", one->label, why);
-    one->failures = ACR_EXTENSION_MAX_FAILURES;
     return true;
 }
 
@@ -368,7 +379,7 @@ bool acr_extensions_observe(const AcrExtensions *all, const char *event)
         const Extension *one = all->list->pdata[i];
         const AcrJson *at = acr_json_first(acr_json_get(one->added, "events"));
         for (; at; at = acr_json_next(at))
-            if (one->failures < ACR_EXTENSION_MAX_FAILURES && is_for(at, event, &name))
+            if (is_for(at, event, &name))
                 return true;
     }
     return false;

@@ -3,8 +3,8 @@
  * extension-worker), adds search calls, checks patches and observes what happens in a run.
  *
  * What an extension does wrong (raises, hangs, ends its process, takes all memory, answers with
- * something else) costs that one answer and is reported in one line; after ACR_EXTENSION_MAX_FAILURES it is
- * not asked again. Where there is a journal, it is asked first: a replay needs no extension.
+ * something else) costs that one answer and is reported in one line; a function of it that did so
+ * ACR_EXTENSION_MAX_FAILURES times is not asked again. Where there is a journal, it is asked first: a replay needs no extension.
  */
 #ifndef ACR_EXTENSIONS_H
 #define ACR_EXTENSIONS_H

@@ -74,14 +74,12 @@ static bool save_execution(const AcrAttemptWork *work, guint patch, const AcrTes
                            GError **error)
 {
     static const char *const results[] = {"passed", "reproduced", "broken"};
-    AcrJson *json = acr_json_new_object(), *doubts = acr_json_new_array();
-    for (guint i = 0; i < verdict->doubts->len; i++)
-        acr_json_append(doubts, acr_json_new_string(verdict->doubts->pdata[i]));
+    AcrJson *json = acr_json_new_object();
     acr_json_set_int(json, "patch", patch);
     acr_json_set_int(json, "test", work->reproducer.number);
     acr_json_set_string(json, "result", results[verdict->result]);
     acr_json_set_string(json, "why", verdict->why);
-    acr_json_set(json, "doubts", doubts);
+    acr_json_set(json, "doubts", acr_json_new_texts(verdict->doubts));
     acr_executed_to_json(verdict->executed, json);
     return acr_loops_write_json(work->run, work->attempt, json, error, "execution_%u_%u.json",
                                 patch, work->reproducer.number);

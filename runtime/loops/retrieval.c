@@ -230,7 +230,9 @@ static bool answer_call(Driver *driver, const AcrCall *call, AcrResults *results
         !make_call(driver, call, printed, &answer))
         return false;
     driver->has_found = driver->has_found || answer.ok;
-    if (answer.ok)
+    if (answer.ok && answer.places->len == 0)
+        acr_loops_note(driver->run, "%s: answered", printed);
+    else if (answer.ok)
         acr_loops_note(driver->run, "%s: %u place%s", printed, answer.places->len,
                        answer.places->len == 1 ? "" : "s");
     else

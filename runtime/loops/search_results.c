@@ -30,7 +30,7 @@ void acr_results_free(AcrResults *results)
 
 static void append_heading(GString *out, const char *call, const AcrAnswer *answer)
 {
-    g_string_append_printf(out, "- %s: %s", call, answer->places->len ? "" : "nothing found");
+    g_string_append_printf(out, "- %s: %s", call, answer->ok ? "" : "nothing found");
     for (guint i = 0; i < answer->places->len && i < HEADING_PLACES; i++) {
         const AcrPlace *place = answer->places->pdata[i];
         g_string_append_printf(out, "%s%s", i ? "; " : "", place->file);

@@ -50,14 +50,6 @@ static char *path_of(const AcrProject *project, const AcrProbe *probe, const Acr
     return g_build_filename(project->cache, name, NULL);
 }
 
-static AcrJson *strings_of(const GPtrArray *texts)
-{
-    AcrJson *json = acr_json_new_array();
-    for (guint i = 0; i < texts->len; i++)
-        acr_json_append(json, acr_json_new_string(texts->pdata[i]));
-    return json;
-}
-
 static void take_strings(GPtrArray *texts, const AcrJson *json)
 {
     for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at))
@@ -71,8 +63,8 @@ static void keep(const AcrProject *project, const AcrBaseline *baseline, const c
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) json = acr_json_new_object();
     acr_json_set(json, "plan", acr_json_copy(baseline->plan));
-    acr_json_set(json, "tried", strings_of(baseline->tried));
-    acr_json_set(json, "flaky", strings_of(baseline->flaky));
+    acr_json_set(json, "tried", acr_json_new_texts(baseline->tried));
+    acr_json_set(json, "flaky", acr_json_new_texts(baseline->flaky));
     acr_json_set_string(json, "missing", baseline->missing);
     acr_json_set_int(json, "time_ms", project->time_ms);
     acr_json_set(json, "run", acr_test_run_to_json(&baseline->run));

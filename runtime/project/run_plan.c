@@ -101,14 +101,6 @@ bool acr_project_probe(const AcrProject *project, AcrProbe *out, GError **error)
     return true;
 }
 
-static AcrJson *strings_of(const GPtrArray *texts)
-{
-    AcrJson *json = acr_json_new_array();
-    for (guint i = 0; i < texts->len; i++)
-        acr_json_append(json, acr_json_new_string(texts->pdata[i]));
-    return json;
-}
-
 static AcrJson *make_request(const AcrProject *project, const AcrTestOrder *order, GError **error)
 {
     g_autoptr(AcrJson) request = acr_json_new_object();
@@ -122,7 +114,7 @@ static AcrJson *make_request(const AcrProject *project, const AcrTestOrder *orde
     }
     acr_json_set(request, "plan", acr_json_copy(order->plan));
     acr_json_set(request, "select",
-                 order->select ? strings_of(order->select) : acr_json_new_null());
+                 order->select ? acr_json_new_texts(order->select) : acr_json_new_null());
     acr_json_set(request, "order",
                  order->order ? acr_json_copy(order->order) : acr_json_new_null());
     acr_json_set_bool(request, "trace", order->is_traced);

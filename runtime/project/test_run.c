@@ -132,8 +132,7 @@ guint acr_test_run_count(const AcrTestRun *run, AcrTestOutcome outcome)
 
 AcrJson *acr_test_run_to_json(const AcrTestRun *run)
 {
-    AcrJson *json = acr_json_new_object(), *tests = acr_json_new_array(),
-            *not_run = acr_json_new_array();
+    AcrJson *json = acr_json_new_object(), *tests = acr_json_new_array();
     for (guint i = 0; i < run->ids->len; i++) {
         const AcrTested *result = g_hash_table_lookup(run->tests, run->ids->pdata[i]);
         AcrJson *row = acr_json_new_array();
@@ -144,10 +143,8 @@ AcrJson *acr_test_run_to_json(const AcrTestRun *run)
             acr_json_append(row, acr_json_new_string(result->message));
         acr_json_append(tests, row);
     }
-    for (guint i = 0; i < run->not_run->len; i++)
-        acr_json_append(not_run, acr_json_new_string(run->not_run->pdata[i]));
     acr_json_set(json, "tests", tests);
-    acr_json_set(json, "not_run", not_run);
+    acr_json_set(json, "not_run", acr_json_new_texts(run->not_run));
     acr_json_set_string(json, "running", run->running);
     acr_json_set_int(json, "exit", run->exit_code);
     acr_json_set_bool(json, "timed_out", run->timed_out);

@@ -65,14 +65,6 @@ static void read_answer(const AcrJson *json, AcrTestsFound *out)
             acr_tests_found_break(out, acr_json_key(at), acr_json_string(at));
 }
 
-static AcrJson *strings_of(const GPtrArray *texts)
-{
-    AcrJson *json = acr_json_new_array();
-    for (guint i = 0; i < texts->len; i++)
-        acr_json_append(json, acr_json_new_string(texts->pdata[i]));
-    return json;
-}
-
 /* Tests that are good in the baseline; those of them that `with` has, unless it is NULL. */
 static gint64 count_good(const AcrBaseline *baseline, const AcrTestRun *with)
 {
@@ -111,8 +103,8 @@ static AcrJson *describe(const AcrBaseline *baseline, const AcrComparison *found
         acr_json_set_string(broken, id, message_of(&found->run, id));
     }
     acr_json_set(json, "broken", broken);
-    acr_json_set(json, "fixed", strings_of(found->fixed));
-    acr_json_set(json, "unconfirmed", strings_of(found->unconfirmed));
+    acr_json_set(json, "fixed", acr_json_new_texts(found->fixed));
+    acr_json_set(json, "unconfirmed", acr_json_new_texts(found->unconfirmed));
     acr_json_set_int(json, "not_run", found->run.not_run->len);
     return json;
 }
@@ -185,7 +177,7 @@ static AcrJson *localize_live(AcrRecordedTests *self, const AcrIndex *index, con
     if (!ok)
         return ACR_NULL(acr_pass_error(error, &reason));
     AcrJson *json = acr_json_new_object();
-    acr_json_set(json, "failing", strings_of(found.failing));
+    acr_json_set(json, "failing", acr_json_new_texts(found.failing));
     acr_json_set_int(json, "passing", found.passing);
     acr_json_set(json, "methods", acr_suspects_to_json(index, found.methods, MAX_SUSPECTS, true));
     return json;

@@ -70,9 +70,12 @@ static void append_call(GString *text, const AcrJson *call)
 {
     g_string_append_printf(text, "  call %s(", acr_json_get_string(call, "name"));
     const AcrJson *first = acr_json_first(acr_json_get(call, "params"));
-    for (const AcrJson *at = first; at; at = acr_json_next(at))
-        g_string_append_printf(text, "%s%s: %s", at == first ? "" : ", ",
-                               acr_json_get_string(at, "name"), acr_json_get_string(at, "type"));
+    for (const AcrJson *at = first; at; at = acr_json_next(at)) {
+        const char *otherwise = acr_json_get_string(at, "otherwise");
+        g_string_append_printf(text, "%s%s: %s%s%s", at == first ? "" : ", ",
+                               acr_json_get_string(at, "name"), acr_json_get_string(at, "type"),
+                               otherwise ? " = " : "", otherwise ? otherwise : "");
+    }
     g_string_append_printf(text, "): %s\n", acr_json_get_string(call, "summary"));
 }
 

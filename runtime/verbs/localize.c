@@ -14,11 +14,9 @@
 static AcrJson *describe(const AcrIndex *index, const AcrBaseline *baseline,
                          const AcrLocalized *found)
 {
-    AcrJson *json = acr_json_new_object(), *failing = acr_json_new_array();
-    for (guint i = 0; i < found->failing->len; i++)
-        acr_json_append(failing, acr_json_new_string(found->failing->pdata[i]));
+    AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "command", baseline->command);
-    acr_json_set(json, "failing", failing);
+    acr_json_set(json, "failing", acr_json_new_texts(found->failing));
     acr_json_set_int(json, "passing", found->passing);
     acr_json_set_bool(json, "complete", !found->run.timed_out && !found->run.limit);
     acr_json_set(json, "seconds", acr_json_new_double((double)found->run.wall_ms / 1000));

@@ -8,14 +8,6 @@
 
 /* ---- Telling ---- */
 
-static AcrJson *strings_of(const GPtrArray *texts)
-{
-    AcrJson *json = acr_json_new_array();
-    for (guint i = 0; texts && i < texts->len; i++)
-        acr_json_append(json, acr_json_new_string(texts->pdata[i]));
-    return json;
-}
-
 static AcrJson *counts_of(const AcrTestRun *run)
 {
     AcrJson *json = acr_json_new_object();
@@ -65,14 +57,14 @@ static AcrJson *describe(const AcrRunSpec *spec, const AcrBaseline *baseline,
     acr_json_set_string(json, "runner", baseline->runner);
     acr_json_set_string(json, "command", baseline->command);
     acr_json_set_string(json, "why", baseline->why);
-    acr_json_set(json, "tried", strings_of(baseline->tried));
+    acr_json_set(json, "tried", acr_json_new_texts(baseline->tried));
     acr_json_set_string(json, "python", baseline->version);
     acr_json_set(json, "counts", counts_of(run));
-    acr_json_set(json, "flaky", strings_of(baseline->flaky));
+    acr_json_set(json, "flaky", acr_json_new_texts(baseline->flaky));
     acr_json_set(json, "seconds", acr_json_new_double((double)run->wall_ms / 1000));
     acr_json_set_bool(json, "kept", baseline->is_kept);
     acr_json_set_bool(json, "complete", !last->timed_out && !last->limit);
-    acr_json_set(json, "not_run", strings_of(last->not_run));
+    acr_json_set(json, "not_run", acr_json_new_texts(last->not_run));
     acr_json_set_string(json, "running", last->running);
     acr_json_set_string(json, "missing", baseline->missing);
     if (spec->list)
@@ -81,12 +73,12 @@ static AcrJson *describe(const AcrRunSpec *spec, const AcrBaseline *baseline,
         return json;
     acr_json_set(json, "patched", counts_of(last));
     acr_json_set(json, "patched_seconds", acr_json_new_double((double)last->wall_ms / 1000));
-    acr_json_set(json, "regressions", strings_of(found->regressions));
-    acr_json_set(json, "fixed", strings_of(found->fixed));
+    acr_json_set(json, "regressions", acr_json_new_texts(found->regressions));
+    acr_json_set(json, "fixed", acr_json_new_texts(found->fixed));
     acr_json_set(json, "messages", messages_of(found));
-    acr_json_set(json, "unstable", strings_of(found->flaky));
-    acr_json_set(json, "unconfirmed", strings_of(found->unconfirmed));
-    acr_json_set(json, "removed", strings_of(found->removed));
+    acr_json_set(json, "unstable", acr_json_new_texts(found->flaky));
+    acr_json_set(json, "unconfirmed", acr_json_new_texts(found->unconfirmed));
+    acr_json_set(json, "removed", acr_json_new_texts(found->removed));
     return json;
 }
 

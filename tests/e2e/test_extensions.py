@@ -233,7 +233,7 @@ def test_arguments_that_may_be_left_out(host: Host, run_host: RunHost, sample_re
         "count()": " files",
         "show()": "'any' 3 None",
         "show('a', file='b.py')": "'a' 3 b.py",
-        "show('', 4)": "'' 4 None",
+        "show('', 4, None)": "'' 4 None",
     }
     told = host.run("search", "--json", *on_sample, *shown).check().rows()
     assert all(row["output"].strip().endswith(end) for row, end in zip(told, shown.values())), told
@@ -243,7 +243,7 @@ def test_arguments_that_may_be_left_out(host: Host, run_host: RunHost, sample_re
     client = Client(host, *on_sample)
     tools = {tool["name"]: tool["inputSchema"] for tool in client.result("tools/list")["tools"]}
     assert tools["count"]["required"] == [] and tools["show"]["required"] == []
-    for name, given, output in (("count", {}, " files"), ("show", {"number": 5}, "'any' 5 None")):
+    for name, given, output in (("count", {}, " files"), ("show", {"number": 5, "file": None}, "'any' 5 None")):
         answer = client.result("tools/call", {"name": name, "arguments": given})
         assert answer["structuredContent"]["output"].endswith(output)
     client.end()
@@ -277,6 +277,20 @@ def test_a_check_rejects_patches(run_host: RunHost, sample_repo: Repo, tmp_path:
     assert read_json(tmp_path / "out" / "result.json")["verdict"] == "refused"
     assert "refuse: nobody may change brookbill/tariffs/seasonal.py" in done.err
     assert run_host("replay", tmp_path / "out").exit == 1
+
+
+def test_a_check_outlives_what_fails_beside_it(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    """A call that is made wrongly and an observer that raises switch themselves off; a model reads why its call failed."""
+    failing = '\n@on("answer")\ndef note(event):\n    raise OSError("no room")\n'
+    source = HEAD + CHECKING + failing + CALL.format(name="tell") + "    raise ValueError(f'{number} is too large')\n"
+    files = write(tmp_path / "extensions", {"both": source})
+    model = script_with(tmp_path / "script.jsonl", *(f'tell("a", {number})' for number in range(7, 11)))
+    done = run_host(*arguments(sample_repo, tmp_path / "out", *files, model=model)).check(1)
+    assert "call 'tell' is switched off after 3 failures" in done.err
+    assert "on:answer 'note' is switched off after 3 failures" in done.err
+    shown = json.dumps(read_json(tmp_path / "out" / "attempt_0" / "search" / "search_round_1.json"))
+    assert "The call failed: ValueError: 9 is too large (line" in shown and "10 is too large" not in shown
+    assert "refuse: nobody may change" in done.err
 
 
 OBSERVING = """
@@ -385,7 +399,7 @@ def test_a_file_that_changed_since_is_not_asked(run_host: RunHost, sample_repo: 
     done = run_host(*command)
     assert "call 'tell' failed: the file differs from the one that the run began with" in done.err
     shown = json.dumps(read_json(tmp_path / "out" / "attempt_0" / "search" / "search_round_2.json"))
-    assert "early 7 1" in shown and "The call failed, and does not work here" in shown
+    assert "early 7 1" in shown and "The call failed: the file differs" in shown
 
 
 def test_new_writes_one_that_works(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
@@ -487,6 +501,14 @@ def test_settings_have_types_and_are_listed(run_host: RunHost, sample_repo: Repo
 def test_examples_pass_their_tests(run_host: RunHost, sample_repo: Repo, path: Path) -> None:
     out = run_host("extensions", "test", path, "--repo", sample_repo).check().out
     assert out and all(line.startswith("passed ") for line in out.splitlines())
+
+
+def test_the_guide_shows_one_that_works(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "extensions.md").read_text("utf-8")
+    options = write(tmp_path / "extensions", {"whole": guide.partition("```python\n")[2].partition("```")[0]})
+    assert run_host("extensions", "test", options[1], "--repo", sample_repo).check().out == "passed test_them\n"
+    found = run_host("search", "--repo", sample_repo, *options, 'search_decorator("dataclass", limit=1)').check()
+    assert found.out.count("<file>") == 1
 
 
 def test_examples_find(run_host: RunHost, tmp_path: Path) -> None:
