@@ -117,8 +117,7 @@ static void on_stage(void *ctx, guint attempt, const char *stage, guint number)
 static void on_spent(void *ctx, const AcrSpent *spent)
 {
     AcrLiveNote *note = ctx;
-    note->spent = *spent;
-    write_note(note);
+    note->spent = *spent; /* written with the stage that follows */
     if (note->next)
         note->next->spent(note->next->ctx, spent);
 }
