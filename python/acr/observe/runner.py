@@ -111,7 +111,7 @@ def run(read, tag, source, twice, path):
     sys.modules["linecache"].cache[script] = (0, None, ["\n"] * (source.count("\n") + 1), script)
     module.__file__, module.__builtins__ = script, builtins
     if not script.endswith(".py"):
-        module.__spec__ = type(sys.__spec__)(word, None)
+        module.__spec__ = type(sys.__spec__)(word, None, origin=script)
     sys.modules["__main__"] = sys.modules[word] = module
     sys.argv[:] = [script]
     sys.path[:] = [os.path.dirname(script)] + path
