@@ -43,7 +43,7 @@ void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out)
     if (rows > 1)
         g_string_append_printf(out, "\033[%uA", rows - 1);
     if (rows > 0)
-        g_string_append(out, "\033[J");
+        g_string_append(out, "\033[K\033[C\033[J\r"); /* tmux keeps what the corner erases */
     block->n = 0;
 }
 

@@ -17,7 +17,7 @@ import pytest
 from host import Host, kill
 
 ROWS = 300  # nothing scrolls away
-_WIPE = re.compile(rb"(?=\r(?:\x1b\[\d+A)?\x1b\[J)")
+_WIPE = re.compile(rb"(?=\r(?:\x1b\[\d+A)?\x1b\[K\x1b\[C\x1b\[J\r)")
 
 
 @dataclass(frozen=True)

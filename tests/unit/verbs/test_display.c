@@ -44,10 +44,10 @@ static void check_wiped(AcrStatusBlock block, guint columns, const char *bytes)
 static void test_rows_are_those_of_the_terminal_as_it_is_now(void)
 {
     check_wiped((AcrStatusBlock){0}, 80, "");
-    check_wiped((AcrStatusBlock){1, {70}}, 80, "\r\033[J");
-    check_wiped((AcrStatusBlock){2, {70, 10}}, 80, "\r\033[1A\033[J");
-    check_wiped((AcrStatusBlock){2, {70, 10}}, 35, "\r\033[2A\033[J");
-    check_wiped((AcrStatusBlock){2, {70, 10}}, 34, "\r\033[3A\033[J");
+    check_wiped((AcrStatusBlock){1, {70}}, 80, "\r\033[K\033[C\033[J\r");
+    check_wiped((AcrStatusBlock){2, {70, 10}}, 80, "\r\033[1A\033[K\033[C\033[J\r");
+    check_wiped((AcrStatusBlock){2, {70, 10}}, 35, "\r\033[2A\033[K\033[C\033[J\r");
+    check_wiped((AcrStatusBlock){2, {70, 10}}, 34, "\r\033[3A\033[K\033[C\033[J\r");
 }
 
 static void test_times_have_two_units_at_most(void)
