@@ -212,7 +212,9 @@ def _call_answer(said: object) -> dict[str, Any]:
         return {"text": _clean(said[:MAX_TEXT])}
     if isinstance(said, (list, tuple)) and all(isinstance(each, Place) for each in said):
         return {"places": [_place(place) for place in said[:MAX_PLACES]]}
-    raise TypeError(f"a search call must return a text or a list of Place, not {type(said).__name__}")
+    wrong = [type(each).__name__ for each in said if not isinstance(each, Place)] if isinstance(said, list) else []
+    named = f"{type(said).__name__}{' of ' + wrong[0] if wrong else ''}"
+    raise TypeError(f"a search call must return a text or a list of Place, not {named}")
 
 
 def _outcomes(said: object) -> dict[str, str]:

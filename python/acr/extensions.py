@@ -210,6 +210,7 @@ def patch_check(function: Function) -> Function:
 
 def on(event: EventName) -> Callable[[Function], Function]:
     """Observe an event: `def name(event)` returns None, a note, or a Veto. See Event for what there is."""
+    _refuse_bare("on", event)
     if event not in EVENTS:
         raise ValueError(f"there is no event {event!r}; there are: {', '.join(EVENTS)}")
     return lambda function: _mark(function, f"on:{event}", function.__name__)
@@ -220,6 +221,7 @@ def log_parser(name: str) -> Callable[[Function], Function]:
 
     `def read(log: str)` gets what the tests printed and returns {test: outcome}, an outcome being one of OUTCOMES.
     """
+    _refuse_bare("log_parser", name)
     return lambda function: _mark(function, "parser", name)
 
 
@@ -236,9 +238,15 @@ def issue_source(scheme: str) -> Callable[[Function], Function]:
 
     scheme: letters, digits and hyphens: "jira" for `--issue jira:ABC-12`. Others than http, https and file.
     """
+    _refuse_bare("issue_source", scheme)
     if not re.fullmatch("[a-z][a-z0-9-]{0,30}", scheme) or scheme in ("http", "https", "file"):
         raise ValueError(f"a source of issues cannot be called {scheme!r}")
     return lambda function: _mark(function, "source", scheme)
+
+
+def _refuse_bare(decorator: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f'write @{decorator}("name")')
 
 
 def _mark(function: Function, kind: str, name: str) -> Function:

@@ -214,12 +214,19 @@ static bool make_call(Driver *driver, const AcrCall *call, const char *printed, 
     if (!acr_observe_call(run, printed, &veto, &driver->failure))
         return false;
     if (veto) {
+        acr_loops_note(run, "%s: not made: %s", printed, veto);
         out->output = g_strdup_printf("The call was not made: %s\n", veto);
         out->places = g_ptr_array_new();
         return true;
     }
-    return acr_search_run(run->search, call, out, &driver->failure) &&
-           acr_observe_result(run, printed, out, &driver->failure);
+    if (!acr_search_run(run->search, call, out, &driver->failure))
+        return false;
+    if (!out->ok || out->places->len == 0)
+        acr_loops_note(run, "%s: %s", printed, out->ok ? "answered" : "nothing found");
+    else
+        acr_loops_note(run, "%s: %u place%s", printed, out->places->len,
+                       out->places->len == 1 ? "" : "s");
+    return acr_observe_result(run, printed, out, &driver->failure);
 }
 
 static bool answer_call(Driver *driver, const AcrCall *call, AcrResults *results, AcrJson *layer)
@@ -230,13 +237,6 @@ static bool answer_call(Driver *driver, const AcrCall *call, AcrResults *results
         !make_call(driver, call, printed, &answer))
         return false;
     driver->has_found = driver->has_found || answer.ok;
-    if (answer.ok && answer.places->len == 0)
-        acr_loops_note(driver->run, "%s: answered", printed);
-    else if (answer.ok)
-        acr_loops_note(driver->run, "%s: %u place%s", printed, answer.places->len,
-                       answer.places->len == 1 ? "" : "s");
-    else
-        acr_loops_note(driver->run, "%s: nothing found", printed);
     acr_results_add(results, printed, &answer);
     acr_json_append(layer, call_to_json(call, answer.ok));
     return true;

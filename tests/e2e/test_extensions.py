@@ -45,6 +45,7 @@ AT_LOAD: dict[str, tuple[str | bytes, str]] = {
         "from acr.extensions import search_cal\n",
         "cannot import name 'search_cal' from 'acr.extensions'; it has ",
     ),
+    "bare": (HEAD + "@log_parser\ndef f(log):\n    return {}\n", "write @log_parser"),
     "of_the_repo": ("import brookbill\n", "ModuleNotFoundError"),
     "no_docstring": (HEAD + "@search_call\ndef f(repo, a: str):\n    return a\n", "has no docstring"),
     "arguments": (

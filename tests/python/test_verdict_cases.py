@@ -4,6 +4,7 @@ watched, by this Python; no sandbox is in between."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zlib
@@ -40,7 +41,7 @@ def run(folder: Path, arguments: list[str], given: str, seed: str) -> subprocess
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": seed}
     return subprocess.run(
-        [sys.executable, "-S", *arguments],
+        [sys.executable, *arguments],
         cwd=folder,
         env=environment,
         input=given.encode(),
@@ -70,12 +71,14 @@ def reasons_against(case: dict[str, str], folder: Path) -> list[str]:
     """Why a case is not verified; none if it is."""
     script, files = case["script"], sides(case)
     exits, reports, shown = [], [], False
+    # Without `site`, which takes time; with it where the script calls the `exit` that it brings.
+    python = [] if re.search(r"(?<![.\w])(?:exit|quit)\(", script) else ["-S"]
     for side in (0, 1):
         texts = {path: two[side] or "" for path, two in files.items() if two[side] is not None}
-        plain = run(lay(folder / f"plain_{side}", {**texts, "reproducer.py": script}), PLAIN, "", "0")
+        plain = run(lay(folder / f"plain_{side}", {**texts, "reproducer.py": script}), [*python, *PLAIN], "", "0")
         tree = lay(folder / f"watched_{side}", texts)
         code, given, tag, key = unpack(verdict.begin(pack([script.encode(), b"twice" if side else b""])))
-        watched = run(tree, ["-c", code.decode()], given.decode(), "random")
+        watched = run(tree, [*python, "-c", code.decode()], given.decode(), "random")
         reports.append(verdict.end(pack([tag, key, watched.stderr])))
         shown = shown or b"AssertionError" in plain.stderr
         exits.append((plain.returncode == 0, watched.returncode == 0))

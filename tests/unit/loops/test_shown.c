@@ -95,7 +95,8 @@ static void test_execution_in_a_file_has_null_for_what_is_not_known(void)
 /* An answer with that output and n places: a.py, in class A or function f or both or neither in turn. */
 static AcrAnswer answer_of(const char *output, guint n)
 {
-    AcrAnswer answer = {.output = g_strdup(output),
+    AcrAnswer answer = {.ok = n > 0,
+                        .output = g_strdup(output),
                         .places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free)};
     for (guint i = 0; i < n; i++)
         g_ptr_array_add(answer.places, acr_place_new("a.py", i + 1, i + 2, i % 2 ? "A" : NULL,
