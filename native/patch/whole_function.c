@@ -1,5 +1,5 @@
 /*
- * A replacement that is a whole function, where the quote is a part of that function's body: as it
+ * A replacement that is a whole function (or class), where the quote is a part of its body: as it
  * is written it would define the function once more inside itself. It replaces the whole function
  * where its header is the function's own and no line outside the quote is lost; else it is refused.
  */
@@ -9,7 +9,8 @@
 typedef struct {
     gsize decorators, def; /* its lines; equal: it has no decorators */
     bool other;            /* something else stands in front of them */
-    char *name;            /* owned */
+    bool is_class;
+    char *name; /* owned */
 } Head;
 
 static void head_clear(Head *head)
@@ -25,7 +26,7 @@ static const char *behind(const AcrLine *line, const char *word)
                                                                          : NULL;
 }
 
-/* Whether the first code of the replacement, behind imports, is the header of a function. */
+/* Whether the first code of the replacement, behind imports, is a function's header (a class's). */
 static bool read_head(const AcrLines *lines, Head *out)
 {
     gsize k = 0;
@@ -44,6 +45,7 @@ static bool read_head(const AcrLines *lines, Head *out)
     const char *name = k < lines->n ? behind(&lines->line[k], "def ") : NULL;
     if (!name && k < lines->n)
         name = behind(&lines->line[k], "async def ");
+    out->is_class = !name && k < lines->n && (name = behind(&lines->line[k], "class "));
     if (!name)
         return false;
     gsize n = 0;
@@ -55,20 +57,20 @@ static bool read_head(const AcrLines *lines, Head *out)
     return true;
 }
 
-/* The function of that name around the place, whose body holds all of it; NULL: none. */
+/* The function, or class, of that name around the place, whose body holds all of it; NULL: none. */
 static const AcrSymbol *function_around(const AcrIndex *index, const char *path,
-                                        const AcrPlace *place, const char *name)
+                                        const AcrPlace *place, const Head *head)
 {
     gint32 class_id = -1, id = -1;
     gssize file = index ? acr_index_find_file(index, path) : -1;
     if (file < 0)
         return NULL;
     acr_index_enclosing(index, (gsize)file, (guint32)place->first + 1, &class_id, &id);
-    while (id >= 0) {
+    for (id = id < 0 ? class_id : id; id >= 0;) {
         const AcrSymbol *symbol = acr_index_symbol(index, (guint32)id);
-        bool around = symbol->kind != ACR_SYMBOL_CLASS && symbol->sig_last < place->first + 1 &&
-                      symbol->last >= place->last;
-        if (around && strcmp(symbol->name, name) == 0)
+        bool around = (symbol->kind == ACR_SYMBOL_CLASS) == head->is_class &&
+                      symbol->sig_last < place->first + 1 && symbol->last >= place->last;
+        if (around && strcmp(symbol->name, head->name) == 0)
             return symbol;
         id = symbol->parent;
     }
@@ -102,7 +104,7 @@ static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
                                               &lines->line[head->decorators], n))))
         return "other lines stand in front of it";
     if (!same_header(source, symbol, lines, head))
-        return "its header is not that of the function";
+        return "its header is another";
     if (acr_elision_count(lines) > 0)
         return "it leaves code out";
     for (gsize k = head->def + 1; k < lines->n; k++)
@@ -116,7 +118,7 @@ static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
         while (at < lines->n && !acr_line_same_core(&lines->line[at], line))
             at++;
         if (at++ >= lines->n)
-            return "it lacks lines of the function that are not quoted";
+            return "it lacks lines that are not quoted";
     }
     return NULL;
 }
@@ -149,7 +151,7 @@ bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *so
         return true;
     if (!read_head(&match->original, &quoted) || strcmp(quoted.name, head.name) != 0)
         work->wants_index = !work->context->index;
-    const AcrSymbol *symbol = function_around(work->context->index, source->path, place, head.name);
+    const AcrSymbol *symbol = function_around(work->context->index, source->path, place, &head);
     if (!symbol || symbol->last > source->lines.n)
         return true;
     bool deeper = match->original.n > 0 &&
@@ -157,20 +159,20 @@ bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *so
     if (!deeper && !same_header(source, symbol, lines, &head))
         return true;
     const char *doubt = find_doubt(source, symbol, place, lines, &head);
-    guint32 first = head.decorators < head.def ? symbol->first : symbol->def;
-    outcome->start = first;
+    outcome->start = head.decorators < head.def ? symbol->first : symbol->def;
     outcome->end = symbol->last;
     if (doubt) {
         acr_patch_refuse(
             work, number, ACR_EDIT_UNMATCHED,
-            g_strdup_printf("%s is all of the function %s, but %s is only a part of its body, and "
-                            "%s: quote the whole function, or write only the lines that take the "
-                            "place of the quoted ones",
+            g_strdup_printf("%s is all of the %s %s, but %s is only a part of its body, and %s: "
+                            "quote it as a whole, or write only the lines that take the place of "
+                            "the quoted ones",
                             edit->form == ACR_EDIT_TAGS ? "<patched>" : "the REPLACE part",
-                            symbol->qualname, acr_edit_quote_name(edit), doubt));
+                            head.is_class ? "class" : "function", symbol->qualname,
+                            acr_edit_quote_name(edit), doubt));
         return false;
     }
-    widen(source, edit, first, symbol->last, match);
+    widen(source, edit, outcome->start, symbol->last, match);
     *out_widened = true;
     return true;
 }

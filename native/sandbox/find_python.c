@@ -63,13 +63,16 @@ static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char 
     if (!work_tree)
         return NULL;
     g_autofree char *path = g_build_filename(work_tree, ".venv", "bin", "python", NULL);
-    g_autofree char *config = g_build_filename(work_tree, ".venv", "pyvenv.cfg", NULL);
+    g_autofree char *config = g_build_filename(work_tree, ".venv", "pyvenv.cfg", NULL),
+                    *git = g_build_filename(work_tree, ".git", NULL);
     struct stat st;
     if (lstat(path, &st) != 0)
         return NULL;
     if (has_entry(snapshot, ".venv/pyvenv.cfg") || has_entry(snapshot, ".venv/bin/python") ||
         has_entry(snapshot, ".venv"))
         *out_not = "it is one of the project's own files";
+    else if (!g_file_test(git, G_FILE_TEST_EXISTS))
+        *out_not = "without git it could be one of the project's own files; --python takes it";
     else if (!g_file_test(config, G_FILE_TEST_IS_REGULAR))
         *out_not = "it has no pyvenv.cfg";
     else if (!is_program(path))

@@ -38,7 +38,7 @@ typedef struct {
 /* What of a folder is taken. */
 typedef enum {
     TAKE_ALL,     /* tracked files and those that are not ignored */
-    TAKE_TRACKED, /* the folder is ignored, or another repository: only what the index names */
+    TAKE_TRACKED, /* it is ignored, a repository, an environment of Python: what the index names */
 } Taking;
 
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
@@ -161,8 +161,9 @@ static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking
     if (walk->git && faccessat(fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_NESTED, walk->path->str);
         taking = TAKE_TRACKED;
-    } else if (walk->git && taking == TAKE_ALL &&
-               acr_vcs_ignore_has(walk->ignore, walk->path->str, true)) {
+    } else if (faccessat(fd, "pyvenv.cfg", F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+               (walk->git && taking == TAKE_ALL &&
+                acr_vcs_ignore_has(walk->ignore, walk->path->str, true))) {
         taking = TAKE_TRACKED;
     }
     return !(taking == TAKE_ALL || tracked) || walk_entered(walk, fd, taking, depth + 1);

@@ -84,7 +84,8 @@ AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **err
  * are on disk now; no line-ending or other conversion. Contents that HEAD lacks are kept in the
  * snapshot (up to ACR_VCS_MAX_WORKTREE_BYTES together), so that it stays as it is when the tree
  * changes. A folder without git: every regular file and symlink below it, except in nested `.git`
- * folders. A file that vanishes meanwhile is left out. Errors: UNSUPPORTED (bare), TOO_BIG, FAILED.
+ * folders. What is untracked in an environment of Python (it has a pyvenv.cfg) counts as ignored. A
+ * file that vanishes meanwhile is left out. Errors: UNSUPPORTED (bare), TOO_BIG, FAILED.
  */
 #define ACR_VCS_MAX_WORKTREE_BYTES (2048ull * 1024 * 1024)
 AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error) ACR_MUST_USE;

@@ -179,7 +179,7 @@ def test_nor_is_one_in_a_folder_without_git(box: Sandbox, tmp_path: Path) -> Non
     make_venv(folder / ".venv")
     prefix, said = choice(box, folder)
     assert prefix == "/usr"
-    assert said[1].endswith("is not used: it is one of the project's own files")
+    assert said[1].endswith("without git it could be one of the project's own files; --python takes it")
 
 
 def test_a_python_does_not_show_the_whole_home(box: Sandbox, repo: Repo) -> None:

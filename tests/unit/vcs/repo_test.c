@@ -48,8 +48,11 @@ static void plain_folder(void)
     g_auto(Sandbox) box;
     sandbox_init(&box);
     put(&box, "p/f", "x");
+    put(&box, "p/.venv/pyvenv.cfg", "home = /usr/bin");
     g_autoptr(AcrRepo) repo = open_ok(&box, "p");
     g_autofree char *expected = sandbox_path(&box, "p");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "p");
+    g_assert_cmpuint(acr_snapshot_size(tree), ==, 1);
     g_assert_false(acr_repo_is_git(repo));
     g_assert_false(acr_repo_is_bare(repo));
     g_assert_cmpstr(acr_repo_workdir(repo), ==, expected);

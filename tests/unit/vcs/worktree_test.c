@@ -31,6 +31,8 @@ static void as_it_lies(void)
     git(&box, "r", "add staged added");
     git(&box, "r", "rm -q --cached unstaged/x");
     put(&box, "r/untracked/deep/file", "new");
+    put(&box, "r/env/pyvenv.cfg", "home = /usr/bin");
+    put(&box, "r/env/lib/site.py", "");
     g_autofree char *deleted = sandbox_path(&box, "r/deleted");
     g_autofree char *same = sandbox_path(&box, "r/same");
     g_assert_cmpint(unlink(deleted), ==, 0);
