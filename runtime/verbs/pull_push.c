@@ -50,11 +50,14 @@ bool acr_pull_check_address(const AcrPull *pull, GError **error)
 {
     static const char file[] = "file://";
     g_autofree char *url = absolute_url(pull), *objects = acr_repo_objects(pull->repo);
-    bool is_file = g_str_has_prefix(url, file);
-    g_autofree char *path = is_file ? g_uri_unescape_string(url + strlen(file), NULL) : NULL,
-                    *real = acr_path_real(path ? path : url);
+    const char *place = g_str_has_prefix(url, file) ? url + strlen(file) : url;
+    g_autofree char *unescaped = place != url ? g_uri_unescape_string(place, NULL) : NULL;
+    /* A server's address is no path: it would be one below the folder that the program runs in. */
+    g_autofree char *real =
+        g_path_is_absolute(place) ? acr_path_real(unescaped ? unescaped : place) : NULL;
     g_autofree char *git = objects ? g_build_filename(objects, "..", NULL) : NULL;
-    return (!is_below(real, acr_repo_workdir(pull->repo)) &&
+    return !real ||
+           (!is_below(real, acr_repo_workdir(pull->repo)) &&
             !is_below(real, acr_repo_path(pull->repo)) && !is_below(real, git)) ||
            acr_task_refuse(error,
                            "--push: the address of '%s' lies in the repository itself, whose "

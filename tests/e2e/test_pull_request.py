@@ -459,7 +459,7 @@ def test_which_server_gets_the_token(run_host: RunHost, out: Path, repo: Repo) -
              "https://gitlab.com/api/v4/projects/g%2Fs%2Fn", "ssh://git@gitea.com:22/o/n": "https://gitea.com/api/v1/repos/o/n"}  # fmt: skip
     for url, api in known.items():
         repo.git("config", "remote.origin.url", url)
-        told = json.loads(run_host(*line, "--dry-run", "--json").check().out)
+        told = json.loads(run_host(*line, "--dry-run", "--json", cwd=repo.path).check().out)
         assert told["requests"][0]["url"] == api
     for url in ("https://github.com.evil.org/o/n", "https://github.com@evil.org/o/n"):
         repo.git("config", "remote.origin.url", url)
