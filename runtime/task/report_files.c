@@ -16,7 +16,8 @@
 #define MAX_TASKS 100000u
 #define SHARD_NOTE "shard.json"
 #define SHARD_GRADES "grades.json" /* of which its final report is made, too */
-#define BATCH_SUMMARY "summary.json"
+#define EVALUATIONS "logs/run_evaluation"
+#define SUMMARY "summary.json" /* of a batch; of an evaluation, in its folder */
 #define UNREAD "(unread)" /* in place of a file: lines on what could not be read */
 
 typedef struct {
@@ -126,6 +127,19 @@ static void take_final_report(const char *dir, const char *part, const char *nam
         acr_report_files_add(files, told, bytes);
 }
 
+/* What their final reports do not say: times, and why. */
+static void take_evaluations(const char *dir, const char *part, AcrReportFiles *files)
+{
+    g_autofree char *path = g_build_filename(dir, EVALUATIONS, NULL);
+    g_autoptr(GPtrArray) names = list(path, NULL, MAX_TASKS);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *run = g_build_filename(path, names->pdata[i], NULL),
+                        *prefix = g_strconcat(part, names->pdata[i], NULL);
+        if (!g_file_test(run, G_FILE_TEST_IS_SYMLINK))
+            take_final_report(run, prefix, SUMMARY, files);
+    }
+}
+
 /* What is in a folder of many that is not of a batch itself. */
 static void take_many(const char *dir, const char *part, AcrReportFiles *files)
 {
@@ -134,10 +148,10 @@ static void take_many(const char *dir, const char *part, AcrReportFiles *files)
         const char *name = names->pdata[i];
         if (!g_str_has_suffix(name, ".json"))
             take_task(dir, name, files);
-        else if (strcmp(name, BATCH_SUMMARY) != 0 && strcmp(name, SHARD_NOTE) != 0 &&
-                 strcmp(name, SHARD_GRADES) != 0)
+        else if (strcmp(name, SHARD_NOTE) != 0 && strcmp(name, SHARD_GRADES) != 0)
             take_final_report(dir, part, name, files);
     }
+    take_evaluations(dir, part, files);
 }
 
 /* Those of a batch in parts; a report on the whole comes after theirs. */

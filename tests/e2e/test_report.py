@@ -162,6 +162,12 @@ def many(folder: Path, run: Path, verdicts: list[str], resolved: list[int]) -> P
     (folder / "m.id.json").write_text(
         json.dumps({"resolved_ids": [f"task-{n}" for n in resolved], "error_ids": ["gone"]})
     )
+    failed = {"instance_id": f"lost{EVIL}", "status": "failed", "error": EVIL, "error_class": "usage", "seconds": 1e999}
+    (folder / "summary.json").write_text(json.dumps({"tasks": [failed, 7, {"instance_id": "task-0", "seconds": 1.5}]}))
+    graded = folder / "logs" / "run_evaluation" / "id"
+    graded.mkdir(parents=True)
+    graded = graded / "summary.json"
+    graded.write_text(json.dumps({"instances": {"task-0": {"seconds": 2}, "gone": {"failure": "environment"}, "x": 3}}))
     return folder
 
 
@@ -171,18 +177,21 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
     run_host("report", first, "--compare", second).check()
     page = Page(first / "report.html")
     page.check()
-    assert "0 better, 1 worse" in page.text and "4 tasks: " in page.text
+    assert "0 better, 1 worse" in page.text and "6 tasks: " in page.text
     told = json.loads(run_host("report", first, "--compare", second, "--json").check().stdout)
     rows = [(row["task"], row["outcome"], row["before"], row["cost_microusd"]) for row in told["tasks"]]
+    assert rows.pop(1)[1:] == ("failed", "failed", 0) and rows.pop()[0] == "x"
+    whys = {row["task"]: (row["error_class"], row["seconds"]) for row in told["tasks"]}
+    assert whys["gone"] == ("environment", 0) and whys["task-0"] == (None, 3.5)
     assert rows == [
         ("gone", "error", "error", 0),
         ("task-0", "resolved", "verified", 0),
         ("task-1", "none", "resolved", 1000),
         ("task-2", "refused", "unverified", 2000),
     ]
-    assert 'tests="4" failures="2" errors="1"' in run_host("report", first, "-f", "junit").check().out
-    assert "4 tasks" in run_host("report", first, "-f", "markdown").check().out
-    assert len(run_host("report", first, "-f", "text").check().out.splitlines()) == 5
+    assert 'tests="6" failures="3" errors="2"' in run_host("report", first, "-f", "junit").check().out
+    assert "6 tasks" in run_host("report", first, "-f", "markdown").check().out
+    assert len(run_host("report", first, "-f", "text").check().out.splitlines()) == 7
 
 
 def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from acr.report import plots
 from acr.report.junit import Case
 from acr.report.markup import Html, fold, join, page, section, table, tag
-from acr.report.plain import line_of, load, member, number_of, usd
+from acr.report.plain import line_of, load, member, number_of, rows_of, seconds_of, usd
 from acr.report.story import VERDICTS
 
 MAX_ROWS = 10_000
@@ -27,13 +27,21 @@ class Task:
     why: str = ""
     status: str = ""
     grade: str = ""
+    failure: str = ""  # the class of its error, or of what was wrong when it was graded
     cost: int = 0
     calls: int = 0
+    run_seconds: float = 0
+    grade_seconds: float = 0
     other: str = ""  # the grade, or the verdict, in the folder compared with
 
     @property
     def outcome(self) -> str:
-        return self.grade or self.verdict
+        has_failed = self.status == "failed" and self.verdict in ("", "none")
+        return self.grade or ("failed" if has_failed else self.verdict)
+
+    @property
+    def seconds(self) -> float:
+        return self.run_seconds + self.grade_seconds
 
 
 def _take_result(task: Task, kind: str, data: bytes) -> None:
@@ -41,11 +49,32 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
     if kind == "result":
         verdict = member(found, "verdict")
         task.verdict = verdict if verdict in VERDICTS else "none"
-        task.why = line_of(member(found, "error") or member(found, "why"), 200)
-        task.status = line_of(member(found, "status"), 60)
+        task.why = line_of(member(found, "error") or member(found, "why"), 200) or task.why
+        task.status = line_of(member(found, "status"), 60) or task.status
     else:
         task.cost = number_of(member(found, "total", "cost_microusd"))
         task.calls = number_of(member(found, "total", "calls"))
+
+
+def _take_summary(found: dict[str, Task], summary: object) -> None:
+    """A batch's has a list of tasks, also of those that failed before they had a folder; an evaluation's an object of them."""
+    tasks, instances = member(summary, "tasks"), member(summary, "instances")
+    for row in rows_of(tasks, MAX_ROWS * 2):
+        task = _task(found, member(row, "instance_id"))
+        task.run_seconds = seconds_of(row.get("seconds"))
+        task.failure = line_of(row.get("error_class"), 60)
+        task.status = task.status or line_of(row.get("status"), 60)
+        task.why = task.why or line_of(row.get("error"), 200)
+    for name, row in instances.items() if isinstance(instances, dict) else ():
+        task = _task(found, name)
+        task.grade_seconds = seconds_of(member(row, "seconds"))
+        task.failure = line_of(member(row, "failure"), 60) or task.failure
+
+
+def _task(found: dict[str, Task], name: object) -> Task:
+    """The one of that name; more than MAX_ROWS are not kept."""
+    shown = line_of(name, 200)
+    return found.setdefault(shown, Task(shown)) if len(found) <= MAX_ROWS * 2 else Task(shown)
 
 
 def tasks_of(files: dict[str, bytes]) -> list[Task]:
@@ -53,15 +82,15 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
     found: dict[str, Task] = {}
     for name, data in files.items():
         if match := _RESULT.fullmatch(name):
-            task = found.setdefault(match[1], Task(line_of(match[1], 200)))
-            _take_result(task, match[2], data)
+            _take_result(_task(found, match[1]), match[2], data)
             continue
         report = load(data) if "/" not in name else None
+        _take_summary(found, report)
         for grade in _GRADES:
             ids = member(report, f"{grade}_ids")
             for each in ids[: MAX_ROWS * 2] if isinstance(ids, list) else []:
                 if isinstance(each, str):
-                    found.setdefault(each, Task(line_of(each, 200))).grade = grade
+                    _task(found, each).grade = grade
     return [found[name] for name in sorted(found)][:MAX_ROWS]
 
 
@@ -77,14 +106,14 @@ def _kind(outcome: str) -> str:
 
 
 def _rows(tasks: list[Task], is_compared: bool) -> Html:
-    heads = ["task", "outcome", "patch", "cost", "calls", "why", *(["before"] if is_compared else [])]
+    heads = ["task", "outcome", "patch", "cost", "calls", "time", "error", "why", *(["before"] if is_compared else [])]
     top = tag("tr", *(tag("th", tag("button", head, type="button"), scope="col") for head in heads))
     rows = []
     for task in tasks:
         cells = [
             tag("td", task.name), tag("td", task.outcome, class_=_kind(task.outcome)), tag("td", task.status),
             tag("td", usd(task.cost), class_="n", data_key=task.cost), tag("td", task.calls, class_="n"),
-            tag("td", task.why), *([tag("td", task.other)] if is_compared else []),
+            tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}"), tag("td", task.failure), tag("td", task.why), *([tag("td", task.other)] if is_compared else []),
         ]  # fmt: skip
         rows.append(tag("tr", *cells))
     shown = tag("table", tag("thead", top), tag("tbody", *rows), class_="sortable")
@@ -105,9 +134,15 @@ def _changed(tasks: list[Task]) -> Html:
 
 
 def _errors(tasks: list[Task]) -> Html:
-    found = Counter(re.sub(r"\d+", "N", task.why) for task in tasks if _kind(task.outcome) == "bad" and task.why)
-    rows: list[list[object]] = [[count, why] for why, count in found.most_common(30)]
-    return table(["tasks", "why"], rows, "why tasks failed; numbers are written as N")
+    bad = [task for task in tasks if _kind(task.outcome) == "bad" and (task.failure or task.why)]
+    found = Counter((task.failure, re.sub(r"\d+", "N", task.why)) for task in bad)
+    rows: list[list[object]] = [[count, *why] for why, count in found.most_common(30)]
+    return table(["tasks", "error", "why"], rows, "why tasks failed; numbers are written as N")
+
+
+def _most(title: str, amounts: list[tuple[str, float, str]]) -> Html:
+    known = [each for each in amounts if each[1] > 0]
+    return plots.bars(title, sorted(known, key=lambda each: -each[1])[:15]) if known else Html("")
 
 
 def render(tasks: list[Task], is_compared: bool, version: str, is_live: bool = False) -> str:
@@ -117,11 +152,12 @@ def render(tasks: list[Task], is_compared: bool, version: str, is_live: bool = F
     said = f"{len(tasks)} tasks: " + ", ".join(f"{count} {name}" for name, count in counts) + f"; {usd(total)}"
     field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
     count = tag("span", f"{len(tasks)} of {len(tasks)}", id="count", role="status", class_="soft")
-    dear = sorted(tasks, key=lambda task: -task.cost)[:15]
+    costs = _most("dearest tasks", [(task.name, float(task.cost), usd(task.cost)) for task in tasks])
+    times = _most("longest tasks", [(task.name, task.seconds, f"{task.seconds:.1f} s") for task in tasks])
     sections = [
         section("outcomes", "Outcomes", plots.bars("tasks by outcome", [(n, float(c), str(c)) for n, c in counts])),
         section("errors", "Why tasks failed", _errors(tasks)),
-        section("cost", "Cost", plots.bars("dearest tasks", [(t.name, float(t.cost), usd(t.cost)) for t in dear])),
+        section("cost", "Cost and time", tag("div", costs, times, class_="pair")),
         section("tasks", "Tasks", tag("p", field, " ", count), _rows(tasks, is_compared)),
     ]
     if is_compared:
@@ -152,7 +188,7 @@ def summary(tasks: list[Task], is_compared: bool) -> dict[str, Any]:
     """What `--format json` prints."""
     rows = [
         {"task": task.name, "outcome": task.outcome, "verdict": task.verdict or None, "grade": task.grade or None,
-         "why": task.why, "cost_microusd": task.cost, "calls": task.calls,
+         "why": task.why, "error_class": task.failure or None, "seconds": task.seconds, "cost_microusd": task.cost, "calls": task.calls,
          **({"before": task.other} if is_compared else {})}
         for task in tasks
     ]  # fmt: skip
@@ -163,7 +199,7 @@ def cases(tasks: list[Task]) -> list[Case]:
     """A test case for each task."""
     states = {"good": "passed", "warn": "skipped", "bad": "failed"}
     return [
-        ("tasks", task.name, "error" if task.grade == "error" else states[_kind(task.outcome)],
-         task.why or task.outcome, 0.0)
+        ("tasks", task.name, "error" if task.outcome in ("error", "failed") else states[_kind(task.outcome)],
+         task.why or task.failure or task.outcome, task.seconds)
         for task in tasks
     ]  # fmt: skip

@@ -67,6 +67,11 @@ def number_of(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else 0
 
 
+def seconds_of(value: Any) -> float:
+    """A time from 0 on; 0 for anything else."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9 else 0.0
+
+
 def member(value: Any, *path: str) -> Any:
     """A member of a member …; None where one is missing."""
     for name in path:
