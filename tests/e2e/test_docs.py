@@ -1,10 +1,12 @@
-"""The commands of README.md and docs/: those that can be run here are, in their order; of the others each option is there."""
+"""The commands of README.md and docs/ run: those of guides in their order, as they are; those for a live model, a forge or a project
+of the reader's with stand-ins for what they name, `run` and `pr` as dry runs; what installs the program is run by other tests."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +14,9 @@ from pathlib import Path
 import pytest
 import sandboxes
 from host import Host
+from loopback import MODEL, LoopbackOpenAI
 from repos import sample_repo
-from runs import ISSUE, SCRIPT, script_lines, write_script
+from runs import ISSUE, PATCH_2, SCRIPT, arguments, script_lines, write_script
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = sorted((ROOT / "docs").glob("*.md"))
@@ -27,7 +30,9 @@ def blocks(path: Path, kind: str) -> list[str]:
 
 def shown() -> Iterator[tuple[str, str]]:
     """Page and line of each command of the program that is shown."""
-    for path in [ROOT / "README.md", *GUIDES]:
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "tools" / "cluster" / "README.md", *GUIDES]:
+        for words in re.findall(r"`acr-host ([a-z][^`]*)`", path.read_text("utf-8")):
+            yield path.name, words
         for block in [*blocks(path, "sh"), *blocks(path, "sh live")]:
             for line in block.replace("\\\n", " ").splitlines():
                 for words in re.findall(r"(?:^|[ /])acr-host ([a-z].*)", line.partition("   #")[0]):
@@ -42,9 +47,120 @@ def test_pages_show_commands() -> None:
 def test_what_is_shown_can_be_said(host: Host, page: str, words: str) -> None:
     """The verb and each of its options."""
     verb, _, rest = words.partition(" ")
+    if verb == "help":
+        rest = rest.replace("TOPIC", "cluster")
+        host.run(verb, rest).check()
+        return
     known = host.run(verb, "--help-all").check().out if "extensions" not in verb else host.run(verb, "--help").out
     for option in re.findall(r"(?<![\w-])--([a-z][a-z-]+)", rest.partition(" -- ")[0].partition("'")[0]):
         assert f"--{option}" in known, f"{page}: {verb} has no --{option}"
+
+
+# ---- Commands that name what is not here ----
+
+# How a command begins -> the test that runs it, and a word that it runs it by.
+ELSEWHERE = {
+    "tools/quickstart": ("tools/test_quickstart.py", "quickstart"),
+    "tools/check": ("tools/test_quickstart.py", "check"),
+    "apt install": ("e2e/test_package.py", "dpkg-deb"),
+    "tar": ("e2e/test_package.py", '"tar"'),
+    "python3 -m venv": ("e2e/test_wheel.py", "venv"),
+    "docker run": ("e2e/test_image.py", '"demo"'),
+    "sbatch": ("e2e/test_slurm.py", '"sbatch"'),
+    "kubectl apply": ("e2e/test_swe_bench.py", "kubernetes-validate"),
+    "export OPENAI_API_KEY": ("e2e/test_ask.py", "server"),
+}
+STAND_INS = {
+    "build/release/": "",
+    "~/src/project": ".",
+    "~/src/sympy": ".",
+    "https://github.com/OWNER/NAME/issues/1": "issue.md",
+    "COMMIT": "HEAD",
+    "run … ": "run --issue issue.md ",
+    "swe-bench … ": f"swe-bench --dataset tasks.jsonl --repos ../repos --model script:{SCRIPT} --verify=never --out ../many ",
+    '"__mul__", "Prefix"': '"usage_charge", "BlockTariff"',
+    "pr ../out": "pr ../done",
+    "ID": "one",
+    "DIR": "../graded",
+    "--out out": "--out ../again",
+    " …": "",
+}
+
+MODELS = {"ask": f"openai/{MODEL} --prices prices.json", "reproduce": f"script:{SCRIPT}"}
+
+
+def live() -> Iterator[tuple[str, str]]:
+    """Page and line of what `test_a_guide_runs` leaves out."""
+    pages = [(ROOT / "README.md", "sh"), *((path, "sh live") for path in GUIDES)]
+    for path, kind in pages:
+        for line in "\n".join(blocks(path, kind)).replace("\\\n", " ").splitlines():
+            if line.strip():
+                yield path.name, line.partition("   #")[0].strip()
+
+
+def played(line: str) -> str:
+    """The command with the stand-ins."""
+    for name, other in STAND_INS.items():
+        line = line.replace(name, other)
+    verb = line.rpartition("acr-host ")[2].split()[0]
+    if verb in MODELS:
+        line = re.sub(r"--model \S+", f"--model {MODELS[verb]}", line)
+    if verb == "run" and "--model" not in line:
+        line += f" --model script:{SCRIPT}"
+    if verb in ("run", "pr") and "--dry-run" not in line:
+        line += " --dry-run"
+    return f"timeout --preserve-status -s INT 1 {line}; test $? = 130" if verb == "mcp" else line
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A checkout of the sample with a finished run, and with files of the names that pages use; and the environment."""
+    folder = tmp_path_factory.mktemp("docs")
+    repo, host = sample_repo(folder / "project"), Host(folder)
+    repo.git("remote", "add", "origin", "https://github.com/owner/name.git")
+    repo.clone(folder / "repos" / "brook" / "bill")
+    host.run(*arguments(repo, folder / "done")).check()
+    fix = (folder / "done" / "patch.diff").read_text("utf-8")
+    row = {
+        "repo": "brook/bill",
+        "base_commit": repo.head,
+        "problem_statement": ISSUE.read_text("utf-8"),
+        "instance_id": TASKS[0],
+    }
+    row |= {"version": "1", "FAIL_TO_PASS": [], "PASS_TO_PASS": [], "test_patch": ""}
+    files = {"issue.md": ISSUE.read_text("utf-8"), "tasks.jsonl": json.dumps(row), "key": "sk-1", "fix.diff": fix}
+    files["preds.jsonl"] = json.dumps({"instance_id": TASKS[0], "model_name_or_path": "m", "model_patch": ""})
+    files |= {"a.diff": fix, "b.diff": fix, "answer.md": script_lines()[PATCH_2]["content"]}
+    price = {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 0}
+    files["prices.json"] = json.dumps({f"openai/{MODEL}": price})
+    for name, text in files.items():
+        (repo.path / name).write_text(text, "utf-8")
+    shutil.copy(ISSUE, folder)
+    (repo.path / "key").chmod(0o600)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "acr-host").symlink_to(host.program)
+    for name in ("ollama", "pass"):
+        (folder / "bin" / name).write_text("#!/bin/sh\necho sk-1\n")
+        (folder / "bin" / name).chmod(0o755)
+    for name, value in (("user.name", "Ann"), ("user.email", "ann@example.org")):
+        repo.git("config", name, value)
+    tokens = {"GITHUB_TOKEN": "t", "GITLAB_TOKEN": "t", "PATH": f"{folder}/bin:{os.environ['PATH']}"}
+    with LoopbackOpenAI([{"agent": "ask", "content": "Yes."}] * 9) as server:
+        yield repo.path, host.environment(server.environment | tokens)
+
+
+@pytest.mark.parametrize(("page", "line"), list(live()))
+def test_a_command_runs_with_stand_ins(project: tuple[Path, dict[str, str]], page: str, line: str) -> None:
+    for begin, (test, word) in ELSEWHERE.items():
+        if line.startswith(begin):
+            assert word in (ROOT / "tests" / test).read_text("utf-8")
+            return
+    needs_sandbox = " exec " in line or "--verify" in line or " reproduce " in line
+    if needs_sandbox and (missing := sandboxes.missing_bubblewrap()):
+        pytest.skip(missing)
+    folder, env = project
+    done = subprocess.run(["bash", "-c", played(line)], cwd=folder, env=env, capture_output=True, timeout=120)
+    assert done.returncode == 0, f"{played(line)}\n{done.stdout.decode()}\n{done.stderr.decode()}"
 
 
 def test_help_prints_guides(host: Host) -> None:
@@ -66,7 +182,7 @@ def test_a_guide_runs(host: Host, tmp_path: Path, guide: Path) -> None:
     row = {"repo": "brook/bill", "base_commit": project.head, "problem_statement": ISSUE.read_text("utf-8")}
     (tmp_path / "tasks.jsonl").write_text("".join(json.dumps(row | {"instance_id": name}) + "\n" for name in TASKS))
     project.clone(tmp_path / "repos" / "brook" / "bill")
-    if guide.stem == "benchmarks":
+    if guide.stem in ("benchmarks", "cluster"):
         write_script(tmp_path / "answers.jsonl", [line | {"instance_id": n} for n in TASKS for line in script_lines()])
     else:
         (tmp_path / "answers.jsonl").write_bytes(SCRIPT.read_bytes())

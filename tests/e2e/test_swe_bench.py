@@ -455,6 +455,15 @@ def test_shards_of_a_cluster(
     assert "backoffLimitPerIndex" in manifest and "values: [1, 2, 4]" in manifest
 
 
+@pytest.mark.full
+def test_the_manifest_is_one_that_kubernetes_takes(pinned_python: Callable[..., Path]) -> None:
+    """By the API's own schemas, without unknown members."""
+    python = pinned_python(["kubernetes-validate==1.37.0"])
+    command = [python.with_name("kubernetes-validate"), "--strict", CLUSTER / "kubernetes.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
     """One line each, and nothing is begun."""
     dataset, out = write_list(tmp_path / "tasks.json", rows), tmp_path / "out"
