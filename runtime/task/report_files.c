@@ -18,7 +18,7 @@
 #define SHARD_GRADES "grades.json" /* of which its final report is made, too */
 #define EVALUATIONS "logs/run_evaluation"
 #define SUMMARY "summary.json" /* of a batch; of an evaluation, in its folder */
-#define UNREAD "(unread)" /* in place of a file: lines on what could not be read */
+#define UNREAD "(unread)"      /* in place of a file: lines on what could not be read */
 
 typedef struct {
     const AcrFolder *folder;

@@ -52,7 +52,7 @@ bool acr_pull_check_address(const AcrPull *pull, GError **error)
     g_autofree char *url = absolute_url(pull), *objects = acr_repo_objects(pull->repo);
     const char *place = g_str_has_prefix(url, file) ? url + strlen(file) : url;
     g_autofree char *unescaped = place != url ? g_uri_unescape_string(place, NULL) : NULL;
-    /* A server's address is no path: it would be one below the folder that the program runs in. */
+    /* A server's address is not a path: it would be one below the folder that the program runs in. */
     g_autofree char *real =
         g_path_is_absolute(place) ? acr_path_real(unescaped ? unescaped : place) : NULL;
     g_autofree char *git = objects ? g_build_filename(objects, "..", NULL) : NULL;

@@ -113,7 +113,8 @@ def _rows(tasks: list[Task], is_compared: bool) -> Html:
         cells = [
             tag("td", task.name), tag("td", task.outcome, class_=_kind(task.outcome)), tag("td", task.status),
             tag("td", usd(task.cost), class_="n", data_key=task.cost), tag("td", task.calls, class_="n"),
-            tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}"), tag("td", task.failure), tag("td", task.why), *([tag("td", task.other)] if is_compared else []),
+            tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}"),
+            tag("td", task.failure), tag("td", task.why), *([tag("td", task.other)] if is_compared else []),
         ]  # fmt: skip
         rows.append(tag("tr", *cells))
     shown = tag("table", tag("thead", top), tag("tbody", *rows), class_="sortable")
@@ -188,7 +189,8 @@ def summary(tasks: list[Task], is_compared: bool) -> dict[str, Any]:
     """What `--format json` prints."""
     rows = [
         {"task": task.name, "outcome": task.outcome, "verdict": task.verdict or None, "grade": task.grade or None,
-         "why": task.why, "error_class": task.failure or None, "seconds": task.seconds, "cost_microusd": task.cost, "calls": task.calls,
+         "why": task.why, "error_class": task.failure or None, "seconds": task.seconds,
+         "cost_microusd": task.cost, "calls": task.calls,
          **({"before": task.other} if is_compared else {})}
         for task in tasks
     ]  # fmt: skip
