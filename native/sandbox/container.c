@@ -316,7 +316,7 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
         .dir = sandbox->dir,
         .timeout_ms = execution->limits.wall_ms,
         .output_limit = execution->limits.output_bytes,
-        .flood_limit = (guint64)execution->limits.output_bytes * ACR_SANDBOX_FLOOD,
+        .flood_limit = ACR_SANDBOX_FLOOD(execution->limits.output_bytes),
         .on_output = execution->on_output,
         .on_output_ctx = execution->on_output_ctx,
     };

@@ -217,7 +217,7 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
         .output_limit = execution->limits.output_bytes,
         .soft_ms = SUPERVISOR_END_MS, /* it has children to end */
         .keep_ends = true,
-        .flood_limit = (guint64)execution->limits.output_bytes * ACR_SANDBOX_FLOOD,
+        .flood_limit = ACR_SANDBOX_FLOOD(execution->limits.output_bytes),
         .fds = fds,
         .n_fds = G_N_ELEMENTS(fds),
         .on_output = pass_output,

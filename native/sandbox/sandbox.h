@@ -95,8 +95,8 @@ typedef struct {
     gint64 disk_bytes;   /* written files, together; 1 GiB. A single file: the same */
     gsize output_bytes;  /* kept of each stream; 1 MiB */
 } AcrSandboxLimits;
-/* A stream longer than this many times `output_bytes` ends the command. */
-#define ACR_SANDBOX_FLOOD 64u
+/* A stream that is longer than this ends the command: 64 times what is kept of it, at most half a GiB. */
+#define ACR_SANDBOX_FLOOD(kept) MAX((guint64)(kept), MIN((guint64)(kept)*64u, (guint64)512 << 20))
 #define ACR_SANDBOX_MAX_PROCESSES 65536u
 #define ACR_SANDBOX_MAX_INPUT ((gsize)64 * 1024 * 1024)
 
