@@ -57,7 +57,8 @@ def engines(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
             pytest.skip(missing[name])
         if name not in started:
             try:
-                started[name] = sandboxes.start(name, tmp_path_factory.mktemp(name), {sandboxes.IMAGE: image})
+                folder = tmp_path_factory.mktemp(name)
+                started[name] = sandboxes.start(name, folder, {sandboxes.IMAGE: image}, calls="usual")
             except pytest.skip.Exception as skipped:
                 missing[name] = str(skipped)
                 raise

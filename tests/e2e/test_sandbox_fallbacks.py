@@ -339,7 +339,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engin
         fill(root)
         images[f"acr-host-test/{name}"] = folder / f"{name}.tar"
         subprocess.run(["tar", "-C", str(root), "-cf", str(folder / f"{name}.tar"), "."], check=True)
-    made = sandboxes.start("podman", tmp_path_factory.mktemp("podman"), images)
+    made = sandboxes.start("podman", tmp_path_factory.mktemp("podman"), images, calls="usual")
     yield made
     made.stop()
 
