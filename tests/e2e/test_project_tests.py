@@ -115,20 +115,22 @@ def with_pytest() -> list[str]:
 
 
 def test_pytest(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None:
-    """Options of plug-ins that are not installed do no harm, nor does -x; a baseline is kept; what a patch does is found."""
-    repo = make_repo(CODE | BY_PYTEST)
+    """Options of plug-ins that are not installed do no harm, nor does -x or a file that cannot be imported; a baseline
+    is kept; what a patch does is found."""
+    repo = make_repo(CODE | BY_PYTEST | {"tests/test_lost.py": "import nothere\n"})
+    counts = COUNTS | {"errors": COUNTS["errors"] + 1}
     patch = diff_of(repo, BROKEN)
     before = digest(repo.path)
     row = outcome(host, repo, *with_pytest, "--list")
     assert (row["runner"], row["why"]) == ("pytest", "pytest.ini holds settings of pytest")
-    assert row["counts"] == COUNTS | {"passed": 3}
+    assert row["counts"] == counts | {"passed": 3} and row["missing"] == "nothere"
     outcomes = {test["test"]: test["outcome"] for test in row["tests"]}
     assert outcomes["tests/test_pkg.py::test_sub[2]"] == "passed"
     assert outcomes["tests/test_pkg.py::test_odd"] == "failed"
     assert outcomes["tests/test_pkg.py::test_error"] == "error"
     assert row["complete"] and not row["kept"] and row["not_run"] == [] and row["flaky"] == []
     row = outcome(host, repo, *with_pytest, "--patch", patch, code=1)
-    assert row["kept"] and row["counts"] == COUNTS
+    assert row["kept"] and row["counts"] == counts
     assert row["regressions"] == ["tests/test_pkg.py::test_add"]
     assert "assert 4 == 3" in row["messages"]["tests/test_pkg.py::test_add"]
     assert row["fixed"] == ["tests/test_pkg.py::test_odd"]

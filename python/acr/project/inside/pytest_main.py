@@ -34,7 +34,7 @@ def main():
     plugin = load_plugin(folder)
     for name in ("ACR_TESTS", "ACR_TESTS_REPORT"):
         os.environ.pop(name, None)
-    args = narrow(sys.argv[1:], folder) + ["--maxfail=0", "-p", "no:randomly"]
+    args = narrow(sys.argv[1:], folder) + ["--maxfail=0", "--continue-on-collection-errors", "-p", "no:randomly"]
     if importlib.util.find_spec("xdist"):
         args += ["-n", "0"]
     if importlib.util.find_spec("pytest_cov"):
