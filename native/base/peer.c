@@ -61,6 +61,7 @@ char *acr_peer_end(AcrPeer *peer, gint64 grace_ms)
         by_itself = has_ended(peer->pid);
     }
     kill(-peer->pid, SIGKILL);
+    kill(peer->pid, SIGKILL); /* it may have left its group */
     do
         pid = waitpid(peer->pid, &status, 0);
     while (pid < 0 && errno == EINTR);

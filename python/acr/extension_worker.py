@@ -13,6 +13,8 @@ import os
 import re
 import struct
 import sys
+import threading
+from collections import Counter
 from dataclasses import replace
 from importlib import metadata
 from importlib.util import find_spec
@@ -25,6 +27,8 @@ from acr.extensions import ChangedFile, Event, Patch, Place, Repo, Symbol, Veto
 ASKS = 5  # ACR_PEER_ASKS
 GROUP = "acr_host.extensions"
 MAX_PARAMS = 4
+MAX_HOOKS = 50  # ACR_EXTENSION_MAX_HOOKS
+MAX_NAME = 64
 MAX_TEXT = 64 * 1024  # characters of an answer, or of why a patch is wrong
 MAX_NOTE = 4000
 MAX_PLACES = 1000
@@ -48,7 +52,7 @@ class Unusable(Exception):
 def begin(descriptor: bytes) -> bytes:
     """Take the number of the socket that questions come by."""
     imports.add_site_packages()
-    _state["fd"] = int(descriptor)
+    _state.update(fd=int(descriptor), pid=os.getpid(), turn=threading.Lock(), asked=False)
     return b""
 
 
@@ -63,12 +67,18 @@ def _read(length: int) -> bytes:
 
 
 def _ask(question: dict[str, Any]) -> dict[str, Any]:
+    """What the program says; threads take turns, and those that go on after the answer get none."""
     out = _printed(question)
     out = _HEAD.pack(ASKS, len(out)) + out
-    while out:
-        out = out[os.write(_state["fd"], out) :]
-    name, length = _HEAD.unpack(_read(_HEAD.size))
-    answer = json.loads(_read(name + length)[name:])
+    if os.getpid() != _state["pid"]:
+        raise extensions.RepoError("only the process of the extension can ask")
+    with _state["turn"]:
+        if not _state["asked"]:
+            raise extensions.RepoError("the call that the repository was given to is over")
+        while out:
+            out = out[os.write(_state["fd"], out) :]
+        name, length = _HEAD.unpack(_read(_HEAD.size))
+        answer = json.loads(_read(name + length)[name:])
     if "error" in answer:
         raise extensions.RepoError(answer["error"])
     return answer
@@ -113,7 +123,9 @@ def _load() -> dict[str, Any]:
     if api != extensions.API:
         wanted = f"is for version {_shown(api)} of the interface" if api is not None else "declares no API = 1"
         raise Unusable(f"it {wanted}; this program has version {extensions.API}")
-    functions = [value for value in vars(module).values() if _hook(value)]
+    functions = list({id(value): value for value in vars(module).values() if _hook(value)}.values())
+    own = [_hook(function) for function in extensions.marked if function.__module__ == module.__name__]
+    _check_hooks([_hook(function) for function in functions], own)
     _state["functions"] = {_hook(function): function for function in functions}
     _state["tests"] = {
         name: value for name, value in vars(module).items() if name.startswith("test_") and inspect.isfunction(value)
@@ -133,11 +145,33 @@ def _load() -> dict[str, Any]:
 
 
 def _hook(value: object) -> tuple[str, str]:
-    return getattr(value, extensions.MARK, ()) if inspect.isfunction(value) else ()
+    """Its mark; another decorator above ours keeps that."""
+    held = getattr(value, "__dict__", None) if callable(value) else None
+    return held.get(extensions.MARK, ()) if isinstance(held, dict) else ()
+
+
+def _check_hooks(hooks: list[tuple[str, str]], own: list[tuple[str, str]]) -> None:
+    """Each function that the file decorates can be asked for by its name, and all of them are."""
+    for (kind, name), times in (Counter(hooks) | Counter(own)).items():
+        if not name.isprintable() or len(name) > MAX_NAME:
+            raise Unusable(f"the name {name[:MAX_NAME]!r} is not printable, or longer than {MAX_NAME} characters")
+        if times > 1 or (kind, name) not in hooks:
+            why = (
+                f"{times} functions of its kind ({kind}) have that name"
+                if times > 1
+                else "no name of the file holds it"
+            )
+            raise Unusable(f"the function {name} would not be asked: {why}")
+    for kind, number in Counter(kind.partition(":")[0] for kind, _ in hooks).items():
+        if number > MAX_HOOKS:
+            raise Unusable(f"it has {number} functions of one kind ({kind}); {MAX_HOOKS} fit")
 
 
 def _described(function: Any) -> dict[str, Any]:
-    params = list(inspect.signature(function).parameters.values())[1:]
+    taken = list(inspect.signature(function).parameters.values())
+    if not taken or taken[0].annotation in (str, int, "str", "int") or taken[0].kind is inspect.Parameter.KEYWORD_ONLY:
+        raise Unusable(f"the first argument of the call {function.__name__} must be `repo`")
+    params = taken[1:]
     if len(params) > MAX_PARAMS:
         raise Unusable(f"the call {function.__name__} has {len(params)} arguments beside `repo`; {MAX_PARAMS} fit")
     text = inspect.cleandoc(function.__doc__ or "")
@@ -167,7 +201,11 @@ def _described_param(function: Any, param: inspect.Parameter, text: str) -> dict
 def ask(question: bytes) -> bytes:
     """Call a function: {"kind", "name", "argument"}; gives what it returned as JSON, or {"error"}."""
     asked = json.loads(question)
-    return _guarded(lambda: _call(asked["kind"], asked["name"], asked["argument"]))
+    _state["asked"] = True
+    said = _guarded(lambda: _call(asked["kind"], asked["name"], asked["argument"]))
+    with _state["turn"]:
+        _state["asked"] = False
+    return said
 
 
 def _call(kind: str, name: str, argument: dict[str, Any]) -> dict[str, Any]:
@@ -258,6 +296,9 @@ def _guarded(work: Any) -> bytes:
         return _printed({"error": _clean(str(error))})
     except BaseException as error:
         return _printed({"error": _described_error(error)})
+    finally:
+        if os.getpid() != _state["pid"]:
+            os._exit(0)  # a fork of it: one answer is enough
 
 
 def _described_error(error: BaseException) -> str:

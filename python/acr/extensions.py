@@ -23,6 +23,7 @@ import base64
 import os
 import re
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ EVENTS = ("call", "result", "answer", "patch", "verdict")
 
 PREFIX = "ACR_EXTENSION_"  # of the variables of the environment that are passed on
 settings: list[dict[str, str]] = []  # of this process' extension, as they are listed
+marked: list[FunctionType] = []  # those that were decorated
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 Value = TypeVar("Value", str, int, float, bool)
@@ -183,6 +185,8 @@ def setting(name: str, default: Value, about: str = "") -> Value:
     name: in small letters: "log" is ACR_EXTENSION_LOG. Of bool are 1, true, yes, 0, false, no. Raises ValueError.
     """
     variable, kind = PREFIX + name.upper(), type(default)
+    if kind not in (str, int, float, bool):
+        raise TypeError(f"the default of the setting {name} must be a str, int, float or bool, not {kind.__name__}")
     settings.append({"variable": variable, "type": kind.__name__, "default": str(default), "about": about})
     text = os.environ.get(variable)
     if text is None:
@@ -200,12 +204,12 @@ def search_call(function: Function) -> Function:
     Arguments are str or int; those with a default may be left out. Models see the signature and the docstring's first paragraph; a line "argument: what it is" of the docstring
     describes that argument. Returns a text, or a list of Place, whose code is shown as that of the built-in calls.
     """
-    return _mark(function, "call", function.__name__)
+    return _mark(function, "call")
 
 
 def patch_check(function: Function) -> Function:
     """Check each patch: `def name(patch)` returns None, or why the patch is wrong, which the model reads."""
-    return _mark(function, "check", function.__name__)
+    return _mark(function, "check")
 
 
 def on(event: EventName) -> Callable[[Function], Function]:
@@ -213,7 +217,7 @@ def on(event: EventName) -> Callable[[Function], Function]:
     _refuse_bare("on", event)
     if event not in EVENTS:
         raise ValueError(f"there is no event {event!r}; there are: {', '.join(EVENTS)}")
-    return lambda function: _mark(function, f"on:{event}", function.__name__)
+    return lambda function: _mark(function, f"on:{event}")
 
 
 def log_parser(name: str) -> Callable[[Function], Function]:
@@ -230,7 +234,7 @@ def localiser(function: Function) -> Function:
 
     The model is shown the ten of the highest scores with the issue, before it searches.
     """
-    return _mark(function, "localiser", function.__name__)
+    return _mark(function, "localiser")
 
 
 def issue_source(scheme: str) -> Callable[[Function], Function]:
@@ -249,8 +253,11 @@ def _refuse_bare(decorator: str, name: object) -> None:
         raise TypeError(f'write @{decorator}("name")')
 
 
-def _mark(function: Function, kind: str, name: str) -> Function:
-    setattr(function, MARK, (kind, name))
+def _mark(function: Function, kind: str, name: str | None = None) -> Function:
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"only functions can be decorated so, not {type(function).__name__}")
+    marked.append(function)
+    setattr(function, MARK, (kind, function.__name__ if name is None else name))
     return function
 
 

@@ -69,12 +69,39 @@ AT_LOAD: dict[str, tuple[str | bytes, str]] = {
         "E: its text cannot be made",
     ),
     "long_text": (HEAD + "raise ValueError('line\\n' * 100000 + '\\ud800')\n", "ValueError: line line"),
+    "klass": (HEAD + "@patch_check\nclass C:\n    pass\n", "only functions can be decorated so, not type (line 4"),
+    "method": (
+        HEAD + "class C:\n    @patch_check\n    def f(patch):\n        pass\n",
+        "function f would not be asked: no name",
+    ),
+    "redefined": (
+        HEAD + "@on('call')\ndef f(event):\n    pass\n\n@on('result')\ndef f(event):\n    pass\n",
+        "function f would not be asked: no name of the file holds it",
+    ),
+    "same_name": (
+        HEAD + "a = patch_check(lambda patch: None)\nb = patch_check(lambda patch: None)\n",
+        "function <lambda> would not be asked: 2 functions of its kind (check) have that name",
+    ),
+    "odd_name": (
+        HEAD + "@log_parser('a\\n\\x1b[2J')\ndef f(log):\n    pass\n",
+        r"the name 'a\n\x1b[2J' is not printable",
+    ),
+    "many": (
+        HEAD + "for i in range(51):\n    globals()[f'f{i}'] = log_parser(f'f{i}')(lambda log: {})\n",
+        "it has 51 functions of one kind (parser); 50 fit",
+    ),
+    "no_repo": (
+        HEAD + "@search_call\ndef f(a: str):\n    'F.'\n    return a\n",
+        "first argument of the call f must be `repo`",
+    ),
+    "setting": (HEAD + "S = setting('s', ['a'])\n", "must be a str, int, float or bool, not list"),
     "interrupt": (HEAD + "raise KeyboardInterrupt\n", "KeyboardInterrupt"),
 }
 IN_A_RUN: dict[str, tuple[str, str]] = {
     "call_raises": (HEAD + "@on('call')\ndef f(event):\n    1 / 0\n", "on:call 'f' failed: ZeroDivisionError: division by zero (line 6 in f)"),
     "call_ends": (HEAD + "@on('call')\ndef f(event):\n    os._exit(0)\n", "its process ended with exit code 0"),
     "answer_hangs": (HEAD + "@on('answer')\ndef f(event):\n    time.sleep(1000)\n", "on:answer 'f' failed: it took longer than 2 s"),
+    "verdict_hangs": (HEAD + "@on('verdict')\ndef f(event):\n    os.setpgid(0, os.getpgid(os.getppid()))\n    time.sleep(1000)\n", "it took longer than 2 s"),
     "answer_object": (HEAD + "@on('answer')\ndef f(event):\n    return object()\n", "it must return a text or None, not object"),
     "result_exits": (HEAD + "@on('result')\ndef f(event):\n    sys.exit(1)\n", "SystemExit: 1"),
     "patch_raises": (HEAD + "@on('patch')\ndef f(event):\n    raise event.nothing\n", "AttributeError"),
@@ -251,6 +278,42 @@ def test_arguments_that_may_be_left_out(host: Host, run_host: RunHost, sample_re
     model = script_with(tmp_path / "script.jsonl", "count()", "show(file='b.py')")
     done = run_host(*arguments(sample_repo, tmp_path / "out", *files, model=model)).check()
     assert run_host("replay", tmp_path / "out").check().stdout == done.stdout
+
+
+BUSY = """
+from concurrent.futures import ThreadPoolExecutor
+import functools, os, threading
+
+def read_on(repo):
+    while True:
+        try:
+            repo.files()
+        except RepoError:
+            pass
+
+@functools.lru_cache(maxsize=None)
+@search_call
+def together(repo) -> str:
+    "Reads in threads, one of which goes on."
+    threading.Thread(target=read_on, args=(repo,), daemon=True).start()
+    with ThreadPoolExecutor(8) as pool:
+        return f"{sum(map(len, pool.map(repo.read, repo.files()))) > 0}"
+
+@search_call
+def twice(repo, number: int) -> str:
+    "Returns from a fork of itself, too."
+    if os.fork() == 0:
+        repo.files()
+    return str(number)
+"""
+
+
+def test_threads_take_turns_and_forks_say_nothing(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    options = write(tmp_path / "extensions", {"busy": HEAD + BUSY})
+    calls = ["together()", *(f"twice({number})" for number in range(20)), "together()"]
+    told = run_host("search", "--json", "--repo", sample_repo, *options, *calls).check()
+    assert [row["output"].strip() for row in told.rows()] == ["True", *map(str, range(20)), "True"]
+    assert told.err == ""
 
 
 def test_places_that_are_not_there_are_failures(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
