@@ -199,14 +199,14 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
 /* ---- Answers ---- */
 
 /* A call, the beginning of one, whose input is empty then, or a piece of its input. */
-static bool take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
+static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const AcrJson *input = acr_json_get(block, "input");
     g_autofree char *whole = acr_json_size(input) > 0 ? acr_json_print(input) : NULL;
     const char *piece = acr_json_get_string(block, "partial_json");
 
-    return acr_partial_add_call(partial, index, acr_json_get_string(block, "id"),
-                                acr_json_get_string(block, "name"), whole ? whole : piece);
+    acr_partial_add_call(partial, index, acr_json_get_string(block, "id"),
+                         acr_json_get_string(block, "name"), whole ? whole : piece);
 }
 
 /* A block of an answer, the beginning of one, or a piece of one. False: too much. */
@@ -219,7 +219,7 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
     if (strcmp(type, "text") == 0 || strcmp(type, "text_delta") == 0)
         return acr_partial_add(partial, acr_json_get_string(block, "text"));
     if (strcmp(type, "tool_use") == 0 || strcmp(type, "input_json_delta") == 0)
-        return take_call(partial, index, block);
+        take_call(partial, index, block);
     /* Thoughts are signs of life too. */
     acr_partial_think(partial, acr_json_get_string(block, "thinking"),
                       acr_json_get_string(block, "signature"));

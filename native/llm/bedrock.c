@@ -320,10 +320,10 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
     g_autofree char *whole = acr_json_type(input) == ACR_JSON_OBJECT ? acr_json_print(input) : NULL;
 
     if (use)
-        return acr_partial_add_call(partial, index, acr_json_get_string(use, "toolUseId"),
-                                    acr_json_get_string(use, "name"),
-                                    whole ? whole : acr_json_string(input));
-    if (thoughts)
+        acr_partial_add_call(partial, index, acr_json_get_string(use, "toolUseId"),
+                             acr_json_get_string(use, "name"),
+                             whole ? whole : acr_json_string(input));
+    else if (thoughts)
         take_thoughts(partial, thoughts);
     else if (!acr_json_get(block, "text"))
         acr_partial_touch(partial);

@@ -215,10 +215,11 @@ static bool take_candidate(AcrPartial *partial, const AcrJson *candidate)
             acr_partial_keep(partial, acr_json_copy(part));
         if (is_thought)
             acr_partial_touch(partial);
-        else if (call ? !acr_partial_add_whole_call(partial, acr_json_get_string(call, "id"),
-                                                    acr_json_get_string(call, "name"),
-                                                    acr_json_get(call, "args"))
-                      : !acr_partial_add(partial, acr_json_get_string(part, "text")))
+        else if (call)
+            acr_partial_add_whole_call(partial, acr_json_get_string(call, "id"),
+                                       acr_json_get_string(call, "name"),
+                                       acr_json_get(call, "args"));
+        else if (!acr_partial_add(partial, acr_json_get_string(part, "text")))
             return false;
     }
     if (reason && strcmp(reason, "FINISH_REASON_UNSPECIFIED") != 0)

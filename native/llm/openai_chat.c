@@ -255,7 +255,7 @@ static bool add_content(AcrPartial *partial, const AcrJson *content)
 }
 
 /* Calls, or pieces of them, by their index; where a server counts none, what names a call begins it. */
-static bool take_calls(AcrPartial *partial, const AcrJson *calls)
+static void take_calls(AcrPartial *partial, const AcrJson *calls)
 {
     for (const AcrJson *call = acr_json_first(calls); call; call = acr_json_next(call)) {
         const AcrJson *function = acr_json_get(call, "function");
@@ -266,12 +266,11 @@ static bool take_calls(AcrPartial *partial, const AcrJson *calls)
 
         if (index < 0)
             index = (id || name || begun == 0) ? -1 - begun : -begun;
-        if (acr_json_type(arguments) == ACR_JSON_OBJECT
-                ? !acr_partial_add_whole_call(partial, id, name, arguments)
-                : !acr_partial_add_call(partial, index, id, name, acr_json_string(arguments)))
-            return false;
+        if (acr_json_type(arguments) == ACR_JSON_OBJECT)
+            acr_partial_add_whole_call(partial, id, name, arguments);
+        else
+            acr_partial_add_call(partial, index, id, name, acr_json_string(arguments));
     }
-    return true;
 }
 
 /* A message or a piece of one. False: too much. */
@@ -285,8 +284,7 @@ static bool take_message(AcrPartial *partial, const AcrJson *message)
         partial->has_calls = true;
     if (reasoning)
         acr_partial_think(partial, reasoning, NULL);
-    if (!take_calls(partial, acr_json_get(message, "tool_calls")))
-        return false;
+    take_calls(partial, acr_json_get(message, "tool_calls"));
     if ((reasoning && *reasoning) || (thoughts && *thoughts) || partial->has_calls)
         acr_partial_touch(partial);
     return add_content(partial, acr_json_get(message, "content"));

@@ -176,16 +176,16 @@ static bool is_call(const AcrJson *item)
 }
 
 /* An item that is whole: it goes back with the calls, of which it may be one. */
-static bool take_item(AcrPartial *partial, const AcrJson *item)
+static void take_item(AcrPartial *partial, const AcrJson *item)
 {
     const char *type = acr_json_get_string(item, "type");
 
     partial->has_calls = partial->has_calls || is_call(item);
     acr_partial_keep(partial, acr_json_copy(item));
-    return g_strcmp0(type, "function_call") != 0 ||
-           acr_partial_add_call(
-               partial, (gint64)partial->calls->len, acr_json_get_string(item, "call_id"),
-               acr_json_get_string(item, "name"), acr_json_get_string(item, "arguments"));
+    if (g_strcmp0(type, "function_call") == 0)
+        acr_partial_add_call(
+            partial, (gint64)partial->calls->len, acr_json_get_string(item, "call_id"),
+            acr_json_get_string(item, "name"), acr_json_get_string(item, "arguments"));
 }
 
 /* The whole text takes the place of the pieces, where the output has a message: some servers end a
@@ -197,8 +197,7 @@ static bool take_output(AcrPartial *partial, const AcrJson *output)
     if (acr_json_size(output) > 0)
         acr_partial_forget_calls(partial);
     for (const AcrJson *item = acr_json_first(output); item; item = acr_json_next(item)) {
-        if (!take_item(partial, item))
-            return false;
+        take_item(partial, item);
         if (g_strcmp0(acr_json_get_string(item, "type"), "message") != 0)
             continue;
         if (is_first) {
@@ -279,7 +278,7 @@ static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, 
     else if (strcmp(type, "response.output_item.added") == 0)
         partial->has_calls = partial->has_calls || is_call(acr_json_get(json, "item"));
     else if (strcmp(type, "response.output_item.done") == 0)
-        return take_item(partial, acr_json_get(json, "item")) ? ACR_PARSE_MORE : ACR_PARSE_FAILED;
+        take_item(partial, acr_json_get(json, "item"));
     else if (acr_json_get(json, "error") && acr_failure_in_body(json)) /* a gateway's own shape */
         return acr_partial_fail_json(partial, json);
     return ACR_PARSE_MORE;

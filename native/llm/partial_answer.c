@@ -96,23 +96,18 @@ static AcrToolCall *find_call(const AcrPartial *partial, gint64 index, const cha
     return NULL;
 }
 
-/* False: too much. */
-static bool fail_calls(AcrPartial *partial)
-{
-    acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, "the answer calls too many tools");
-    partial->failure.retryable = false;
-    return false;
-}
-
-bool acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, const char *name,
+void acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, const char *name,
                           const char *arguments)
 {
     AcrToolCall *call = find_call(partial, index, id);
+    gsize len = (arguments ? strlen(arguments) : 0) + (call ? call->arguments->len : 0);
 
     partial->has_calls = true;
     acr_partial_touch(partial);
-    if (!call && partial->calls->len >= ACR_LLM_MAX_TOOL_CALLS)
-        return fail_calls(partial);
+    if (len > MAX_ARGUMENTS || (!call && partial->calls->len >= ACR_LLM_MAX_TOOL_CALLS))
+        partial->calls_too_much = true;
+    if (partial->calls_too_much)
+        return;
     if (!call) {
         call = g_new0(AcrToolCall, 1);
         call->index = index;
@@ -123,15 +118,14 @@ bool acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, con
     acr_partial_set(&call->name, name && *name ? name : NULL);
     if (arguments)
         g_string_append(call->arguments, arguments);
-    return call->arguments->len <= MAX_ARGUMENTS || fail_calls(partial);
 }
 
-bool acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char *name,
+void acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char *name,
                                 const AcrJson *arguments)
 {
     g_autofree char *text = arguments ? acr_json_print(arguments) : NULL;
 
-    return acr_partial_add_call(partial, -1 - (gint64)partial->calls->len, id, name, text);
+    acr_partial_add_call(partial, -1 - (gint64)partial->calls->len, id, name, text);
 }
 
 void acr_partial_keep(AcrPartial *partial, AcrJson *item)
@@ -153,6 +147,18 @@ void acr_partial_forget_calls(AcrPartial *partial)
     g_ptr_array_set_size(partial->calls, 0);
     acr_json_free(partial->kept);
     partial->kept = acr_json_new_array();
+}
+
+void acr_partial_refuse_calls(AcrPartial *partial)
+{
+    if (!partial->calls_too_much)
+        return;
+    acr_partial_forget_calls(partial);
+    g_string_append_printf(partial->content,
+                           "%s(No tool was called: this answer called more than %u, or one with "
+                           "more than %u bytes of arguments.)",
+                           partial->content->len ? "\n" : "", ACR_LLM_MAX_TOOL_CALLS,
+                           MAX_ARGUMENTS);
 }
 
 AcrJson *acr_partial_tools(const AcrPartial *partial)

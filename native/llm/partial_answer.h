@@ -10,7 +10,7 @@ typedef struct {
     char *id, *name;    /* owned, or NULL */
     GString *arguments; /* owned; JSON */
 } AcrToolCall;
-#define ACR_LLM_MAX_TOOL_CALLS 128u /* of one answer; more are a malformed answer */
+#define ACR_LLM_MAX_TOOL_CALLS 128u /* of one answer; of one with more none is read */
 
 typedef struct {
     GString *content;
@@ -19,13 +19,14 @@ typedef struct {
     char *model;      /* owned */
     char *request_id; /* owned */
     AcrUsage usage;
-    bool is_nonsense; /* a counter was not a number of tokens: no part of `usage` is believed */
-    bool began;       /* the server has begun to answer */
-    bool has_said;    /* text, thoughts or calls came */
-    bool is_complete; /* the provider's terminal event came */
-    bool has_calls;   /* tool calls */
-    GPtrArray *calls; /* owned; of AcrToolCall, as far as they came */
-    AcrJson *kept;    /* owned; a list: what the provider wants back as it was */
+    bool is_nonsense;    /* a counter was not a number of tokens: no part of `usage` is believed */
+    bool began;          /* the server has begun to answer */
+    bool has_said;       /* text, thoughts or calls came */
+    bool is_complete;    /* the provider's terminal event came */
+    bool has_calls;      /* tool calls */
+    bool calls_too_much; /* more of them, or longer ones, than are read */
+    GPtrArray *calls;    /* owned; of AcrToolCall, as far as they came */
+    AcrJson *kept;       /* owned; a list: what the provider wants back as it was */
     GString *thoughts, *signature; /* owned; of the thoughts that come; for `kept` */
     bool is_blocked;               /* the prompt was blocked: CONTENT_FILTER whatever else came */
     AcrFailure failure;            /* of ACR_PARSE_FAILED */
@@ -43,15 +44,14 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPartial, acr_partial_clear)
 bool acr_partial_add(AcrPartial *partial, const char *text) ACR_MUST_USE;
 /* Appends the model's own words of refusal (may be NULL), up to the same ceiling. */
 void acr_partial_add_refusal(AcrPartial *partial, const char *text);
-/*
- * A piece of a tool call, or all of it: an index that is new begins one. What is NULL is not said.
- * False: too much.
- */
-bool acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, const char *name,
-                          const char *arguments) ACR_MUST_USE;
+/* A piece of a tool call, or all of it: an index that is new begins one. What is NULL is not said. */
+void acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, const char *name,
+                          const char *arguments);
 /* The same of a call that came whole, with its arguments as a JSON object. */
-bool acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char *name,
-                                const AcrJson *arguments) ACR_MUST_USE;
+void acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char *name,
+                                const AcrJson *arguments);
+/* Of a whole answer whose calls are too many or too long: a word to the model in place of all of them. */
+void acr_partial_refuse_calls(AcrPartial *partial);
 /* Keeps what must be sent back with the calls (taken). */
 void acr_partial_keep(AcrPartial *partial, AcrJson *item);
 /* Appends to thoughts or their signature (either may be NULL), under the ceiling of an answer. */

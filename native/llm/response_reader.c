@@ -292,6 +292,7 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
     if (reader->step == ACR_PARSE_DONE) {
         reader->partial.is_complete = true;
         read_cost_header(reader);
+        acr_partial_refuse_calls(&reader->partial);
         judge(reader);
     }
     if (reader->partial.is_nonsense)

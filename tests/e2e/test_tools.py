@@ -14,7 +14,7 @@ import pytest
 from host import Result
 from peers import PEERS
 from repos import Repo
-from runs import EXTRACT_3, PATCH_2, SELECT_3, arguments, read_json, script_lines
+from runs import EXTRACT_1, EXTRACT_3, PATCH_2, SELECT_3, arguments, read_json, script_lines
 from servers.dialect import Answer, Request
 from servers.play import Play
 from servers.strict import KEY, StrictServer
@@ -138,6 +138,17 @@ def test_what_is_wrong_with_a_call_is_its_result(run_host: RunHost, sample_repo:
     ]
     assert "class_name" in first[1]["content"]
     assert "where no search call is made" in second[3]["content"] and "season_starts" in second[4]["content"]
+
+
+@pytest.mark.parametrize("peer", ["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock"])
+def test_too_many_calls_are_refused_and_told(run_host: RunHost, sample_repo: Repo, tmp_path: Path, peer: str) -> None:
+    """None of them is made, nor sent back; so it is with one whose argument is too long. The run goes on as by text."""
+    for n, calls in enumerate((FOUR[:1] * 129, (("search_class", {"class_name": "x" * 300_000}),))):
+        plays = [play(calls, "All:"), says(EXTRACT_1), *native(FOUR)]
+        _, requests = run(run_host, sample_repo, tmp_path / str(n), peer, plays)
+        sent = requests[2].body
+        assert b"(No tool was called: this answer called more than 128" in sent and len(sent) < 100_000
+        assert layers(tmp_path / str(n))[1:] == [[name for name, _ in FOUR]]
 
 
 def test_places_that_do_not_exist_are_asked_for_again(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
