@@ -17,6 +17,7 @@ static void install(const Box *box, const char *prefix)
 static bool find(const Box *box, const char *given, AcrSandboxPython *out, GError **error)
 {
     box_put(box, "work/code.py", "", 0644);
+    box_make(box, "work/.git");
     g_autofree char *work = box_path(box, "work"), *empty = box_path(box, "project");
     box_put(box, "project/code.py", "", 0644);
     g_autoptr(AcrSnapshot) snapshot = box_snapshot(box, "project");
