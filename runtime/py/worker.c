@@ -16,9 +16,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Of address space. A tree takes 140 times the bytes of its source, and of a table of numbers 470.
- */
-#define MEMORY_LIMIT_BYTES (2560ull * 1024 * 1024)
+/* Of address space. A tree takes 140 times the bytes of its source, and of a table of numbers 470;
+ * a file that needs more to be outlined, of 3 MB or 300,000 lines, counts as text only. */
+#define MEMORY_LIMIT_MIB(work) ((work) == ACR_PYTHON_OUTLINES ? 512u : 2560u)
 #define FILE_LIMIT_BYTES (64ull * 1024 * 1024)
 #define CPU_LIMIT_S (ACR_PY_LINT_TIMEOUT_MS / 1000 + 5) /* of one question: no deadline is longer */
 
@@ -34,12 +34,12 @@ static void limit(int what, rlim_t most)
     (void)setrlimit(what, &both);
 }
 
-static void limit_self(void)
+static void limit_self(AcrPythonWork work)
 {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, FILE_LIMIT_BYTES);
     if (!HAS_SHADOW_MEMORY)
-        limit(RLIMIT_AS, MEMORY_LIMIT_BYTES);
+        limit(RLIMIT_AS, (rlim_t)MEMORY_LIMIT_MIB(work) << 20);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
@@ -131,7 +131,7 @@ bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error
 {
     g_autoptr(GError) failed = NULL;
     g_autofree char *folder = g_get_current_dir();
-    limit_self();
+    limit_self(what);
     ACR_AUTO_FD fd = take_socket();
     if (fd < 0)
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT,

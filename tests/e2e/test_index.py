@@ -356,34 +356,34 @@ def test_files_that_change_under_the_index(host: Host, tmp_path: Path) -> None:
 
 
 def test_files_too_large_for_the_parser(host: Host, make_repo: Make) -> None:
-    """A line of 10 MB, and a file that is too large at once."""
-    check_large_files(host, make_repo, 0, 17)
+    """A line of 10 MB, a table of 2 MB, and a file that is too large at once."""
+    check_large_files(host, make_repo, 2, 17)
 
 
 @pytest.mark.full
 def test_files_far_too_large_for_the_parser(host: Host, make_repo: Make) -> None:
-    """As above, 100 MB of it, and a file that takes all memory a worker may have."""
+    """As above, 100 MB of it, and 15 MB of the table."""
     check_large_files(host, make_repo, 15, 100)
 
 
 def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int) -> None:
-    """Each costs itself only."""
+    """Each costs itself only; to outline one takes at most 512 MB."""
     files = {
         "a.py": A,
         "line.py": b"x = '" + b"a" * 10_000_000 + b"'\nclass AfterLine:\n    pass\n",
         "huge.py": b"needle = 1\n" * (huge_mib * 1024 * 1024 // 11),
+        "dense.py": b"x = [" + b"1," * (dense_mib * 512 * 1024) + b"]\n",
     }
-    if dense_mib:
-        files["dense.py"] = b"x = [" + b"1," * (dense_mib * 512 * 1024) + b"]\n"
     repo = make_repo(files)
     calls = eight_calls() + ["search_code('needle = 1')", "search_class('AfterLine')"]
     with untouched(repo):
         assert search(host, repo, calls, timeout=180).rows()[-1]["ok"]
         row = index(host, repo, "--verbose", timeout=180)
         assert all_gone(host)
-    told = {"huge.py": "larger than 16 MiB"}
-    if dense_mib:
-        told["dense.py"] = "MemoryError: too deep or too large for the parser here"
+    told = {
+        "huge.py": "larger than 16 MiB",
+        "dense.py": "MemoryError: too deep or too large for the parser here",
+    }
     if SANITIZED:
         assert reasons(row).items() <= told.items()
         return
@@ -393,7 +393,7 @@ def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int
     again = index(host, repo, "--no-cache", "--verbose", timeout=180)
     assert (again["cached"], again["parsed"]) == (0, len(files) - 1)
     assert reasons(again) == told
-    assert again["worker_peak_memory_kib"] < (2560 + 300) * 1024
+    assert again["worker_peak_memory_kib"] < 512 * 1024
     result = host.run("index", "--repo", repo, "--verbose", timeout=180).check()
     assert len(result.err.splitlines()) == len(told)
 
