@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* Of address space. A tree takes 140 times the bytes of its source, and of a table of numbers 470;
- * a file that needs more to be outlined, of 3 MB or 300,000 lines, counts as text only. */
+ * a file that needs more to be outlined, of 1 to 3 MB, counts as text only. */
 #define MEMORY_LIMIT_MIB(work) ((work) == ACR_PYTHON_OUTLINES ? 512u : 2560u)
 #define FILE_LIMIT_BYTES (64ull * 1024 * 1024)
 #define CPU_LIMIT_S (ACR_PY_LINT_TIMEOUT_MS / 1000 + 5) /* of one question: no deadline is longer */
