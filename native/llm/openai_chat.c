@@ -290,15 +290,28 @@ static bool take_message(AcrPartial *partial, const AcrJson *message)
     return add_content(partial, acr_json_get(message, "content"));
 }
 
-/* The answer is whole. A call that was not given an id gets one; servers that show their thoughts want
+/* Whether a call before it has the same id. */
+static bool is_taken(const AcrPartial *partial, guint number)
+{
+    const AcrToolCall *call = partial->calls->pdata[number];
+
+    for (guint i = 0; i < number; i++)
+        if (g_strcmp0(((AcrToolCall *)partial->calls->pdata[i])->id, call->id) == 0)
+            return true;
+    return false;
+}
+
+/* The answer is whole. A call that was not given an id of its own gets one; servers that show their thoughts want
  * them back with the calls. */
 static AcrParseStep settle(AcrPartial *partial)
 {
     for (guint i = 0; i < partial->calls->len; i++) {
         AcrToolCall *call = partial->calls->pdata[i];
 
-        if (!call->id)
-            call->id = g_strdup_printf("call_%u", i + 1);
+        if (call->id && !is_taken(partial, i))
+            continue;
+        g_free(call->id);
+        call->id = g_strdup_printf("acr_call_%u", i + 1);
     }
     if (partial->thoughts->len > 0)
         acr_partial_keep(partial, acr_json_new_string(partial->thoughts->str));

@@ -127,7 +127,8 @@ bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const
 {
     g_auto(AcrCall) call = {.spec = spec};
     bool is_object = acr_json_type(arguments) == ACR_JSON_OBJECT;
-    if (arguments && !is_object)
+    bool is_null = acr_json_type(arguments) == ACR_JSON_NULL;
+    if (arguments && !is_object && !is_null)
         return refuse(spec, error, "the arguments must be an object, not of type",
                       acr_json_type(arguments) == ACR_JSON_ARRAY ? "array" : "another");
     for (const AcrJson *at = acr_json_first(arguments); at; at = acr_json_next(at))

@@ -121,16 +121,38 @@ def _word(name: str, value: Any) -> str:
     return os.path.expanduser(os.fspath(value)) if is_path and isinstance(value, (str, os.PathLike)) else str(value)
 
 
+def _issue(options: dict[str, Option]) -> tuple[dict[str, Option], bytes | None]:
+    """The options of a run, and what its standard input is: a text may be longer than an argument can be."""
+    text = options.get("issue_text")
+    if not isinstance(text, str) or options.get("issue") is not None:
+        return options, None
+    return {**options, "issue_text": None, "issue": "-"}, text.encode("utf-8", "replace")
+
+
 def _error(exit: int, stderr: bytes) -> HostError:
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
     return HostError(exit, lines[-1] if lines else f"acr-host ended with {exit}")
 
 
-def _output(command: list[str], exits: Sequence[int]) -> bytes:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+def _output(command: list[str], exits: Sequence[int], given: bytes | None = None) -> bytes:
+    try:
+        done = subprocess.run(command, input=given or b"", capture_output=True)
+    except OSError as error:
+        raise HostError(3, str(error)) from error
     if done.returncode not in exits or not done.stdout:
         raise _error(done.returncode, done.stderr)
     return done.stdout
+
+
+def _read(output: bytes, needed: str) -> dict[str, Any]:
+    """The program's JSON, that has this member; options such as help and dry_run make it print something else."""
+    try:
+        data = json.loads(output)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or needed not in data:
+        raise HostError(2, f"with these options the program prints no {needed}")
+    return data
 
 
 def _result(data: dict[str, Any]) -> RunResult:
@@ -147,10 +169,10 @@ def _result(data: dict[str, Any]) -> RunResult:
 
 def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
     """Answer search calls, written as in Python, of a repository. Errors: HostError."""
-    command = _command("search", calls, {"repo": repo, "json": True, **options})
+    command = _command("search", calls, {"repo": repo, **options, "json": True})
     made = []
     for line in _output(command, (0, 1)).splitlines():
-        data = json.loads(line)
+        data = _read(line, "results")
         places = tuple(
             Place(_text(p["file"]), p["start"], p["end"], p.get("class"), p.get("func")) for p in data["results"]
         )
@@ -160,25 +182,33 @@ def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
 
 def run(**options: Option) -> RunResult:
     """Fix one issue; a run without a patch is a result too, by its verdict. Errors: HostError."""
-    return _result(json.loads(_output(_command("run", (), {"json": True, "quiet": True, **options}), _WITH_RESULT)))
+    options, given = _issue(options)
+    command = _command("run", (), {"quiet": True, **options, "json": True})
+    return _result(_read(_output(command, _WITH_RESULT, given), "verdict"))
 
 
 async def events(**options: Option) -> AsyncIterator[Event]:
     """The same, event by event; the last one has the result. Leaving the loop early interrupts the run, which the
     same options (`out` among them) resume. Errors: HostError."""
+    options, given = _issue(options)
     ours, theirs = os.pipe()
     command = _command("run", (), {"quiet": True, **options, "events": theirs})
     quiet = asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, pass_fds=(theirs,), stdin=quiet, stdout=quiet, stderr=asyncio.subprocess.PIPE
+            *command, pass_fds=(theirs,), stdin=asyncio.subprocess.PIPE, stdout=quiet, stderr=asyncio.subprocess.PIPE
         )
+    except OSError as error:
+        os.close(ours)
+        raise HostError(3, str(error)) from error
     except BaseException:
         os.close(ours)
         raise
     finally:
         os.close(theirs)
-    assert process.stderr
+    assert process.stderr and process.stdin
+    process.stdin.write(given or b"")
+    process.stdin.close()
     complaints = asyncio.ensure_future(process.stderr.read())
     reader = asyncio.StreamReader(limit=_MAX_LINE)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
@@ -204,6 +234,5 @@ async def events(**options: Option) -> AsyncIterator[Event]:
 def evaluate(dataset: Path, predictions: Path, run_id: str, out: Path, **options: Option) -> dict[str, Any]:
     """Grade predictions; the official final report with a summary, as the schema eval.json says. Errors: HostError."""
     given: dict[str, Option] = {"dataset": dataset, "predictions": predictions, "run_id": run_id, "out": out}
-    command = _command("eval", (), {**given, "json": True, "quiet": True, **options})
-    made: dict[str, Any] = json.loads(_output(command, (0, 1)))
-    return made
+    command = _command("eval", (), {**given, "quiet": True, **options, "json": True})
+    return _read(_output(command, (0, 1)), "resolved_ids")

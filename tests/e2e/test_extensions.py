@@ -271,7 +271,11 @@ def test_arguments_that_may_be_left_out(host: Host, run_host: RunHost, sample_re
     client = Client(host, *on_sample)
     tools = {tool["name"]: tool["inputSchema"] for tool in client.result("tools/list")["tools"]}
     assert tools["count"]["required"] == [] and tools["show"]["required"] == []
-    for name, given, output in (("count", {}, " files"), ("show", {"number": 5, "file": None}, "'any' 5 None")):
+    for name, given, output in (
+        ("count", {}, " files"),
+        ("count", None, " files"),
+        ("show", {"number": 5, "file": None}, "'any' 5 None"),
+    ):
         answer = client.result("tools/call", {"name": name, "arguments": given})
         assert answer["structuredContent"]["output"].endswith(output)
     client.end()

@@ -184,6 +184,36 @@ def test_run_and_its_events(host: Host, sample_repo: Repo, python: Path, tmp_pat
     assert why[0] == 2 and "--rounds" in why[1]
 
 
+_ODD = """
+import acr_host, asyncio, json, os, sys
+repo, script, out = sys.argv[1:]
+options = dict(repo=repo, model="script:" + script, verify="never", issue_text="It is wrong.\\n" * 17000)
+long = acr_host.run(out=out + "/long", json=False, **options)
+
+def fail(**more):
+    try:
+        acr_host.run(out=out + "/no", **options, **more)
+    except acr_host.HostError as error:
+        return [error.exit, str(error)]
+
+async def watch():
+    return [event.kind async for event in acr_host.events(out=out + "/watched", **options)]
+
+kinds, why = asyncio.run(watch()), [fail(dry_run=True)]
+os.environ["ACR_HOST"] = "/no/such"
+print(json.dumps([long.verdict, kinds[-1], *why, fail()]))
+"""
+
+
+def test_options_that_do_not_fit(host: Host, sample_repo: Repo, python: Path, tmp_path: Path) -> None:
+    """An issue longer than an argument can be, no JSON, no run, no program."""
+    verdict, kind, dry, missing = execute(host, python, _ODD, sample_repo, SCRIPT, tmp_path)
+    assert (verdict, kind) == ("none", "result")
+    for name in ("long", "watched"):
+        assert (tmp_path / name / "issue.md").stat().st_size >= 17_000 * 12
+    assert dry[0] == 2 and "no verdict" in dry[1] and missing[0] == 3 and "/no/such" in missing[1]
+
+
 _EVALUATE = """
 import acr_host, json, sys
 try:

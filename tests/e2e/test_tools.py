@@ -15,7 +15,7 @@ from host import Result
 from peers import PEERS
 from repos import Repo
 from runs import EXTRACT_1, EXTRACT_3, PATCH_2, SELECT_3, arguments, read_json, script_lines
-from servers.dialect import Answer, Request
+from servers.dialect import SIGNATURE, Answer, Request
 from servers.play import Play
 from servers.strict import KEY, StrictServer
 
@@ -149,6 +149,16 @@ def test_too_many_calls_are_refused_and_told(run_host: RunHost, sample_repo: Rep
         sent = requests[2].body
         assert b"(No tool was called: this answer called more than 128" in sent and len(sent) < 100_000
         assert layers(tmp_path / str(n))[1:] == [[name for name, _ in FOUR]]
+
+
+def test_calls_of_one_id_get_one_each(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    calls = [{"id": "same", "type": "function", "function": {"name": n, "arguments": json.dumps(a)}} for n, a in FOUR]
+    message = {"role": "assistant", "content": None, "tool_calls": calls, "reasoning_content": SIGNATURE}
+    whole = {"object": "chat.completion", "choices": [{"message": message, "finish_reason": "tool_calls"}]}
+    plays = [Play(body=json.dumps(whole).encode(), content_type="application/json"), *native(FOUR)[1:]]
+    _, requests = run(run_host, sample_repo, tmp_path / "out", "openai_chat", plays)
+    assert len({call["id"] for call in requests[1].json["messages"][-5]["tool_calls"]}) == len(FOUR)
+    assert layers(tmp_path / "out") == [[name for name, _ in FOUR]]
 
 
 def test_places_that_do_not_exist_are_asked_for_again(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
