@@ -110,7 +110,7 @@ def _located(name: str) -> str | None:
 def load(question: bytes) -> bytes:
     """Run the file {"path", "source"}; gives what it adds, or {"error"}."""
     asked = json.loads(question)
-    _state.update(path=asked["path"], source=extensions.as_bytes(asked["source"]))
+    _state.update(path=os.fsdecode(extensions.as_bytes(asked["path"])), source=extensions.as_bytes(asked["source"]))
     return _guarded(_load)
 
 

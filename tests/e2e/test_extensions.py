@@ -495,6 +495,11 @@ def test_new_writes_one_that_works(run_host: RunHost, sample_repo: Repo, tmp_pat
     assert "version 3" in row["error"] and "calls" not in row
 
 
+def test_a_file_whose_name_is_not_text(run_host: RunHost, tmp_path: Path) -> None:
+    options = write(tmp_path, {"l\udcff": HEAD + "1 / 0\n"})
+    assert "division by zero (line 4 in <module>)" in run_host("extensions", *options).check(1).err
+
+
 def test_a_name_that_is_not_installed_is_refused(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     command = arguments(sample_repo, tmp_path / "out", "--extension", "no_such_extension")
     run_host(*command).one_line(2, "neither a file", "nor an installed extension 'no_such_extension'")
