@@ -66,6 +66,7 @@ ELSEWHERE = {
     "tar": ("e2e/test_package.py", '"tar"'),
     "python3 -m venv": ("e2e/test_wheel.py", "venv"),
     "docker run": ("e2e/test_image.py", '"demo"'),
+    "tools/bench": ("tools/test_bench.py", "compare.main"),
     "sbatch": ("e2e/test_slurm.py", '"sbatch"'),
     "kubectl apply": ("e2e/test_swe_bench.py", "kubernetes-validate"),
     "export OPENAI_API_KEY": ("e2e/test_ask.py", "server"),

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "bench"))
 
 import bench  # noqa: E402
+import compare  # noqa: E402
 import corpus  # noqa: E402
 import generate  # noqa: E402
 import grading  # noqa: E402
@@ -280,6 +281,20 @@ def test_the_program_is_measured_on_a_small_repository(tmp_path: Path) -> None:
     rows = [(row["row"], row["unit"]) for row in data["rows"]]
     assert rows == [("cold", "x"), *[("warm", "x"), ("warm", "files")] * 2]
     assert all(row["value"] > 0 for row in data["rows"] if row["unit"] == "x")
+
+
+@pytest.mark.skipif("ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program")
+def test_a_comparison_is_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of parts that need no peer; one whose peer is no such program is told in a line."""
+    found = commit(tmp_path / "a.git", dict(generate.many_files(30)))
+    where = ["--repo", str(found.repository), "--rev", "main", "--symbol", growth.shapes(large=False)[0].class_name]
+    argv = ["--binary", os.environ["ACR_BINARY"], *where, "--rounds", "1", "--json", str(tmp_path / "table.json")]
+    assert compare.main([*argv, "--only", "index"]) in (0, 1)
+    rows = {row["row"] for row in json.loads((tmp_path / "table.json").read_text())["rows"]}
+    assert rows == {"cold", "warm", "oneshot"} and list(compare.PARTS) == compare.arguments(argv).only
+    capsys.readouterr()
+    assert compare.main([*argv, "--only", "mcp", "--code-index", "/bin/false"]) == 3
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 @pytest.mark.skipif("ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program")
