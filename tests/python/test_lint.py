@@ -24,6 +24,16 @@ class A:
 """
 
 
+CLEAR = lint._clear_caches
+
+
+@pytest.fixture(autouse=True)
+def fixture_no_clearing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clearing takes several times what a lint of a few lines takes: a test that is not about it keeps what those before
+    left, as the versions of one batch do."""
+    monkeypatch.setattr(lint, "_clear_caches", lambda: None)
+
+
 def judge(*files: tuple[str, bytes | None, tuple[bytes, ...]]) -> list[list[int | None]]:
     """For each file how much worse each version is than the best one."""
     fields: list[bytes] = []
@@ -73,7 +83,9 @@ def test_files_see_each_other() -> None:
     assert new(("pkg/one.py", one, one), ("pkg/two.py", None, good.replace(b"made", b"unmade"))) == 1
 
 
-def test_an_edited_file_is_read_again() -> None:
+@pytest.mark.parametrize("clear", [CLEAR, lambda: None], ids=["cleared", "kept"])
+def test_an_edited_file_is_read_again(monkeypatch: pytest.MonkeyPatch, clear: Callable[[], None]) -> None:
+    monkeypatch.setattr(lint, "_clear_caches", clear)
     good, bad = b"def f():\n    return 1\n", b"def f():\n    return nothing\n"
     assert [new(("pkg/a.py", good, text)) for text in (good, bad, good, bad, good)] == [0, 1, 0, 1, 0]
 
@@ -140,8 +152,7 @@ def test_each_text_is_linted_once_and_the_old_one_only_where_it_decides(monkeypa
 
 def test_caches_are_cleared_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     cleared = []
-    real = lint._clear_caches
-    monkeypatch.setattr(lint, "_clear_caches", lambda: (cleared.append(1), real()))
+    monkeypatch.setattr(lint, "_clear_caches", lambda: (cleared.append(1), CLEAR()))
     new(("a.py", b"", b"x = no_such\n"), ("b.py", b"", b"x = no_such\n"))
     assert len(cleared) == 1
 
