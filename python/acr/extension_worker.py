@@ -103,7 +103,7 @@ def _located(name: str) -> str | None:
     for point in ours:
         if point.name == name:
             spec = find_spec(point.value.partition(":")[0].strip())
-            return spec.origin if spec else None
+            return spec.origin if spec and spec.has_location else None
     return None
 
 

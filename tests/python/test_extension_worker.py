@@ -22,8 +22,8 @@ def test_an_entry_point_leads_to_the_file_of_its_module(tmp_path: Path, monkeypa
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: house-rules\nVersion: 1\n")
     (info / "entry_points.txt").write_text(
-        "[acr_host.extensions]\nhouse = house_rules.checks\ngone = no_such_module_at_all\n[other]\nodd = house_rules\n"
+        "[acr_host.extensions]\nhouse = house_rules.checks\ngone = no_such_module_at_all\nbuilt = sys\n[other]\nodd = house_rules\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert located("house") == {"path": str(tmp_path / "house_rules" / "checks.py")}
-    assert located("gone") == located("odd") == located("nothing") == {"path": None}
+    assert located("built") == located("gone") == located("odd") == located("nothing") == {"path": None}
