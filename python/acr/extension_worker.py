@@ -70,7 +70,7 @@ def _ask(question: dict[str, Any]) -> dict[str, Any]:
     """What the program says; threads take turns, and those that go on after the answer get none."""
     out = _printed(question)
     out = _HEAD.pack(ASKS, len(out)) + out
-    if os.getpid() != _state["pid"]:
+    if os.getpid() != _state.get("pid", os.getpid()):
         raise extensions.RepoError("only the process of the extension can ask")
     with _state["turn"]:
         if not _state["asked"]:
@@ -297,7 +297,7 @@ def _guarded(work: Any) -> bytes:
     except BaseException as error:
         return _printed({"error": _described_error(error)})
     finally:
-        if os.getpid() != _state["pid"]:
+        if os.getpid() != _state.get("pid", os.getpid()):
             os._exit(0)  # a fork of it: one answer is enough
 
 
