@@ -8,12 +8,12 @@
 #include "search/calls_private.h"
 
 // clang-format off
-#define CLASS_NAME {"class_name", ACR_PARAM_STRING, "Name of a class, also dotted: Outer.Inner, module.Class"}
-#define METHOD_NAME {"method_name", ACR_PARAM_STRING, "Name of a function or method, without parentheses"}
-#define FILE_NAME {"file_name", ACR_PARAM_STRING, "Name of a file, or the end of its path: core/add.py"}
-#define CODE_STR {"code_str", ACR_PARAM_STRING, "Text to find; re:PATTERN for a regular expression"}
-#define LINE_NUMBER {"line_number", ACR_PARAM_INTEGER, "Number of a line, from 1"}
-#define WINDOW_SIZE {"window_size", ACR_PARAM_INTEGER, "Lines to show before and after it, at most 500"}
+#define CLASS_NAME {"class_name", ACR_PARAM_STRING, "Name of a class, also dotted: Outer.Inner, module.Class", NULL}
+#define METHOD_NAME {"method_name", ACR_PARAM_STRING, "Name of a function or method, without parentheses", NULL}
+#define FILE_NAME {"file_name", ACR_PARAM_STRING, "Name of a file, or the end of its path: core/add.py", NULL}
+#define CODE_STR {"code_str", ACR_PARAM_STRING, "Text to find; re:PATTERN for a regular expression", NULL}
+#define LINE_NUMBER {"line_number", ACR_PARAM_INTEGER, "Number of a line, from 1", NULL}
+#define WINDOW_SIZE {"window_size", ACR_PARAM_INTEGER, "Lines to show before and after it, at most 500", NULL}
 // clang-format on
 
 static const AcrCallSpec calls[] = {

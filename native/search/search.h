@@ -34,9 +34,8 @@ typedef enum { ACR_PARAM_STRING, ACR_PARAM_INTEGER } AcrParamType;
 typedef struct {
     const char *name;
     AcrParamType type;
-    const char *about; /* one phrase for who fills it in */
-    const char *
-        otherwise; /* what it is where it is left out, as a reader sees it; NULL: it must be given */
+    const char *about;     /* one phrase for who fills it in */
+    const char *otherwise; /* what it is where left out, for a reader; NULL: it must be given */
 } AcrParam;
 
 /* `str`, `int`, or with what it is otherwise: `int = 10`; owned (g_free). */
