@@ -30,6 +30,7 @@ struct AcrIndexCache {
     GPtrArray *rows;     /* of AcrCacheRow: not written yet */
     gsize pending_bytes; /* that they will take in the file, about */
     bool reading;        /* within acr_index_cache_begin and _end */
+    GHashTable *read;    /* key -> rows: those read at its beginning */
     guint rebuilds;      /* by this cache; bounded */
 };
 
@@ -175,6 +176,8 @@ AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes)
     g_autoptr(GError) error = NULL;
     cache->limit_bytes = MAX(limit_bytes, MIN_LIMIT);
     cache->rows = g_ptr_array_new_with_free_func(row_free);
+    cache->read = g_hash_table_new_full(g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref,
+                                        (GDestroyNotify)g_bytes_unref);
     if (!path)
         return cache;
     /* SQLite takes some relative paths for something else, and puts its journal beside a link
@@ -195,6 +198,7 @@ void acr_index_cache_free(AcrIndexCache *cache)
     acr_index_cache_flush(cache);
     drop_database(cache);
     g_ptr_array_unref(cache->rows);
+    g_hash_table_unref(cache->read);
     g_free(cache->remark);
     g_free(cache->path);
     g_free(cache);
@@ -219,10 +223,12 @@ static GBytes *key_of(const guint8 id[ACR_BLOB_ID_LEN], const char *version)
     return g_bytes_new_take(key, ACR_BLOB_ID_LEN + len);
 }
 
-void acr_index_cache_begin(AcrIndexCache *cache)
+void acr_index_cache_begin(AcrIndexCache *cache, gsize n)
 {
     acr_index_cache_flush(cache);
     cache->reading = cache->database && acr_cache_database_begin_reads(cache->database);
+    if (cache->reading)
+        acr_cache_database_read_all(cache->database, n, cache->read);
 }
 
 void acr_index_cache_end(AcrIndexCache *cache)
@@ -230,6 +236,7 @@ void acr_index_cache_end(AcrIndexCache *cache)
     if (cache->reading && cache->database)
         acr_cache_database_end_reads(cache->database);
     cache->reading = false;
+    g_hash_table_remove_all(cache->read);
 }
 
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
@@ -241,6 +248,9 @@ GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LE
         acr_index_cache_flush(cache);
     if (!cache->database || !key)
         return NULL;
+    rows = g_hash_table_lookup(cache->read, key);
+    if (rows)
+        return g_bytes_ref(rows);
     AcrCacheState state = acr_cache_database_read(cache->database, key, &rows);
     if (state != ACR_CACHE_OK && state != ACR_CACHE_NONE)
         recover(cache, state, false);

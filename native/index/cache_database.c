@@ -25,13 +25,15 @@
 #define SCHEMA "2" TABLE /* as SELECT_SCHEMA gives it: the table and the index of its keys */
 #define SELECT_SCHEMA "SELECT count(*) || group_concat(sql, ';') FROM sqlite_master"
 #define SELECT_ROW "SELECT sum, rows FROM outline WHERE key = ?1"
+#define SELECT_ALL "SELECT sum, rows, key FROM outline"
+#define SELECT_SPAN "SELECT (SELECT max(place) FROM outline) - (SELECT min(place) FROM outline)"
 #define INSERT_ROW "INSERT OR REPLACE INTO outline(key, sum, rows) VALUES(?1, ?2, ?3)"
 #define DROP_OLDEST                                                                                \
     "DELETE FROM outline WHERE place IN (SELECT place FROM outline ORDER BY place LIMIT 64)"
 
 /* No memory map: a file that is cut short under it would end the process. */
 #define SETTINGS                                                                                   \
-    "PRAGMA cache_size = -1024; PRAGMA mmap_size = 0; PRAGMA synchronous = OFF;"                   \
+    "PRAGMA cache_size = -8192; PRAGMA mmap_size = 0; PRAGMA synchronous = OFF;"                   \
     "PRAGMA temp_store = MEMORY"
 
 struct AcrCacheDatabase {
@@ -266,6 +268,37 @@ void acr_cache_database_end_reads(AcrCacheDatabase *database)
         sqlite3_exec(database->db, "COMMIT", NULL, NULL, NULL);
 }
 
+static GBytes *column_of(sqlite3_stmt *select, int column)
+{
+    const void *data = sqlite3_column_blob(select, column);
+    return g_bytes_new(data, (gsize)sqlite3_column_bytes(select, column));
+}
+
+/* The rows of a row that was selected; NULL where they are not those that were put. */
+static GBytes *rows_of(sqlite3_stmt *select, GBytes *key)
+{
+    g_autoptr(GBytes) rows = column_of(select, 1);
+    bool same = (guint64)sqlite3_column_int64(select, 0) == sum_of_row(key, rows);
+    return same ? g_steal_pointer(&rows) : NULL;
+}
+
+void acr_cache_database_read_all(AcrCacheDatabase *database, gsize wanted, GHashTable *out)
+{
+    guint64 span;
+    sqlite3_stmt *select = NULL;
+    if (ask_number(database, SELECT_SPAN, &span) == ACR_CACHE_OK && span / 2 < wanted &&
+        prepare(database, SELECT_ALL, &select) == ACR_CACHE_OK)
+        for (guint64 i = 0; i <= span && sqlite3_step(select) == SQLITE_ROW; i++) {
+            GBytes *key = column_of(select, 2), *rows = rows_of(select, key);
+            database->ticks = 0;
+            if (rows)
+                g_hash_table_insert(out, key, rows);
+            else
+                g_bytes_unref(key);
+        }
+    sqlite3_finalize(select);
+}
+
 AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key, GBytes **out_rows)
 {
     sqlite3_stmt *select = database->select_row;
@@ -273,14 +306,8 @@ AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key, G
     bind(select, 1, key);
     int rc = sqlite3_step(select);
     AcrCacheState state = rc == SQLITE_DONE ? ACR_CACHE_NONE : state_of(database, rc);
-    if (rc == SQLITE_ROW) {
-        const void *data = sqlite3_column_blob(select, 1);
-        g_autoptr(GBytes) rows = g_bytes_new(data, (gsize)sqlite3_column_bytes(select, 1));
-        if ((guint64)sqlite3_column_int64(select, 0) == sum_of_row(key, rows))
-            *out_rows = g_steal_pointer(&rows);
-        else
-            state = ACR_CACHE_DAMAGED;
-    }
+    if (rc == SQLITE_ROW && !(*out_rows = rows_of(select, key)))
+        state = ACR_CACHE_DAMAGED;
     sqlite3_reset(select);
     sqlite3_clear_bindings(select);
     return state;

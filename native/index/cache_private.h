@@ -47,6 +47,9 @@ void acr_cache_database_lock_out(AcrCacheDatabase *database);
 /* One read transaction for all reads until the end; false where it cannot be had. */
 bool acr_cache_database_begin_reads(AcrCacheDatabase *database);
 void acr_cache_database_end_reads(AcrCacheDatabase *database);
+/* Reads all rows, where they are not many more than `wanted`, into `out` (key -> rows, GBytes); what
+ * cannot be read is left to acr_cache_database_read. */
+void acr_cache_database_read_all(AcrCacheDatabase *database, gsize wanted, GHashTable *out);
 /* Reads the rows of a key: OK, NONE, or a failure. */
 AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key,
                                       GBytes **out_rows) ACR_MUST_USE;

@@ -126,8 +126,10 @@ typedef struct {
     const char *qualname; /* dotted within the file */
     const char *value; /* ASSIGN: dotted name it stands for, or NULL; IMPORT: name in the module, or
                           NULL for the module itself */
-    const char *module;       /* IMPORT: module as written, dots included; else NULL */
-    const char *const *bases; /* CLASS: NULL-terminated, as written; else NULL */
+    union {
+        const char *module;       /* IMPORT: module as written, dots included */
+        const char *const *bases; /* CLASS: NULL-terminated, as written; others: NULL */
+    };
 } AcrSymbol;
 
 typedef struct {
@@ -254,9 +256,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)
  * none. */
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                             const char *version) ACR_MUST_USE;
-/* Reads between the two see one state of the file, which no process writes to meanwhile; many reads
- * are faster so. */
-void acr_index_cache_begin(AcrIndexCache *cache);
+/* Reads between the two, `n` or so, see one state of the file, which no process writes to meanwhile;
+ * many reads are faster so. */
+void acr_index_cache_begin(AcrIndexCache *cache, gsize n);
 void acr_index_cache_end(AcrIndexCache *cache);
 /* Keeps rows. They are written in batches, each a short transaction, so that a kill loses only what
  * was not flushed. */

@@ -17,10 +17,13 @@
  * Symbols of one kind, sorted by (name, id), and where each distinct name begins among them. Made
  * when first asked for: many questions need one kind only.
  */
+#define ACR_INDEX_MAX_SCANS 8u
 typedef struct {
-    bool made;    /* read and set atomically; the rest is written before */
-    guint32 *ids; /* n_ids of them */
-    gsize n_ids;
+    bool made;                          /* read and set atomically; the rest is written before */
+    GArray *scans[ACR_INDEX_MAX_SCANS]; /* ids that lookups found before it was made */
+    guint n_scans;
+    guint32 *ids; /* n_ids of them: a part of the index's by_kind */
+    guint32 n_ids;
     const char **names; /* n_names of them, sorted, distinct */
     guint32 *starts; /* n_names + 1: ids of names[i] are ids[starts[i]] … ids[starts[i + 1] - 1] */
     gsize n_names;
@@ -42,6 +45,7 @@ struct AcrIndex {
     GPtrArray *bases; /* const char *: the NULL-terminated lists that AcrSymbol.bases point into */
     GArray *files;    /* AcrIndexFile, sorted by path */
     GArray *stems;    /* AcrStem, sorted by (stem, file) */
+    guint32 *by_kind; /* ids of all symbols, those of a kind together */
     AcrNameTable tables[ACR_SYMBOL_KINDS]; /* by acr_index_table */
     pthread_mutex_t making;                /* one thread makes a table */
     AcrIndexStats stats;
@@ -50,14 +54,18 @@ struct AcrIndex {
 /* An empty index that files may be added to; owned (acr_index_unref). */
 AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot) ACR_MUST_USE;
 /*
- * Decodes the rows of file number `file` and appends its symbols. `*out_unparsed`: the message of
- * an X row, kept by the index, else NULL. Errors: MALFORMED; the index is then as it was (but for
- * unused text).
+ * Decodes the rows (taken) of file number `file` and appends its symbols. `*out_unparsed`: the
+ * message of an X row, kept by the index, else NULL. Errors: MALFORMED; the index is then as it was
+ * (but for unused text).
  */
-bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize len,
+bool acr_index_add_rows(AcrIndex *index, guint32 file, char *rows, gsize len,
                         const char **out_unparsed, GError **error) ACR_MUST_USE;
 /* No rows may be added afterwards. */
 void acr_index_freeze(AcrIndex *index);
+/* As acr_index_lookup without a table, by going through all symbols of the kind; false: there is a table,
+ * or it is time for one. */
+bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
+                    const guint32 **out_ids, gsize *out_n) ACR_MUST_USE;
 /* The table of a frozen index; borrowed. */
 const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind);
 

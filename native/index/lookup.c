@@ -57,6 +57,9 @@ static int compare_name(const void *name, const void *in_table)
 const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                 gsize *out_n)
 {
+    const guint32 *ids;
+    if (acr_index_scan(index, kind, name, &ids, out_n))
+        return ids;
     const AcrNameTable *table = acr_index_table(index, kind);
     gsize n = table->n_names;
     const char **found =

@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A symbol with the beginning of its name, by which most are put in order. */
+/* A distinct name, with its beginning, by which most are put in order. */
 typedef struct {
     guint64 prefix; /* the first eight bytes, the first one highest */
-    guint32 id;
+    const char *name;
+    guint32 number; /* in the order in which they come */
+    guint32 n_ids;
 } Key;
 
 static guint64 prefix_of(const char *name)
@@ -24,49 +26,79 @@ static guint64 prefix_of(const char *name)
     return prefix;
 }
 
-static int compare_keys(gconstpointer a, gconstpointer b, gpointer user_data)
+static int compare_keys(gconstpointer a, gconstpointer b)
 {
-    const AcrSymbol *symbols = user_data;
     const Key *left = a, *right = b;
-    if (left->prefix != right->prefix)
-        return left->prefix < right->prefix ? -1 : 1;
-    bool is_whole = (left->prefix & 0xff) == 0; /* the names end within the prefix */
-    int order = is_whole ? 0 : strcmp(symbols[left->id].name, symbols[right->id].name);
-    return order ? order : (left->id > right->id) - (left->id < right->id);
+    int order = acr_order(left->prefix, right->prefix);
+    return order ? order : strcmp(left->name, right->name);
 }
 
-static Key *sorted_keys(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n)
+/* The distinct names of a table's symbols as they come (of Key; owned), and for each of its symbols
+ * the number of its name among them. */
+static GArray *number_names(const AcrSymbol *symbols, const AcrNameTable *table, guint32 *numbers)
 {
-    const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
-    gsize n = 0;
-    Key *keys = g_new(Key, index->symbols->len + 1);
-    for (guint32 i = 0; i < index->symbols->len; i++)
-        if (symbols[i].kind == kind)
-            keys[n++] = (Key){prefix_of(symbols[i].name), i};
-    *out_n = n;
-    qsort_r(keys, n, sizeof *keys, compare_keys, (gpointer)symbols);
+    GArray *keys = g_array_new(FALSE, FALSE, sizeof(Key));
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint32 i = 0; i < table->n_ids; i++) {
+        const char *name = symbols[table->ids[i]].name;
+        guint found = GPOINTER_TO_UINT(g_hash_table_lookup(known, name));
+        if (!found) {
+            Key key = {prefix_of(name), .name = name, .number = keys->len};
+            g_array_append_val(keys, key);
+            found = keys->len;
+            g_hash_table_insert(known, (void *)name, GUINT_TO_POINTER(found));
+        }
+        numbers[i] = found - 1;
+        g_array_index(keys, Key, found - 1).n_ids++;
+    }
     return keys;
 }
 
-static void make_table(const AcrIndex *index, AcrSymbolKind kind, AcrNameTable *table)
+static void make_table(const AcrIndex *index, AcrNameTable *table)
 {
     const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
-    g_autofree Key *keys = sorted_keys(index, kind, &table->n_ids);
+    g_autofree guint32 *numbers = g_new(guint32, table->n_ids + 1);
+    g_autofree guint32 *unsorted = g_memdup2(table->ids, table->n_ids * sizeof(guint32));
+    g_autoptr(GArray) keys = number_names(symbols, table, numbers);
+    g_autofree guint32 *next = g_new(guint32, keys->len + 1); /* place of the next id, by number */
+    guint32 n = 0;
 
-    table->ids = g_new(guint32, table->n_ids + 1);
-    table->names = g_new(const char *, table->n_ids + 1);
-    table->starts = g_new(guint32, table->n_ids + 1);
-    for (guint32 i = 0; i < table->n_ids; i++) {
-        const char *name = symbols[keys[i].id].name;
-        table->ids[i] = keys[i].id;
-        if (table->n_names > 0 && keys[i].prefix == keys[i - 1].prefix &&
-            strcmp(table->names[table->n_names - 1], name) == 0)
-            continue;
-        table->starts[table->n_names] = i;
-        table->names[table->n_names++] = name;
+    table->n_names = keys->len;
+    table->names = g_new(const char *, table->n_names + 1);
+    table->starts = g_new(guint32, table->n_names + 1);
+    g_array_sort(keys, compare_keys);
+    for (guint i = 0; i < keys->len; i++) {
+        const Key *key = &g_array_index(keys, Key, i);
+        table->names[i] = key->name;
+        table->starts[i] = next[key->number] = n;
+        n += key->n_ids;
     }
-    table->starts[table->n_names] = (guint32)table->n_ids;
     table->names[table->n_names] = NULL;
+    table->starts[table->n_names] = n;
+    for (guint32 i = 0; i < table->n_ids; i++)
+        table->ids[next[numbers[i]]++] = unsorted[i];
+}
+
+bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
+                    const guint32 **out_ids, gsize *out_n)
+{
+    const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
+    AcrIndex *frozen = (AcrIndex *)index; /* as acr_index_table */
+    AcrNameTable *table = &frozen->tables[kind];
+    if (__atomic_load_n(&table->made, __ATOMIC_ACQUIRE))
+        return false;
+    pthread_mutex_lock(&frozen->making);
+    bool scans = !table->made && table->n_scans < ACR_INDEX_MAX_SCANS;
+    if (scans) {
+        GArray *found = table->scans[table->n_scans++] = g_array_new(FALSE, FALSE, sizeof(guint32));
+        for (guint32 i = 0; i < table->n_ids; i++)
+            if (strcmp(symbols[table->ids[i]].name, name) == 0)
+                g_array_append_val(found, table->ids[i]);
+        *out_ids = found->len ? (const guint32 *)(void *)found->data : NULL;
+        *out_n = found->len;
+    }
+    pthread_mutex_unlock(&frozen->making);
+    return scans;
 }
 
 const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind)
@@ -77,7 +109,7 @@ const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind)
         return table;
     pthread_mutex_lock(&frozen->making);
     if (!table->made) {
-        make_table(index, kind, table);
+        make_table(index, table);
         __atomic_store_n(&table->made, true, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&frozen->making);
@@ -111,14 +143,31 @@ static bool stem_of(const char *path, AcrStem *out)
     return true;
 }
 
-void acr_index_freeze(AcrIndex *index)
+/* Puts the ids of each kind together, and turns the places of bases into addresses. */
+static void sort_by_kind(AcrIndex *index)
 {
     AcrSymbol *symbols = (AcrSymbol *)index->symbols->data;
+    guint32 n = index->symbols->len, *next = index->by_kind = g_new(guint32, n + 1);
+    for (guint32 i = 0; i < n; i++)
+        index->tables[symbols[i].kind].n_ids++;
     g_ptr_array_add(index->bases, NULL); /* so that the pool is there even when empty */
-    for (guint i = 0; i < index->symbols->len; i++)
+    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
+        index->tables[kind].ids = next;
+        next += index->tables[kind].n_ids;
+        index->tables[kind].n_ids = 0;
+    }
+    for (guint32 i = 0; i < n; i++) {
+        AcrNameTable *table = &index->tables[symbols[i].kind];
+        table->ids[table->n_ids++] = i;
         if (symbols[i].kind == ACR_SYMBOL_CLASS)
             symbols[i].bases =
                 (const char *const *)index->bases->pdata + GPOINTER_TO_SIZE(symbols[i].bases);
+    }
+}
+
+void acr_index_freeze(AcrIndex *index)
+{
+    sort_by_kind(index);
     for (guint32 i = 0; i < index->files->len; i++) {
         AcrStem stem = {.file = i};
         if (stem_of(g_array_index(index->files, AcrIndexFile, i).path, &stem))

@@ -104,7 +104,7 @@ GArray *acr_index_bases(const AcrIndex *index, guint32 class_id)
 {
     GArray *found = new_ids();
     const AcrSymbol *klass = acr_index_symbol(index, class_id);
-    for (gsize i = 0; klass->bases && klass->bases[i]; i++)
+    for (gsize i = 0; klass->kind == ACR_SYMBOL_CLASS && klass->bases[i]; i++)
         add_written(index, class_id, klass->bases[i], found);
     return found;
 }

@@ -291,12 +291,12 @@ static bool decode_all(Decoder *d, char *rows, gsize len, guint *out_row)
     return true;
 }
 
-bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize len,
+bool acr_index_add_rows(AcrIndex *index, guint32 file, char *rows, gsize len,
                         const char **out_unparsed, GError **error)
 {
     Decoder decoder = {.index = index, .file = file, .last_first = 1};
     guint symbols = index->symbols->len, bases = index->bases->len, row;
-    g_autofree char *text = g_memdup2(rows, len);
+    g_autofree char *text = rows;
 
     if (!decode_all(&decoder, text, len, &row)) {
         g_array_set_size(index->symbols, symbols);

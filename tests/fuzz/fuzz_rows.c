@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autoptr(GError) error = NULL;
     const char *unparsed = NULL;
     AcrIndexFile file = {.path = "a/b.py"};
-    bool ok = acr_index_add_rows(index, 0, (const char *)data, size, &unparsed, &error);
+    bool ok = acr_index_add_rows(index, 0, g_memdup2(data, size), size, &unparsed, &error);
     g_assert_true(ok == (error == NULL));
     g_assert_true(ok || index->symbols->len == 0);
     file.n_symbols = index->symbols->len;

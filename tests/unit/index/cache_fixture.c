@@ -61,6 +61,7 @@ void put_rows(AcrIndexCache *cache, guint first, guint n)
 guint count_rows(AcrIndexCache *cache, guint first, guint n)
 {
     guint found = 0;
+    acr_index_cache_begin(cache, n);
     for (guint number = first; number < first + n; number++) {
         guint8 id[ACR_BLOB_ID_LEN];
         id_of(number, id);
@@ -69,6 +70,7 @@ guint count_rows(AcrIndexCache *cache, guint first, guint n)
         g_assert_true(!got || g_bytes_equal(got, expected));
         found += got != NULL;
     }
+    acr_index_cache_end(cache);
     return found;
 }
 

@@ -1,4 +1,5 @@
 /* Lookup by name, by line, and within a class. */
+#include "index/index_private.h"
 #include "index_fixture.h"
 
 #include <string.h>
@@ -33,9 +34,8 @@ static void expect(const AcrIndex *index, AcrSymbolKind kind, const char *name,
     assert_names(index, found, expected);
 }
 
-static void lookup(void)
+static void look_up_all(const AcrIndex *index)
 {
-    g_autoptr(AcrIndex) index = index_of(FILES);
     expect(index, ACR_SYMBOL_CLASS, "A", "a.py:A b.py:A");
     expect(index, ACR_SYMBOL_CLASS, "B", "a.py:A.B");
     expect(index, ACR_SYMBOL_FUNCTION, "f", "a.py:f b.py:f b.py:f");
@@ -48,6 +48,14 @@ static void lookup(void)
     expect(index, ACR_SYMBOL_CLASS, "A.B", "");
     expect(index, ACR_SYMBOL_METHOD, "", "");
     expect(index, ACR_SYMBOL_METHOD, "zzz", "");
+}
+
+/* The first times without a table, then with one, which is the same. */
+static void lookup(void)
+{
+    g_autoptr(AcrIndex) index = index_of(FILES);
+    for (guint round = 0; round < ACR_INDEX_MAX_SCANS + 1; round++)
+        look_up_all(index);
 }
 
 static void distinct_names(void)

@@ -11,7 +11,7 @@ static AcrIndex *decode(const char *text, const char **out_unparsed, GError **er
 {
     g_autofree char *rows = g_strdelimit(g_strdelimit(g_strdup(text), "|", '\t'), "^", '\x1f');
     AcrIndex *index = acr_index_new_empty(NULL);
-    if (acr_index_add_rows(index, 0, rows, strlen(rows), out_unparsed, error))
+    if (acr_index_add_rows(index, 0, g_strdup(rows), strlen(rows), out_unparsed, error))
         return index;
     g_assert_cmpuint(index->symbols->len, ==, 0);
     g_assert_cmpuint(index->bases->len, ==, 0);
@@ -160,10 +160,10 @@ static void earlier_files_stay(void)
     g_autoptr(AcrIndex) index = acr_index_new_empty(NULL);
     static const char good[] = "C\tA\t1\t1\t1\t1\tB\n",
                       bad[] = "C\tC\t1\t1\t1\t1\tD\nC\tE\t1\t1\t1\n";
-    g_assert_true(acr_index_add_rows(index, 0, good, strlen(good), &unparsed, &error));
-    g_assert_false(acr_index_add_rows(index, 1, bad, strlen(bad), &unparsed, &error));
+    g_assert_true(acr_index_add_rows(index, 0, g_strdup(good), strlen(good), &unparsed, &error));
+    g_assert_false(acr_index_add_rows(index, 1, g_strdup(bad), strlen(bad), &unparsed, &error));
     g_assert_cmpstr(error->message, ==, "rows malformed (row 2)");
-    g_assert_true(acr_index_add_rows(index, 2, good, strlen(good), &unparsed, NULL));
+    g_assert_true(acr_index_add_rows(index, 2, g_strdup(good), strlen(good), &unparsed, NULL));
     acr_index_freeze(index);
     g_assert_cmpuint(index->symbols->len, ==, 2);
     g_assert_cmpstr(acr_index_symbol(index, 1)->bases[0], ==, "B");
@@ -176,7 +176,8 @@ static void nul_bytes(void)
     const char *unparsed;
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrIndex) index = acr_index_new_empty(NULL);
-    g_assert_false(acr_index_add_rows(index, 0, "I\tx\t1\ta\0b\t\n", 11, &unparsed, &error));
+    g_assert_false(
+        acr_index_add_rows(index, 0, g_memdup2("I\tx\t1\ta\0b\t\n", 11), 11, &unparsed, &error));
     g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED);
 }
 
