@@ -26,7 +26,8 @@ ROOMS = {
     "native/journal": Room("journal task", "journal", "e2e/replay e2e/resume e2e/bad_folders e2e/kill"),
     "native/vcs": Room("vcs sandbox", "diff_apply", "e2e/untouched e2e/sample e2e/bad_folders"),
     "native/index": Room("index search", "rows cache", "e2e/workers e2e/index e2e/cache"),
-    "native/search": Room("search", "search calls", "e2e/verbs e2e/sample"),
+    "native/search": Room("search", "search calls", "e2e/verbs e2e/sample e2e/search_words e2e/mcp e2e/extensions"),
+    "native/spectrum": Room("spectrum", "", "e2e/localize"),
     "native/patch": Room("patch", "patch diff", "e2e/verbs e2e/sample tools/recorded_answers"),
     "native/sandbox": Room(
         "sandbox",
@@ -41,23 +42,35 @@ ROOMS = {
     "native/llm": Room(
         "llm",
         "anthropic bedrock eventstream failure gemini openai responses sse",
-        "e2e/ask e2e/bedrock e2e/live_server e2e/batch_pause e2e/ask_faults e2e/secrets",
+        "e2e/ask e2e/bedrock e2e/live_server e2e/batch_pause e2e/ask_faults e2e/secrets e2e/tools e2e/gateway",
     ),
     "runtime/py": Room("py", "calls", "e2e/lint e2e/host_imports e2e/sample e2e/workers e2e/interrupts"),
-    "runtime/agents": Room("agents loops", "review script", "e2e/sample e2e/reproduce e2e/verify_edges"),
+    "runtime/agents": Room(
+        "agents loops", "review script", "e2e/sample e2e/reproduce e2e/verify_edges e2e/tools e2e/dead_ends"
+    ),
     "runtime/loops": Room(
         "loops",
         "verdict",
-        "e2e/sample e2e/verify_edges e2e/reproduce e2e/small_window e2e/verify e2e/verify_run e2e/verify_engine",
+        "e2e/sample e2e/verify_edges e2e/reproduce e2e/small_window e2e/verify e2e/verify_run e2e/verify_engine"
+        " e2e/selection e2e/regressions e2e/dead_ends e2e/tools e2e/extensions",
     ),
     "runtime/task": Room(
         "task batch",
         "",
         "e2e/sample e2e/resume e2e/replay e2e/configuration e2e/bad_folders e2e/verbs e2e/ceiling e2e/verify_run e2e/swe_bench"
-        " e2e/secrets e2e/untouched e2e/small_window",
+        " e2e/secrets e2e/untouched e2e/small_window e2e/selection e2e/regressions e2e/watch e2e/extensions",
     ),
-    "runtime/batch": Room("batch", "", "e2e/swe_bench e2e/batch_pause"),
-    "runtime/verbs": Room("verbs", "", "e2e/verbs e2e/ask e2e/configuration e2e/sample e2e/sandbox"),
+    "runtime/batch": Room("batch", "", "e2e/swe_bench e2e/batch_pause e2e/eval_shards e2e/watch"),
+    "runtime/eval": Room("", "", "e2e/eval e2e/eval_trust e2e/eval_shards python/grading"),
+    "runtime/extensions": Room("", "", "e2e/extensions"),
+    "runtime/project": Room("", "", "e2e/project_tests e2e/regressions e2e/localize"),
+    "runtime/serve": Room("", "", "e2e/mcp e2e/mcp_http"),
+    "runtime/verbs": Room(
+        "verbs",
+        "",
+        "e2e/verbs e2e/ask e2e/configuration e2e/sample e2e/first_minute e2e/doctor e2e/search_words e2e/display e2e/report"
+        " e2e/pull_request e2e/watch e2e/extensions e2e/sandbox",
+    ),
 }
 
 
