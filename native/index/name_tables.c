@@ -5,32 +5,17 @@
  */
 #include "index/index_private.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* A distinct name, with its beginning, by which most are put in order. */
 typedef struct {
-    guint64 prefix; /* the first eight bytes, the first one highest */
     const char *name;
     guint32 number; /* in the order in which they come */
     guint32 n_ids;
 } Key;
 
-static guint64 prefix_of(const char *name)
-{
-    guint64 prefix = 0;
-    for (int i = 0; i < 8; i++) {
-        prefix = prefix << 8 | (guchar)*name;
-        name += *name != 0;
-    }
-    return prefix;
-}
-
 static int compare_keys(gconstpointer a, gconstpointer b)
 {
-    const Key *left = a, *right = b;
-    int order = acr_order(left->prefix, right->prefix);
-    return order ? order : strcmp(left->name, right->name);
+    return strcmp(((const Key *)a)->name, ((const Key *)b)->name);
 }
 
 /* The distinct names of a table's symbols as they come (of Key; owned), and for each of its symbols
@@ -43,7 +28,7 @@ static GArray *number_names(const AcrSymbol *symbols, const AcrNameTable *table,
         const char *name = symbols[table->ids[i]].name;
         guint found = GPOINTER_TO_UINT(g_hash_table_lookup(known, name));
         if (!found) {
-            Key key = {prefix_of(name), .name = name, .number = keys->len};
+            Key key = {.name = name, .number = keys->len};
             g_array_append_val(keys, key);
             found = keys->len;
             g_hash_table_insert(known, (void *)name, GUINT_TO_POINTER(found));

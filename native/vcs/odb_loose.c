@@ -65,7 +65,8 @@ static bool parse_header(const guint8 *text, gsize len, Header *out)
     return git_object_typeisloose(out->type) != 0;
 }
 
-int acr_vcs_odb_inflate(const void *data, gsize len, guint8 *out, gsize room, gsize *out_len)
+/* Inflates as much as `room` takes of `data`; returns zlib's last word. */
+static int inflate_some(const void *data, gsize len, guint8 *out, gsize room, gsize *out_len)
 {
     z_stream stream = {
         .next_in = (Bytef *)data, .avail_in = (uInt)len, .next_out = out, .avail_out = (uInt)room};
@@ -84,7 +85,7 @@ static int read_header_of(int fd, Header *out)
     gsize len;
     ssize_t got = pread(fd, data, sizeof data, 0);
     if (got > 0)
-        (void)acr_vcs_odb_inflate(data, (gsize)got, text, sizeof text, &len);
+        (void)inflate_some(data, (gsize)got, text, sizeof text, &len);
     return got > 0 && parse_header(text, len, out) ? 0
                                                    : acr_vcs_odb_fail("a loose object is damaged");
 }
@@ -127,8 +128,8 @@ static int loose_read(void **out, size_t *out_len, git_object_t *out_type, git_o
     g_autoptr(GBytes) data = acr_fd_read_file(fd, "", MAX_STREAM_BYTES, NULL);
     gsize whole = header.before + header.size;
     g_autofree guint8 *text = data ? g_try_malloc(whole + 1) : NULL;
-    if (!text || acr_vcs_odb_inflate(g_bytes_get_data(data, NULL), g_bytes_get_size(data), text,
-                                     whole + 1, &len) != Z_STREAM_END)
+    if (!text || inflate_some(g_bytes_get_data(data, NULL), g_bytes_get_size(data), text, whole + 1,
+                              &len) != Z_STREAM_END)
         return acr_vcs_odb_fail("a loose object is damaged");
     const guint8 *content = text + header.before;
     if (len != whole || !acr_vcs_odb_has_id(header.type, content, header.size, id))

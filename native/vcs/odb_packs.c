@@ -9,6 +9,7 @@
  */
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include "odb_private.h"
 
@@ -23,12 +24,15 @@
 #define MAX_INFLATED                                                                               \
     (512ull << 20)                /* of one object in a chain: git makes no deltas of larger ones */
 #define DELTA_HEAD 20u            /* bytes, inflated, that hold the two sizes of a delta */
+#define TYPES 8u                  /* more than any type of an object */
 #define DELTA_FIRST ((gsize)4096) /* bytes of the pack that those are found in */
 
 typedef struct {
     char *name; /* "pack-….idx" */
     git_odb_backend *inner;
     GMappedFile *index, *pack;
+    GHashTable *sound; /* of objects that can be read: offset -> deltas * TYPES + type */
+    z_stream stream;   /* used again: to begin one takes longer than the head of a delta */
     const guint8 *fanout, *ids, *offsets, *far;
     guint32 n;     /* objects */
     gsize n_far;   /* offsets of 64 bits */
@@ -41,6 +45,8 @@ typedef struct {
     char *folder;     /* objects/pack */
     GPtrArray *packs; /* of Pack, by name; the last one used first */
     bool is_listed;
+    git_oid last; /* found: an object is asked for twice, what it is and then itself */
+    guint64 last_offset;
 } Packs;
 
 static void pack_free(Pack *pack)
@@ -49,6 +55,8 @@ static void pack_free(Pack *pack)
         pack->inner->free(pack->inner);
     g_clear_pointer(&pack->index, g_mapped_file_unref);
     g_clear_pointer(&pack->pack, g_mapped_file_unref);
+    g_hash_table_unref(pack->sound);
+    inflateEnd(&pack->stream);
     g_free(pack->name);
     g_free(pack);
 }
@@ -140,56 +148,79 @@ static guint64 read_distance(const guint8 **at, const guint8 *end)
     return distance;
 }
 
-/* Whether a delta, by its two sizes, neither takes nor makes more than any that git makes. */
-static bool is_delta_bounded(const guint8 *at, const guint8 *end)
+/* An object as its entry says, without what it is based on. */
+typedef struct {
+    git_object_t type;
+    guint64 size; /* of the object; of a delta, of what it makes */
+    guint64 base; /* where the object begins that it is based on; 0: it is whole */
+    guint deltas; /* of its chain, where it was followed */
+    bool bounded; /* takes no more memory than any object of git's should */
+} Entry;
+
+/* Reads the two sizes that a delta begins with: what it takes, and what it makes. */
+static bool read_delta(Pack *pack, const guint8 *at, const guint8 *end, Entry *entry)
 {
     guint8 head[DELTA_HEAD];
-    gsize len = 0;
-    (void)acr_vcs_odb_inflate(at, MIN((gsize)(end - at), DELTA_FIRST), head, sizeof head, &len);
-    const guint8 *text = head;
-    guint64 base = read_number(&text, head + len, 0, 0),
-            result = read_number(&text, head + len, 0, 0);
-    return base <= MAX_INFLATED && result <= MAX_INFLATED;
+    z_stream *stream = &pack->stream;
+    stream->next_in = (Bytef *)at;
+    stream->avail_in = (uInt)MIN((gsize)(end - at), DELTA_FIRST);
+    stream->next_out = head;
+    stream->avail_out = sizeof head;
+    if (inflateReset(stream) == Z_OK)
+        (void)inflate(stream, Z_SYNC_FLUSH);
+    const guint8 *text = head, *stop = stream->next_out;
+    guint64 taken = read_number(&text, stop, 0, 0);
+    entry->size = read_number(&text, stop, 0, 0);
+    entry->bounded = entry->bounded && taken <= MAX_INFLATED && entry->size <= MAX_INFLATED;
+    return taken != G_MAXUINT64 && entry->size != G_MAXUINT64;
 }
 
-/* Where the object begins that the one at `offset` is based on: 0 where it is whole; false where that
- * cannot be, or, with `bounded`, takes more memory than any object should. */
-static bool find_base(const Pack *pack, guint64 offset, bool bounded, guint64 *out)
+/* Reads an object's entry; false where it cannot be right. */
+static bool read_entry(Pack *pack, guint64 offset, Entry *out)
 {
     const guint8 *start = (const guint8 *)g_mapped_file_get_contents(pack->pack),
                  *end = start + g_mapped_file_get_length(pack->pack) - PACK_TRAILER;
     if (offset < PACK_HEAD || offset >= (guint64)(end - start))
         return false;
     const guint8 *at = start + offset;
-    guint type = *at >> 4 & 7;
-    bool more = *at & 0x80;
-    guint64 size = *at++ & 15;
-    if (more)
-        size = read_number(&at, end, size, 4);
-    if (size == G_MAXUINT64 || (bounded && size > MAX_INFLATED))
+    *out = (Entry){.type = (git_object_t)(*at >> 4 & 7), .size = *at & 15};
+    if (*at++ & 0x80)
+        out->size = read_number(&at, end, out->size, 4);
+    out->bounded = out->size <= MAX_INFLATED;
+    if (out->size == G_MAXUINT64)
         return false;
-    *out = 0;
-    if (type == GIT_OBJECT_OFS_DELTA) {
+    if (out->type == GIT_OBJECT_OFS_DELTA) {
         guint64 distance = read_distance(&at, end);
-        *out = offset - distance;
-        return distance > 0 && distance < offset && (!bounded || is_delta_bounded(at, end));
+        out->base = offset - distance;
+        return distance > 0 && distance < offset && read_delta(pack, at, end, out);
     }
-    if (type == GIT_OBJECT_REF_DELTA) {
-        *out = end - at >= GIT_OID_RAWSZ ? find_offset(pack, at) : 0;
-        return *out != 0 && (!bounded || is_delta_bounded(at + GIT_OID_RAWSZ, end));
+    if (out->type == GIT_OBJECT_REF_DELTA) {
+        out->base = end - at >= GIT_OID_RAWSZ ? find_offset(pack, at) : 0;
+        return out->base != 0 && read_delta(pack, at + GIT_OID_RAWSZ, end, out);
     }
-    return type >= GIT_OBJECT_COMMIT && type <= GIT_OBJECT_TAG;
+    return out->type >= GIT_OBJECT_COMMIT && out->type <= GIT_OBJECT_TAG;
 }
 
-static bool chain_ends(const Pack *pack, guint64 offset, bool bounded)
+/* Reads what an object is, from its chain of deltas, which must end; one that is bounded is sound then. */
+static bool follow_chain(Pack *pack, guint64 offset, Entry *out)
 {
-    for (guint i = 0; i < MAX_DELTAS; i++) {
-        if (!find_base(pack, offset, bounded, &offset))
+    if (!read_entry(pack, offset, out))
+        return false;
+    Entry at = *out;
+    for (gsize known = 0; at.base && !known;) {
+        known = GPOINTER_TO_SIZE(g_hash_table_lookup(pack->sound, GSIZE_TO_POINTER(at.base)));
+        if (!known && !read_entry(pack, at.base, &at))
             return false;
-        if (offset == 0)
-            return true;
+        out->type = known ? (git_object_t)(known % TYPES) : at.type;
+        out->deltas += known ? 1 + (guint)(known / TYPES) : 1;
+        out->bounded = out->bounded && (known || at.bounded);
+        if (out->deltas > MAX_DELTAS)
+            return false;
     }
-    return false;
+    if (out->bounded)
+        g_hash_table_insert(pack->sound, GSIZE_TO_POINTER(offset),
+                            GSIZE_TO_POINTER((gsize)out->deltas * TYPES + (gsize)out->type));
+    return true;
 }
 
 /* ---- The packs ---- */
@@ -208,6 +239,8 @@ static Pack *pack_open(const char *folder, const char *name)
     g_autofree char *index = g_build_filename(folder, name, NULL);
     g_autofree char *data = g_strdup_printf("%.*spack", (int)strlen(index) - 3, index);
     pack->name = g_strdup(name);
+    pack->sound = g_hash_table_new(NULL, NULL);
+    (void)inflateInit(&pack->stream); /* what fails fails with each delta */
     pack->index = map_regular(index, FANOUT_BYTES);
     pack->pack = map_regular(data, PACK_HEAD + PACK_TRAILER);
     if (!pack->index || !pack->pack || !lay_out(pack) ||
@@ -238,39 +271,35 @@ static Pack *find_pack(Packs *packs, const git_oid *id, guint64 *out_offset)
 {
     if (!packs->is_listed)
         (void)packs_refresh(&packs->parent);
+    bool again = packs->last_offset && git_oid_equal(id, &packs->last);
     for (guint i = 0; i < packs->packs->len; i++) {
-        Pack *pack = packs->packs->pdata[i];
-        guint64 offset = pack->inner ? find_offset(pack, id->id) : 0;
+        Pack *pack = packs->packs->pdata[i]; /* the last one is the first */
+        guint64 offset = again ? packs->last_offset : 0;
+        if (!again && pack->inner)
+            offset = find_offset(pack, id->id);
         if (offset == 0)
             continue;
         packs->packs->pdata[i] = packs->packs->pdata[0];
         packs->packs->pdata[0] = pack;
-        *out_offset = offset;
+        packs->last = *id;
+        packs->last_offset = *out_offset = offset;
         return pack;
     }
     return NULL;
 }
 
-/* As find_pack, of an object that can be read. 0 or libgit2's code. */
-static int use_pack(git_odb_backend *backend, const git_oid *id, bool bounded,
-                    git_odb_backend **out)
-{
-    guint64 offset;
-    const Pack *pack = find_pack((Packs *)backend, id, &offset);
-    if (!pack)
-        return GIT_ENOTFOUND;
-    *out = pack->inner;
-    return chain_ends(pack, offset, bounded) ? 0
-                                             : acr_vcs_odb_fail("an object of a pack is damaged");
-}
-
 static int packs_read(void **out, size_t *out_len, git_object_t *out_type, git_odb_backend *backend,
                       const git_oid *id)
 {
-    git_odb_backend *inner;
-    int rc = use_pack(backend, id, true, &inner);
-    if (rc == 0)
-        rc = inner->read(out, out_len, out_type, inner, id);
+    guint64 offset;
+    Entry entry = {.bounded = true};
+    Pack *pack = find_pack((Packs *)backend, id, &offset);
+    if (!pack)
+        return GIT_ENOTFOUND;
+    if (!g_hash_table_contains(pack->sound, GSIZE_TO_POINTER(offset)) &&
+        (!follow_chain(pack, offset, &entry) || !entry.bounded))
+        return acr_vcs_odb_fail("an object of a pack is damaged");
+    int rc = pack->inner->read(out, out_len, out_type, pack->inner, id);
     if (rc == 0 && !acr_vcs_odb_has_id(*out_type, *out, *out_len, id)) {
         git_odb_backend_data_free(backend, *out);
         return acr_vcs_odb_fail("an object of a pack is not what its id says");
@@ -281,9 +310,16 @@ static int packs_read(void **out, size_t *out_len, git_object_t *out_type, git_o
 static int packs_read_header(size_t *out_size, git_object_t *out_type, git_odb_backend *backend,
                              const git_oid *id)
 {
-    git_odb_backend *inner;
-    int rc = use_pack(backend, id, false, &inner);
-    return rc ? rc : inner->read_header(out_size, out_type, inner, id);
+    guint64 offset;
+    Entry entry;
+    Pack *pack = find_pack((Packs *)backend, id, &offset);
+    if (!pack)
+        return GIT_ENOTFOUND;
+    if (!follow_chain(pack, offset, &entry))
+        return acr_vcs_odb_fail("an object of a pack is damaged");
+    *out_size = entry.size;
+    *out_type = entry.type;
+    return 0;
 }
 
 static int packs_exists(git_odb_backend *backend, const git_oid *id)

@@ -13,9 +13,6 @@
 git_odb_backend *acr_vcs_odb_packs(const char *objects) ACR_MUST_USE;
 git_odb_backend *acr_vcs_odb_loose(const char *objects) ACR_MUST_USE;
 
-/* Inflates as much as `room` takes of `data`; returns zlib's last word. */
-int acr_vcs_odb_inflate(const void *data, gsize len, guint8 *out, gsize room, gsize *out_len);
-
 /* Whether a content has an id; of blobs snapshot_read.c checks it where it matters. */
 bool acr_vcs_odb_has_id(git_object_t type, const void *content, gsize len, const git_oid *id);
 
