@@ -50,6 +50,7 @@ void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text);
 typedef struct {
     const AcrFileMatch *files;
     const GArray *classes; /* ids */
+    bool absent;           /* the first word is in no indexed file */
 } AcrScope;
 
 /* 0 where the scope names nothing. */

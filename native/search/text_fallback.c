@@ -39,8 +39,11 @@ static bool add_lines_of_words(AcrReply *reply, const char *text, const AcrScope
                                GError **error)
 {
     g_autoptr(GPtrArray) words = acr_words_of(text);
+    g_autofree char *bare = acr_search_trim(text);
     AcrUsesFound found;
     guint before = reply->hits->len;
+    if (words->len && strcmp(words->pdata[0], bare) == 0)
+        return true; /* it was looked for as a whole */
     if (!acr_uses_add(reply, words, scope, &found, error))
         return false;
     if (before && found.where == ACR_USES_OTHERS) /* the whole text is shown from there */
@@ -59,9 +62,10 @@ bool acr_instead_of_text(AcrReply *reply, const char *text, const AcrFileMatch *
     gsize n_notes = reply->notes->len;
     if (files && files->entries->len == 0)
         acr_reply_note(reply, "There is no file of the name that was given.");
-    const AcrScope scope = {.files = files && files->entries->len ? files : NULL};
+    const AcrScope scope = {.files = files && files->entries->len ? files : NULL},
+                   whole = {.files = scope.files, .absent = !files};
     AcrUsesFound found;
-    if (!add_elsewhere(reply, text, &scope, &found, error))
+    if (!add_elsewhere(reply, text, &whole, &found, error))
         return false;
     bool is_enough = found.word && (found.where == ACR_USES_PYTHON || !has_blank(text));
     if (!is_enough && !add_lines_of_words(reply, text, &scope, error))

@@ -282,6 +282,8 @@ static bool collect_python(Collector *all, GError **error)
         if (search->file_of_entry[entry] < 0 && !collect_entry(all, entry, ACR_NEAR_NAMED, error))
             return false;
     }
+    if (all->scope->absent)
+        return true;
     acr_search_load(search);
     for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
         gsize entry = acr_index_file(search->index, i)->entry;
