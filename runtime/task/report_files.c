@@ -114,7 +114,7 @@ static void take_task(const char *dir, const char *name, AcrReportFiles *files)
     }
 }
 
-/* `part`: the shard that it is of, "": none. */
+/* `part`: the shard that it is of, "": none. A shard may have no task. */
 static void take_final_report(const char *dir, const char *part, const char *name,
                               AcrReportFiles *files)
 {
@@ -123,7 +123,11 @@ static void take_final_report(const char *dir, const char *part, const char *nam
     g_autoptr(GBytes) bytes = g_file_test(path, G_FILE_TEST_IS_SYMLINK)
                                   ? NULL
                                   : acr_file_read(path, MAX_FINAL_REPORT, NULL);
-    if (bytes)
+    g_autoptr(AcrJson) summary =
+        bytes && strcmp(name, SUMMARY) == 0 ? acr_json_parse_bytes(bytes, NULL) : NULL;
+    const AcrJson *tasks = acr_json_get(summary, "tasks");
+    bool is_empty = acr_json_type(tasks) == ACR_JSON_ARRAY && acr_json_size(tasks) == 0;
+    if (bytes && !is_empty)
         acr_report_files_add(files, told, bytes);
 }
 
