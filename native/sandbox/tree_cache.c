@@ -297,18 +297,20 @@ static bool write_size(const char *entry, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0, error);
 }
 
-/* Removes an entry that nobody uses; false where somebody does. */
+/* Removes an entry that nobody uses; false where somebody does, or has made it and is about to. */
 static bool remove_entry(AcrTreeCache *store, const char *key)
 {
     g_autofree char *path = entry_path(store, key), *name = g_strconcat(TMP, key, NULL);
     g_autofree char *away = g_build_filename(store->path, name, NULL);
-    int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, false);
-    if (fd < 0)
-        return false;
-    bool moved = rename(path, away) == 0;
+    g_autofree char *lock = lock_path(store, key);
+    int made = open_locked(store, lock, O_RDWR | O_CREAT, LOCK_EX, false);
+    ACR_AUTO_FD fd =
+        made < 0 ? -1 : open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, false);
+    bool moved = fd >= 0 && rename(path, away) == 0;
     if (moved)
         throw_away(away);
-    close(fd);
+    if (made >= 0)
+        acr_tree_cache_unlock(store, key, made);
     return moved;
 }
 
