@@ -15,7 +15,7 @@
 
 /*
  * Symbols of one kind, sorted by (name, id), and where each distinct name begins among them. Made
- * when first asked for: many questions need one kind only.
+ * when first needed, for a kind that was asked for more than a few times: most are not.
  */
 #define ACR_INDEX_MAX_SCANS 8u
 typedef struct {

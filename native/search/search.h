@@ -97,8 +97,8 @@ char *acr_call_print(const AcrCall *call) ACR_MUST_USE;
 
 /* ---- Calls for programs (call_schema.c) ---- */
 
-/* JSON schema of a call's arguments: an object; owned. With the
- * row's name and summary it is a tool, of MCP or of a model's API. */
+/* JSON schema of a call's arguments: an object, whose members without a default are required; owned.
+ * With the row's name and summary it is a tool, of MCP or of a model's API. */
 AcrJson *acr_call_schema(const AcrCallSpec *spec) ACR_MUST_USE;
 /* Adds a member (its schema is taken) to what acr_call_schema gave. */
 void acr_schema_add(AcrJson *schema, const char *name, AcrJson *member, bool is_required);
