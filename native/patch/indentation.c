@@ -37,10 +37,13 @@ static bool lost_first_lead(const Fit *fit)
 
 char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns)
 {
+    const AcrLines *file = &fit->source->lines;
     bool tabs = memchr(lead, '\t', len) != NULL;
-    if (len == 0) { /* the file's other lines tell */
-        for (gsize i = fit->place->first; i < fit->place->last && !tabs; i++)
-            tabs = fit->source->lines.line[i].lead > 0 && fit->source->lines.line[i].s[0] == '\t';
+    if (len == 0) { /* the next line that has an indentation tells */
+        gsize next = fit->place->first;
+        while (next < file->n && file->line[next].lead == 0)
+            next++;
+        tabs = next < file->n && file->line[next].s[0] == '\t';
     }
     GString *out = g_string_new_len(lead, (gssize)len);
     if (columns < 0) {

@@ -298,9 +298,6 @@ static bool open_diff(AcrParse *parse, gsize off, Diff *diff)
                  acr_is_diff_fence(fence + info, parse->fence.len - info);
     if (diff->fenced)
         diff->indent = acr_skip_blanks(fence, 0, parse->fence.len);
-    gsize first = acr_skip_blanks(parse->s, off, parse->len);
-    if (first >= parse->len || (!named && !strchr("-+d@*", parse->s[first])))
-        return false;
     Line line = acr_diff_line_at(diff, off);
     if (begins_with(&line, "*** Begin Patch"))
         diff->fenced = diff->fenced ||
