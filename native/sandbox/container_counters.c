@@ -4,8 +4,7 @@
  * groups. They are read in the container, by a shell that needs no program for it.
  */
 #include "sandbox/container_engine_private.h"
-
-#include <string.h>
+#include "sandbox/memory_group.h"
 
 #define READ_TRIES 3
 #define READ_AGAIN_US 200000
@@ -17,16 +16,10 @@ static const char script[] =
     "memory/memory.oom_control memory.events pids/pids.events pids.events; do "
     "[ -r $f ] && while read -r name value; do echo $f $name $value; done <$f; done; exit 0";
 
-/* The number behind a label at a line's beginning, in the first of two files that has it. */
-static gint64 number_of(const char *text, const char *one, const char *other)
+/* The number of the file that is there, of the first or the second version of control groups. */
+static gint64 either_number(const char *text, const char *old, const char *new)
 {
-    const char *const labels[] = {one, other};
-    for (guint i = 0; i < G_N_ELEMENTS(labels); i++) {
-        const char *at = strstr(text, labels[i]);
-        if (at && (at == text || at[-1] == '\n'))
-            return g_ascii_strtoll(at + strlen(labels[i]), NULL, 10);
-    }
-    return 0;
+    return acr_kernel_number(text, old) + acr_kernel_number(text, new);
 }
 
 static bool is_full(AcrEngine *engine, const char *id, guint processes)
@@ -69,8 +62,8 @@ void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEng
         out->is_crowded = !out->is_ended && is_full(engine, id, processes);
         return;
     }
-    out->peak_bytes = number_of(text, "memory/memory.max_usage_in_bytes ", "memory.peak ");
-    out->killed =
-        (guint64)number_of(text, "memory/memory.oom_control oom_kill ", "memory.events oom_kill ");
-    out->is_crowded = number_of(text, "pids/pids.events max ", "pids.events max ") > 0;
+    out->peak_bytes = either_number(text, "memory/memory.max_usage_in_bytes", "memory.peak");
+    out->killed = (guint64)either_number(text, "memory/memory.oom_control oom_kill",
+                                         "memory.events oom_kill");
+    out->is_crowded = either_number(text, "pids/pids.events max", "pids.events max") > 0;
 }

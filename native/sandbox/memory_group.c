@@ -44,12 +44,11 @@ static bool has_word(const char *text, const char *word)
     return g_strv_contains((const char *const *)words, word);
 }
 
-/* The number in the line of a file that begins with a name. */
-static gint64 number_of(const char *text, const char *name)
+gint64 acr_kernel_number(const char *text, const char *words)
 {
-    for (const char *at = text; (at = strstr(at, name)); at += strlen(name))
-        if ((at == text || at[-1] == '\n') && at[strlen(name)] == ' ')
-            return g_ascii_strtoll(at + strlen(name), NULL, 10);
+    for (const char *at = text; (at = strstr(at, words)); at += strlen(words))
+        if ((at == text || at[-1] == '\n') && at[strlen(words)] == ' ')
+            return g_ascii_strtoll(at + strlen(words), NULL, 10);
     return 0;
 }
 
@@ -133,7 +132,8 @@ gint64 acr_memory_group_bytes(const AcrMemoryGroup *group)
     if (!group->dir)
         return 0;
     g_autofree char *text = read_text(group->dir, "memory.stat");
-    return number_of(text, group->is_old ? "rss" : "anon") + number_of(text, "shmem");
+    return acr_kernel_number(text, group->is_old ? "rss" : "anon") +
+           acr_kernel_number(text, "shmem");
 }
 
 bool acr_memory_group_was_short(const AcrMemoryGroup *group)
@@ -142,7 +142,7 @@ bool acr_memory_group_was_short(const AcrMemoryGroup *group)
         return false;
     g_autofree char *text =
         read_text(group->dir, group->is_old ? "memory.oom_control" : "memory.events");
-    return number_of(text, "oom_kill") > 0;
+    return acr_kernel_number(text, "oom_kill") > 0;
 }
 
 void acr_memory_group_remove(AcrMemoryGroup *group)

@@ -12,6 +12,8 @@ typedef struct {
     char *dir;   /* owned; NULL: none could be made */
     bool is_old; /* of the first version of control groups */
 } AcrMemoryGroup;
+/* The number in the line of a kernel's file that begins with those words; 0: no line does. */
+gint64 acr_kernel_number(const char *text, const char *words);
 /* The folder in which this process may make groups, by the lines of /proc/self/cgroup; `root` is where
  * control groups are mounted. Owned; NULL: there is none. */
 char *acr_memory_group_parent(const char *root, const char *lines, bool *out_is_old) ACR_MUST_USE;

@@ -98,13 +98,16 @@ KINDS = [
 def test_a_folder_that_is_no_run_folder_is_not_touched(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, kind: str
 ) -> None:
-    """Whatever it holds, and wherever that leads."""
+    """Whatever it holds, and wherever that leads; a dry run says so of a meta.json, too."""
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     elsewhere.mkdir()
     _strange(out, kind, elsewhere)
     before = [deep_digest(folder) for folder in (tmp_path, elsewhere)]
     result = run_host(*tiny_run(tiny, out, script))
     result.one_line(ENVIRONMENT if kind in ("huge meta", "meta folder") else USAGE, str(out))
+    if "meta" in kind:
+        dry = run_host(*tiny_run(tiny, out, script), "--dry-run")
+        assert (dry.exit, dry.err) == (result.exit, result.err)
     assert [deep_digest(folder) for folder in (tmp_path, elsewhere)] == before
 
 

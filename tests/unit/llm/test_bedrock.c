@@ -146,6 +146,7 @@ static void what_stays_the_same_is_marked_for_the_cache(void)
 #define METADATA                                                                                   \
     "metadata", "{\"usage\":{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7},"             \
                 "\"metrics\":{\"latencyMs\":3}}"
+#define END "contentBlockStop", "{\"contentBlockIndex\":0}"
 #define TEXT(text)                                                                                 \
     "contentBlockDelta", "{\"contentBlockIndex\":0,\"delta\":{\"text\":\"" text "\"}}"
 
@@ -199,8 +200,7 @@ static void streams_are_put_together(void)
                                         "{\"role\":\"assistant\"}",
                                         TEXT("na\\u00efve "),
                                         TEXT("☃"),
-                                        "contentBlockStop",
-                                        "{\"contentBlockIndex\":0}",
+                                        END,
                                         STOP,
                                         METADATA,
                                         TEXT("too late"),
@@ -233,6 +233,38 @@ static void streams_are_put_together(void)
     assert_stream(thought, "yes", "length", -1, -1);
     assert_stream(filtered, "par", "content_filter", 5, 2);
     assert_stream(odd, "", "malformed_model_output", 5, 2);
+}
+
+#define CALL                                                                                       \
+    "contentBlockStart",                                                                           \
+        "{\"start\":{\"toolUse\":{\"toolUseId\":\"1\",\"name\":\"f\"}},\"contentBlockIndex\":1}"
+
+static void assert_kept(const char *const *pairs, const char *expected)
+{
+    g_autoptr(GByteArray) bytes = frames(pairs);
+    g_auto(Outcome) outcome = read_bytes(bytes, 50);
+    g_autofree char *kept = acr_json_print(acr_json_get(outcome.answer.tools, "kept"));
+
+    g_assert_true(outcome.ok);
+    g_assert_cmpstr(kept, ==, expected);
+}
+
+/* Blocks of text and calls end as well, and hold none. */
+static void only_thoughts_that_came_are_sent_back(void)
+{
+    static const char *const none[] = {TEXT("a"), END, CALL, END, STOP, METADATA, NULL};
+    static const char *const some[] = {
+        "contentBlockDelta",
+        "{\"delta\":{\"reasoningContent\":{\"text\":\"hm\"}},\"contentBlockIndex\":0}",
+        END,
+        CALL,
+        END,
+        STOP,
+        METADATA,
+        NULL};
+
+    assert_kept(none, "[]");
+    assert_kept(some, "[{\"reasoningContent\":{\"reasoningText\":{\"text\":\"hm\"}}}]");
 }
 
 static void assert_broken(const char *const *pairs, gsize drop, AcrLlmError code, bool retryable,
@@ -460,6 +492,7 @@ void add_bedrock_tests(void)
     TEST(the_user_speaks_first);
     TEST(what_stays_the_same_is_marked_for_the_cache);
     TEST(streams_are_put_together);
+    TEST(only_thoughts_that_came_are_sent_back);
     TEST(only_reason_and_usage_together_are_an_end);
     TEST(exceptions_in_a_stream_have_their_class);
     TEST(a_full_window_is_an_overflow_that_is_billed);

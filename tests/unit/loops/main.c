@@ -16,5 +16,6 @@ int main(int argc, char **argv)
     register_steps_tests();
     register_regressions_tests();
     register_shown_tests();
+    register_selection_tests();
     return g_test_run();
 }

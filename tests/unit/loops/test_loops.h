@@ -12,5 +12,6 @@ void register_validation_tests(void);
 void register_steps_tests(void);
 void register_regressions_tests(void);
 void register_shown_tests(void);
+void register_selection_tests(void);
 
 #endif

@@ -41,6 +41,16 @@ static void the_second_version_takes_groups_beside(void)
     expect_parent(&box, "nothing\n::\n", NULL, false);
 }
 
+static void a_number_is_that_of_its_whole_words(void)
+{
+    static const char text[] = "low 7\nx oom_kill 4\noom_kill_x 5\noom_kill 3\nevents max 2\nmax 9";
+    g_assert_cmpint(acr_kernel_number(text, "oom_kill"), ==, 3);
+    g_assert_cmpint(acr_kernel_number(text, "low"), ==, 7);
+    g_assert_cmpint(acr_kernel_number(text, "events max"), ==, 2);
+    g_assert_cmpint(acr_kernel_number(text, "max"), ==, 9);
+    g_assert_cmpint(acr_kernel_number(text, "memory.peak"), ==, 0);
+}
+
 static void a_group_is_made_and_removed(void)
 {
     g_autoptr(GError) error = NULL;
@@ -69,6 +79,8 @@ void add_memory_group_tests(void)
                     the_first_version_takes_groups_below);
     g_test_add_func("/sandbox/memory_group/the_second_version_takes_groups_beside",
                     the_second_version_takes_groups_beside);
+    g_test_add_func("/sandbox/memory_group/a_number_is_that_of_its_whole_words",
+                    a_number_is_that_of_its_whole_words);
     g_test_add_func("/sandbox/memory_group/a_group_is_made_and_removed",
                     a_group_is_made_and_removed);
 }

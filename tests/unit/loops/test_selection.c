@@ -1,0 +1,99 @@
+/*
+ * Tests of the choice among candidates: what is shown to a model that chooses, what its choice counts for, and that an
+ * interruption ends the checks.
+ */
+#include <glib.h>
+#include <string.h>
+
+#include "stage.h"
+#include "test_loops.h"
+
+#define CHOOSES(number, expect)                                                                    \
+    "{\"agent\":\"select\",\"content\":\"{\\\"choice\\\": " #number                                \
+    ", \\\"reason\\\": \\\"short\\\"}\",\"expect\":[\"" expect "\"]}\n"
+/* Three votes among that many: one too far is asked for again. */
+#define VOTE(shown, beyond)                                                                        \
+    CHOOSES(beyond, "Patch " #shown ":") CHOOSES(1, "is not a number from 1 to " #shown)
+#define VOTES(shown, beyond) VOTE(shown, beyond) VOTE(shown, beyond) VOTE(shown, beyond)
+
+/* The model chooses among that many equal patches; the votes that they get together. */
+static gsize choose(Stage *stage, guint count)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    g_autoptr(GError) error = NULL;
+    gsize votes = 0;
+    stage->work.candidates = candidates;
+    for (guint i = 0; i < count; i++) {
+        char *diff = g_strdup_printf("+diff %u", i);
+        acr_candidates_add(candidates, (AcrCandidate){.status = ACR_APPLICABLE_PATCH,
+                                                      .number = i + 1,
+                                                      .diff = g_bytes_new_take(diff, strlen(diff)),
+                                                      .proof = ACR_PROOF_NONE});
+    }
+    g_assert_cmpint(acr_selection_vote(&stage->work, &error), ==, ACR_STEP_DONE);
+    g_assert_no_error(error);
+    for (guint i = 0; i < count; i++)
+        votes += acr_json_size(((AcrCandidate *)candidates->pdata[i])->votes);
+    return votes;
+}
+
+static void test_each_of_several_equals_is_shown_in_each_vote(Stage *stage, gconstpointer script)
+{
+    g_assert_cmpuint(choose(stage, 4), ==, 3);
+}
+
+static void test_the_first_eight_of_many_equals_are_shown(Stage *stage, gconstpointer script)
+{
+    g_assert_cmpuint(choose(stage, 9), ==, 3);
+}
+
+static void test_nobody_is_asked_about_a_single_patch(Stage *stage, gconstpointer script)
+{
+    g_assert_cmpuint(choose(stage, 1), ==, 0);
+}
+
+static bool interrupt_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
+                            GError **error)
+{
+    return acr_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED, "interrupted");
+}
+
+/* Two patches of that attempt are weighed, and what is run first of them is interrupted. */
+static void weigh_until_interrupted(Stage *stage, guint attempt)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new(), scripts = acr_scripts_new();
+    g_autoptr(GError) error = NULL;
+    for (guint i = 0; i < 2; i++)
+        stage_add_patch(stage, candidates, i + 1)->attempt = attempt;
+    stage->work.candidates = candidates;
+    stage->work.reproducer.script = g_strdup("import a\n");
+    stage->work.reproducer.before =
+        (AcrTestVerdict){.result = ACR_TEST_REPRODUCED, .doubts = g_ptr_array_new()};
+    acr_scripts_keep(scripts, &stage->work);
+    stage->run.validate = "make test";
+    stage->executor.run = interrupt_trial;
+    g_assert_cmpint(acr_selection_weigh(&stage->work, scripts, &error), ==, ACR_STEP_FAILED);
+    g_assert_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED);
+}
+
+static void test_interrupted_checks_of_given_patches_end_the_run(Stage *stage, gconstpointer script)
+{
+    weigh_until_interrupted(stage, ACR_GIVEN_ATTEMPT);
+}
+
+static void test_interrupted_reproducers_end_the_run(Stage *stage, gconstpointer script)
+{
+    weigh_until_interrupted(stage, 0);
+}
+
+#define ADD(name, script)                                                                          \
+    g_test_add("/loops/selection/" #name, Stage, script, stage_set_up, test_##name, stage_tear_down)
+
+void register_selection_tests(void)
+{
+    ADD(each_of_several_equals_is_shown_in_each_vote, VOTES(4, 5));
+    ADD(the_first_eight_of_many_equals_are_shown, VOTES(8, 9));
+    ADD(nobody_is_asked_about_a_single_patch, CHOOSES(1, "never asked"));
+    ADD(interrupted_checks_of_given_patches_end_the_run, CHOOSES(1, "never asked"));
+    ADD(interrupted_reproducers_end_the_run, CHOOSES(1, "never asked"));
+}
