@@ -206,13 +206,21 @@ class PyTestReporter:
         pass
 
 
-def run(files):
-    reporter = PyTestReporter()
-    for name in files:
-        space = {"__file__": os.path.abspath(name)}
+class SymPyTests:
+    def __init__(self, files):
+        self._testfiles = [os.path.abspath(file) for file in files]
+
+    def test(self, sort=True):
+        if sort:
+            self._testfiles.sort()
+        for name in self._testfiles:
+            self.test_file(name, PyTestReporter())
+
+    def test_file(self, name, reporter):
+        space = {"__file__": name}
         exec(compile(open(name).read(), name, "exec"), space)
         tests = [value for key, value in space.items() if key.startswith("test_")]
-        reporter.entering_filename(os.path.abspath(name), len(tests))
+        reporter.entering_filename(name, len(tests))
         for test in tests:
             reporter.entering_test(test)
             try:
@@ -228,13 +236,14 @@ SYMPY = {
     "sympy/testing/runtests.py": RUNNER,
     "sympy/half.py": "def half(n):\n    return n // 2\n\n\ndef whole(n):\n    return n\n",
     "sympy/tests/test_half.py": "from sympy.half import half, whole\n\n\ndef test_whole():\n    assert whole(1) == 1\n",
-    "bin/test_names.py": "FOUND = ['sympy/tests/test_half.py']\n",
+    "bin/test_names.py": "FOUND = ['sympy/tests/test_half.py', 'sympy/core/tests/test_add.py']\n",
+    "sympy/core/tests/test_add.py": "def test_add():\n    assert 1 + 1 == 2\n",
     "bin/test": """\
 import sys
 import test_names
 from sympy.testing import runtests
 
-runtests.run([name for name in sys.argv[1:] if name.endswith(".py")] or test_names.FOUND)
+runtests.SymPyTests([name for name in sys.argv[1:] if name.endswith(".py")] or test_names.FOUND).test()
 """,
 }
 HALF = "\n\ndef test_half():\n    assert half(1) == 0.5\n"
@@ -245,7 +254,19 @@ def test_sympy(host: Host, make_repo: MakeRepo) -> None:
     """Its runner tells by its reporter, in the folder of the runner and of the tree."""
     test = SYMPY["sympy/tests/test_half.py"] + HALF
     row = localize(host, make_repo(SYMPY | {"sympy/tests/test_half.py": test}), "--python", "/usr/bin/python3")
-    assert (row["failing"], row["passing"], named(row)) == ([HALF_ID], 1, [(None, "half", [1, 1])])
+    assert (row["failing"], row["passing"], named(row)) == ([HALF_ID], 2, [(None, "half", [1, 1])])
+
+
+def test_sympy_runs_the_files_first_that_are_nearest_to_a_patch(host: Host, make_repo: MakeRepo) -> None:
+    """Else what its runner comes to in a bounded time has nothing to do with the patch."""
+    repo = make_repo(SYMPY)
+    half = repo.path / "sympy" / "half.py"
+    half.write_text(half.read_text().replace("n // 2", "n / 2"))
+    patch = repo.git("diff") + "\n"
+    repo.git("checkout", "-q", ".")
+    options = ["--repo", repo, "--patch", "-", "--list", "--json", "--python", "/usr/bin/python3"]
+    (row,) = host.run("tests", *options, input=patch, timeout=600).check().rows()
+    assert [test["test"].split("/")[-1] for test in row["tests"]] == ["test_half.py:test_whole", "test_add.py:test_add"]
 
 
 @pytest.mark.full

@@ -1,5 +1,6 @@
 """Runs sympy's own test runner, and reports how each test ended: `sympy_main.py bin/test ARG...`."""
 
+import json
 import os
 import sys
 
@@ -57,6 +58,22 @@ def install(reporter, report, tracer, describe):
         wrap(name, outcome)
 
 
+def sort_files(tests, order):
+    """Files of `order` run first, where sympy's class of tests sorts files by name."""
+    place = {file: at for at, file in enumerate(order)}
+    test = tests.test
+
+    class Files(list):
+        def sort(self):
+            super().sort(key=lambda path: (place.get(os.path.relpath(path), len(place)), path))
+
+    def wrapper(self, *args, **options):
+        self._testfiles = Files(self._testfiles)
+        return test(self, *args, **options)
+
+    tests.test = wrapper
+
+
 def main():
     """Runs it."""
     import runpy
@@ -73,6 +90,8 @@ def main():
         from sympy.utilities import runtests
     report, tracer = unittest_report.Report(path), unittest_report.load_tracer()
     install(runtests.PyTestReporter, report, tracer, unittest_report.describe)
+    with open(os.path.join(FOLDER, "order"), encoding="utf-8") as file:
+        sort_files(runtests.SymPyTests, json.load(file) or ())
     del sys.argv[0]
     sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
     runpy.run_path(sys.argv[0], run_name="__main__")
