@@ -185,8 +185,6 @@ static AcrSplice splice_inside(const Fit *fit, Reading reading)
  * it; else it stays as it is. */
 static bool ends_bare(const Fit *fit, const AcrEdit *edit)
 {
-    if (fit->place->first == fit->place->last)
-        return false;
     bool is_now = is_bare(fit->source, fit->place->last - 1);
     if (!fit->verbatim)
         return is_now;

@@ -98,7 +98,7 @@ static bool same_header(const AcrSource *source, const AcrSymbol *symbol, const 
 static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
                               const AcrPlace *place, const AcrLines *lines, const Head *head)
 {
-    gsize n = head->def - head->decorators, at = head->def;
+    gsize n = head->def - head->decorators, at = head->def + 1;
     if (head->other || (n > 0 && (n != symbol->def - symbol->first ||
                                   !same_lines(&source->lines.line[symbol->first - 1],
                                               &lines->line[head->decorators], n))))
@@ -111,7 +111,7 @@ static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
         if (acr_line_is_code(&lines->line[k]) &&
             acr_line_width(&lines->line[k]) <= acr_line_width(&lines->line[head->def]))
             return "other code follows it";
-    for (gsize f = symbol->def - 1; f < MIN(symbol->last, source->lines.n); f++) {
+    for (gsize f = symbol->def; f < MIN(symbol->last, source->lines.n); f++) {
         const AcrLine *line = &source->lines.line[f];
         if (acr_line_is_blank(line) || (f >= place->first && f < place->last))
             continue;
