@@ -27,9 +27,7 @@ static void allow(int rules, const char *path, guint64 rights)
 {
     struct stat status;
     ACR_AUTO_FD fd = open(path, O_PATH | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) != 0)
-        return;
-    if (!S_ISDIR(status.st_mode))
+    if (fstat(fd, &status) == 0 && !S_ISDIR(status.st_mode))
         rights &= OF_FILES;
     struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = fd};
     (void)syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);

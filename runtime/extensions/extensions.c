@@ -372,19 +372,6 @@ static bool is_for(const AcrJson *row, const char *event, const char **out_name)
     return *out_name && g_strcmp0(acr_json_get_string(row, "kind"), event) == 0;
 }
 
-bool acr_extensions_observe(const AcrExtensions *all, const char *event)
-{
-    const char *name;
-    for (guint i = 0; all && i < all->list->len; i++) {
-        const Extension *one = all->list->pdata[i];
-        const AcrJson *at = acr_json_first(acr_json_get(one->added, "events"));
-        for (; at; at = acr_json_next(at))
-            if (is_for(at, event, &name))
-                return true;
-    }
-    return false;
-}
-
 /* Adds a line to *text (owned), which may be NULL; nothing where either is. */
 static void add_line(char **text, const char *line)
 {

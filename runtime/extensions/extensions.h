@@ -68,10 +68,8 @@ const AcrCalls *acr_extensions_calls(const AcrExtensions *all);
  * file where it could not be loaded; owned. */
 AcrJson *acr_extensions_describe(const AcrExtensions *all) ACR_MUST_USE;
 
-/* Whether one observes `event` (python/acr/extensions.py lists them). */
-bool acr_extensions_observe(const AcrExtensions *all, const char *event);
 /*
- * Tells those that observe `event`. `data` is borrowed. *out_note (owned, may be NULL to drop it):
+ * Tells those that observe `event` (python/acr/extensions.py lists them). `data` is borrowed. *out_note (owned, may be NULL to drop it):
  * what they say of it, NULL: nothing; *out_veto likewise. Errors: INTERRUPTED, those of the journal.
  */
 bool acr_extensions_tell(AcrExtensions *all, AcrSearch *search, const char *event,

@@ -19,8 +19,6 @@ static bool tell(const AcrRun *run, const char *event, AcrJson *data, char **out
 bool acr_observe_call(const AcrRun *run, const char *call, char **out_veto, GError **error)
 {
     g_autofree char *note = NULL;
-    if (!acr_extensions_observe(run->extensions, "call"))
-        return true;
     AcrJson *data = acr_json_new_object();
     acr_json_set_string(data, "call", call);
     return tell(run, "call", data, &note, out_veto, error);
@@ -29,8 +27,6 @@ bool acr_observe_call(const AcrRun *run, const char *call, char **out_veto, GErr
 bool acr_observe_result(const AcrRun *run, const char *call, AcrAnswer *answer, GError **error)
 {
     g_autofree char *note = NULL;
-    if (!acr_extensions_observe(run->extensions, "result"))
-        return true;
     AcrJson *data = acr_json_new_object();
     acr_json_set_string(data, "call", call);
     acr_json_set_bool(data, "ok", answer->ok);
@@ -48,8 +44,6 @@ bool acr_observe_result(const AcrRun *run, const char *call, AcrAnswer *answer, 
 bool acr_observe_patch(const AcrAttemptWork *work, const AcrPatchResult *patch, GError **error)
 {
     g_autofree char *note = NULL, *diff = NULL;
-    if (!acr_extensions_observe(work->run->extensions, "patch"))
-        return true;
     AcrJson *data = acr_json_new_object();
     diff = patch->diff ? acr_utf8_repair_bytes(patch->diff) : NULL;
     acr_json_set_int(data, "attempt", work->attempt);

@@ -50,7 +50,7 @@ static void limit_question(void)
     struct rlimit cpu;
     if (getrusage(RUSAGE_SELF, &used) != 0 || getrlimit(RLIMIT_CPU, &cpu) != 0)
         return;
-    rlim_t wanted = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1 + CPU_LIMIT_S);
+    rlim_t wanted = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec + CPU_LIMIT_S);
     cpu.rlim_cur = MIN(wanted, cpu.rlim_max);
     (void)setrlimit(RLIMIT_CPU, &cpu);
 }

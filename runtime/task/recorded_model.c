@@ -249,8 +249,6 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
 static bool tell_answer(AcrRecorder *recorder, const AcrModelRequest *request,
                         const AcrModelAnswer *answer, GError **error)
 {
-    if (!acr_extensions_observe(recorder->extensions, "answer"))
-        return true;
     g_autoptr(AcrJson) data = acr_json_new_object();
     acr_json_set_string(data, "role", request->label);
     g_autofree char *text = acr_model_answer_text(answer);

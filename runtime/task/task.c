@@ -273,8 +273,6 @@ static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrR
 {
     g_autoptr(AcrJson) data = acr_json_new_object();
     g_autofree char *diff = result->found.diff ? acr_utf8_repair_bytes(result->found.diff) : NULL;
-    if (!acr_extensions_observe(extensions, "verdict"))
-        return true;
     acr_json_set_string(data, "verdict", acr_verdict_name(result->verdict));
     acr_json_set_string(data, "diff", diff);
     return acr_extensions_tell(extensions, task->workspace.search, "verdict", data, NULL, NULL,
