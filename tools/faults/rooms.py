@@ -44,7 +44,11 @@ ROOMS = {
         "anthropic bedrock eventstream failure gemini openai responses sse",
         "e2e/ask e2e/bedrock e2e/live_server e2e/batch_pause e2e/ask_faults e2e/secrets e2e/tools e2e/gateway",
     ),
-    "runtime/py": Room("py", "calls", "e2e/lint e2e/host_imports e2e/sample e2e/workers e2e/interrupts"),
+    "runtime/py": Room(
+        "py", "calls", "e2e/lint e2e/host_imports e2e/sample e2e/workers e2e/interrupts e2e/bounds[whatever_encoding]"
+    ),
+    "runtime/py/grading": Room("py", "", "python/grading e2e/eval e2e/eval_trust"),
+    "runtime/py/reports": Room("py", "", "e2e/report"),
     "runtime/agents": Room(
         "agents loops", "review script", "e2e/sample e2e/reproduce e2e/verify_edges e2e/tools e2e/dead_ends"
     ),
@@ -60,6 +64,10 @@ ROOMS = {
         "e2e/sample e2e/resume e2e/replay e2e/configuration e2e/bad_folders e2e/verbs e2e/ceiling e2e/verify_run e2e/swe_bench"
         " e2e/secrets e2e/untouched e2e/small_window e2e/selection e2e/regressions e2e/watch e2e/extensions",
     ),
+    "runtime/task/live": Room("task batch", "", "e2e/watch"),
+    "runtime/task/origin": Room("task", "", "e2e/verbs e2e/pull_request"),
+    "runtime/task/plan": Room("task", "", "e2e/doctor e2e/bad_folders"),
+    "runtime/task/report_files": Room("task", "", "e2e/report e2e/swe_bench e2e/eval_shards"),
     "runtime/batch": Room("batch", "", "e2e/swe_bench e2e/batch_pause e2e/eval_shards e2e/watch"),
     "runtime/eval": Room("", "", "e2e/eval e2e/eval_trust e2e/eval_shards python/grading"),
     "runtime/extensions": Room("", "", "e2e/extensions"),

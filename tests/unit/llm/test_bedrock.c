@@ -235,36 +235,45 @@ static void streams_are_put_together(void)
     assert_stream(odd, "", "malformed_model_output", 5, 2);
 }
 
+#define INPUT(text)                                                                                \
+    "contentBlockDelta",                                                                           \
+        "{\"delta\":{\"toolUse\":{\"input\":\"" text "\"}},\"contentBlockIndex\":1}"
 #define CALL                                                                                       \
     "contentBlockStart",                                                                           \
-        "{\"start\":{\"toolUse\":{\"toolUseId\":\"1\",\"name\":\"f\"}},\"contentBlockIndex\":1}"
+        "{\"start\":{\"toolUse\":{\"toolUseId\":\"1\",\"name\":\"f\"}},\"contentBlockIndex\":1}",  \
+        INPUT("{\\\"n\\\":"), INPUT("12}"), END
 
-static void assert_kept(const char *const *pairs, const char *expected)
+static void assert_tools(const char *const *pairs, const char *kept)
 {
     g_autoptr(GByteArray) bytes = frames(pairs);
     g_auto(Outcome) outcome = read_bytes(bytes, 50);
-    g_autofree char *kept = acr_json_print(acr_json_get(outcome.answer.tools, "kept"));
+    g_autofree char *tools = acr_json_print(outcome.answer.tools),
+                    *expected = g_strdup_printf("{\"text\":\"a\",\"calls\":[{\"id\":\"1\",\"name\":"
+                                                "\"f\",\"arguments\":\"{\\\"n\\\":12}\"}],"
+                                                "\"kept\":[%s]}",
+                                                kept);
 
     g_assert_true(outcome.ok);
-    g_assert_cmpstr(kept, ==, expected);
+    g_assert_cmpstr(tools, ==, expected);
 }
 
-/* Blocks of text and calls end as well, and hold none. */
-static void only_thoughts_that_came_are_sent_back(void)
+/* Blocks of text and calls end as well, and hold no thoughts. */
+static void a_call_in_pieces_is_one_and_thoughts_are_sent_back(void)
 {
-    static const char *const none[] = {TEXT("a"), END, CALL, END, STOP, METADATA, NULL};
+    static const char *const none[] = {TEXT("a"), END, CALL, STOP, METADATA, NULL};
     static const char *const some[] = {
         "contentBlockDelta",
         "{\"delta\":{\"reasoningContent\":{\"text\":\"hm\"}},\"contentBlockIndex\":0}",
         END,
-        CALL,
+        TEXT("a"),
         END,
+        CALL,
         STOP,
         METADATA,
         NULL};
 
-    assert_kept(none, "[]");
-    assert_kept(some, "[{\"reasoningContent\":{\"reasoningText\":{\"text\":\"hm\"}}}]");
+    assert_tools(none, "");
+    assert_tools(some, "{\"reasoningContent\":{\"reasoningText\":{\"text\":\"hm\"}}}");
 }
 
 static void assert_broken(const char *const *pairs, gsize drop, AcrLlmError code, bool retryable,
@@ -492,7 +501,7 @@ void add_bedrock_tests(void)
     TEST(the_user_speaks_first);
     TEST(what_stays_the_same_is_marked_for_the_cache);
     TEST(streams_are_put_together);
-    TEST(only_thoughts_that_came_are_sent_back);
+    TEST(a_call_in_pieces_is_one_and_thoughts_are_sent_back);
     TEST(only_reason_and_usage_together_are_an_end);
     TEST(exceptions_in_a_stream_have_their_class);
     TEST(a_full_window_is_an_overflow_that_is_billed);

@@ -49,5 +49,6 @@ int main(int argc, char **argv)
     add_window_tests();
     add_run_spec_tests();
     add_result_tests();
+    add_live_tests();
     return g_test_run();
 }

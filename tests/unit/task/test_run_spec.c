@@ -343,6 +343,24 @@ static void test_prices_that_cannot_be_read_are_an_error(void)
     acr_limits_clear(&limits);
 }
 
+/* Run without being asked where a command is given; where code points, where tests are run or some are said to fail. */
+static void test_what_is_run_of_the_tests_follows_from_what_is_given(void)
+{
+    char *failing[] = {(char *)"a", NULL};
+    AcrRunSpec plain = {0}, command = {.test_command = (char *)"make"},
+               never = {.regressions = ACR_VERIFY_NEVER, .test_command = (char *)"make"},
+               always = {.regressions = ACR_VERIFY_ALWAYS}, told = {.failing_tests = failing},
+               blind = {.sbfl = ACR_VERIFY_NEVER, .failing_tests = failing};
+    g_assert_cmpint(acr_run_spec_regressions(&plain), ==, ACR_VERIFY_NEVER);
+    g_assert_cmpint(acr_run_spec_regressions(&command), ==, ACR_VERIFY_AUTO);
+    g_assert_cmpint(acr_run_spec_regressions(&never), ==, ACR_VERIFY_NEVER);
+    g_assert_cmpint(acr_run_spec_regressions(&always), ==, ACR_VERIFY_ALWAYS);
+    g_assert_cmpint(acr_run_spec_sbfl(&plain), ==, ACR_VERIFY_NEVER);
+    g_assert_cmpint(acr_run_spec_sbfl(&command), ==, ACR_VERIFY_AUTO);
+    g_assert_cmpint(acr_run_spec_sbfl(&told), ==, ACR_VERIFY_AUTO);
+    g_assert_cmpint(acr_run_spec_sbfl(&blind), ==, ACR_VERIFY_NEVER);
+}
+
 #define ADD(group, name) g_test_add_func("/task/" group "/" #name, test_##name)
 
 void add_run_spec_tests(void)
@@ -358,6 +376,7 @@ void add_run_spec_tests(void)
     ADD("run_spec", json_of_another_type_is_refused);
     ADD("run_spec", the_largest_amounts_survive_as_json);
     ADD("run_spec", secrets_bind_no_folder);
+    ADD("run_spec", what_is_run_of_the_tests_follows_from_what_is_given);
     PLACE_TEST("spec_sources", a_file_sets_what_was_not_given);
     PLACE_TEST("spec_sources", a_bad_line_is_named);
     PLACE_TEST("spec_sources", a_file_that_is_missing_is_empty);

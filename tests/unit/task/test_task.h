@@ -30,5 +30,6 @@ void add_recorded_referee_tests(void);
 void add_window_tests(void);
 void add_run_spec_tests(void);
 void add_result_tests(void);
+void add_live_tests(void);
 
 #endif

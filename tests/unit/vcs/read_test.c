@@ -92,6 +92,13 @@ static void as_one_by_one(void)
     g_assert_cmpuint(acr_snapshot_size(packed), ==, 300);
     expect_as_single(packed);
     expect_as_single(borrowed);
+    git(&box, "r", "-c repack.useDeltaBaseOffset=false repack -adfq"); /* deltas name their bases */
+    g_autoptr(AcrSnapshot) named = commit_ok(&box, "r", "HEAD");
+    expect_as_single(named);
+    for (gsize i = 0; i < acr_snapshot_size(named); i++) {
+        g_autoptr(GBytes) bytes = acr_snapshot_read(named, i, NULL);
+        g_assert_nonnull(bytes);
+    }
 }
 
 static void kept_contents(void)
