@@ -18,6 +18,10 @@ static const char *const sources[] = {"pytest_report.py", "pytest_main.py", "uni
                                       "unittest_main.py", "hooked_main.py", "sympy_main.py",
                                       "line_tracer.py"};
 
+#define TRACER "line_tracer.so"
+extern const char acr_line_tracer[];
+extern const unsigned acr_line_tracer_size;
+
 #define fail(error, ...)                                                                           \
     acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, __VA_ARGS__)
 
@@ -112,6 +116,8 @@ static AcrJson *make_request(const AcrProject *project, const AcrTestOrder *orde
             return NULL;
         acr_json_set_string(files, sources[i], text);
     }
+    if (order->is_traced)
+        acr_json_set(files, TRACER, acr_json_new_bytes(acr_line_tracer, acr_line_tracer_size));
     acr_json_set(request, "plan", acr_json_copy(order->plan));
     acr_json_set(request, "select",
                  order->select ? acr_json_new_texts(order->select) : acr_json_new_null());

@@ -149,17 +149,48 @@ def after():
 """
 
 
-@pytest.mark.parametrize("has_monitoring", [False, True])
-def test_what_runs_at_an_import_is_not_blamed_on_the_test(
-    host: Host, make_repo: MakeRepo, has_monitoring: bool
-) -> None:
-    """Neither definitions, nor functions that a module calls for itself; but what runs after an import counts again."""
-    pythons = sorted((Path.home() / ".pyenv" / "versions").glob("3.1[2-9]*/bin/python3"))
-    if has_monitoring and not pythons:
-        pytest.skip("no Python with sys.monitoring is installed (~/.pyenv/versions)")
+@pytest.mark.parametrize("version", ["", "3.[78].*", "3.9.*", "3.10.*", "3.11.*", "3.12.*", "3.13.*"])
+def test_what_runs_at_an_import_is_not_blamed_on_the_test(host: Host, make_repo: MakeRepo, version: str) -> None:
+    """Neither definitions, nor functions that a module calls for itself; but what runs after an import counts again.
+
+    By a trace function in Python up to 3.8, one in C up to 3.11, and sys.monitoring.
+    """
+    pythons = sorted((Path.home() / ".pyenv" / "versions").glob(version + "/bin/python3")) if version else []
+    if version and not pythons:
+        pytest.skip(f"no Python {version} is installed (~/.pyenv/versions)")
     files = {"shop/__init__.py": "", "shop/late.py": LATE, "shop/broken.py": "raise ValueError\n", "test_lazy.py": LAZY}
-    row = localize(host, make_repo(files), "--python", pythons[0] if has_monitoring else "/usr/bin/python3")
+    row = localize(host, make_repo(files), "--python", pythons[0] if version else "/usr/bin/python3")
     assert sorted(func for _, func, _ in named(row)) == ["after", "double", "register"]
+
+
+DEEP = """\
+def dig():
+    return dig()
+
+
+def give_up():
+    return 1
+"""
+DEEP_TEST = """\
+import unittest
+
+from shop.deep import dig, give_up
+
+
+class DeepTest(unittest.TestCase):
+    def test_depth(self):
+        try:
+            dig()
+        except RecursionError:
+            self.assertEqual(give_up(), 2)
+"""
+
+
+def test_what_runs_after_a_stack_that_was_full(host: Host, make_repo: MakeRepo) -> None:
+    """A trace function in Python fails where the stack is full, and is given up by Python; the one in C goes on."""
+    python = next(iter(sorted((Path.home() / ".pyenv" / "versions").glob("3.11.*/bin/python3"))), "/usr/bin/python3")
+    row = localize(host, make_repo({"shop/deep.py": DEEP, "test_deep.py": DEEP_TEST}), "--python", python)
+    assert sorted(func for _, func, _ in named(row)) == ["dig", "give_up"]
 
 
 def test_all_that_fail(host: Host, shop: Repo) -> None:

@@ -14,7 +14,10 @@ import c_code
 import source
 
 _MACRO = re.compile(r"\bG_DEFINE_\w+\([^()]*\)")
-_CALLED_BY_LIBRARIES = "mbedtls_x509_crt_parse_file"  # ours stands before the one that libgit2 would call
+_CALLED_FROM_OUTSIDE = {
+    "mbedtls_x509_crt_parse_file",  # ours stands before the one that libgit2 would call
+    *("acr_trace_begin", "acr_trace_end", "acr_trace_join"),  # by the project's Python, in the sandbox
+}
 Key = tuple[str, str]  # file (empty where the name is exported), name
 
 
@@ -38,7 +41,7 @@ def unreached(files: list[c_code.File]) -> list[tuple[c_code.File, c_code.Functi
         keys = {(str(file.path), word) for word in words} & bodies.keys()
         return keys | {("", word) for word in words if ("", word) in bodies and (str(file.path), word) not in keys}
 
-    waiting = [key for key in bodies if key in {("", "main"), ("", _CALLED_BY_LIBRARIES)}]
+    waiting = [key for key in bodies if not key[0] and key[1] in {"main", *_CALLED_FROM_OUTSIDE}]
     for file in files:
         waiting += meant(file, outside_names(file))
     reached = set(waiting)

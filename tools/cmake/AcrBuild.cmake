@@ -76,11 +76,15 @@ const char ${symbol}[] = {${bytes}0};\nconst unsigned ${symbol}_size = sizeof ${
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
 endfunction()
 
-# acr_embed_program(<library> <file> <symbol>): a C file that needs no library, as a static program, embedded.
+# acr_embed_program(<library> <file> <symbol> [SHARED]): a C file that needs no library, as a static program or a shared object, embedded.
 function(acr_embed_program name file symbol)
+  set(kind -static -fno-pie -no-pie)
+  if(ARGN STREQUAL "SHARED")
+    set(kind -shared -fPIC)
+  endif()
   set(program "${PROJECT_BINARY_DIR}/embedded/${symbol}")
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/embedded")
-  execute_process(COMMAND "${CMAKE_C_COMPILER}" -std=gnu17 -Os -Wall -Wextra -static -nostdlib -ffreestanding -fno-pie -no-pie
+  execute_process(COMMAND "${CMAKE_C_COMPILER}" -std=gnu17 -O2 -Wall -Wextra ${kind} -nostdlib -ffreestanding
     -fno-stack-protector -fno-asynchronous-unwind-tables -Wl,--build-id=none,-z,noseparate-code,-z,noexecstack -s
     -o "${program}" "${PROJECT_SOURCE_DIR}/${file}" COMMAND_ERROR_IS_FATAL ANY)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")

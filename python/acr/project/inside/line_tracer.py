@@ -1,9 +1,12 @@
-"""Which lines below a folder a test runs: by sys.monitoring where Python has it (3.12), else by a trace function.
+"""Which lines below a folder a test runs: by sys.monitoring where Python has it (3.12), else by a trace function,
+the one in C beside this file where it can be loaded (CPython 3.9 to 3.11).
 
 Lines of functions alone: what runs while a module is imported says nothing of the test that happened to import it.
 """
 
 import os
+import re
+import struct
 import sys
 import threading
 
@@ -12,6 +15,7 @@ IMPORTING = (
     "_call_with_frames_removed",
     "exec_module",
 )  # functions of importlib, and of pytest, that run a module's code
+NOT_WANTED, IMPORTED, SCRIPT = 0, 1, 2  # what the C side is answered instead of a File's address
 OPTIMIZED = 1  # the flag of a function's code, which a module's and a class's have not
 
 
@@ -23,6 +27,7 @@ class Tracer:
         self.files = {}  # a code's file -> (path below the root, its lines), or None
         self.locals = {}
         self.imports = 0  # modules whose code is running
+        self.native, self.buffers = None, {}  # path below the root -> the C side's File
         self.monitoring = getattr(sys, "monitoring", None)
         if self.monitoring is not None and self.monitoring.get_tool(TOOL) is not None:
             self.monitoring = None
@@ -34,6 +39,8 @@ class Tracer:
             self.monitoring.register_callback(TOOL, events.PY_START, self._on_start)
             self.monitoring.register_callback(TOOL, events.PY_RETURN, self._on_end)
             self.monitoring.register_callback(TOOL, events.PY_UNWIND, self._on_end)
+        elif sys.version_info < (3, 12):
+            self.native, self.asked = load_native(), self._answer  # one method, which the C side does not keep alive
 
     def begin(self):
         """From now on."""
@@ -44,6 +51,11 @@ class Tracer:
         if self.monitoring is not None:
             self.monitoring.restart_events()
             self.monitoring.set_events(TOOL, self.events)
+        elif self.native is not None:
+            for buffer in self.buffers.values():
+                buffer.clear()
+            threading.settrace(self._join)
+            self.native.acr_trace_begin(self.asked)
         else:
             threading.settrace(self._on_call)
             sys.settrace(self._on_call)
@@ -52,6 +64,10 @@ class Tracer:
         """Until now: {path: "1-3,7"}."""
         if self.monitoring is not None:
             self.monitoring.set_events(TOOL, 0)
+        elif self.native is not None:
+            self.native.acr_trace_end()
+            threading.settrace(None)
+            return {path: buffer.ranges() for path, buffer in list(self.buffers.items()) if buffer.is_run()}
         else:
             sys.settrace(None)
             threading.settrace(None)
@@ -63,6 +79,20 @@ class Tracer:
             below = path.startswith(self.root) and not name.startswith("<")
             self.files[name] = (path[len(self.root) :], set()) if below else None
         return self.files[name]
+
+    def _join(self, frame, event, arg):
+        self.native.acr_trace_join()
+
+    def _answer(self, frame):
+        code = frame.f_code
+        if code.co_name == "<module>":
+            return IMPORTED if is_imported(frame) else SCRIPT
+        found = self._find(code.co_filename) if code.co_flags & OPTIMIZED else None
+        if not found:
+            return NOT_WANTED
+        if found[0] not in self.buffers:
+            self.buffers[found[0]] = Buffer(code.co_filename)
+        return self.buffers[found[0]].address
 
     def _on_start(self, code, offset):
         if code.co_name != "<module>":
@@ -118,6 +148,49 @@ class Tracer:
         return local
 
 
+def load_native():
+    """The C side; None where this Python has not what it needs, or does not load it."""
+    try:
+        import ctypes
+
+        native = ctypes.PyDLL(os.path.splitext(os.environ["ACR_TESTS_TRACE"])[0] + ".so")
+    except (ImportError, OSError):
+        return None
+    native.acr_trace_begin.argtypes = [ctypes.py_object]
+    return native
+
+
+class Buffer:
+    """A File of the C side: how many bytes follow, whether a line ran, a byte for each line from 0."""
+
+    HEAD = struct.Struct("ii")
+
+    def __init__(self, path):
+        import ctypes
+
+        try:
+            with open(path, "rb") as file:
+                count = file.read().count(b"\n") + 2
+        except OSError:
+            count = 0
+        self.bytes = bytearray(self.HEAD.pack(count, 0) + bytes(count))
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.bytes))
+
+    def is_run(self):
+        """Whether a line ran."""
+        return self.HEAD.unpack_from(self.bytes)[1]
+
+    def clear(self):
+        """No line ran."""
+        if self.is_run():
+            self.bytes[4:] = bytes(len(self.bytes) - 4)
+
+    def ranges(self):
+        """As `ranges` of a set."""
+        parts = [match.span() for match in re.compile(b"\x01+").finditer(self.bytes, self.HEAD.size)]
+        return join((first - self.HEAD.size, last - 1 - self.HEAD.size) for first, last in parts)
+
+
 def is_imported(frame):
     """Whether the frame of a module's code is there because it is imported, and not run as a script or a doctest."""
     return frame.f_back is not None and frame.f_back.f_code.co_name in IMPORTING
@@ -134,4 +207,9 @@ def ranges(lines):
             parts.append((first, last))
         first = last = line
     parts.append((first, last))
+    return join(parts)
+
+
+def join(parts):
+    """Pairs of first and last as text."""
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

@@ -1,10 +1,11 @@
 """Runs a project's tests in the sandbox, by the project's own Python (3.6 or later), and tells how each ended.
 
-Standard input: a request, JSON: "files" {name: source of the files beside this one}, "plan" (see acr.project.commands),
+Standard input: a request, JSON: "files" {name: content of the files beside this one, {"base64"} where they are bytes}, "plan" (see acr.project.commands),
 "seconds" that the tests may take, "select" (ids that are run; null: all), "order" (files of tests, those that are run
 first), "trace" (whether the lines that each test runs are wanted); or "probe". Standard output: the answer, JSON.
 """
 
+import base64
 import glob
 import hashlib
 import json
@@ -95,8 +96,8 @@ def write_files(request, folder):
     everywhere = os.path.join(folder, "everywhere")
     os.mkdir(everywhere)
     for name, text in request["files"].items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(text.encode() if isinstance(text, str) else base64.b64decode(text["base64"]))
     for source, name in (
         ("pytest_report.py", "acr_pytest_report.py"),
         ("unittest_report.py", "unittest_report.py"),
