@@ -197,6 +197,18 @@ static void a_key_that_comes_back_goes_no_further(void)
     g_assert_nonnull(strstr(error->message, "[key]"));
 }
 
+/* Nothing is sent past limits that cannot be kept. */
+static void a_model_whose_limits_cannot_be_shared_is_not_made(void)
+{
+    AcrModelOptions options = {.base_url = "http://127.0.0.1:9", .shared_dir = "/dev/null/limits"};
+    g_autoptr(GError) error = NULL;
+
+    g_setenv("OPENAI_API_KEY", KEY, TRUE);
+    g_assert_null(acr_model_new("openai/a", &options, &error));
+    g_assert_nonnull(error);
+    g_assert_nonnull(strstr(error->message, "/dev/null"));
+}
+
 #define TEST(name) g_test_add_func("/llm/shared/" #name, name)
 
 void add_shared_tests(void)
@@ -206,5 +218,6 @@ void add_shared_tests(void)
     TEST(the_failure_of_both_tells_of_both);
     TEST(a_refused_key_stops_all_who_use_it);
     TEST(a_throttled_request_holds_all_who_use_the_key);
+    TEST(a_model_whose_limits_cannot_be_shared_is_not_made);
     TEST(a_key_that_comes_back_goes_no_further);
 }

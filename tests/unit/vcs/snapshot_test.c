@@ -98,6 +98,9 @@ static void revisions(void)
     commit_fails(&box, "r", "HEAD:f", ACR_VCS_ERROR_NOT_FOUND, "does not name a commit");
     commit_fails(&box, "r", "", ACR_VCS_ERROR_NOT_FOUND, "no revision");
     commit_fails(&box, "r", "a\nb", ACR_VCS_ERROR_NOT_FOUND, "a\\x0ab");
+    g_autofree char *long_text = g_strnfill(20000, 'x');
+    put(&box, "r/.git/refs/heads/long", long_text);
+    commit_fails(&box, "r", "long", ACR_VCS_ERROR_NOT_FOUND, "is longer than");
     commit_fails(&box, "r", "0123456789012345678901234567890123456789", ACR_VCS_ERROR_NOT_FOUND,
                  "0123456789");
 }
