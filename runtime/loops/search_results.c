@@ -20,8 +20,6 @@ AcrResults *acr_results_new(void)
 
 void acr_results_free(AcrResults *results)
 {
-    if (!results)
-        return;
     g_string_free(results->full, TRUE);
     g_string_free(results->headings, TRUE);
     g_ptr_array_unref(results->texts);

@@ -390,10 +390,7 @@ static bool set_from_json(AcrRunSpec *spec, const AcrOption *option, const AcrJs
     }
     bool is_plain = option->type == ACR_OPTION_FLAG || option->type == ACR_OPTION_COUNT ||
                     option->type == ACR_OPTION_NUMBER;
-    gint64 count = option->type == ACR_OPTION_COUNT ? acr_json_int(value, ACR_UNSET) : ACR_UNSET;
-    g_autofree char *text = count >= 0 ? g_strdup_printf("%" G_GINT64_FORMAT, count)
-                            : is_plain ? acr_json_print(value)
-                                       : take_text(value);
+    g_autofree char *text = is_plain ? acr_json_print(value) : take_text(value);
     return text && !is_fraction ? acr_run_spec_set(spec, option, option->name, text, error)
                                 : refuse(error, option, option->name, "of another type", "");
 }
