@@ -11,9 +11,9 @@
 #define CHOOSES(number, expect)                                                                    \
     "{\"agent\":\"select\",\"content\":\"{\\\"choice\\\": " #number                                \
     ", \\\"reason\\\": \\\"short\\\"}\",\"expect\":[\"" expect "\"]}\n"
-/* Three votes among that many: one too far is asked for again. */
+/* Three votes among that many: one too far is asked for again, the last is a choice. */
 #define VOTE(shown, beyond)                                                                        \
-    CHOOSES(beyond, "Patch " #shown ":") CHOOSES(1, "is not a number from 1 to " #shown)
+    CHOOSES(beyond, "Patch " #shown ":") CHOOSES(shown, "is not a number from 1 to " #shown)
 #define VOTES(shown, beyond) VOTE(shown, beyond) VOTE(shown, beyond) VOTE(shown, beyond)
 
 /* The model chooses among that many equal patches; the votes that they get together. */

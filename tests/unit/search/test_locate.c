@@ -241,6 +241,42 @@ static void test_files_are_no_places(void)
     expect(&fixture, "tests/test_m.py", NULL, "test", "");
 }
 
+/* Shows one place of a file of three lines; what it was refused for, or NULL; owned. */
+static char *refused(Fixture *fixture, const char *file, guint start, guint end,
+                     const char *expected)
+{
+    g_autoptr(GPtrArray) places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrAnswer) answer = {0};
+    g_ptr_array_add(places, acr_place_new(file, start, end, NULL, NULL));
+    if (!acr_search_show(fixture->search, NULL, places, &answer, &error))
+        return g_strdup(error->message);
+    fixture_assert_places(&answer, expected);
+    return NULL;
+}
+
+/* Lines count from 1; those behind the file's last are left out. */
+static void places_are_shown_where_they_are(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "a.py", "a = 1\nb = 2\nc = 3\n", NULL);
+    g_assert_null(refused(&fixture, "a.py", 1, 1, "a.py:1-1 - -"));
+    g_assert_null(refused(&fixture, "a.py", 3, 9, "a.py:3-3 - -"));
+    static const struct {
+        const char *file;
+        guint start, end;
+        const char *why;
+    } rows[] = {{"a.py", 0, 1, "no such lines"},
+                {"a.py", 4, 4, "no such lines"},
+                {"a.py", 2, 1, "no such lines"},
+                {"b.py", 1, 1, "no such file"}};
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *why = refused(&fixture, rows[i].file, rows[i].start, rows[i].end, NULL);
+        g_assert_nonnull(why);
+        g_assert_nonnull(strstr(why, rows[i].why));
+    }
+}
+
 void add_locate_tests(void)
 {
     g_test_add_func("/search/locate/each_level_hits_in_its_turn", each_level_hits_in_its_turn);
@@ -265,4 +301,6 @@ void add_locate_tests(void)
     g_test_add_func("/search/locate/a_special_method_that_many_define_is_no_place",
                     a_special_method_that_many_define_is_no_place);
     g_test_add_func("/search/locate/test_files_are_no_places", test_files_are_no_places);
+    g_test_add_func("/search/show/places_are_shown_where_they_are",
+                    places_are_shown_where_they_are);
 }
