@@ -25,6 +25,7 @@ ROOMS = {
     "native/http": Room("http llm", "http", "e2e/transport e2e/ask e2e/client_options"),
     "native/journal": Room("journal task", "journal", "e2e/replay e2e/resume e2e/bad_folders e2e/kill"),
     "native/vcs": Room("vcs sandbox", "diff_apply", "e2e/untouched e2e/sample e2e/bad_folders"),
+    "native/vcs/branch": Room("vcs", "", "e2e/pull_request"),
     "native/index": Room("index search", "rows cache", "e2e/workers e2e/index e2e/cache"),
     "native/search": Room("search", "search calls", "e2e/verbs e2e/sample e2e/search_words e2e/mcp e2e/extensions"),
     "native/spectrum": Room("spectrum", "", "e2e/localize"),

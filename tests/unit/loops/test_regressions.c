@@ -85,6 +85,32 @@ static void test_tests_that_cannot_be_run_refuse_nothing(Stage *stage, gconstpoi
     g_hash_table_unref(stage->work.said);
 }
 
+static bool compare_and_interrupt(void *ctx, const AcrOverlay *patch, const AcrTestsFound **out,
+                                  GError **error)
+{
+    Stage *stage = ctx;
+    stage->interrupt.signal = 2;
+    *out = stage->tests;
+    return true;
+}
+
+static void test_interrupted_run_asks_about_no_test(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrTestsFound) found = {.compared = 9};
+    break_tests(&found, 1);
+    stage->comparer.compare = compare_and_interrupt;
+    stage->tests = &found;
+    stage->run.regressions = ACR_VERIFY_AUTO;
+    stage->work.said = acr_said_new();
+    AcrCandidate *patch = stage_add_patch(stage, candidates, 1);
+    g_assert_cmpint(acr_step_regress(&stage->work, patch, &error), ==, ACR_STEP_FAILED);
+    g_assert_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED);
+    g_assert_cmpuint(g_hash_table_size(stage->work.said), ==, 0);
+    g_hash_table_unref(stage->work.said);
+}
+
 static void test_tests_are_run_first_only_where_they_must_be(Stage *stage, gconstpointer script)
 {
     g_autoptr(GError) error = NULL;
@@ -107,5 +133,6 @@ void register_regressions_tests(void)
     ADD(reviewer_is_asked_once_for_each_test, EXPECTED("yes") TALK EXPECTED("no"));
     ADD(of_many_broken_tests_the_first_are_asked_about, EXPECTED("yes"));
     ADD(tests_that_cannot_be_run_refuse_nothing, TALK);
+    ADD(interrupted_run_asks_about_no_test, EXPECTED("yes"));
     ADD(tests_are_run_first_only_where_they_must_be, TALK);
 }

@@ -51,17 +51,13 @@ static void calls_from_json(void)
     static const struct {
         const char *line;
         bool is_number;
-    } numbers[] = {{"3", true},
-                   {"-3", true},
-                   {"\" 3 \"", true},
-                   {"3.5", false},
-                   {"1e99", false},
-                   {"true", false},
-                   {"2147483648", false},
-                   {"\"3x\"", false},
-                   {"null", false},
-                   {"\"\"", false},
-                   {"\"99999999999999999999\"", false}};
+    } numbers[] = {{"3", true},           {"-3", true},
+                   {"\" 3 \"", true},     {"3.5", false},
+                   {"1e99", false},       {"true", false},
+                   {"2147483647", true},  {"-2147483647", true},
+                   {"2147483648", false}, {"-2147483648", false},
+                   {"\"3x\"", false},     {"null", false},
+                   {"\"\"", false},       {"\"99999999999999999999\"", false}};
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *text = bound(rows[i].name, rows[i].arguments, rows[i].beside);
         g_assert_cmpstr(text, ==, rows[i].expected);
