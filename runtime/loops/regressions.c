@@ -269,7 +269,7 @@ static AcrStep judge(AcrAttemptWork *work, AcrCandidate *candidate, const AcrTes
         return ACR_STEP_FAILED;
     if (count(candidate->tests, "regressions") > 0)
         return refuse(work, candidate, found);
-    candidate->is_free = found->compared > 0;
+    candidate->is_free = found->compared > 0 && count(candidate->tests, "unconfirmed") == 0;
     g_autofree char *line = acr_tests_line(candidate->tests);
     acr_loops_note(work->run, "patch %u: %s", candidate->number, line);
     g_clear_pointer(&candidate->doubt, g_free);

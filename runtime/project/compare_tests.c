@@ -13,7 +13,7 @@
 #define ALONE(bad_with) ((bad_with) ? 2u : 1u)
 #define SLOWER 4 /* times the baseline's */
 #define SLACK_MS 60000
-#define MAX_ALONE 50u /* suspects that are run alone; the others stay unconfirmed */
+#define MAX_AGAIN 20u /* suspects that are confirmed, the first ones; the others stay unconfirmed */
 
 void acr_comparison_clear(AcrComparison *comparison)
 {
@@ -116,7 +116,7 @@ static bool confirm_alone(Work *work, bool bad_with, GPtrArray *suspects, GPtrAr
     for (guint i = 0; i < all->len; i++) {
         g_autoptr(GPtrArray) one = g_ptr_array_new();
         g_ptr_array_add(one, all->pdata[i]);
-        bool has_time = i < MAX_ALONE;
+        bool has_time = i < MAX_AGAIN;
         for (guint n = 0;
              n < ALONE(bad_with) && has_time && g_ptr_array_find(suspects, all->pdata[i], NULL);
              n++) {
@@ -135,6 +135,8 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
                     GError **error)
 {
     work->deadline_us = g_get_monotonic_time() + 2 * work->project->time_ms * 1000;
+    for (; bad_with && suspects->len > MAX_AGAIN; g_ptr_array_set_size(suspects, suspects->len - 1))
+        g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
     for (guint i = 0; i < ROUNDS(bad_with) && suspects->len > 0 && left_ms(work) > 0; i++) {
         g_autoptr(GPtrArray) all = g_ptr_array_copy(suspects, NULL, NULL);
         if (!sift_both(work, all, bad_with, suspects, error))

@@ -118,7 +118,7 @@ typedef struct {
     GPtrArray *regressions; /* passed without it, and fail with it, each time */
     GPtrArray *fixed;       /* the other way round */
     GPtrArray *flaky;       /* what failed with it, and then passed, or failed without it too */
-    GPtrArray *unconfirmed; /* failed with it; there was no time to run it again */
+    GPtrArray *unconfirmed; /* failed with it, and was not run again: no time, or too many */
     GPtrArray *removed;     /* passed without it, and are not there with it */
 } AcrComparison;
 void acr_comparison_clear(AcrComparison *comparison);

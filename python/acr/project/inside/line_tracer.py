@@ -34,7 +34,8 @@ class Tracer:
         if self.monitoring is not None:
             self.monitoring.use_tool_id(TOOL, "acr")
             events = self.monitoring.events
-            self.events = events.LINE | events.PY_START | events.PY_UNWIND
+            self.events = events.PY_START | events.PY_UNWIND
+            self.is_on = False
             self.monitoring.register_callback(TOOL, events.LINE, self._on_line)
             self.monitoring.register_callback(TOOL, events.PY_START, self._on_start)
             self.monitoring.register_callback(TOOL, events.PY_RETURN, self._on_end)
@@ -50,6 +51,7 @@ class Tracer:
         self.imports = 0
         if self.monitoring is not None:
             self.monitoring.restart_events()
+            self.is_on = True
             self.monitoring.set_events(TOOL, self.events)
         elif self.native is not None:
             for buffer in self.buffers.values():
@@ -63,6 +65,7 @@ class Tracer:
     def end(self):
         """Until now: {path: "1-3,7"}."""
         if self.monitoring is not None:
+            self.is_on = False
             self.monitoring.set_events(TOOL, 0)
         elif self.native is not None:
             self.native.acr_trace_end()
@@ -96,6 +99,8 @@ class Tracer:
 
     def _on_start(self, code, offset):
         if code.co_name != "<module>":
+            if code.co_flags & OPTIMIZED and self._find(code.co_filename):
+                self.monitoring.set_local_events(TOOL, code, self.monitoring.events.LINE)
             return self.monitoring.DISABLE
         if not is_imported(sys._getframe(1)):
             return None
@@ -108,7 +113,7 @@ class Tracer:
             self.imports -= 1
 
     def _on_line(self, code, line):
-        if not code.co_flags & OPTIMIZED:
+        if not self.is_on:
             return self.monitoring.DISABLE
         if self.imports:
             return None
