@@ -105,7 +105,7 @@ static bool is_full(const char *message)
 /* `what`: "pull the image 'x'". */
 static bool judge(const Telling *telling, const char *what, GError **error)
 {
-    if (!telling->message && telling->status >= 200 && telling->status <= 299)
+    if (!telling->message && telling->status / 100 == 2)
         return true;
     g_autofree char *message =
         acr_text_shorten(telling->message ? telling->message : "no reason is given", 1000);
