@@ -294,7 +294,8 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 def test_a_full_disk_is_one_line(host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]) -> None:
     with hostile.small_disk(tmp_path / "disk", 64) as disk:
         case = Case(["No space left on device", str(disk)], backend, {"XDG_CACHE_HOME": str(disk)})
-        check_line(can_run(host, sample_repo, case.env, *backend).one_line(125), case)
+        for options in (backend, [*backend, "--setup", "true"]):
+            check_line(can_run(host, sample_repo, case.env, *options).one_line(125), case)
         kept = disk / "acr-host" / "sandbox"
         assert [path.name for path in kept.iterdir()] == []
         checkout = sample_repo.clone(tmp_path / "checkout")
