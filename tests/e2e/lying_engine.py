@@ -1,7 +1,7 @@
 """A container engine on a unix socket that answers as its mode says: in order, too slowly, or wrongly.
 
-Modes that begin with "start-" are about the stream of a command, "code-" about its exit code; all
-others are about every answer. The trial of the image's shell is a command that is answered in order.
+Modes that begin with "start-" are about the stream of a command, "code-" about its exit code, "crowded-" about how many
+processes there are where no more command can be run; all others are about every answer. The trial of the image's shell is a command that is answered in order.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class LyingEngine:
                     while (header := lines.readline()) not in (b"\r\n", b""):
                         name, _, value = header.partition(b":")
                         length = int(value) if name.lower() == b"content-length" else length
-                    is_trial = b'"exit 0"' in lines.read(length)
+                    body = lines.read(length)
                     self.asked.append(line.decode().strip())
-                    if not self._answer(connection.sendall, *line.decode().split()[:2], is_trial):
+                    if not self._answer(connection.sendall, *line.decode().split()[:2], body):
                         return
         except OSError:
             return
@@ -96,7 +96,7 @@ class LyingEngine:
                 self._closed.wait(0.02)
         return False
 
-    def _answer(self, send: Callable[[bytes], None], method: str, path: str, is_trial: bool) -> bool:
+    def _answer(self, send: Callable[[bytes], None], method: str, path: str, asked: bytes) -> bool:
         mode = "in order" if TRIAL in path and self.mode.startswith(("start-", "code-")) else self.mode
         if mode in RAW:
             send(RAW[mode])
@@ -113,16 +113,20 @@ class LyingEngine:
             if mode == "start-hang":
                 self._closed.wait()
             return False
-        body = ANSWERS.get(mode) or self._body(mode, method, path, is_trial)
+        body = ANSWERS.get(mode) or self._body(mode, method, path, asked)
         send(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         return True
 
-    def _body(self, mode: str, method: str, path: str, is_trial: bool) -> bytes:
+    def _body(self, mode: str, method: str, path: str, asked: bytes) -> bytes:
         if "/containers/json" in path or path.endswith("/changes"):
             return b"[]"
         if "/exec/" in path:
             return CODES.get(mode, b'{"ExitCode":0}')
-        if is_trial:
+        if mode.startswith("crowded-") and b"/sys/fs/cgroup" in asked:
+            return b"{}"
+        if mode.startswith("crowded-") and "/stats" in path:
+            return b'{"pids_stats":{"current":%d}}' % int(mode[len("crowded-") :])
+        if b'"exit 0"' in asked:
             return b'{"Id":"%s"}' % TRIAL.encode()
         if mode == "names" and "/create" in path:
             return b'{"Id":"../../images/x?force=1\\r\\nX: y"}'

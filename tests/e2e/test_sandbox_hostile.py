@@ -321,6 +321,14 @@ def test_an_exit_code_that_is_none_is_no_success(mode: str, host: Host, tmp_path
     assert row["exit"] is None and row["signal"] == signal.SIGKILL, row
 
 
+@pytest.mark.parametrize("processes, limit", [(255, None), (256, "processes")])
+def test_a_container_that_can_take_no_command_is_full(
+    processes: int, limit: str | None, host: Host, tmp_path: Path
+) -> None:
+    [row] = _with_engine(f"crowded-{processes}", host, tmp_path).check(0).rows()
+    assert row["limit"] == limit, row
+
+
 @pytest.mark.full
 def test_an_engine_that_says_nothing_is_given_up(host: Host, tmp_path: Path) -> None:
     _with_engine("silent", host, tmp_path, timeout=40).one_line(125, "does not answer")

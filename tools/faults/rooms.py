@@ -37,7 +37,11 @@ ROOMS = {
     ),
     "native/sandbox/confine": Room("sandbox", "", "e2e/host_imports e2e/workers"),
     "native/sandbox/plain": Room("sandbox", "", "e2e/sandbox[plain] e2e/sandbox_fallbacks"),
-    "native/sandbox/container": Room("sandbox", "engine frames", "e2e/verify_engine e2e/sandbox[podman]"),
+    "native/sandbox/container": Room(
+        "sandbox",
+        "engine frames",
+        "e2e/sandbox_hostile[engine or stream or exit_code or container] e2e/verify_engine e2e/sandbox[podman]",
+    ),
     "native/sandbox/tar": Room("sandbox", "engine", "e2e/verify_engine e2e/sandbox[podman]"),
     "native/money": Room("money llm", "prices ledger", "e2e/ask e2e/ceiling"),
     "native/llm": Room(
