@@ -10,6 +10,7 @@
 
 /* Pairs of runs, of what is broken and of what is mended. */
 #define ROUNDS(bad_with) ((bad_with) ? 4u : 1u)
+#define MIN_ROUNDS 2u /* beyond them half of the time is for runs alone */
 #define ALONE(bad_with) ((bad_with) ? 2u : 1u)
 #define SLOWER 4 /* times the baseline's */
 #define SLACK_MS 60000
@@ -134,10 +135,13 @@ static bool confirm_alone(Work *work, bool bad_with, GPtrArray *suspects, GPtrAr
 static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *confirmed,
                     GError **error)
 {
-    work->deadline_us = g_get_monotonic_time() + 2 * work->project->time_ms * 1000;
+    gint64 whole_ms = 2 * work->project->time_ms;
+    work->deadline_us = g_get_monotonic_time() + whole_ms * 1000;
     for (; bad_with && suspects->len > MAX_AGAIN; g_ptr_array_set_size(suspects, suspects->len - 1))
         g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
-    for (guint i = 0; i < ROUNDS(bad_with) && suspects->len > 0 && left_ms(work) > 0; i++) {
+    for (guint i = 0; i < ROUNDS(bad_with) && suspects->len > 0; i++) {
+        if (left_ms(work) <= (i < MIN_ROUNDS ? 0 : whole_ms / 2))
+            break;
         g_autoptr(GPtrArray) all = g_ptr_array_copy(suspects, NULL, NULL);
         if (!sift_both(work, all, bad_with, suspects, error))
             return false;
@@ -147,11 +151,11 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
 
 /* ---- Suspects ---- */
 
-/* Whether it was not its turn before the time was over. */
-static bool is_left_out(const AcrTestRun *run, const char *id)
+/* Whether it was not its turn before the time was over; a file that cannot be imported had its turn. */
+static bool is_left_out(const AcrTestRun *run, const GPtrArray *errors, const char *id)
 {
     return run->timed_out && !g_hash_table_contains(run->tests, id) &&
-           g_strcmp0(run->running, id) != 0;
+           g_strcmp0(run->running, id) != 0 && !acr_test_errors_are_about(errors, id);
 }
 
 /* Borrowed ids of the baseline; `bad_with`: of what the patch seems to break, else to mend. */
@@ -159,11 +163,12 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
 {
     const AcrTestRun *before = &work->baseline->run, *after = &work->out->run;
     GPtrArray *suspects = g_ptr_array_new();
+    g_autoptr(GPtrArray) errors = acr_test_run_errors(after);
     for (guint i = 0; i < before->ids->len; i++) {
         char *id = before->ids->pdata[i];
         const AcrTested *result = g_hash_table_lookup(before->tests, id);
         const AcrTested *now = g_hash_table_lookup(after->tests, id);
-        if (is_in(work->baseline->flaky, id) || is_left_out(after, id))
+        if (is_in(work->baseline->flaky, id) || is_left_out(after, errors, id))
             continue;
         bool broken = acr_test_is_good(result->outcome) && (!now || acr_test_is_bad(now->outcome));
         bool mended = acr_test_is_bad(result->outcome) &&

@@ -42,6 +42,10 @@ char *acr_project_inside_digest(const AcrProject *project, GError **error) ACR_M
 /* Adds a result to a run; of the same id the worse counts. */
 void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, double seconds,
                       const char *message);
+/* Borrowed ids, in a list of the caller's: of tests, and of what stands for a file, a class, all. */
+GPtrArray *acr_test_run_errors(const AcrTestRun *run) ACR_MUST_USE;
+/* Whether one of them is why that test did not run. */
+bool acr_test_errors_are_about(const GPtrArray *errors, const char *id);
 /* Whether a test that the run has not is not there because of something that went wrong. */
 bool acr_test_run_lost(const AcrTestRun *run, const char *id);
 /* Tests, what was not run, times; and back. */

@@ -105,15 +105,28 @@ static bool is_about(const char *failed, const char *id)
     return is_within(id, name);
 }
 
+GPtrArray *acr_test_run_errors(const AcrTestRun *run)
+{
+    GPtrArray *errors = g_ptr_array_new();
+    for (guint i = 0; i < run->ids->len; i++)
+        if (acr_test_run_outcome(run, run->ids->pdata[i]) == ACR_TESTED_ERROR)
+            g_ptr_array_add(errors, run->ids->pdata[i]);
+    return errors;
+}
+
+bool acr_test_errors_are_about(const GPtrArray *errors, const char *id)
+{
+    for (guint i = 0; i < errors->len; i++)
+        if (is_about(errors->pdata[i], id))
+            return true;
+    return false;
+}
+
 bool acr_test_run_lost(const AcrTestRun *run, const char *id)
 {
-    if (run->timed_out || run->limit)
+    g_autoptr(GPtrArray) errors = acr_test_run_errors(run);
+    if (run->timed_out || run->limit || acr_test_errors_are_about(errors, id))
         return true;
-    for (guint i = 0; i < run->ids->len; i++) {
-        const AcrTested *result = g_hash_table_lookup(run->tests, run->ids->pdata[i]);
-        if (result->outcome == ACR_TESTED_ERROR && is_about(run->ids->pdata[i], id))
-            return true;
-    }
     /* The runner did not begin; pytest ends so where it finds no test. */
     return run->ids->len == 0 && run->exit_code != 0 && run->exit_code != PYTEST_NO_TESTS;
 }

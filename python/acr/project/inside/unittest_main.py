@@ -22,12 +22,18 @@ def find(unittest, args):
     return loader.discover(start or ".", pattern or "test*.py", top or None)
 
 
+def module_of(test):
+    """The name of a test's module, or of the one that cannot be imported, for which it stands."""
+    begin = "unittest.loader._FailedTest."
+    return test.id()[len(begin) :] if type(test).__name__ == "_FailedTest" else type(test).__module__
+
+
 def place_of(order):
     """The order of tests: by their files."""
     names = {os.path.splitext(file)[0].replace("/", "."): at for at, file in enumerate(order or ())}
 
     def place(test):
-        module = type(test).__module__
+        module = module_of(test)
         whole = [at for name, at in names.items() if name == module or name.endswith("." + module)]
         return min(whole) if whole else len(names)
 
@@ -36,9 +42,7 @@ def place_of(order):
 
 def holds(test, wanted):
     """Whether it stands for a module that cannot be imported, where wanted tests are."""
-    begin = "unittest.loader._FailedTest."
-    name = test.id()[len(begin) :] + "." if type(test).__name__ == "_FailedTest" else None
-    return name is not None and any(other.startswith(name) for other in wanted)
+    return type(test).__name__ == "_FailedTest" and any(other.startswith(module_of(test) + ".") for other in wanted)
 
 
 def main():
