@@ -10,7 +10,7 @@ from typing import Any, Callable
 import pytest
 from host import ROOT, Result
 from repos import Repo
-from runs import journal
+from runs import EXTRACT_3, PATCH_2, SELECT_1, arguments, journal, script_lines, write_script
 
 sys.path.append(str(ROOT / "tests" / "servers"))
 
@@ -110,3 +110,17 @@ def test_run_that_is_killed_goes_on_with_what_it_learnt(run_host: RunHost, sampl
             assert (again.exit, again.stdout) == (result.exit, result.stdout), again.told()
             assert server.asked == asked[len(asked) - len(server.asked) :]
             assert [r["request"] for r in now] == [r["request"] for r in records]
+
+
+def test_tries_of_an_extraction_that_fill_the_window_are_left_out(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """The text itself is asked about again, and its answer taken."""
+    lines = script_lines()
+    talk = {"agent": "extract", "content": "No JSON at all. " * 1500}
+    places = {"agent": "extract", "content": lines[EXTRACT_3]["content"]}
+    script = [lines[SELECT_1], talk, places, lines[PATCH_2]]
+    model = write_script(tmp_path / "script.jsonl", script)
+    result = run_host(*arguments(sample_repo, tmp_path / "out", "-v", "--context", "6000", model=model)).check()
+    assert "earlier tries are left out" in result.err + "".join(result.progress), result.told()
+    assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
