@@ -6,8 +6,6 @@ first), "trace" (whether the lines that each test runs are wanted); or "probe". 
 """
 
 import base64
-import glob
-import hashlib
 import json
 import os
 import shutil
@@ -28,6 +26,8 @@ KNOWN = ("pytest", "nose", "nose2", "zope.testrunner", "twisted", "django", "hyp
 
 def probe():
     """What tests can be run by here, and a digest of what is installed."""
+    import glob  # here, since each run of tests would wait for them
+    import hashlib
     from importlib.util import find_spec
 
     installed = [sys.version, sys.executable, sys.prefix]
