@@ -381,4 +381,25 @@ bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error) A
 void acr_spawn_result_clear(AcrSpawnResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSpawnResult, acr_spawn_result_clear)
 
+/* ---- library.c ---- */
+
+typedef struct {
+    const char *name;
+    gsize at; /* in the table */
+} AcrLibraryFunction;
+
+/* A shared library that is not linked; `package` is Debian's, `scope` RTLD_LOCAL or RTLD_GLOBAL. What
+ * goes wrong is an error of `domain` and `code`. */
+typedef struct {
+    const char *file, *package;
+    const AcrLibraryFunction *functions;
+    gsize n;
+    int scope;
+    GQuark domain;
+    int code;
+} AcrLibrary;
+
+/* Fills a table of its functions, once. It stays until the process ends. */
+bool acr_library_load(const AcrLibrary *library, void *table, GError **error) ACR_MUST_USE;
+
 #endif

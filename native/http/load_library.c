@@ -1,39 +1,23 @@
 /* libcurl and libmicrohttpd are loaded where a server is asked, or is one, not with the program. */
-#include <dlfcn.h>
-
 #include "http/http_private.h"
 #include "http/server_private.h"
 
-typedef struct {
-    const char *name;
-    gsize at; /* in the table */
-} Function;
+#include <dlfcn.h>
 
 AcrCurl acr_curl;
 AcrMhd acr_mhd;
 
-/* Fills a table from a library, which stays until the process ends. `package` is Debian's. */
-static bool load(const char *library, const char *package, const Function *functions, gsize n,
-                 void *table, GError **error)
+static bool load(const char *file, const char *package, const AcrLibraryFunction *functions,
+                 gsize n, void *table, GError **error)
 {
-    if (G_STRUCT_MEMBER(void *, table, functions[n - 1].at)) /* others may be using it */
-        return true;
-    void *loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    for (gsize i = 0; loaded && i < n; i++) {
-        void *function = dlsym(loaded, functions[i].name);
-        if (!function)
-            break;
-        G_STRUCT_MEMBER(void *, table, functions[i].at) = function;
-        if (i + 1 == n)
-            return true;
-    }
-    return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
-                         "cannot load %s (Debian's package %s): %s", library, package, dlerror());
+    AcrLibrary library = {
+        file, package, functions, n, RTLD_LOCAL, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED};
+    return acr_library_load(&library, table, error);
 }
 
 bool acr_http_load_curl(GError **error)
 {
-    static const Function functions[] = {
+    static const AcrLibraryFunction functions[] = {
 #define ROW(name) {"curl_" #name, G_STRUCT_OFFSET(AcrCurl, name)},
         ACR_CURL_FUNCTIONS(ROW)
 #undef ROW
@@ -43,7 +27,7 @@ bool acr_http_load_curl(GError **error)
 
 bool acr_http_load_mhd(GError **error)
 {
-    static const Function functions[] = {
+    static const AcrLibraryFunction functions[] = {
 #define ROW(name) {"MHD_" #name, G_STRUCT_OFFSET(AcrMhd, name)},
         ACR_MHD_FUNCTIONS(ROW)
 #undef ROW

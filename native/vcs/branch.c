@@ -3,8 +3,6 @@
  * are written as loose ones, then one reference. Neither working tree, index nor HEAD is touched, and
  * libgit2 runs no hook and, as contents are given as they are, no filter.
  */
-#include <git2/sys/mempack.h>
-#include <git2/sys/odb_backend.h>
 #include <string.h>
 
 #include "vcs_private.h"
@@ -17,7 +15,7 @@
 bool acr_branch_name_is_valid(const char *name)
 {
     int valid = 0;
-    return git_branch_name_is_valid(&valid, name) == 0 && valid;
+    return acr_vcs_init(NULL) && acr_git.branch_name_is_valid(&valid, name) == 0 && valid;
 }
 
 void acr_branch_clear(AcrBranch *branch)
@@ -29,7 +27,8 @@ void acr_branch_clear(AcrBranch *branch)
 static bool add_writer(git_repository *git, git_odb_backend *writer, int priority)
 {
     g_autoptr(git_odb) odb = NULL;
-    if (git_repository_odb(&odb, git) == 0 && git_odb_add_backend(odb, writer, priority) == 0)
+    if (acr_git.repository_odb(&odb, git) == 0 &&
+        acr_git.odb_add_backend(odb, writer, priority) == 0)
         return true;
     writer->free(writer);
     return false;
@@ -38,7 +37,7 @@ static bool add_writer(git_repository *git, git_odb_backend *writer, int priorit
 /* Lets objects be written into memory: *out borrowed of the repository. */
 static bool open_memory(git_repository *git, git_odb_backend **out)
 {
-    return git_mempack_new(out) == 0 && add_writer(git, *out, MEMORY_PRIORITY);
+    return acr_git.mempack_new(out) == 0 && add_writer(git, *out, MEMORY_PRIORITY);
 }
 
 /* Lets objects be written into the repository, to be read by our own backends: libgit2's would read one
@@ -47,9 +46,9 @@ static bool open_disk(git_repository *git)
 {
     git_buf objects = GIT_BUF_INIT;
     git_odb_backend *loose = NULL;
-    bool is_open = git_repository_item_path(&objects, git, GIT_REPOSITORY_ITEM_OBJECTS) == 0 &&
-                   git_odb_backend_loose(&loose, objects.ptr, -1, 0, 0, 0) == 0;
-    git_buf_dispose(&objects);
+    bool is_open = acr_git.repository_item_path(&objects, git, GIT_REPOSITORY_ITEM_OBJECTS) == 0 &&
+                   acr_git.odb_backend_loose(&loose, objects.ptr, -1, 0, 0, 0) == 0;
+    acr_git.buf_dispose(&objects);
     if (!is_open)
         return false;
     loose->read = NULL;
@@ -70,7 +69,7 @@ static bool add_changes(git_repository *git, git_index *index, const AcrOverlay 
     while (g_hash_table_iter_next(&iter, &path, &value)) {
         const AcrVcsChange *change = value;
         if (change->content ? !acr_vcs_memory_add(git, index, path, change->mode, change->content)
-                            : git_index_remove(index, path, 0) < 0)
+                            : acr_git.index_remove(index, path, 0) < 0)
             return false;
     }
     return true;
@@ -81,21 +80,22 @@ static bool write_tree(git_repository *git, const git_commit *base, const AcrOve
 {
     g_autoptr(git_tree) tree = NULL;
     g_autoptr(git_index) index = NULL;
-    return git_commit_tree(&tree, base) == 0 && git_index_new(&index) == 0 &&
-           git_index_read_tree(index, tree) == 0 && add_changes(git, index, overlay) &&
-           git_index_write_tree_to(out, index, git) == 0;
+    return acr_git.commit_tree(&tree, base) == 0 && acr_git.index_new(&index) == 0 &&
+           acr_git.index_read_tree(index, tree) == 0 && add_changes(git, index, overlay) &&
+           acr_git.index_write_tree_to(out, index, git) == 0;
 }
 
 /* Whether the branch that is there already is what would be written. */
 static bool is_same(git_reference *ref, const git_commit *base, const git_oid *tree, git_oid *out)
 {
     g_autoptr(git_object) found = NULL;
-    if (git_reference_peel(&found, ref, GIT_OBJECT_COMMIT) < 0)
+    if (acr_git.reference_peel(&found, ref, GIT_OBJECT_COMMIT) < 0)
         return false;
     const git_commit *commit = (const git_commit *)found;
-    git_oid_cpy(out, git_commit_id(commit));
-    return git_oid_equal(git_commit_tree_id(commit), tree) && git_commit_parentcount(commit) == 1 &&
-           git_oid_equal(git_commit_parent_id(commit, 0), git_commit_id(base));
+    acr_git.oid_cpy(out, acr_git.commit_id(commit));
+    return acr_git.oid_equal(acr_git.commit_tree_id(commit), tree) &&
+           acr_git.commit_parentcount(commit) == 1 &&
+           acr_git.oid_equal(acr_git.commit_parent_id(commit, 0), acr_git.commit_id(base));
 }
 
 typedef struct {
@@ -109,7 +109,7 @@ typedef struct {
 
 static bool read_author(Writing *writing, GError **error)
 {
-    int rc = git_signature_default(&writing->author, writing->git);
+    int rc = acr_git.signature_default(&writing->author, writing->git);
     if (rc == GIT_ENOTFOUND)
         return acr_vcs_fail(error, ACR_VCS_ERROR_NO_IDENTITY,
                             "git does not know who commits: set user.name and user.email by "
@@ -121,9 +121,9 @@ static bool write_commit(Writing *writing, const char *message, GError **error)
 {
     g_autoptr(git_tree) tree = NULL;
     const git_commit *parents[] = {writing->base};
-    return (git_tree_lookup(&tree, writing->git, &writing->tree) == 0 &&
-            git_commit_create(&writing->commit, writing->git, NULL, writing->author,
-                              writing->author, NULL, message, tree, 1, parents) == 0) ||
+    return (acr_git.tree_lookup(&tree, writing->git, &writing->tree) == 0 &&
+            acr_git.commit_create(&writing->commit, writing->git, NULL, writing->author,
+                                  writing->author, NULL, message, tree, 1, parents) == 0) ||
            acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write a commit");
 }
 
@@ -132,12 +132,12 @@ static bool write_ref(Writing *writing, const AcrOverlay *overlay, const char *m
                       const char *name, GError **error)
 {
     g_autoptr(git_reference) made = NULL;
-    bool ok = git_mempack_reset(writing->memory) == 0 && open_disk(writing->git) &&
+    bool ok = acr_git.mempack_reset(writing->memory) == 0 && open_disk(writing->git) &&
               write_tree(writing->git, writing->base, overlay, &writing->tree);
     if (!ok)
         return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write a tree");
     return write_commit(writing, message, error) &&
-           (git_reference_create(&made, writing->git, name, &writing->commit, 0, LOG) == 0 ||
+           (acr_git.reference_create(&made, writing->git, name, &writing->commit, 0, LOG) == 0 ||
             acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write '%s'", name));
 }
 
@@ -147,14 +147,14 @@ static bool collides(git_repository *git, const char *ref)
     git_reference_iterator *iterator = NULL;
     const char *name = NULL;
     bool found = false;
-    if (git_reference_iterator_glob_new(&iterator, git, HEADS "*") < 0)
+    if (acr_git.reference_iterator_glob_new(&iterator, git, HEADS "*") < 0)
         return false;
-    while (!found && git_reference_next_name(&name, iterator) == 0) {
+    while (!found && acr_git.reference_next_name(&name, iterator) == 0) {
         gsize len = strlen(name), own = strlen(ref);
         found = (g_str_has_prefix(ref, name) && ref[len] == '/') ||
                 (g_str_has_prefix(name, ref) && name[own] == '/');
     }
-    git_reference_iterator_free(iterator);
+    acr_git.reference_iterator_free(iterator);
     return found;
 }
 
@@ -177,12 +177,13 @@ static bool is_linked(const char *top, const char *kind, const char *ref)
 static bool check_place(git_repository *git, const char *ref, GError **error)
 {
     g_autoptr(git_reference) head = NULL;
-    const char *top = git_repository_commondir(git), *target = NULL;
+    const char *top = acr_git.repository_commondir(git), *target = NULL;
     if (is_linked(top, "", ref) || is_linked(top, "logs", ref))
         return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
                             "a symbolic link stands where '%s' would be written", ref);
-    if (git_repository_head_unborn(git) == 1 && git_reference_lookup(&head, git, "HEAD") == 0)
-        target = git_reference_symbolic_target(head);
+    if (acr_git.repository_head_unborn(git) == 1 &&
+        acr_git.reference_lookup(&head, git, "HEAD") == 0)
+        target = acr_git.reference_symbolic_target(head);
     return g_strcmp0(target, ref) != 0 ||
            acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
                         "'%s' is checked out, without a commit; give another name",
@@ -197,7 +198,7 @@ static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char
         return false;
     if (!acr_vcs_references_are_short(overlay->snapshot->repo, out->ref))
         return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' is damaged", out->ref);
-    int rc = git_reference_lookup(&ref, writing->git, out->ref);
+    int rc = acr_git.reference_lookup(&ref, writing->git, out->ref);
     if (rc < 0 && rc != GIT_ENOTFOUND)
         return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read '%s'", out->ref);
     if (!ref && collides(writing->git, out->ref))
@@ -219,9 +220,9 @@ static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char
                             out->ref + strlen(HEADS));
     if (!ref && !writing->is_dry && !write_ref(writing, overlay, message, out->ref, error))
         return false;
-    git_oid_tostr(out->tree, sizeof out->tree, &writing->tree);
+    acr_git.oid_tostr(out->tree, sizeof out->tree, &writing->tree);
     if (out->was_there || !writing->is_dry)
-        git_oid_tostr(out->commit, sizeof out->commit, &writing->commit);
+        acr_git.oid_tostr(out->commit, sizeof out->commit, &writing->commit);
     return true;
 }
 
@@ -237,12 +238,12 @@ bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *m
     pthread_mutex_lock(&snapshot->repo->lock);
     Writing writing = {.git = snapshot->repo->git, .is_dry = is_dry};
     bool ok =
-        (git_oid_fromstr(&id, snapshot->commit) == 0 &&
-         git_commit_lookup(&base, writing.git, &id) == 0) ||
+        (acr_git.oid_fromstr(&id, snapshot->commit) == 0 &&
+         acr_git.commit_lookup(&base, writing.git, &id) == 0) ||
         acr_vcs_fail_git(error, ACR_VCS_ERROR_MISSING, "cannot read commit %s", snapshot->commit);
     writing.base = base;
     ok = ok && write_branch(&writing, overlay, message, &branch, error);
-    git_signature_free(writing.author);
+    acr_git.signature_free(writing.author);
     pthread_mutex_unlock(&snapshot->repo->lock);
     if (ok) {
         *out = branch;
@@ -260,10 +261,10 @@ static char *remote_value(AcrRepo *repo, const char *name, const char *key)
     g_autoptr(git_config) config = NULL;
     g_autofree char *path = g_strdup_printf("remote.%s.%s", name, key);
     git_buf value = GIT_BUF_INIT;
-    bool ok = git_repository_config(&config, repo->git) == 0 &&
-              git_config_get_string_buf(&value, config, path) == 0 && value.size > 0;
+    bool ok = acr_git.repository_config(&config, repo->git) == 0 &&
+              acr_git.config_get_string_buf(&value, config, path) == 0 && value.size > 0;
     char *copy = ok ? g_strdup(value.ptr) : NULL;
-    git_buf_dispose(&value);
+    acr_git.buf_dispose(&value);
     return copy;
 }
 
@@ -271,7 +272,7 @@ bool acr_repo_remote(AcrRepo *repo, const char *name, char **out_url, char **out
                      GError **error)
 {
     int valid = 0;
-    bool is_name = repo->git && git_remote_name_is_valid(&valid, name) == 0 && valid;
+    bool is_name = repo->git && acr_git.remote_name_is_valid(&valid, name) == 0 && valid;
     pthread_mutex_lock(&repo->lock);
     g_autofree char *url = is_name ? remote_value(repo, name, "url") : NULL;
     char *push = url ? remote_value(repo, name, "pushurl") : NULL;
@@ -287,9 +288,9 @@ bool acr_repo_remote(AcrRepo *repo, const char *name, char **out_url, char **out
 char *acr_repo_objects(const AcrRepo *repo)
 {
     git_buf path = GIT_BUF_INIT;
-    bool ok =
-        repo->git && git_repository_item_path(&path, repo->git, GIT_REPOSITORY_ITEM_OBJECTS) == 0;
+    bool ok = repo->git &&
+              acr_git.repository_item_path(&path, repo->git, GIT_REPOSITORY_ITEM_OBJECTS) == 0;
     char *copy = ok ? g_strdup(path.ptr) : NULL;
-    git_buf_dispose(&path);
+    acr_git.buf_dispose(&path);
     return copy;
 }

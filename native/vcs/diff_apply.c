@@ -19,11 +19,11 @@ typedef struct {
 
 static void work_clear(Work *work)
 {
-    git_index_free(work->after);
-    git_tree_free(work->tree);
-    git_index_free(work->before);
-    git_diff_free(work->diff);
-    git_repository_free(work->git);
+    acr_git.index_free(work->after);
+    acr_git.tree_free(work->tree);
+    acr_git.index_free(work->before);
+    acr_git.diff_free(work->diff);
+    acr_git.repository_free(work->git);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
 
@@ -151,9 +151,9 @@ static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
     g_autoptr(GString) text = mend_headers(diff, len);
     if (!text)
         return fail_unread(error, "a file is renamed twice");
-    if (git_diff_from_buffer(&work->diff, text->str, text->len) != 0)
+    if (acr_git.diff_from_buffer(&work->diff, text->str, text->len) != 0)
         return fail(error, "the diff cannot be read");
-    return git_diff_foreach(work->diff, NULL, check_binary, NULL, NULL, NULL) == 0 ||
+    return acr_git.diff_foreach(work->diff, NULL, check_binary, NULL, NULL, NULL) == 0 ||
            fail_unread(error, "a binary file in it is damaged");
 }
 
@@ -167,8 +167,8 @@ static bool refuse(GError **error, const char *path, const char *why)
 static bool check_deltas(const Work *work, const AcrOverlay *overlay, GError **error)
 {
     g_autoptr(GHashTable) removed = g_hash_table_new(g_str_hash, g_str_equal);
-    for (gsize i = 0; i < git_diff_num_deltas(work->diff); i++) {
-        const git_diff_delta *delta = git_diff_get_delta(work->diff, i);
+    for (gsize i = 0; i < acr_git.diff_num_deltas(work->diff); i++) {
+        const git_diff_delta *delta = acr_git.diff_get_delta(work->diff, i);
         const char *old = delta->old_file.path, *new = delta->new_file.path;
         if (delta->old_file.mode == GIT_FILEMODE_COMMIT ||
             delta->new_file.mode == GIT_FILEMODE_COMMIT)
@@ -185,14 +185,14 @@ static bool check_deltas(const Work *work, const AcrOverlay *overlay, GError **e
 static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
 {
     git_oid id;
-    for (gsize i = 0; i < git_diff_num_deltas(work->diff); i++) {
-        const git_diff_delta *delta = git_diff_get_delta(work->diff, i);
+    for (gsize i = 0; i < acr_git.diff_num_deltas(work->diff); i++) {
+        const git_diff_delta *delta = acr_git.diff_get_delta(work->diff, i);
         if ((delta->old_file.path && !add_before(work, overlay, delta->old_file.path, error)) ||
             (delta->new_file.path && !add_before(work, overlay, delta->new_file.path, error)))
             return false;
     }
-    if (git_index_write_tree_to(&id, work->before, work->git) != 0 ||
-        git_tree_lookup(&work->tree, work->git, &id) != 0)
+    if (acr_git.index_write_tree_to(&id, work->before, work->git) != 0 ||
+        acr_git.tree_lookup(&work->tree, work->git, &id) != 0)
         return fail(error, "cannot prepare to apply a diff");
     return true;
 }
@@ -204,7 +204,7 @@ static guint32 mode_after(const Work *work, const git_diff_delta *delta)
     const char *path = delta->old_file.path;
     guint32 mode = delta->new_file.mode;
     const git_index_entry *old =
-        mode == 0 && path ? git_index_get_bypath(work->before, path, 0) : NULL;
+        mode == 0 && path ? acr_git.index_get_bypath(work->before, path, 0) : NULL;
     mode = old ? old->mode : mode;
     return mode == ACR_MODE_EXEC || mode == ACR_MODE_LINK ? mode : ACR_MODE_FILE;
 }
@@ -213,30 +213,30 @@ static bool write_after(Work *work, AcrOverlay *overlay, const git_index_entry *
                         GError **error)
 {
     git_blob *blob = NULL;
-    if (git_blob_lookup(&blob, work->git, &entry->id) != 0)
+    if (acr_git.blob_lookup(&blob, work->git, &entry->id) != 0)
         return fail(error, "cannot read what a diff has made");
     g_autoptr(GBytes) content =
-        g_bytes_new(git_blob_rawcontent(blob), (gsize)git_blob_rawsize(blob));
-    git_blob_free(blob);
+        g_bytes_new(acr_git.blob_rawcontent(blob), (gsize)acr_git.blob_rawsize(blob));
+    acr_git.blob_free(blob);
     return acr_overlay_write(overlay, entry->path, mode, content, error);
 }
 
 /* Takes over what is different after the diff. */
 static bool take_after(Work *work, AcrOverlay *overlay, GError **error)
 {
-    for (gsize i = 0; i < git_index_entrycount(work->before); i++) {
-        const git_index_entry *entry = git_index_get_byindex(work->before, i);
-        if (!git_index_get_bypath(work->after, entry->path, 0) &&
+    for (gsize i = 0; i < acr_git.index_entrycount(work->before); i++) {
+        const git_index_entry *entry = acr_git.index_get_byindex(work->before, i);
+        if (!acr_git.index_get_bypath(work->after, entry->path, 0) &&
             !acr_overlay_remove(overlay, entry->path, error))
             return false;
     }
-    for (gsize i = 0; i < git_diff_num_deltas(work->diff); i++) {
-        const git_diff_delta *delta = git_diff_get_delta(work->diff, i);
+    for (gsize i = 0; i < acr_git.diff_num_deltas(work->diff); i++) {
+        const git_diff_delta *delta = acr_git.diff_get_delta(work->diff, i);
         const char *path = delta->new_file.path;
-        const git_index_entry *entry = path ? git_index_get_bypath(work->after, path, 0) : NULL,
-                              *old = path ? git_index_get_bypath(work->before, path, 0) : NULL;
+        const git_index_entry *entry = path ? acr_git.index_get_bypath(work->after, path, 0) : NULL,
+                              *old = path ? acr_git.index_get_bypath(work->before, path, 0) : NULL;
         guint32 mode = mode_after(work, delta);
-        bool same = entry && old && old->mode == mode && git_oid_equal(&old->id, &entry->id);
+        bool same = entry && old && old->mode == mode && acr_git.oid_equal(&old->id, &entry->id);
         if (entry && !same && !write_after(work, overlay, entry, mode, error))
             return false;
     }
@@ -248,13 +248,13 @@ bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len, GE
     g_auto(Work) work = {0};
     if (!acr_vcs_init(error))
         return false;
-    if (!acr_vcs_memory_open(&work.git) || git_index_new(&work.before) != 0)
+    if (!acr_vcs_memory_open(&work.git) || acr_git.index_new(&work.before) != 0)
         return fail(error, "cannot prepare to apply a diff");
     if (!read_diff(&work, diff, len, error))
         return false;
     if (!check_deltas(&work, overlay, error) || !make_tree(&work, overlay, error))
         return false;
-    if (git_apply_to_tree(&work.after, work.git, work.tree, work.diff, NULL) != 0)
+    if (acr_git.apply_to_tree(&work.after, work.git, work.tree, work.diff, NULL) != 0)
         return fail(error, "the diff does not apply");
     g_autoptr(AcrOverlay) copy = acr_overlay_copy(overlay);
     if (!take_after(&work, copy, error))

@@ -75,9 +75,9 @@ bool acr_vcs_binary_append(GString *out, GBytes *old, GBytes *new, GError **erro
     const char *old_data = g_bytes_get_data(old, &old_len);
     const char *new_data = g_bytes_get_data(new, &new_len);
     git_diff_options options;
-    git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
+    acr_git.diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
     options.flags = GIT_DIFF_SHOW_BINARY | GIT_DIFF_FORCE_BINARY;
-    int rc = git_diff_buffers(old_data ? old_data : "", old_len, NULL, new_data ? new_data : "",
-                              new_len, NULL, &options, NULL, on_binary, NULL, NULL, out);
+    int rc = acr_git.diff_buffers(old_data ? old_data : "", old_len, NULL, new_data ? new_data : "",
+                                  new_len, NULL, &options, NULL, on_binary, NULL, NULL, out);
     return rc == 0 || acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot make a binary patch");
 }

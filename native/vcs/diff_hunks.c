@@ -143,11 +143,11 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
 static int compare(Hunks *hunks)
 {
     git_diff_options options;
-    git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
+    acr_git.diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
     options.flags = GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC;
     options.context_lines = 3;
-    return git_diff_buffers(hunks->old, hunks->old_len, NULL, hunks->new, hunks->new_len, NULL,
-                            &options, NULL, NULL, on_hunk, on_line, hunks);
+    return acr_git.diff_buffers(hunks->old, hunks->old_len, NULL, hunks->new, hunks->new_len, NULL,
+                                &options, NULL, NULL, on_hunk, on_line, hunks);
 }
 
 bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python, GError **error)

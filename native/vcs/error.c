@@ -25,7 +25,7 @@ bool acr_vcs_fail(GError **error, AcrVcsError code, const char *format, ...)
 
 bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
 {
-    const git_error *last = git_error_last();
+    const git_error *last = acr_git.error_last();
     g_autofree char *foreign = g_strdup(last && last->message ? last->message : "unknown error");
     va_list args;
     va_start(args, format);

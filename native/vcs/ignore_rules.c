@@ -119,9 +119,9 @@ static char *excludes_file(git_config *config)
 {
     git_buf value = GIT_BUF_INIT;
     char *path = NULL;
-    if (git_config_get_path(&value, config, "core.excludesfile") == 0) {
+    if (acr_git.config_get_path(&value, config, "core.excludesfile") == 0) {
         path = g_strdup(value.ptr);
-        git_buf_dispose(&value);
+        acr_git.buf_dispose(&value);
         return path;
     }
     const char *xdg = g_getenv("XDG_CONFIG_HOME");
@@ -137,14 +137,15 @@ AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
     g_autoptr(git_config) config = NULL;
     int folds = 0;
     ignore->levels = g_ptr_array_new_with_free_func((GDestroyNotify)level_free);
-    if (git_repository_config(&config, git) == 0) {
+    if (acr_git.repository_config(&config, git) == 0) {
         g_autofree char *excludes = excludes_file(config);
         if (excludes)
             push_outside(ignore, excludes);
-        ignore->ignore_case = git_config_get_bool(&folds, config, "core.ignorecase") == 0 && folds;
+        ignore->ignore_case =
+            acr_git.config_get_bool(&folds, config, "core.ignorecase") == 0 && folds;
     }
     g_autofree char *exclude =
-        g_build_filename(git_repository_commondir(git), "info", "exclude", NULL);
+        g_build_filename(acr_git.repository_commondir(git), "info", "exclude", NULL);
     push_outside(ignore, exclude);
     return ignore;
 }

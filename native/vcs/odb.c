@@ -33,7 +33,7 @@ static int read_prefix(git_oid *out_id, void **out, size_t *out_len, git_object_
     if (rc == 0)
         rc = backend->read(out, out_len, out_type, backend, &id);
     if (rc == 0)
-        git_oid_cpy(out_id, &id);
+        acr_git.oid_cpy(out_id, &id);
     return rc;
 }
 
@@ -41,13 +41,13 @@ static bool add_backends(git_odb *odb, const char *folder, GError **error)
 {
     git_odb_backend *packs = acr_vcs_odb_packs(folder), *loose = acr_vcs_odb_loose(folder);
     packs->read_prefix = loose->read_prefix = read_prefix;
-    if (git_odb_add_alternate(odb, packs, PACKS_PRIORITY) < 0) {
+    if (acr_git.odb_add_alternate(odb, packs, PACKS_PRIORITY) < 0) {
         packs->free(packs);
         loose->free(loose);
         return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects in '%s'",
                                 folder);
     }
-    if (git_odb_add_alternate(odb, loose, LOOSE_PRIORITY) == 0)
+    if (acr_git.odb_add_alternate(odb, loose, LOOSE_PRIORITY) == 0)
         return true;
     loose->free(loose);
     return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects in '%s'", folder);
@@ -92,7 +92,7 @@ git_odb *acr_vcs_odb_open(const char *objects, GError **error)
 {
     g_autoptr(git_odb) odb = NULL;
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    if (git_odb_new(&odb) < 0) {
+    if (acr_git.odb_new(&odb) < 0) {
         acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects in '%s'", objects);
         return NULL;
     }

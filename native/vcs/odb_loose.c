@@ -40,7 +40,7 @@ static int open_object(const Loose *loose, const git_oid *id)
 {
     char hex[GIT_OID_HEXSZ + 1];
     struct stat st;
-    git_oid_tostr(hex, sizeof hex, id);
+    acr_git.oid_tostr(hex, sizeof hex, id);
     g_autofree char *path = g_strdup_printf("%s/%.2s/%s", loose->objects, hex, hex + 2);
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
@@ -59,10 +59,10 @@ static bool parse_header(const guint8 *text, gsize len, Header *out)
     g_autofree char *digits = blank ? g_strndup(blank + 1, (gsize)(end - blank - 1)) : NULL;
     if (!digits || !g_ascii_string_to_unsigned(digits, 10, 0, G_MAXINT64, &size, NULL))
         return false;
-    out->type = git_object_string2type(name);
+    out->type = acr_git.object_string2type(name);
     out->size = size;
     out->before = (gsize)(end - start) + 1;
-    return git_object_typeisloose(out->type) != 0;
+    return acr_git.object_typeisloose(out->type) != 0;
 }
 
 /* Inflates as much as `room` takes of `data`; returns zlib's last word. */
@@ -109,7 +109,7 @@ bool acr_vcs_odb_has_id(git_object_t type, const void *content, gsize len, const
 {
     git_oid its;
     return type == GIT_OBJECT_BLOB ||
-           (git_odb_hash(&its, content, len, type) == 0 && git_oid_equal(&its, id));
+           (acr_git.odb_hash(&its, content, len, type) == 0 && acr_git.oid_equal(&its, id));
 }
 
 static int loose_read(void **out, size_t *out_len, git_object_t *out_type, git_odb_backend *backend,
@@ -134,7 +134,7 @@ static int loose_read(void **out, size_t *out_len, git_object_t *out_type, git_o
     const guint8 *content = text + header.before;
     if (len != whole || !acr_vcs_odb_has_id(header.type, content, header.size, id))
         return acr_vcs_odb_fail("a loose object is not what its id says");
-    void *copy = git_odb_backend_data_alloc(backend, header.size + 1);
+    void *copy = acr_git.odb_backend_data_alloc(backend, header.size + 1);
     if (!copy)
         return GIT_ERROR;
     memcpy(copy, content, header.size);
@@ -158,7 +158,7 @@ static int loose_exists_prefix(git_oid *out, git_odb_backend *backend, const git
     char hex[GIT_OID_HEXSZ + 1], found[GIT_OID_HEXSZ + 1] = "";
     if (len < 2)
         return GIT_ENOTFOUND;
-    git_oid_tostr(hex, sizeof hex, prefix);
+    acr_git.oid_tostr(hex, sizeof hex, prefix);
     g_autofree char *path = g_strdup_printf("%s/%.2s", ((const Loose *)backend)->objects, hex);
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
@@ -168,7 +168,7 @@ static int loose_exists_prefix(git_oid *out, git_odb_backend *backend, const git
             return GIT_EAMBIGUOUS;
         g_snprintf(found, sizeof found, "%.2s%s", hex, name);
     }
-    return *found && git_oid_fromstr(out, found) == 0 ? 0 : GIT_ENOTFOUND;
+    return *found && acr_git.oid_fromstr(out, found) == 0 ? 0 : GIT_ENOTFOUND;
 }
 
 static void loose_free(git_odb_backend *backend)
@@ -180,7 +180,7 @@ static void loose_free(git_odb_backend *backend)
 git_odb_backend *acr_vcs_odb_loose(const char *objects)
 {
     Loose *loose = g_new0(Loose, 1);
-    git_odb_init_backend(&loose->parent, GIT_ODB_BACKEND_VERSION);
+    acr_git.odb_init_backend(&loose->parent, GIT_ODB_BACKEND_VERSION);
     loose->objects = g_strdup(objects);
     loose->parent.read = loose_read;
     loose->parent.read_header = loose_read_header;

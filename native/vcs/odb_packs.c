@@ -244,7 +244,7 @@ static Pack *pack_open(const char *folder, const char *name)
     pack->index = map_regular(index, FANOUT_BYTES);
     pack->pack = map_regular(data, PACK_HEAD + PACK_TRAILER);
     if (!pack->index || !pack->pack || !lay_out(pack) ||
-        git_odb_backend_one_pack(&pack->inner, index) < 0)
+        acr_git.odb_backend_one_pack(&pack->inner, index) < 0)
         pack->inner = NULL; /* known by name, so that it is not looked at again */
     return pack;
 }
@@ -271,7 +271,7 @@ static Pack *find_pack(Packs *packs, const git_oid *id, guint64 *out_offset)
 {
     if (!packs->is_listed)
         (void)packs_refresh(&packs->parent);
-    bool again = packs->last_offset && git_oid_equal(id, &packs->last);
+    bool again = packs->last_offset && acr_git.oid_equal(id, &packs->last);
     for (guint i = 0; i < packs->packs->len; i++) {
         Pack *pack = packs->packs->pdata[i]; /* the last one is the first */
         guint64 offset = again ? packs->last_offset : 0;
@@ -301,7 +301,7 @@ static int packs_read(void **out, size_t *out_len, git_object_t *out_type, git_o
         return acr_vcs_odb_fail("an object of a pack is damaged");
     int rc = pack->inner->read(out, out_len, out_type, pack->inner, id);
     if (rc == 0 && !acr_vcs_odb_has_id(*out_type, *out, *out_len, id)) {
-        git_odb_backend_data_free(backend, *out);
+        acr_git.odb_backend_data_free(backend, *out);
         return acr_vcs_odb_fail("an object of a pack is not what its id says");
     }
     return rc;
@@ -339,10 +339,10 @@ static int packs_exists_prefix(git_oid *out, git_odb_backend *backend, const git
         git_oid id;
         git_odb_backend *inner = ((Pack *)packs->packs->pdata[i])->inner;
         int rc = inner ? inner->exists_prefix(&id, inner, prefix, len) : GIT_ENOTFOUND;
-        if (rc == GIT_EAMBIGUOUS || (rc == 0 && found && !git_oid_equal(out, &id)))
+        if (rc == GIT_EAMBIGUOUS || (rc == 0 && found && !acr_git.oid_equal(out, &id)))
             return GIT_EAMBIGUOUS;
         if (rc == 0)
-            git_oid_cpy(out, &id);
+            acr_git.oid_cpy(out, &id);
         found = found || rc == 0;
     }
     return found ? 0 : GIT_ENOTFOUND;
@@ -359,7 +359,7 @@ static void packs_free(git_odb_backend *backend)
 git_odb_backend *acr_vcs_odb_packs(const char *objects)
 {
     Packs *packs = g_new0(Packs, 1);
-    git_odb_init_backend(&packs->parent, GIT_ODB_BACKEND_VERSION);
+    acr_git.odb_init_backend(&packs->parent, GIT_ODB_BACKEND_VERSION);
     packs->folder = g_build_filename(objects, "pack", NULL);
     packs->packs = g_ptr_array_new_with_free_func((GDestroyNotify)pack_free);
     packs->parent.read = packs_read;

@@ -4,8 +4,6 @@
 #ifndef ACR_ODB_PRIVATE_H
 #define ACR_ODB_PRIVATE_H
 
-#include <git2/sys/odb_backend.h>
-
 #include "vcs_private.h"
 
 /* The packs of a folder of objects, and its loose objects; owned (->free). Nothing is opened before it
@@ -19,7 +17,7 @@ bool acr_vcs_odb_has_id(git_object_t type, const void *content, gsize len, const
 /* Sets libgit2's error and returns GIT_ERROR. */
 static inline int acr_vcs_odb_fail(const char *why)
 {
-    git_error_set_str(GIT_ERROR_ODB, why);
+    acr_git.error_set_str(GIT_ERROR_ODB, why);
     return GIT_ERROR;
 }
 

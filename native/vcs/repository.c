@@ -11,18 +11,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <git2/sys/mempack.h>
-#include <git2/sys/repository.h>
-
 #include "vcs_private.h"
 
 #define GIT_FILE_PREFIX "gitdir: "
 #define MAX_GIT_FILE_BYTES 8192u
 
-/* libgit2's options are process-wide and not thread-safe to set, hence one pthread_once; this is
- * all of our state. */
+/* libgit2's options are process-wide and not thread-safe to set, hence one pthread_once; this and the
+ * table of its functions is all of our state. */
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool is_starting;
+static GError *init_error; /* why libgit2 cannot be used; NULL if it can */
 
 /*
  * Where libgit2 is built with mbedTLS its start decodes every certificate of the system, which is half
@@ -39,6 +37,27 @@ int mbedtls_x509_crt_parse_file(void *chain, const char *path)
     return library ? library(chain, path) : none;
 }
 
+AcrGit acr_git;
+
+static bool load_libgit2(GError **error)
+{
+    static const AcrLibraryFunction functions[] = {
+#define ROW(name) {"git_" #name, G_STRUCT_OFFSET(AcrGit, name)},
+        ACR_GIT_FUNCTIONS(ROW)
+#undef ROW
+    };
+    AcrLibrary library = {
+        .file = "libgit2.so." LIBGIT2_SOVERSION,
+        .package = "libgit2-" LIBGIT2_SOVERSION,
+        .functions = functions,
+        .n = G_N_ELEMENTS(functions),
+        .scope = RTLD_GLOBAL, /* for RTLD_NEXT above */
+        .domain = ACR_VCS_ERROR,
+        .code = ACR_VCS_ERROR_FAILED,
+    };
+    return acr_library_load(&library, &acr_git, error);
+}
+
 static void init_libgit2(void)
 {
     static const char *const extensions[] = {
@@ -46,34 +65,41 @@ static void init_libgit2(void)
         "partialclone", "worktreeconfig", "relativeworktrees",
         "objectformat", "refstorage", /* their values are checked after opening */
     };
-    is_starting = true;
-    int starts = git_libgit2_init();
-    is_starting = false;
-    if (starts < 1)
+    if (!load_libgit2(&init_error))
         return;
-    git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
-    git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
-    git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
-                     0); /* snapshot_read.c checks where it counts */
-    git_libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION,
-                     0); /* a tree of a partial clone names files that are not here */
+    is_starting = true;
+    int starts = acr_git.libgit2_init();
+    is_starting = false;
+    if (starts < 1) {
+        acr_vcs_fail(&init_error, ACR_VCS_ERROR_FAILED, "cannot initialise libgit2");
+        return;
+    }
+    acr_git.libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
+    acr_git.libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
+    acr_git.libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
+                         0); /* snapshot_read.c checks where it counts */
+    acr_git.libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION,
+                         0); /* a tree of a partial clone names files that are not here */
 }
 
 bool acr_vcs_init(GError **error)
 {
-    return pthread_once(&init_once, init_libgit2) == 0 ||
-           acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot initialise libgit2");
+    pthread_once(&init_once, init_libgit2);
+    if (init_error && error)
+        *error = g_error_copy(init_error);
+    return !init_error;
 }
 
 bool acr_vcs_memory_open(git_repository **out)
 {
     git_odb *odb = NULL;
     git_odb_backend *backend = NULL;
-    if (git_odb_new(&odb) < 0)
+    if (acr_git.odb_new(&odb) < 0)
         return false;
-    bool done = git_mempack_new(&backend) == 0 && git_odb_add_backend(odb, backend, 1) == 0 &&
-                git_repository_wrap_odb(out, odb) == 0;
-    git_odb_free(odb);
+    bool done = acr_git.mempack_new(&backend) == 0 &&
+                acr_git.odb_add_backend(odb, backend, 1) == 0 &&
+                acr_git.repository_wrap_odb(out, odb) == 0;
+    acr_git.odb_free(odb);
     return done;
 }
 
@@ -83,8 +109,8 @@ bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path,
     gsize len;
     const void *data = g_bytes_get_data(content, &len);
     git_index_entry entry = {.path = path, .mode = mode};
-    return git_blob_create_from_buffer(&entry.id, git, data ? data : "", len) == 0 &&
-           git_index_add(index, &entry) == 0;
+    return acr_git.blob_create_from_buffer(&entry.id, git, data ? data : "", len) == 0 &&
+           acr_git.index_add(index, &entry) == 0;
 }
 
 static char *without_slash(const char *path)
@@ -116,7 +142,7 @@ void acr_repo_unref(AcrRepo *repo)
 {
     if (!repo || !g_atomic_ref_count_dec(&repo->refs))
         return;
-    git_repository_free(repo->git);
+    acr_git.repository_free(repo->git);
     pthread_mutex_destroy(&repo->lock);
     g_free(repo->path);
     g_free(repo->workdir);
@@ -176,19 +202,19 @@ static AcrRepo *open_plain(const char *path, GError **error)
 static void add_worktree_config(git_repository *git, git_config *config)
 {
     int enabled = 0;
-    if (git_config_get_bool(&enabled, config, "extensions.worktreeconfig") < 0 || !enabled)
+    if (acr_git.config_get_bool(&enabled, config, "extensions.worktreeconfig") < 0 || !enabled)
         return;
-    g_autofree char *file = g_build_filename(git_repository_path(git), "config.worktree", NULL);
-    if (git_config_add_file_ondisk(config, file, GIT_CONFIG_LEVEL_APP, git, 0) < 0)
-        git_error_clear();
+    g_autofree char *file = g_build_filename(acr_git.repository_path(git), "config.worktree", NULL);
+    if (acr_git.config_add_file_ondisk(config, file, GIT_CONFIG_LEVEL_APP, git, 0) < 0)
+        acr_git.error_clear();
 }
 
 static bool value_is(git_config *config, const char *name, const char *expected)
 {
     git_buf value = GIT_BUF_INIT;
-    bool same = git_config_get_string_buf(&value, config, name) < 0 ||
+    bool same = acr_git.config_get_string_buf(&value, config, name) < 0 ||
                 !g_ascii_strcasecmp(value.ptr, expected);
-    git_buf_dispose(&value);
+    acr_git.buf_dispose(&value);
     return same;
 }
 
@@ -234,12 +260,12 @@ static bool leads_to(const char *folder, const char *git_folder)
 static char *find_worktree(git_repository *git, git_config *config, const char *path)
 {
     int bare = 0;
-    if (!git_repository_is_worktree(git) && git_config_get_bool(&bare, config, "core.bare") == 0 &&
-        bare)
+    if (!acr_git.repository_is_worktree(git) &&
+        acr_git.config_get_bool(&bare, config, "core.bare") == 0 && bare)
         return NULL;
     g_autofree char *at = acr_path_real(path);
     for (;;) {
-        if (leads_to(at, git_repository_path(git)))
+        if (leads_to(at, acr_git.repository_path(git)))
             return g_steal_pointer(&at);
         char *above = g_path_get_dirname(at);
         bool is_root = strcmp(above, at) == 0;
@@ -254,28 +280,28 @@ static char *find_worktree(git_repository *git, git_config *config, const char *
 static bool set_objects(git_repository *git, GError **error)
 {
     git_buf path = GIT_BUF_INIT;
-    if (git_repository_item_path(&path, git, GIT_REPOSITORY_ITEM_OBJECTS) < 0)
+    if (acr_git.repository_item_path(&path, git, GIT_REPOSITORY_ITEM_OBJECTS) < 0)
         return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects of '%s'",
-                                git_repository_path(git));
+                                acr_git.repository_path(git));
     g_autoptr(git_odb) odb = acr_vcs_odb_open(path.ptr, error);
-    git_buf_dispose(&path);
-    return odb && (git_repository_set_odb(git, odb) == 0 ||
+    acr_git.buf_dispose(&path);
+    return odb && (acr_git.repository_set_odb(git, odb) == 0 ||
                    acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects of '%s'",
-                                    git_repository_path(git)));
+                                    acr_git.repository_path(git)));
 }
 
 static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
 {
     g_autoptr(git_repository) mine = git;
     g_autoptr(git_config) config = NULL;
-    if (git_repository_config(&config, git) < 0)
+    if (acr_git.repository_config(&config, git) < 0)
         return ACR_NULL(acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED,
                                          "cannot read the configuration of '%s'", path));
     add_worktree_config(git, config);
     if (!check_format(config, path, error) || !set_objects(git, error))
         return NULL;
     g_autofree char *workdir = find_worktree(git, config, path);
-    return repo_new(g_steal_pointer(&mine), git_repository_path(git), workdir);
+    return repo_new(g_steal_pointer(&mine), acr_git.repository_path(git), workdir);
 }
 
 AcrRepo *acr_repo_open(const char *path, GError **error)
@@ -283,11 +309,11 @@ AcrRepo *acr_repo_open(const char *path, GError **error)
     if (!acr_vcs_init(error) || !check_folder(path, error))
         return NULL;
     git_repository *git = NULL;
-    int rc = git_repository_open_ext(&git, path, 0, NULL);
+    int rc = acr_git.repository_open_ext(&git, path, 0, NULL);
     if (rc == GIT_ENOTFOUND)
         return open_plain(path, error);
     if (rc < 0) {
-        const git_error *last = git_error_last();
+        const git_error *last = acr_git.error_last();
         bool unsupported = last && last->message && strstr(last->message, "unsupported");
         return ACR_NULL(
             acr_vcs_fail_git(error, unsupported ? ACR_VCS_ERROR_UNSUPPORTED : ACR_VCS_ERROR_FAILED,
@@ -299,6 +325,8 @@ AcrRepo *acr_repo_open(const char *path, GError **error)
 char *acr_vcs_library(void)
 {
     int major = 0, minor = 0, patch = 0;
-    git_libgit2_version(&major, &minor, &patch);
+    if (!acr_vcs_init(NULL))
+        return NULL;
+    acr_git.libgit2_version(&major, &minor, &patch);
     return g_strdup_printf("%d.%d.%d", major, minor, patch);
 }

@@ -24,8 +24,8 @@ void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN]
 void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41])
 {
     git_oid oid;
-    git_oid_fromraw(&oid, id);
-    git_oid_tostr(out_hex, 41, &oid);
+    acr_git.oid_fromraw(&oid, id);
+    acr_git.oid_tostr(out_hex, 41, &oid);
 }
 
 guint acr_vcs_id_hash(gconstpointer id)

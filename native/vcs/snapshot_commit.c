@@ -22,7 +22,7 @@ typedef struct {
 static bool fail_object(const char *path, const git_oid *id, int rc, GError **error)
 {
     char hex[GIT_OID_HEXSZ + 1];
-    git_oid_tostr(hex, sizeof hex, id);
+    acr_git.oid_tostr(hex, sizeof hex, id);
     if (rc == GIT_ENOTFOUND)
         return acr_vcs_fail(error, ACR_VCS_ERROR_MISSING,
                             "object %s is not in '%s' (a shallow or partial clone?)", hex, path);
@@ -42,9 +42,9 @@ static guint depth_of(const char *folder)
 static int list_entry(const char *folder, const git_tree_entry *entry, void *ctx)
 {
     Listing *listing = ctx;
-    const char *name = git_tree_entry_name(entry);
-    const git_oid *id = git_tree_entry_id(entry);
-    guint32 mode = git_tree_entry_filemode(entry);
+    const char *name = acr_git.tree_entry_name(entry);
+    const git_oid *id = acr_git.tree_entry_id(entry);
+    guint32 mode = acr_git.tree_entry_filemode(entry);
     g_autofree char *path = g_strconcat(folder, name, NULL);
     if (!acr_vcs_part_ok(name, strlen(name)) || strlen(path) > ACR_VCS_MAX_PATH) {
         acr_vcs_snapshot_leave(listing->snapshot, ACR_VCS_LEFT_BAD_NAME, path);
@@ -73,14 +73,14 @@ bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error)
 {
     AcrRepo *repo = snapshot->repo;
     g_autoptr(git_commit) commit = NULL;
-    int rc = git_commit_lookup(&commit, repo->git, id);
+    int rc = acr_git.commit_lookup(&commit, repo->git, id);
     if (rc < 0)
         return fail_object(repo->path, id, rc, error);
     g_autoptr(git_tree) tree = NULL;
-    Listing listing = {.snapshot = snapshot, .folder = *git_commit_tree_id(commit)};
-    rc = git_commit_tree(&tree, commit);
+    Listing listing = {.snapshot = snapshot, .folder = *acr_git.commit_tree_id(commit)};
+    rc = acr_git.commit_tree(&tree, commit);
     if (rc == 0)
-        rc = git_tree_walk(tree, GIT_TREEWALK_PRE, list_entry, &listing);
+        rc = acr_git.tree_walk(tree, GIT_TREEWALK_PRE, list_entry, &listing);
     if (listing.error)
         g_propagate_error(error, listing.error);
     else if (rc < 0)
@@ -92,24 +92,25 @@ static bool has_no_refs(git_repository *git)
 {
     git_reference_iterator *iterator = NULL;
     const char *name = NULL;
-    if (git_reference_iterator_new(&iterator, git) < 0)
+    if (acr_git.reference_iterator_new(&iterator, git) < 0)
         return false;
-    bool none = git_reference_next_name(&name, iterator) == GIT_ITEROVER;
-    git_reference_iterator_free(iterator);
+    bool none = acr_git.reference_next_name(&name, iterator) == GIT_ITEROVER;
+    acr_git.reference_iterator_free(iterator);
     return none;
 }
 
 /* Says why `rev` could not be resolved, after libgit2 answered `rc`. */
 static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **error)
 {
-    const git_error *last = git_error_last();
+    const git_error *last = acr_git.error_last();
     g_autofree char *cause = g_strdup(last && last->message ? last->message : "");
     bool head = g_str_equal(rev, "HEAD") || g_str_equal(rev, "@");
-    if (git_repository_head_unborn(repo->git) == 1 && (head || has_no_refs(repo->git)))
+    if (acr_git.repository_head_unborn(repo->git) == 1 && (head || has_no_refs(repo->git)))
         acr_vcs_fail(error, ACR_VCS_ERROR_EMPTY, "'%s' has no commits yet", repo->path);
     else if (rc == GIT_ENOTFOUND)
         acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s'%s", rev, repo->path,
-                     git_repository_is_shallow(repo->git) == 1 ? ", which is a shallow clone" : "");
+                     acr_git.repository_is_shallow(repo->git) == 1 ? ", which is a shallow clone"
+                                                                   : "");
     else
         acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s': %s", rev,
                      repo->path, cause);
@@ -121,9 +122,9 @@ static bool is_short(AcrRepo *repo, const char *reference)
 {
     g_autofree char *name = g_strdup(reference);
     for (guint i = 0; i < MAX_SYMBOLIC; i++) {
-        const char *folder = git_repository_commondir(repo->git);
+        const char *folder = acr_git.repository_commondir(repo->git);
         if (g_str_equal(name, "HEAD") || strncmp(name, "refs/", 5) != 0)
-            folder = git_repository_path(repo->git);
+            folder = acr_git.repository_path(repo->git);
         g_autofree char *path = g_build_filename(folder, name, NULL);
         g_autoptr(GError) error = NULL;
         g_autoptr(GBytes) bytes = acr_file_read(path, MAX_REFERENCE_BYTES, &error);
@@ -161,15 +162,16 @@ static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
         return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND,
                                      "a reference of '%s' is longer than %u bytes", repo->path,
                                      MAX_REFERENCE_BYTES));
-    int rc = *rev ? git_reference_dwim(&reference, repo->git, rev)
+    int rc = *rev ? acr_git.reference_dwim(&reference, repo->git, rev)
                   : GIT_ENOTFOUND; /* "" would be HEAD */
-    if (rc == 0 && git_reference_name_to_id(&id, repo->git, git_reference_name(reference)) == 0) {
-        rc = git_object_lookup(&object, repo->git, &id, GIT_OBJECT_ANY);
+    if (rc == 0 &&
+        acr_git.reference_name_to_id(&id, repo->git, acr_git.reference_name(reference)) == 0) {
+        rc = acr_git.object_lookup(&object, repo->git, &id, GIT_OBJECT_ANY);
         if (rc < 0)
             fail_object(repo->path, &id, rc, error);
         return object;
     }
-    rc = git_revparse_single(&object, repo->git, rev);
+    rc = acr_git.revparse_single(&object, repo->git, rev);
     if (rc < 0)
         explain_revision(repo, rev, rc, error);
     return object;
@@ -181,12 +183,12 @@ static bool resolve(AcrRepo *repo, const char *rev, git_oid *out_id, GError **er
     g_autoptr(git_object) object = find_object(repo, rev, error);
     if (!object)
         return false;
-    int rc = git_object_peel(&commit, object, GIT_OBJECT_COMMIT);
+    int rc = acr_git.object_peel(&commit, object, GIT_OBJECT_COMMIT);
     if (rc < 0)
         return acr_vcs_fail_git(
             error, rc == GIT_ENOTFOUND ? ACR_VCS_ERROR_MISSING : ACR_VCS_ERROR_NOT_FOUND,
             "revision '%s' of '%s' does not name a commit", rev, repo->path);
-    git_oid_cpy(out_id, git_object_id(commit));
+    acr_git.oid_cpy(out_id, acr_git.object_id(commit));
     return true;
 }
 
@@ -196,7 +198,7 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, const char *rev, GError **err
     if (!resolve(repo, rev, &id, error))
         return NULL;
     g_autoptr(AcrSnapshot) snapshot = acr_vcs_snapshot_new(repo);
-    git_oid_tostr(snapshot->commit, sizeof snapshot->commit, &id);
+    acr_git.oid_tostr(snapshot->commit, sizeof snapshot->commit, &id);
     if (!acr_vcs_tree_list(snapshot, &id, error))
         return NULL;
     acr_vcs_snapshot_seal(snapshot);

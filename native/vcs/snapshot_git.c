@@ -3,7 +3,6 @@
  * for their files; what came after the commit must not be found there, nor anything of the repository's
  * own configuration but how lines end.
  */
-#include <git2/sys/odb_backend.h>
 #include <string.h>
 
 #include "vcs_private.h"
@@ -31,17 +30,17 @@ static bool copy_object(Copying *copying, const git_oid *id, GError **error)
     git_oid written;
     gsize size = 0;
     git_object_t type = GIT_OBJECT_INVALID;
-    int rc = git_odb_read_header(&size, &type, copying->from, id);
+    int rc = acr_git.odb_read_header(&size, &type, copying->from, id);
     if (rc == 0 && size > ACR_VCS_MAX_FILE_BYTES)
         return true; /* its content is refused everywhere */
     if (rc == 0)
-        rc = git_odb_read(&object, copying->from, id);
+        rc = acr_git.odb_read(&object, copying->from, id);
     if (rc < 0)
         return acr_vcs_fail_git(error,
                                 rc == GIT_ENOTFOUND ? ACR_VCS_ERROR_MISSING : ACR_VCS_ERROR_FAILED,
                                 "cannot read an object");
-    rc = git_odb_write(&written, copying->to, git_odb_object_data(object), size, type);
-    return (rc == 0 && git_oid_equal(&written, id)) ||
+    rc = acr_git.odb_write(&written, copying->to, acr_git.odb_object_data(object), size, type);
+    return (rc == 0 && acr_git.oid_equal(&written, id)) ||
            acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write an object to '%s'",
                             copying->dir);
 }
@@ -60,12 +59,12 @@ static bool copy_trees(Copying *copying, GError **error)
         g_autoptr(git_tree) tree = NULL;
         if (!copy_object(copying, id, error))
             return false;
-        if (git_tree_lookup(&tree, copying->git, id) < 0)
+        if (acr_git.tree_lookup(&tree, copying->git, id) < 0)
             return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read a tree");
-        for (gsize i = 0; i < git_tree_entrycount(tree); i++) {
-            const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
-            if (git_tree_entry_filemode(entry) == GIT_FILEMODE_TREE)
-                want_tree(copying, git_tree_entry_id(entry));
+        for (gsize i = 0; i < acr_git.tree_entrycount(tree); i++) {
+            const git_tree_entry *entry = acr_git.tree_entry_byindex(tree, i);
+            if (acr_git.tree_entry_filemode(entry) == GIT_FILEMODE_TREE)
+                want_tree(copying, acr_git.tree_entry_id(entry));
         }
     }
     return true;
@@ -78,7 +77,7 @@ static void add_row(git_index *index, const char *path, guint32 mode, const git_
 {
     git_index_entry row = {.mode = mode, .path = path, .id = *id};
     row.flags_extended = is_absent ? GIT_INDEX_ENTRY_SKIP_WORKTREE : 0;
-    if (git_index_add(index, &row) < 0) /* no name for an index: git shows it as deleted */
+    if (acr_git.index_add(index, &row) < 0) /* no name for an index: git shows it as deleted */
         g_debug("%s", path);
 }
 
@@ -87,11 +86,11 @@ static bool add_files(Copying *copying, const AcrSnapshot *files, git_index *ind
     for (gsize i = 0; i < acr_snapshot_size(files); i++) {
         const AcrEntry *entry = acr_snapshot_entry(files, i);
         git_oid id;
-        git_oid_fromraw(&id, entry->id);
+        acr_git.oid_fromraw(&id, entry->id);
         if (!copy_object(copying, &id, error))
             return false;
         add_row(index, entry->path, entry->mode, &id,
-                !git_odb_exists_ext(copying->to, &id, GIT_ODB_LOOKUP_NO_REFRESH));
+                !acr_git.odb_exists_ext(copying->to, &id, GIT_ODB_LOOKUP_NO_REFRESH));
     }
     return true;
 }
@@ -101,9 +100,10 @@ static void add_submodules(const git_tree *tree, const AcrSnapshot *files, git_i
     const GPtrArray *paths = files->left[ACR_VCS_LEFT_SUBMODULE];
     for (guint i = 0; i < paths->len; i++) {
         git_tree_entry *entry = NULL;
-        if (git_tree_entry_bypath(&entry, tree, paths->pdata[i]) == 0)
-            add_row(index, paths->pdata[i], GIT_FILEMODE_COMMIT, git_tree_entry_id(entry), true);
-        git_tree_entry_free(entry);
+        if (acr_git.tree_entry_bypath(&entry, tree, paths->pdata[i]) == 0)
+            add_row(index, paths->pdata[i], GIT_FILEMODE_COMMIT, acr_git.tree_entry_id(entry),
+                    true);
+        acr_git.tree_entry_free(entry);
     }
 }
 
@@ -113,14 +113,14 @@ static bool write_index(Copying *copying, const git_commit *head, const AcrSnaps
     g_autoptr(git_index) index = NULL;
     g_autoptr(git_tree) tree = NULL;
     g_autofree char *path = g_build_filename(copying->dir, "index", NULL);
-    int rc = git_commit_tree(&tree, head);
+    int rc = acr_git.commit_tree(&tree, head);
     if (rc == 0)
-        rc = git_index_open(&index, path);
+        rc = acr_git.index_open(&index, path);
     if (rc == 0 && !add_files(copying, files, index, error))
         return false;
     if (rc == 0) {
         add_submodules(tree, files, index);
-        rc = git_index_write(index);
+        rc = acr_git.index_write(index);
     }
     return rc == 0 ||
            acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write the index '%s'", path);
@@ -132,7 +132,7 @@ static bool copy_tag(Copying *copying, const AcrVcsTag *tag, GString *packed, GE
     for (guint i = 0; i < tag->ids->len; i++)
         if (!copy_object(copying, &g_array_index(tag->ids, git_oid, i), error))
             return false;
-    git_oid_tostr(hex, sizeof hex, &g_array_index(tag->ids, git_oid, 0));
+    acr_git.oid_tostr(hex, sizeof hex, &g_array_index(tag->ids, git_oid, 0));
     g_string_append_printf(packed, "%s " ACR_VCS_TAGS "%s\n", hex, tag->name);
     return true;
 }
@@ -147,7 +147,8 @@ static bool copy_commits(Copying *copying, GString *shallow, GString *packed, GE
         if (!copy_object(copying, &commit->id, error))
             return false;
         if (commit->is_cut)
-            g_string_append_printf(shallow, "%s\n", git_oid_tostr(hex, sizeof hex, &commit->id));
+            g_string_append_printf(shallow, "%s\n",
+                                   acr_git.oid_tostr(hex, sizeof hex, &commit->id));
         for (guint k = 0; tags && k < tags->len; k++)
             if (!copy_tag(copying, tags->pdata[k], packed, error))
                 return false;
@@ -169,9 +170,9 @@ static bool write_all(Copying *copying, const AcrSnapshot *files, const char *co
     g_autoptr(GString) shallow = g_string_new(NULL), tags = g_string_new(NULL);
     g_autoptr(git_commit) head = NULL;
     const AcrVcsCommit *first = &g_array_index(copying->history->commits, AcrVcsCommit, 0);
-    if (git_commit_lookup(&head, copying->git, &first->id) < 0)
+    if (acr_git.commit_lookup(&head, copying->git, &first->id) < 0)
         return acr_vcs_fail_git(error, ACR_VCS_ERROR_MISSING, "cannot read commit %s", commit);
-    want_tree(copying, git_commit_tree_id(head));
+    want_tree(copying, acr_git.commit_tree_id(head));
     g_autofree char *main = g_strconcat(commit, "\n", NULL),
                     *config = g_strconcat(CONFIG, copying->history->autocrlf, "\n", NULL);
     return copy_commits(copying, shallow, tags, error) && copy_trees(copying, error) &&
@@ -187,10 +188,10 @@ static bool write_all(Copying *copying, const AcrSnapshot *files, const char *co
 static bool open_target(Copying *copying, const char *objects)
 {
     git_odb_backend *loose = NULL;
-    if (git_odb_new(&copying->to) < 0 ||
-        git_odb_backend_loose(&loose, objects, LEVEL, 0, DIR_MODE, OBJECT_MODE) < 0)
+    if (acr_git.odb_new(&copying->to) < 0 ||
+        acr_git.odb_backend_loose(&loose, objects, LEVEL, 0, DIR_MODE, OBJECT_MODE) < 0)
         return false;
-    if (git_odb_add_backend(copying->to, loose, 1) == 0)
+    if (acr_git.odb_add_backend(copying->to, loose, 1) == 0)
         return true;
     loose->free(loose);
     return false;
@@ -211,11 +212,12 @@ bool acr_snapshot_write_git(AcrSnapshot *snapshot, const char *dir, GError **err
     Copying copying = {.git = snapshot->repo->git, .dir = dir, .copied = copied, .trees = trees};
     pthread_mutex_lock(&snapshot->repo->lock);
     copying.history = acr_vcs_history(snapshot);
-    bool is_open = git_repository_odb(&from, copying.git) == 0 && open_target(&copying, objects);
+    bool is_open =
+        acr_git.repository_odb(&from, copying.git) == 0 && open_target(&copying, objects);
     copying.from = from;
     bool ok = is_open ? write_all(&copying, files, snapshot->commit, error)
                       : acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write to '%s'", dir);
-    git_odb_free(copying.to);
+    acr_git.odb_free(copying.to);
     pthread_mutex_unlock(&snapshot->repo->lock);
     return ok;
 }

@@ -36,11 +36,11 @@ static bool follow(git_repository *git, GArray *ids)
     while (ids->len <= MAX_DEPTH + 1) {
         g_autoptr(git_object) object = NULL;
         git_oid id = g_array_index(ids, git_oid, ids->len - 1);
-        if (git_object_lookup(&object, git, &id, GIT_OBJECT_ANY) < 0)
+        if (acr_git.object_lookup(&object, git, &id, GIT_OBJECT_ANY) < 0)
             return false;
-        if (git_object_type(object) != GIT_OBJECT_TAG)
-            return git_object_type(object) == GIT_OBJECT_COMMIT;
-        g_array_append_vals(ids, git_tag_target_id((const git_tag *)object), 1);
+        if (acr_git.object_type(object) != GIT_OBJECT_TAG)
+            return acr_git.object_type(object) == GIT_OBJECT_COMMIT;
+        g_array_append_vals(ids, acr_git.tag_target_id((const git_tag *)object), 1);
     }
     return false;
 }
@@ -52,8 +52,8 @@ static void add_tag(Finding *finding, const char *name, const char *hex)
     g_autofree char *reference = g_strconcat(ACR_VCS_TAGS, name, NULL);
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(git_oid));
     int is_valid = 0;
-    if (git_reference_name_is_valid(&is_valid, reference) < 0 || !is_valid ||
-        git_oid_fromstr(&id, hex) < 0)
+    if (acr_git.reference_name_is_valid(&is_valid, reference) < 0 || !is_valid ||
+        acr_git.oid_fromstr(&id, hex) < 0)
         return;
     g_array_append_val(ids, id);
     if (!follow(finding->git, ids))
@@ -117,7 +117,7 @@ static void add_packed_tags(Finding *finding, const char *folder)
 /* Where there is a loose one of a name, it counts, and the packed one is older. */
 static void find_tags(Finding *finding)
 {
-    const char *folder = git_repository_commondir(finding->git);
+    const char *folder = acr_git.repository_commondir(finding->git);
     g_autofree char *loose = g_build_filename(folder, ACR_VCS_TAGS, NULL);
     add_loose_tags(finding, loose, "", 0);
     add_packed_tags(finding, folder);
@@ -129,13 +129,13 @@ static void find_tags(Finding *finding)
 static bool add_parents(Finding *finding, const git_oid *id, GHashTable *seen)
 {
     g_autoptr(git_commit) commit = NULL;
-    if (git_commit_lookup(&commit, finding->git, id) < 0)
+    if (acr_git.commit_lookup(&commit, finding->git, id) < 0)
         return false;
-    for (guint i = 0; i < git_commit_parentcount(commit); i++)
-        if (!git_odb_exists(finding->odb, git_commit_parent_id(commit, i)))
+    for (guint i = 0; i < acr_git.commit_parentcount(commit); i++)
+        if (!acr_git.odb_exists(finding->odb, acr_git.commit_parent_id(commit, i)))
             return false;
-    for (guint i = 0; i < git_commit_parentcount(commit); i++) {
-        AcrVcsCommit parent = {.id = *git_commit_parent_id(commit, i)};
+    for (guint i = 0; i < acr_git.commit_parentcount(commit); i++) {
+        AcrVcsCommit parent = {.id = *acr_git.commit_parent_id(commit, i)};
         if (g_hash_table_add(seen, g_memdup2(parent.id.id, GIT_OID_RAWSZ)))
             g_array_append_val(finding->history->commits, parent);
     }
@@ -175,9 +175,9 @@ static const char *find_autocrlf(git_repository *git)
     static const char *const words[] = {"false", "true", "input"};
     int value = 0;
     g_autoptr(git_config) config = NULL;
-    bool is_set =
-        git_repository_config(&config, git) == 0 &&
-        git_config_get_mapped(&value, config, "core.autocrlf", values, G_N_ELEMENTS(values)) == 0;
+    bool is_set = acr_git.repository_config(&config, git) == 0 &&
+                  acr_git.config_get_mapped(&value, config, "core.autocrlf", values,
+                                            G_N_ELEMENTS(values)) == 0;
     return words[is_set ? value : 0];
 }
 
@@ -189,7 +189,8 @@ static gint by_name(gconstpointer a, gconstpointer b)
 static void add_text(GChecksum *sum, const git_oid *id, const char *words)
 {
     char hex[GIT_OID_HEXSZ + 1];
-    g_autofree char *line = g_strdup_printf("%s %s\n", git_oid_tostr(hex, sizeof hex, id), words);
+    g_autofree char *line =
+        g_strdup_printf("%s %s\n", acr_git.oid_tostr(hex, sizeof hex, id), words);
     g_checksum_update(sum, (const guchar *)line, -1);
 }
 
@@ -223,10 +224,10 @@ const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot)
     history->commits = g_array_new(FALSE, TRUE, sizeof(AcrVcsCommit));
     history->tags = g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free,
                                           (GDestroyNotify)g_ptr_array_unref);
-    git_oid_fromstr(&first.id, snapshot->commit);
+    acr_git.oid_fromstr(&first.id, snapshot->commit);
     g_array_append_val(history->commits, first);
     Finding finding = {.git = snapshot->repo->git, .history = history, .names = names};
-    if (git_repository_odb(&odb, finding.git) == 0) {
+    if (acr_git.repository_odb(&odb, finding.git) == 0) {
         finding.odb = odb;
         find_tags(&finding);
     }

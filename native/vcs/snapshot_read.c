@@ -30,8 +30,9 @@ static GBytes *fail_missing(const AcrEntry *entry, const char *where, GError **e
  */
 static GBytes *bytes_of_object(git_odb_object *object)
 {
-    return g_bytes_new_with_free_func(git_odb_object_data(object), git_odb_object_size(object),
-                                      (GDestroyNotify)git_odb_object_free, object);
+    return g_bytes_new_with_free_func(acr_git.odb_object_data(object),
+                                      acr_git.odb_object_size(object),
+                                      (GDestroyNotify)acr_git.odb_object_free, object);
 }
 
 static GBytes *fail_object(const AcrRepo *repo, const AcrEntry *entry, const char *what,
@@ -44,9 +45,9 @@ static GBytes *fail_object(const AcrRepo *repo, const AcrEntry *entry, const cha
 static bool is_of_id(git_odb_object *object)
 {
     git_oid id;
-    int rc = git_odb_hash(&id, git_odb_object_data(object), git_odb_object_size(object),
-                          GIT_OBJECT_BLOB);
-    return rc == 0 && git_oid_equal(&id, git_odb_object_id(object));
+    int rc = acr_git.odb_hash(&id, acr_git.odb_object_data(object), acr_git.odb_object_size(object),
+                              GIT_OBJECT_BLOB);
+    return rc == 0 && acr_git.oid_equal(&id, acr_git.odb_object_id(object));
 }
 
 static GBytes *read_object(const AcrRepo *repo, git_odb *odb, const AcrEntry *entry, bool check,
@@ -56,14 +57,14 @@ static GBytes *read_object(const AcrRepo *repo, git_odb *odb, const AcrEntry *en
     git_oid id;
     size_t size = 0;
     git_object_t type = GIT_OBJECT_ANY;
-    git_oid_fromraw(&id, entry->id);
-    int rc = git_odb_read_header(&size, &type, odb, &id);
+    acr_git.oid_fromraw(&id, entry->id);
+    int rc = acr_git.odb_read_header(&size, &type, odb, &id);
     if (rc == 0 && size > ACR_VCS_MAX_FILE_BYTES)
         return fail_too_big(entry, error);
     if (rc == 0 && type != GIT_OBJECT_BLOB)
         return fail_object(repo, entry, "is not a blob", error);
     if (rc == 0)
-        rc = git_odb_read(&object, odb, &id);
+        rc = acr_git.odb_read(&object, odb, &id);
     if (rc == 0 && check && !is_of_id(object))
         return fail_object(repo, entry, "is damaged", error);
     if (rc == 0)
@@ -79,7 +80,7 @@ static GBytes *read_locked(AcrRepo *repo, const AcrEntry *entry, bool check, GEr
     g_autoptr(git_odb) odb = NULL;
     GBytes *bytes = NULL;
     pthread_mutex_lock(&repo->lock);
-    if (git_repository_odb(&odb, repo->git) == 0)
+    if (acr_git.repository_odb(&odb, repo->git) == 0)
         bytes = read_object(repo, odb, entry, check, error);
     else
         acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read objects of '%s'", repo->path);
@@ -163,10 +164,10 @@ static char *objects_folder(AcrRepo *repo)
     if (!repo || !repo->git)
         return NULL;
     pthread_mutex_lock(&repo->lock);
-    bool found = git_repository_item_path(&path, repo->git, GIT_REPOSITORY_ITEM_OBJECTS) == 0;
+    bool found = acr_git.repository_item_path(&path, repo->git, GIT_REPOSITORY_ITEM_OBJECTS) == 0;
     pthread_mutex_unlock(&repo->lock);
     char *copy = found ? g_strdup(path.ptr) : NULL;
-    git_buf_dispose(&path);
+    acr_git.buf_dispose(&path);
     return copy;
 }
 

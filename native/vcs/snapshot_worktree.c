@@ -49,10 +49,10 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
 static bool keep(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWhere *out_where)
 {
     git_oid oid;
-    git_oid_fromraw(&oid, id);
+    acr_git.oid_fromraw(&oid, id);
     *out_where = ACR_VCS_IN_ODB;
     if (walk->odb && g_hash_table_contains(walk->head, id) &&
-        git_odb_exists_ext(walk->odb, &oid, GIT_ODB_LOOKUP_NO_REFRESH))
+        acr_git.odb_exists_ext(walk->odb, &oid, GIT_ODB_LOOKUP_NO_REFRESH))
         return true;
     *out_where = ACR_VCS_KEPT;
     if (g_hash_table_contains(walk->snapshot->kept, id))
@@ -279,9 +279,9 @@ static void learn_head(Walk *walk, bool also_track)
 {
     git_oid id;
     if (!acr_vcs_references_are_short(walk->snapshot->repo, "HEAD") ||
-        git_reference_name_to_id(&id, walk->git, "HEAD") < 0)
+        acr_git.reference_name_to_id(&id, walk->git, "HEAD") < 0)
         return;
-    git_oid_tostr(walk->snapshot->commit, sizeof walk->snapshot->commit, &id);
+    acr_git.oid_tostr(walk->snapshot->commit, sizeof walk->snapshot->commit, &id);
     g_autoptr(AcrSnapshot) head = acr_vcs_snapshot_new(walk->snapshot->repo);
     if (!acr_vcs_tree_list(head, &id, NULL))
         return; /* not all there: then every content is kept */
@@ -301,18 +301,18 @@ static bool learn_index(Walk *walk, bool *out_learnt)
 {
     g_autoptr(git_index) index = NULL;
     errno = 0;
-    *out_learnt = git_repository_index(&index, walk->git) == 0;
+    *out_learnt = acr_git.repository_index(&index, walk->git) == 0;
     if (!*out_learnt && acr_vcs_is_exhausted(errno))
         return leave_unreadable(walk);
     if (!*out_learnt) {
-        const git_error *last = git_error_last();
+        const git_error *last = acr_git.error_last();
         g_autofree char *cause = acr_vcs_show_path(last ? last->message : "");
         walk->snapshot->note = g_strdup_printf(
             "the index cannot be read (%s): the files of HEAD count as tracked", cause);
         return true;
     }
-    for (size_t i = 0; i < git_index_entrycount(index); i++) {
-        const git_index_entry *entry = git_index_get_byindex(index, i);
+    for (size_t i = 0; i < acr_git.index_entrycount(index); i++) {
+        const git_index_entry *entry = acr_git.index_get_byindex(index, i);
         if (entry->mode == ACR_VCS_MODE_SUBMODULE)
             leave_submodule(walk, entry->path);
         else
@@ -324,7 +324,7 @@ static bool learn_index(Walk *walk, bool *out_learnt)
 /* The files of the git folder that say which files are taken. */
 static void mark_git_files(const Walk *walk)
 {
-    const char *own = walk->snapshot->repo->path, *common = git_repository_commondir(walk->git);
+    const char *own = walk->snapshot->repo->path, *common = acr_git.repository_commondir(walk->git);
     g_autofree char *index = g_build_filename(own, "index", NULL),
                     *head = g_build_filename(own, "HEAD", NULL),
                     *exclude = g_build_filename(common, "info", "exclude", NULL);
@@ -361,7 +361,7 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, bool is_marked, GError **erro
 {
     g_autoptr(AcrSnapshot) snapshot = acr_vcs_snapshot_new(repo);
     g_autoptr(git_odb) odb = NULL;
-    if (repo->git && git_repository_odb(&odb, repo->git) < 0)
+    if (repo->git && acr_git.repository_odb(&odb, repo->git) < 0)
         return ACR_NULL(acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED,
                                          "cannot open the objects of '%s'", repo->path));
     Walk walk = {.snapshot = snapshot, .git = repo->git, .odb = odb};

@@ -5,12 +5,9 @@
 #define ACR_VCS_PRIVATE_H
 
 #include <errno.h>
-#include <git2.h>
-#if __has_include(<git2/sys/errors.h>)
-#include <git2/sys/errors.h>
-#endif
 #include <pthread.h>
 
+#include "vcs/libgit2_private.h"
 #include "vcs/vcs.h"
 
 #define ACR_VCS_MAX_DEPTH 200      /* folders inside each other, on disk and in trees */
@@ -222,14 +219,14 @@ bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python,
 /* Appends git's binary patch, both directions. */
 bool acr_vcs_binary_append(GString *out, GBytes *old, GBytes *new, GError **error) ACR_MUST_USE;
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_object, git_object_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_commit, git_commit_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_tree, git_tree_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_reference, git_reference_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_config, git_config_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_odb, git_odb_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_odb_object, git_odb_object_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_index, git_index_free)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_repository, git_repository_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_object, acr_git.object_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_commit, acr_git.commit_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_tree, acr_git.tree_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_reference, acr_git.reference_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_config, acr_git.config_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_odb, acr_git.odb_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_odb_object, acr_git.odb_object_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_index, acr_git.index_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_repository, acr_git.repository_free)
 
 #endif

@@ -23,8 +23,8 @@ acr_dependency(git2 libgit2 1.5 libgit2-dev)
 acr_dependency(zlib zlib 1.2 zlib1g-dev)
 acr_dependency(curl libcurl 7.87 libcurl4-openssl-dev)
 acr_dependency(mhd libmicrohttpd 0.9.73 libmicrohttpd-dev)
-# Their headers only: native/http loads the libraries itself.
-foreach(loaded curl mhd)
+# Their headers only: native/vcs and native/http load the libraries where they need them.
+foreach(loaded git2 curl mhd)
   add_library(acr_${loaded}_headers INTERFACE)
   target_include_directories(acr_${loaded}_headers SYSTEM INTERFACE ${ACR_${loaded}_INCLUDE_DIRS})
 endforeach()

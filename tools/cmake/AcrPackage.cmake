@@ -10,8 +10,10 @@ set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# What is not linked: libcurl is loaded where a server is asked, libmicrohttpd by one, pylint where versions of a file are compared.
-set(CPACK_ACR_LOADED "libcurl4, libmicrohttpd12, ca-certificates, pylint")
+# What is not linked: libgit2 is loaded where a repository is read, libcurl where a server is asked, libmicrohttpd by one,
+# pylint where versions of a file are compared.
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" git2 "${ACR_git2_VERSION}")
+set(CPACK_ACR_LOADED "libgit2-${git2}, libcurl4, libmicrohttpd12, ca-certificates, pylint")
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "${CPACK_ACR_LOADED}, python3")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "bubblewrap, git")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "acr-host reads an issue and a git repository of Python code, and writes a
