@@ -73,7 +73,7 @@ def assert_it_names_what_is_missing(tree: Path) -> None:
     program.write_bytes(whole.replace(b"libcjson.so.1\0", b"libcjson.so.?\0"))
     start.write_text(start.read_text().replace("libcjson.so.1 ", "libcjson.so.? "))
     done = subprocess.run([start, "--version"], capture_output=True, text=True, check=False)
-    said = r"acr-host: missing: libcjson\.so\.\?; apt-get install libcjson1 libcurl4 [a-z0-9 -]+\n"
+    said = r"acr-host: missing: libcjson\.so\.\?; apt-get install libcjson1 libgit2-[0-9.]+ libcurl4 [a-z0-9 -]+\n"
     assert done.returncode == 3 and re.fullmatch(said, done.stderr), done.stderr
     program.write_bytes(b"\x7fELF" + bytes(100))
     done = subprocess.run([start, "--version"], capture_output=True, text=True, check=False)
