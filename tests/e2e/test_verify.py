@@ -208,9 +208,9 @@ def test_a_patch_that_does_not_apply_is_tried_again_in_the_review(case: Case) ->
 
 
 def test_where_no_applicable_patch_comes_the_best_so_far_is_taken(case: Case) -> None:
-    """All tries of a rewrite are used."""
+    """All tries of a rewrite are used, and no more."""
     bad = patch(RIGHT, before="    return n // 7\n")
-    lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES), bad, bad]
+    lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES), bad, bad, patch(RIGHT)]
     result = case.run(lines, "--tries", "2")
     assert rejected(case, result) == [OTHER]
     assert verified(result) == "no (the reviewer found the patch wrong)"
