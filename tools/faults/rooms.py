@@ -52,7 +52,7 @@ ROOMS = {
     "runtime/py": Room(
         "py", "calls", "e2e/lint e2e/host_imports e2e/sample e2e/workers e2e/interrupts e2e/bounds[whatever_encoding]"
     ),
-    "runtime/py/grading": Room("py", "", "python/grading e2e/eval e2e/eval_trust"),
+    "runtime/py/grading": Room("py", "", "python/grading e2e/eval_together e2e/eval_shards"),
     "runtime/py/reports": Room("py", "", "e2e/report"),
     "runtime/agents": Room(
         "agents loops", "review script", "e2e/sample e2e/reproduce e2e/verify_edges e2e/tools e2e/dead_ends"
