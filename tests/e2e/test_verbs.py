@@ -180,6 +180,11 @@ def test_search_of_a_commit_and_of_the_tree(run_host: RunHost, sample_repo: Repo
     run_host("search", "--repo", sample_repo, "--rev", "HEAD", call).check(1)
 
 
+@pytest.mark.parametrize("words", [["search", "--json", "f()"], ["index"], ["patch", __file__]])
+def test_a_revision_that_is_not_there_is_one_line(run_host: RunHost, sample_repo: Repo, words: list[str]) -> None:
+    run_host(words[0], "--repo", sample_repo, "--rev", "nope", *words[1:]).one_line(3, "no revision 'nope'")
+
+
 def test_search_names_nested_classes_with_dots(run_host: RunHost, make_repo: Callable[..., Repo]) -> None:
     text = "class A:\n    class B:\n        def f(self):\n            def g():\n"
     repo = make_repo({"m.py": text + "                return 'needle'\n"})
