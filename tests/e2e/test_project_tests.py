@@ -207,6 +207,18 @@ class FlakyTest(unittest.TestCase):
     assert outcome(host, repo, "--python", "/usr/bin/python3", "--patch", patch)["regressions"] == []
 
 
+def test_a_file_that_a_patch_makes_importable_is_mended(
+    host: Host, make_repo: MakeRepo, with_pytest: list[str]
+) -> None:
+    """Run again, it stands for its tests."""
+    lost = "from pkg import late\n\n\ndef test_late():\n    assert late\n"
+    files = {"pytest.ini": "[pytest]\n", "tests/test_lost.py": lost, "tests/test_sure.py": "def test_sure(): pass\n"}
+    repo = make_repo(CODE | files)
+    patch = diff_of(repo, {"pkg/__init__.py": CODE["pkg/__init__.py"] + "\n\nlate = 1\n"})
+    row = outcome(host, repo, *with_pytest, "--patch", patch)
+    assert (row["fixed"], row["unstable"]) == (["tests/test_lost.py"], [])
+
+
 def test_a_patch_that_breaks_everything_is_refused_in_time(host: Host, make_repo: MakeRepo) -> None:
     """Files that cannot be imported had their turn, also where the time is over before the others have had theirs. Of
     very many tests the first ones are confirmed: all of them, again and again, would take all the time there is."""

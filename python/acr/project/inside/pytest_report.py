@@ -95,8 +95,9 @@ def pytest_collection_modifyitems(config, items):
     select, order = _load("select"), _load("order")
     if select is not None:
         wanted = set(select)
-        left = [item for item in items if item.nodeid not in wanted]
-        items[:] = [item for item in items if item.nodeid in wanted]
+        names = [{item.nodeid, item.nodeid.split("::")[0]} for item in items]  # a lost file is its tests
+        left = [item for item, own in zip(items, names) if wanted.isdisjoint(own)]
+        items[:] = [item for item, own in zip(items, names) if not wanted.isdisjoint(own)]
         if left:
             config.hook.pytest_deselected(items=left)
     if order:

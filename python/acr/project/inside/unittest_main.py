@@ -4,6 +4,7 @@ import json
 import os
 import sys
 
+FAILED = "unittest.loader._FailedTest."
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -24,8 +25,7 @@ def find(unittest, args):
 
 def module_of(test):
     """The name of a test's module, or of the one that cannot be imported, for which it stands."""
-    begin = "unittest.loader._FailedTest."
-    return test.id()[len(begin) :] if type(test).__name__ == "_FailedTest" else type(test).__module__
+    return test.id()[len(FAILED) :] if type(test).__name__ == "_FailedTest" else type(test).__module__
 
 
 def place_of(order):
@@ -40,8 +40,10 @@ def place_of(order):
     return place
 
 
-def holds(test, wanted):
-    """Whether it stands for a module that cannot be imported, where wanted tests are."""
+def is_wanted(test, name, wanted):
+    """Whether it is one of them, its module could not be imported elsewhere, or it cannot be here, where they are."""
+    if name in wanted or FAILED + module_of(test) in wanted:
+        return True
     return type(test).__name__ == "_FailedTest" and any(other.startswith(module_of(test) + ".") for other in wanted)
 
 
@@ -60,7 +62,7 @@ def main():
     tests = list(unittest_report.flatten(find(unittest, args)))
     if select is not None:
         wanted = set(select)
-        tests = [test for test in tests if unittest_report.identify(test) in wanted or holds(test, wanted)]
+        tests = [test for test in tests if is_wanted(test, unittest_report.identify(test), wanted)]
     if order:
         tests.sort(key=place_of(order))
     report.tell(collected=[unittest_report.identify(test) for test in tests])
