@@ -15,7 +15,7 @@
 
 #define TICK_MS 250
 #define REQUEST_MS 10000
-#define CROWDED_MS 100 /* as REQUEST_MS, in a crowd */
+#define CROWDED_MS 400 /* as REQUEST_MS, in a crowd */
 #define GRACE_MS 500   /* for what has been answered, at the end */
 #define MHD_CONNECTIONS                                                                            \
     (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS) /* until those that are cut have ended */
