@@ -22,6 +22,7 @@ typedef struct {
     bool is_judged;    /* by review or validation, or neither can judge it */
     bool is_validated; /* the validation was run on it, where there is one */
     bool is_free;      /* the project's tests ran, and it breaks none */
+    bool is_of_tests;  /* it changes tests alone; set where candidates are weighed */
     AcrJson *tests;    /* owned; that of AcrOutcome, or NULL */
     /* Where candidates are weighed (weigh.c): */
     char *change;     /* owned; that of the same change is equal */

@@ -1,6 +1,7 @@
 /*
  * Candidates and their order: a patch that is proved better is better, whatever its number, and one
- * that the project's tests were run on is better than one that is not verified either; of equals the first, but the latest of those that review or validation rejected: it was written with
+ * that the project's tests were run on is better than one that is not verified either, and one that changes
+ * tests alone worse; of equals the first, but the latest of those that review or validation rejected: it was written with
  * the verdicts on the others. One that is not applicable is better than none by its status alone.
  * A patch can be judged again, by a better test or by the validation, also where it is written once
  * more: what was found last counts.
@@ -87,7 +88,8 @@ static AcrCandidate *last_judged(const GPtrArray *candidates, AcrCandidate *cand
 guint acr_candidate_worth(const AcrCandidate *candidate)
 {
     bool is_verified = candidate->proof == ACR_PROOF_VERIFIED,
-         is_free = candidate->is_free && !acr_proof_is_against(candidate->proof);
+         is_free = candidate->is_free && !candidate->is_of_tests &&
+                   !acr_proof_is_against(candidate->proof);
     return (is_verified ? 32 : 0) + (is_free ? 16 : 0) + (guint)candidate->proof;
 }
 
@@ -95,6 +97,7 @@ guint acr_candidate_worth(const AcrCandidate *candidate)
 static int compare(const AcrCandidate *a, const AcrCandidate *b)
 {
     const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
+                             {!a->is_of_tests, !b->is_of_tests},
                              {a->passes, b->passes},
                              {a->agrees, b->agrees},
                              {a->count, b->count}};

@@ -58,6 +58,15 @@ static bool is_open(const AcrCandidate *candidate)
     return candidate->diff && !acr_proof_is_against(candidate->proof);
 }
 
+static bool is_of_tests(const AcrCandidate *candidate)
+{
+    g_auto(GStrv) changed = acr_overlay_changed(candidate->overlay);
+    char **at = changed;
+    while (*at && acr_index_is_test_path(*at))
+        at++;
+    return !*at;
+}
+
 static bool find_change(const AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     g_autoptr(GByteArray) files = acr_proof_files(work, candidate->overlay, error);
@@ -157,6 +166,7 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
         AcrCandidate *candidate = work->candidates->pdata[i];
         if (candidate->diff && !find_change(work, candidate, error))
             return ACR_STEP_FAILED;
+        candidate->is_of_tests = candidate->diff && is_of_tests(candidate);
     }
     for (guint i = 0; i < work->candidates->len; i++) {
         AcrCandidate *candidate = work->candidates->pdata[i];
@@ -232,6 +242,8 @@ char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best
     g_autofree char *by = NULL;
     if (!rival)
         by = g_strdup("all that apply are this change");
+    else if (!best->is_of_tests && rival->is_of_tests)
+        by = g_strdup("the best other one changes tests alone");
     else if (acr_candidate_worth(best) != acr_candidate_worth(rival))
         by = g_strdup_printf("the best other one is %s%s", acr_proof_name(rival->proof),
                              best->is_free && !rival->is_free ? ", and not free of regressions"

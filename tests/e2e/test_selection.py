@@ -130,6 +130,18 @@ def test_one_that_breaks_tests_is_not_chosen(case: Case, candidate: Candidate) -
     check_repeated(case)
 
 
+def test_one_that_changes_tests_alone_is_not_chosen(case: Case, candidate: Candidate) -> None:
+    """However often it is there; nor does it count as free of regressions, which it cannot have."""
+    (case.repo.path / "test_app.py").write_text("from app import half\n", "utf-8")
+    case.repo.git("add", ".")
+    case.repo.git("commit", "-qm", "tests")
+    tests = candidate("    return n // 3\n", {"test_app.py": "from app import half\n\nassert half(3) == 1\n"})
+    result = case.run([], "--attempts", 0, *tests, *tests, *candidate(RIGHT)).check()
+    assert added(result) == [RIGHT]
+    assert case.selected()["choice"].endswith(": the best other one changes tests alone")
+    check_repeated(case)
+
+
 def vote(number: object, reason: str, *expect: str) -> Line:
     return line("select", json.dumps({"choice": number, "reason": reason}), *expect)
 
