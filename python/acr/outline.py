@@ -109,21 +109,22 @@ class _Walk:
 
     def body(self, statements: list[ast.stmt], prefix: str, scope: str) -> None:
         """Rows of a body and of all bodies in it; `prefix` ends in a dot or is empty."""
-        todo = statements[::-1]
+        wanted = _IN_FUNCTIONS if scope == "f" else _ELSEWHERE
+        todo = [node for node in reversed(statements) if type(node) in wanted]
         while todo:
             node = todo.pop()
             kind = type(node)
-            if kind in _DEFS:
+            if kind in _BLOCKS:
+                for block in _BLOCKS[kind]:
+                    todo += [below for below in reversed(getattr(node, block)) if type(below) in wanted]
+            elif kind in _DEFS:
                 self._define(node, prefix, scope)
-            elif kind in _COMPOUND:
-                todo.extend(reversed(list(_nested(node))))
-            elif scope != "f" and kind in _SIMPLE:
+            else:
                 self._simple(node, prefix, scope)
 
     def _define(self, node: ast.AST, prefix: str, scope: str) -> None:
         qualname = prefix + node.name
-        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        lines = f"{qualname}\t{first}\t{node.lineno}\t{self._sig_last(node)}\t{node.end_lineno}"
+        lines = f"{qualname}\t{_first_line(node)}\t{node.lineno}\t{self._sig_last(node)}\t{node.end_lineno}"
         if isinstance(node, ast.ClassDef):
             bases = "\x1f".join(_escape(_written(base)) for base in node.bases)
             self.rows.append(f"C\t{lines}\t{bases}\n")
@@ -146,8 +147,7 @@ class _Walk:
         line, column = node.lineno, node.col_offset
         for part in _header_parts(node):
             line, column = max((line, column), (part.end_lineno, part.end_col_offset))
-        first = node.body[0]
-        body_line = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", ()))])
+        body_line = _first_line(node.body[0])
         if line >= body_line:
             return line
         return self._colon(line, column, body_line)
@@ -168,20 +168,26 @@ _DEFS = frozenset({ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef})
 _SIMPLE = frozenset(
     getattr(ast, name) for name in ("Assign", "AnnAssign", "TypeAlias", "Import", "ImportFrom") if hasattr(ast, name)
 )
-_COMPOUND = frozenset(
-    getattr(ast, name)
-    for name in ("If", "For", "AsyncFor", "While", "With", "AsyncWith", "Try", "TryStar", "Match")
+#: The lists of a compound statement and its parts, the last of the file first.
+_BLOCKS = {
+    getattr(ast, name): blocks
+    for names, blocks in (
+        (("If", "For", "AsyncFor", "While"), ("orelse", "body")),
+        (("With", "AsyncWith", "ExceptHandler", "match_case"), ("body",)),
+        (("Try", "TryStar"), ("finalbody", "orelse", "handlers", "body")),
+        (("Match",), ("cases",)),
+    )
+    for name in names
     if hasattr(ast, name)
-)
+}
+_IN_FUNCTIONS = _DEFS | _BLOCKS.keys()
+_ELSEWHERE = _IN_FUNCTIONS | _SIMPLE
 
 
-def _nested(node: ast.stmt) -> Iterator[ast.stmt]:
-    """Statements directly below a compound statement, in the order of the file."""
-    yield from getattr(node, "body", ())
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield from part.body
-    yield from getattr(node, "orelse", ())
-    yield from getattr(node, "finalbody", ())
+def _first_line(node: ast.stmt) -> int:
+    """The first line of a statement, decorators included."""
+    decorators = getattr(node, "decorator_list", None)
+    return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
 
 
 def _header_parts(node: ast.AST) -> list[ast.AST]:

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,6 +20,7 @@
 /* Of address space. A tree takes 140 times the bytes of its source, and of a table of numbers 470;
  * a file that needs more to be outlined, of 1 to 3 MB, counts as text only. */
 #define MEMORY_LIMIT_MIB(work) ((work) == ACR_PYTHON_OUTLINES ? 512u : 2560u)
+#define KEPT_BYTES (32 * 1024 * 1024) /* of memory that was freed */
 #define FILE_LIMIT_BYTES (64ull * 1024 * 1024)
 #define CPU_LIMIT_S (ACR_PY_LINT_TIMEOUT_MS / 1000 + 5) /* of one question: no deadline is longer */
 
@@ -41,6 +43,14 @@ static void limit_self(AcrPythonWork work)
     if (!HAS_SHADOW_MEMORY)
         limit(RLIMIT_AS, (rlim_t)MEMORY_LIMIT_MIB(work) << 20);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* One file's memory is the next one's: to give it back and take it again costs a tenth of the time. */
+static void keep_memory(void)
+{
+    (void)mallopt(M_ARENA_MAX, 1);
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
 }
 
 /* Of processor time from now on. */
@@ -132,6 +142,7 @@ bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error
     g_autoptr(GError) failed = NULL;
     g_autofree char *folder = g_get_current_dir();
     limit_self(what);
+    keep_memory();
     ACR_AUTO_FD fd = take_socket();
     if (fd < 0)
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT,
