@@ -82,10 +82,11 @@ void acr_index_unref(AcrIndex *index)
 /* A file on its way into the index. */
 typedef struct {
     gsize entry;
-    GBytes *rows;   /* owned; NULL: none yet, or none at all */
-    char *unparsed; /* owned; why there are none */
-    bool failed;    /* … because the outliner failed on it */
-    bool missing;   /* … because its content is not there */
+    GBytes *rows;      /* owned; with the file's words; NULL: none yet, or none at all */
+    GByteArray *words; /* owned; until the rows are there */
+    char *unparsed;    /* owned; why there are none */
+    bool failed;       /* … because the outliner failed on it */
+    bool missing;      /* … because its content is not there */
     bool from_cache;
 } Pending;
 
@@ -101,6 +102,7 @@ static void clear_pending(gpointer data)
 {
     Pending *file = data;
     g_clear_pointer(&file->rows, g_bytes_unref);
+    g_clear_pointer(&file->words, g_byte_array_unref);
     g_clear_pointer(&file->unparsed, g_free);
 }
 
@@ -175,8 +177,11 @@ static GBytes *batch_read(void *ctx, gsize i)
     Pending *file = todo_at(build, i);
     g_autoptr(GError) why = NULL;
     g_autoptr(GBytes) source = acr_snapshot_read(build->index->snapshot, file->entry, &why);
-    if (source && g_bytes_get_size(source) <= ACR_INDEX_MAX_SOURCE_BYTES)
+    if (source && g_bytes_get_size(source) <= ACR_INDEX_MAX_SOURCE_BYTES) {
+        if (!file->words)
+            file->words = acr_index_words_of(source);
         return g_steal_pointer(&source);
+    }
     file->missing = why && !g_error_matches(why, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
     g_free(file->unparsed);
     file->unparsed = g_strdup(source ? "larger than 16 MiB" : why->message);
@@ -198,8 +203,11 @@ static void batch_done(void *ctx, gsize i, GBytes *rows, const AcrOutlineFailure
     Pending *file = todo_at(build, i);
     build->index->stats.parsed++;
     if (rows) {
-        file->rows = g_bytes_ref(rows);
-        keep_in_cache(build, file, build->options->outliner->version, rows);
+        gsize len;
+        const guint8 *data = g_bytes_get_data(rows, &len);
+        g_byte_array_prepend(file->words, data, (guint)len);
+        file->rows = g_byte_array_free_to_bytes(g_steal_pointer(&file->words));
+        keep_in_cache(build, file, build->options->outliner->version, file->rows);
         return;
     }
     file->failed = true;
@@ -264,8 +272,11 @@ static void add_file(Build *build, Pending *pending)
     if (pending->rows) {
         gsize len;
         char *rows = g_bytes_unref_to_data(g_steal_pointer(&pending->rows), &len);
-        if (!acr_index_add_rows(index, index->files->len, rows, len, &file.unparsed, &why))
+        len = acr_index_words_split(rows, len, &file);
+        if (!acr_index_add_rows(index, index->files->len, rows, len, &file.unparsed, &why)) {
             file.unparsed = g_string_chunk_insert(index->strings, why->message);
+            file.n_words = 0;
+        }
     } else {
         file.unparsed = g_string_chunk_insert(index->strings, pending->unparsed);
     }

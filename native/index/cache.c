@@ -170,13 +170,21 @@ static void row_free(gpointer data)
     g_free(row);
 }
 
+/* Of keys, that begin with an id. */
+static guint hash_key(gconstpointer key)
+{
+    gsize len;
+    const guint8 *id = g_bytes_get_data((GBytes *)key, &len);
+    return len < 3 ? 0 : (guint)id[0] << 16 | (guint)id[1] << 8 | id[2];
+}
+
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes)
 {
     AcrIndexCache *cache = g_new0(AcrIndexCache, 1);
     g_autoptr(GError) error = NULL;
     cache->limit_bytes = MAX(limit_bytes, MIN_LIMIT);
     cache->rows = g_ptr_array_new_with_free_func(row_free);
-    cache->read = g_hash_table_new_full(g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref,
+    cache->read = g_hash_table_new_full(hash_key, g_bytes_equal, (GDestroyNotify)g_bytes_unref,
                                         (GDestroyNotify)g_bytes_unref);
     if (!path)
         return cache;

@@ -229,20 +229,30 @@ const char *acr_cache_database_why(const AcrCacheDatabase *database)
 
 /* ---- Rows ---- */
 
-/* Against accidents, not against malice: who can write to the cache can do anything there. */
+static guint64 add_to_sum(guint64 sum, const guint8 *at, gsize n)
+{
+    guint64 word = 0;
+    memcpy(&word, at, n);
+    sum = (sum ^ GUINT64_FROM_LE(word)) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
+    return sum ^ sum >> 32;
+}
+
+/* Against accidents, not against malice: who can write to the cache can do anything there. Two sums, as
+ * each step of one waits for the step before. */
 static guint64 sum_of(guint64 sum, GBytes *bytes)
 {
     gsize len;
     const guint8 *at = g_bytes_get_data(bytes, &len);
-    sum = (sum ^ len) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
-    for (gsize n; len > 0; at += n, len -= n) {
-        guint64 word = 0;
-        n = MIN(len, sizeof word);
-        memcpy(&word, at, n);
-        sum = (sum ^ GUINT64_FROM_LE(word)) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
-        sum ^= sum >> 32;
+    guint64 other = sum ^= len;
+    for (; len >= 16; at += 16, len -= 16) {
+        sum = add_to_sum(sum, at, 8);
+        other = add_to_sum(other, at + 8, 8);
     }
-    return sum;
+    for (gsize n; len > 0; at += n, len -= n) {
+        n = MIN(len, 8);
+        sum = add_to_sum(sum, at, n);
+    }
+    return add_to_sum(sum, (const guint8 *)&other, sizeof other);
 }
 
 static guint64 sum_of_row(GBytes *key, GBytes *rows)

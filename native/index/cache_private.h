@@ -7,8 +7,8 @@
 #include "index/index.h"
 
 #define ACR_CACHE_APPLICATION_ID 0x61637248 /* "acrH": marks a file as this program's */
-#define ACR_CACHE_FORMAT 2                  /* user_version: the table, and what is in it */
-#define ACR_CACHE_PAGE_BYTES 4096u
+#define ACR_CACHE_FORMAT 3                  /* user_version: the table, and what is in it */
+#define ACR_CACHE_PAGE_BYTES 8192u
 #define ACR_CACHE_PATIENCE_MS 2000 /* for each lock that another process holds */
 
 typedef enum {

@@ -141,6 +141,8 @@ typedef struct {
     bool missing;         /* … because its content is not there now (shallow or partial clone) */
     bool
         failed; /* … because the outliner failed on it, which depends on the machine and the hour */
+    const char *words; /* for acr_index_files_with; part of the rows */
+    guint32 n_words;
 } AcrIndexFile;
 
 /* Immutable once built. Shared; thread-safe for reading. */
@@ -193,6 +195,12 @@ const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const
                                 gsize *out_n);
 /* All distinct bare names of one kind, sorted; borrowed; for suggestions. */
 const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n);
+
+/*
+ * Files that may hold a text, by its words: where not `whole`, all but those at its ends, which may
+ * be parts of longer ones. Files that are left out hold it nowhere. Owned array of gsize, in order.
+ */
+GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole) ACR_MUST_USE;
 
 /* The innermost class and function around a line of a file; ids, or -1. A class inside the function
  * is not "around". */

@@ -60,6 +60,10 @@ AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot) ACR_MUST_USE;
  */
 bool acr_index_add_rows(AcrIndex *index, guint32 file, char *rows, gsize len,
                         const char **out_unparsed, GError **error) ACR_MUST_USE;
+/* The words of a file's bytes, to be put behind its rows; owned. */
+GByteArray *acr_index_words_of(GBytes *source) ACR_MUST_USE;
+/* Finds the words behind the rows, and keeps where they are in `file`; the length of the rows alone. */
+gsize acr_index_words_split(const char *rows, gsize len, AcrIndexFile *file);
 /* No rows may be added afterwards. */
 void acr_index_freeze(AcrIndex *index);
 /* As acr_index_lookup without a table, by going through all symbols of the kind; false: there is a table,

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define AHEAD 16u /* names that are fetched before their turn: they lie far apart */
+
 typedef struct {
     const char *name;
     guint32 number; /* in the order in which they come */
@@ -18,16 +20,28 @@ static int compare_keys(gconstpointer a, gconstpointer b)
     return strcmp(((const Key *)a)->name, ((const Key *)b)->name);
 }
 
-/* The distinct names of a table's symbols as they come (of Key; owned), and for each of its symbols
- * the number of its name among them. */
-static GArray *number_names(const AcrSymbol *symbols, const AcrNameTable *table, guint32 *numbers)
+/* The name of symbol `i` of a table; those that follow are on their way then. */
+static const char *name_at(const AcrSymbol *symbols, const AcrNameTable *table, guint32 i)
 {
+    const guint32 *ids = table->ids, last = table->n_ids - 1;
+    __builtin_prefetch(&symbols[ids[MIN(i + 2 * AHEAD, last)]].name);
+    __builtin_prefetch(symbols[ids[MIN(i + AHEAD, last)]].name);
+    return symbols[ids[i]].name;
+}
+
+/* The distinct names of a table's symbols as they come (of Key; owned), and for each of its symbols
+ * the number of its name among them. The names are copied to lie together: what goes through all of
+ * them would wait for memory at each. */
+static GArray *number_names(AcrIndex *index, const AcrNameTable *table, guint32 *numbers)
+{
+    const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
     GArray *keys = g_array_new(FALSE, FALSE, sizeof(Key));
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
     for (guint32 i = 0; i < table->n_ids; i++) {
-        const char *name = symbols[table->ids[i]].name;
+        const char *name = name_at(symbols, table, i);
         guint found = GPOINTER_TO_UINT(g_hash_table_lookup(known, name));
         if (!found) {
+            name = g_string_chunk_insert(index->strings, name);
             Key key = {.name = name, .number = keys->len};
             g_array_append_val(keys, key);
             found = keys->len;
@@ -39,12 +53,11 @@ static GArray *number_names(const AcrSymbol *symbols, const AcrNameTable *table,
     return keys;
 }
 
-static void make_table(const AcrIndex *index, AcrNameTable *table)
+static void make_table(AcrIndex *index, AcrNameTable *table)
 {
-    const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
     g_autofree guint32 *numbers = g_new(guint32, table->n_ids + 1);
     g_autofree guint32 *unsorted = g_memdup2(table->ids, table->n_ids * sizeof(guint32));
-    g_autoptr(GArray) keys = number_names(symbols, table, numbers);
+    g_autoptr(GArray) keys = number_names(index, table, numbers);
     g_autofree guint32 *next = g_new(guint32, keys->len + 1); /* place of the next id, by number */
     guint32 n = 0;
 
@@ -77,7 +90,7 @@ bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
     if (scans) {
         GArray *found = table->scans[table->n_scans++] = g_array_new(FALSE, FALSE, sizeof(guint32));
         for (guint32 i = 0; i < table->n_ids; i++)
-            if (strcmp(symbols[table->ids[i]].name, name) == 0)
+            if (strcmp(name_at(symbols, table, i), name) == 0)
                 g_array_append_val(found, table->ids[i]);
         *out_ids = found->len ? (const guint32 *)(void *)found->data : NULL;
         *out_n = found->len;
@@ -94,7 +107,7 @@ const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind)
         return table;
     pthread_mutex_lock(&frozen->making);
     if (!table->made) {
-        make_table(index, table);
+        make_table(frozen, table);
         __atomic_store_n(&table->made, true, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&frozen->making);

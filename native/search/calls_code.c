@@ -7,22 +7,17 @@
 
 #include "search/calls_private.h"
 
-/* Entries of the files, or of all indexed files; owned array of gsize. */
-static GArray *entries_of(AcrSearch *search, const AcrFileMatch *files)
+/* Entries of the files, or of all indexed files that may hold the text; owned array of gsize. */
+static GArray *entries_of(AcrSearch *search, const AcrFileMatch *files, const char *text)
 {
-    if (files)
-        return g_array_ref(files->entries);
-    GArray *entries = g_array_new(FALSE, FALSE, sizeof(gsize));
-    for (gsize i = 0; i < acr_index_n_files(search->index); i++)
-        g_array_append_val(entries, acr_index_file(search->index, i)->entry);
-    acr_search_load(search);
-    return entries;
+    return files ? g_array_ref(files->entries) : acr_search_load(search, text, false);
 }
 
 /* Looks for the text as written or, where `loose` is given, for its loose form. */
 static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
-                 const GArray *entries, GError **error)
+                 const AcrFileMatch *files, GError **error)
 {
+    g_autoptr(GArray) entries = entries_of(reply->search, files, loose ? loose->plain : text);
     for (guint i = 0; i < entries->len && !reply->overfull; i++) {
         gsize entry = g_array_index(entries, gsize, i);
         AcrContent *content;
@@ -39,12 +34,11 @@ static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
 static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *files, GError **error)
 {
     g_auto(AcrLooseText) loose = {0};
-    g_autoptr(GArray) entries = entries_of(reply->search, files);
-    if (!scan(reply, text, NULL, entries, error))
+    if (!scan(reply, text, NULL, files, error))
         return false;
     if (reply->hits->len || !acr_loose_text_init(&loose, text))
         return true;
-    if (!scan(reply, text, &loose, entries, error))
+    if (!scan(reply, text, &loose, files, error))
         return false;
     if (reply->hits->len)
         acr_reply_note(reply, "Not found as written; found with other indentation or line ends.");
@@ -133,7 +127,7 @@ static bool tell_literal(AcrSearch *search, const char *text, const AcrFileMatch
 static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files,
                            AcrAnswer *out, GError **error)
 {
-    g_autoptr(GArray) entries = entries_of(reply->search, files);
+    g_autoptr(GArray) entries = entries_of(reply->search, files, "");
     g_autofree char *why = NULL, *shown = acr_search_shown(call->values[0]);
     if (!acr_pattern_find(reply, acr_pattern_of(call->values[0]), entries, &why, error))
         return false;

@@ -52,7 +52,9 @@ void acr_search_free(AcrSearch *search)
     for (gsize i = 0; i < n; i++)
         content_free(search->contents[i]);
     content_free(search->spare);
+    g_clear_pointer(&search->others_with, g_ptr_array_unref);
     g_clear_pointer(&search->others, g_ptr_array_unref);
+    g_free(search->others_text);
     g_free(search->contents);
     g_free(search->file_of_entry);
     acr_index_unref(search->index);
@@ -127,20 +129,20 @@ static void keep_read(void *user, gsize entry, GBytes *bytes, const GError *erro
         content_free(content);
 }
 
-void acr_search_load(AcrSearch *search)
+GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
 {
-    if (search->loaded)
-        return;
-    search->loaded = true;
-    g_autoptr(GArray) entries = g_array_new(FALSE, FALSE, sizeof(gsize));
-    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
-        gsize entry = acr_index_file(search->index, i)->entry;
-        if (!search->contents[entry] &&
-            acr_snapshot_entry(search->snapshot, entry)->mode != ACR_MODE_LINK)
-            g_array_append_val(entries, entry);
+    GArray *entries = acr_index_files_with(search->index, text, whole);
+    g_autoptr(GArray) unread = g_array_new(FALSE, FALSE, sizeof(gsize));
+    for (guint i = 0; i < entries->len; i++) {
+        gsize *at = &g_array_index(entries, gsize, i);
+        *at = acr_index_file(search->index, *at)->entry;
+        if (!search->contents[*at])
+            g_array_append_val(unread, *at);
     }
-    acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)entries->data, entries->len,
-                           false, keep_read, search);
+    if (unread->len && search->kept_bytes < search->kept_limit / 8 * 7) /* else in vain */
+        acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)unread->data, unread->len,
+                               false, keep_read, search);
+    return entries;
 }
 
 typedef struct {
@@ -176,10 +178,8 @@ static GArray *other_entries(const AcrSearch *search)
     return entries;
 }
 
-const GPtrArray *acr_search_others(AcrSearch *search)
+static void read_others(AcrSearch *search)
 {
-    if (search->others)
-        return search->others_partial ? NULL : search->others;
     search->others = g_ptr_array_new_with_free_func(other_free);
     g_autoptr(GArray) entries = other_entries(search);
     g_autofree GBytes **texts = g_new0(GBytes *, acr_snapshot_size(search->snapshot) + 1);
@@ -198,7 +198,26 @@ const GPtrArray *acr_search_others(AcrSearch *search)
     }
     if (search->others_partial)
         g_ptr_array_set_size(search->others, 0);
-    return search->others_partial ? NULL : search->others;
+}
+
+const GPtrArray *acr_search_others(AcrSearch *search, const char *text)
+{
+    if (!search->others)
+        read_others(search);
+    if (!search->others_partial && g_strcmp0(search->others_text, text) != 0) {
+        g_clear_pointer(&search->others_with, g_ptr_array_unref);
+        g_free(search->others_text);
+        search->others_text = g_strdup(text);
+        search->others_with = g_ptr_array_new();
+        for (guint i = 0; i < search->others->len; i++) {
+            AcrOther *other = g_ptr_array_index(search->others, i);
+            gsize len;
+            const char *data = g_bytes_get_data(other->bytes, &len);
+            if (memmem(data, len, text, strlen(text)))
+                g_ptr_array_add(search->others_with, other);
+        }
+    }
+    return search->others_with;
 }
 
 /* ---- Lines ---- */

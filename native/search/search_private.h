@@ -43,9 +43,10 @@ struct AcrSearch {
     AcrContent **contents;        /* owned; by snapshot entry, NULL until read */
     gsize kept_bytes, kept_limit; /* the limit is ACR_SEARCH_KEPT_BYTES, less in tests */
     AcrContent *spare;            /* the last content read beyond it */
-    bool loaded;                  /* acr_search_load was here */
     GPtrArray *others;            /* owned; of AcrOther, NULL until a miss needs them */
     bool others_partial;          /* a bound was hit: none are there */
+    GPtrArray *others_with;       /* owned; those that hold `others_text`, asked for last */
+    char *others_text;            /* owned; NULL until then */
 };
 
 /*
@@ -55,13 +56,17 @@ struct AcrSearch {
  */
 bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out,
                         GError **error) ACR_MUST_USE;
-/* Reads the indexed files that are not kept yet, at once: for a search in all of them. */
-void acr_search_load(AcrSearch *search);
 /*
- * The texts among tests and files of other types, of AcrOther in order; borrowed; read once, within
- * ACR_SEARCH_OTHER_BYTES and ACR_SEARCH_OTHER_FILES; NULL when they are more.
+ * Entries of the indexed files that may hold a text, `whole`: as words of its own, in order; owned, of
+ * gsize. Those that are not kept yet are read at once.
  */
-const GPtrArray *acr_search_others(AcrSearch *search);
+GArray *acr_search_load(AcrSearch *search, const char *text, bool whole) ACR_MUST_USE;
+/*
+ * Those that hold the text among tests and files of other types, of AcrOther in order; borrowed until
+ * the next call; read once, within ACR_SEARCH_OTHER_BYTES and ACR_SEARCH_OTHER_FILES; NULL when they
+ * are more.
+ */
+const GPtrArray *acr_search_others(AcrSearch *search, const char *text);
 guint32 acr_content_n_lines(AcrContent *content);
 /* Line `line` without its end; borrowed with the content; line must exist. */
 const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len);

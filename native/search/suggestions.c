@@ -42,11 +42,11 @@ static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint
 static guint distance(const char *wanted, gsize n, const char *name)
 {
     gsize m = strlen(name);
-    if (m == 0 || m > ACR_SEARCH_MAX_NAME)
+    if (m == 0 || m > ACR_SEARCH_MAX_NAME || m * 2 < n)
         return FAR;
     char lower[ACR_SEARCH_MAX_NAME + 1];
     for (gsize i = 0; i <= m; i++)
-        lower[i] = g_ascii_tolower(name[i]);
+        lower[i] = (char)(name[i] + (g_ascii_isupper(name[i]) ? 'a' - 'A' : 0));
     guint edits = edit_distance(wanted, n, lower, m, (guint)MIN(n, m) / 3);
     if (edits < FAR)
         return edits * 10;
@@ -234,7 +234,7 @@ static guint count_in(const char *hay, gsize len, const char *text)
 
 void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text)
 {
-    const GPtrArray *others = *text ? acr_search_others(search) : NULL;
+    const GPtrArray *others = *text ? acr_search_others(search, text) : NULL;
     g_autofree char *shown = acr_search_shown(text);
     g_autoptr(GString) listed = g_string_new(NULL);
     guint files = 0, total = 0;

@@ -284,9 +284,9 @@ static bool collect_python(Collector *all, GError **error)
     }
     if (all->scope->absent)
         return true;
-    acr_search_load(search);
-    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
-        gsize entry = acr_index_file(search->index, i)->entry;
+    g_autoptr(GArray) entries = acr_search_load(search, all->word, true);
+    for (guint i = 0; i < entries->len; i++) {
+        gsize entry = g_array_index(entries, gsize, i);
         if (!collect_entry(all, entry, acr_nearness(search, all->scope, entry), error))
             return false;
     }
@@ -312,16 +312,12 @@ static guint32 rank_of_type(const char *path)
 /* Non-test files that are not indexed and hold the word; false where they could not all be read. */
 static bool collect_others(Collector *all, GError **error)
 {
-    const GPtrArray *texts = acr_search_others(all->search);
-    gsize len = strlen(all->word);
+    const GPtrArray *texts = acr_search_others(all->search, all->word);
     for (guint i = 0; texts && i < texts->len; i++) {
         const AcrOther *other = g_ptr_array_index(texts, i);
         const char *path = acr_search_path(all->search, other->entry);
-        gsize size;
-        const char *data = g_bytes_get_data(other->bytes, &size);
-        if (acr_index_is_test_path(path) || !memmem(data, size, all->word, len))
-            continue;
-        if (all->scope->files && acr_file_match_has(all->scope->files, other->entry))
+        if (acr_index_is_test_path(path) ||
+            (all->scope->files && acr_file_match_has(all->scope->files, other->entry)))
             continue;
         if (!collect_entry(all, other->entry, rank_of_type(path), error))
             return false;

@@ -1,6 +1,7 @@
 /*
  * Fuzzes the decoder of outline rows and all questions that can be asked of what it took: rows of
- * any kind neither crash nor loop, and what is taken keeps the index's invariants.
+ * any kind, with words behind them or not, neither crash nor loop, and what is taken keeps the index's
+ * invariants.
  */
 #include "index/index_private.h"
 
@@ -38,12 +39,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autoptr(GError) error = NULL;
     const char *unparsed = NULL;
     AcrIndexFile file = {.path = "a/b.py"};
-    bool ok = acr_index_add_rows(index, 0, g_memdup2(data, size), size, &unparsed, &error);
+    char *rows = g_memdup2(data, size);
+    gsize len = acr_index_words_split(rows, size, &file);
+    bool ok = acr_index_add_rows(index, 0, rows, len, &unparsed, &error);
+    file.n_words = ok ? file.n_words : 0;
     g_assert_true(ok == (error == NULL));
     g_assert_true(ok || index->symbols->len == 0);
     file.n_symbols = index->symbols->len;
     g_array_append_val(index->files, file);
     acr_index_freeze(index);
+    g_autoptr(GArray) found = acr_index_files_with(index, "a b", true);
+    g_assert_cmpuint(found->len, <=, 1);
     for (guint32 id = 0; id < index->symbols->len && id < 200; id++)
         check_symbol(index, id);
     return 0;

@@ -145,6 +145,7 @@ int main(int argc, char **argv)
     add_rows_tests();
     add_build_tests();
     add_lookup_tests();
+    add_words_tests();
     add_workers_tests();
     add_relations_tests();
     add_cache_tests();

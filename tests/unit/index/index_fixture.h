@@ -39,6 +39,7 @@ guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path,
 void add_rows_tests(void);
 void add_build_tests(void);
 void add_lookup_tests(void);
+void add_words_tests(void);
 void add_workers_tests(void);
 
 /* This program as a peer that outlines; its second argument is a mode. */

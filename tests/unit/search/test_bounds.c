@@ -195,7 +195,8 @@ static char *git(const char *dir, const char *const *arguments)
     return g_strchomp(g_strndup(text ? text : "", len));
 }
 
-/* Each call that has to read the file says so; none answers as if nothing were there. */
+/* Each call that has to read the file says so; none answers as if nothing were there. A name that is
+ * none of its words would need no reading. */
 static void expect_no_reading(Fixture *fixture)
 {
     static const char *const calls[][4] = {{"search_code", "Here"},
@@ -208,8 +209,8 @@ static void expect_no_reading(Fixture *fixture)
                                            {"search_method_in_file", "g", "m.py"},
                                            {"search_method_in_class", "g", "Here"},
                                            {"search_method_in_class", "attribute", "Here"},
-                                           {"search_method", "nowhere"},
-                                           {"search_class", "Nowhere"},
+                                           {"search_method", "attribute"},
+                                           {"search_class", "attribute"},
                                            {"get_code_around_line", "m.py", "1", "3"}};
     for (gsize i = 0; i < G_N_ELEMENTS(calls); i++) {
         g_autoptr(GError) error = NULL;

@@ -128,13 +128,13 @@ static void counts_in_other_files_are_left_out_when_they_are_too_many(void)
     g_assert_cmpuint(large->len, >, ACR_SEARCH_OTHER_BYTES);
     fixture_init(&few, "a.py", "x = 1\n", "notes.txt", "needle\n", "test_a.py", "needle\n", NULL);
     fixture_init(&many, "a.py", "x = 1\n", "notes.txt", "needle\n", "large.txt", large->str, NULL);
-    const GPtrArray *texts = acr_search_others(few.search);
+    const GPtrArray *texts = acr_search_others(few.search, "needle");
     g_assert_cmpuint(texts->len, ==, 2);
     const AcrOther *first = g_ptr_array_index(texts, 0);
     g_assert_cmpstr(acr_search_path(few.search, first->entry), ==, "notes.txt");
-    g_assert_true(acr_search_others(few.search) == texts);
-    g_assert_null(acr_search_others(many.search));
-    g_assert_null(acr_search_others(many.search));
+    g_assert_true(acr_search_others(few.search, "needle") == texts);
+    g_assert_null(acr_search_others(many.search, "needle"));
+    g_assert_null(acr_search_others(many.search, "needle"));
 }
 
 void add_large_tests(void)

@@ -1,0 +1,114 @@
+/* Which files are left out of a search for a word. */
+#include "index/index_private.h"
+#include "index_fixture.h"
+
+#include <string.h>
+
+static const TestFile FILES[] = {
+    {"a.py", "A|alpha|1|1|\nA|beta_2|2|2|\n"},
+    {"b.py", "A|beta|1|1|\nA|x2y|2|2|\n"},
+    {"c.py", "A|alphabeta|1|1|\n"},
+    {"d.py", ""},
+    {"e.py", "# coding: latin-1\nA|gamma|1|1|\n"},
+    {"f.py", "A|alpha|1|1|\nA|beta_2|2|2|\n"},
+    {NULL, NULL},
+};
+
+/* The numbers of the files, as letters. */
+static void expect(AcrIndex *index, const char *text, bool whole, const char *expected)
+{
+    g_autoptr(GArray) files = acr_index_files_with(index, text, whole);
+    g_autoptr(GString) found = g_string_new(NULL);
+    for (guint i = 0; i < files->len; i++)
+        g_string_append_c(found, acr_index_file(index, g_array_index(files, gsize, i))->path[0]);
+    g_assert_cmpstr(found->str, ==, expected);
+}
+
+static AcrIndex *build(AcrSnapshot *snapshot, const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrIndexCache) cache =
+        path ? acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES) : NULL;
+    AcrOutliner outliner = fake_outliner();
+    AcrIndexOptions options = {.outliner = &outliner, .cache = cache};
+    AcrIndex *index = acr_index_build(snapshot, &options, &error);
+    g_assert_no_error(error);
+    return index;
+}
+
+static void expect_known(AcrIndex *index)
+{
+    expect(index, "alpha", true, "adef");
+    expect(index, "beta", true, "bde");
+    expect(index, "beta_2", true, "adef");
+    expect(index, "gamma", true, "de");
+    expect(index, "nowhere", true, "de");
+    expect(index, "alpha + beta_2", true, "adef");
+    expect(index, "alpha + beta", true, "de");
+    expect(index, "alph\303\244", true, "de");
+    expect(index, "2", true, "abcdef"); /* no word */
+    expect(index, "", true, "abcdef");
+    expect(index, "nowhere", false, "abcdef"); /* may be a part of a longer one */
+    expect(index, " nowhere", false, "abcdef");
+    expect(index, " alpha ", false, "adef");
+    expect(index, "x(alpha, beta_2)", false, "adef");
+}
+
+static void words_of_files(void)
+{
+    g_autofree char *dir = g_dir_make_tmp("acr-index-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "cache", NULL);
+    g_autoptr(AcrSnapshot) snapshot = snapshot_of(FILES);
+    for (guint round = 0; round < 3; round++) { /* without a cache, into it, from it */
+        g_autoptr(AcrIndex) index = build(snapshot, round ? path : NULL);
+        expect_known(index);
+    }
+    g_assert_true(acr_dir_remove(dir, NULL));
+}
+
+/* What stands behind the rows in a cache that this program did not write. */
+static void hostile_words(void)
+{
+    static const TestFile files[] = {{"a.py", ""}, {NULL, NULL}};
+    static const struct {
+        const char *behind;
+        gsize len;
+        const char *unparsed; /* a part of why */
+    } cases[] = {
+        {"\0\0\0\0", 4, NULL},
+        {"\1\2\1\0\0\0", 6, NULL},
+        {"\7\7\1\1\7\7\3\0\0\0", 10, NULL}, /* in no order */
+        {"", 0, NULL},                      /* none */
+        {"\0\0\0", 3, "malformed"},
+        {"\1\2\2\0\0\0", 6, "malformed"},
+        {"\377\377\377\377", 4, "malformed"},
+        {"\1\2\0\0\1\200", 6, "malformed"},
+    };
+    g_autofree char *dir = g_dir_make_tmp("acr-index-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "cache", NULL);
+    g_autoptr(AcrSnapshot) snapshot = snapshot_of(files);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GByteArray) rows = g_byte_array_new();
+        g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
+        g_byte_array_append(rows, (const guint8 *)"A\tx\t1\t1\t\n", 9);
+        g_byte_array_append(rows, (const guint8 *)cases[i].behind, (guint)cases[i].len);
+        g_autoptr(GBytes) bytes = g_bytes_new(rows->data, rows->len);
+        acr_index_cache_put(cache, acr_snapshot_entry(snapshot, 0)->id, fake_outliner().version,
+                            bytes);
+        g_clear_pointer(&cache, acr_index_cache_free);
+        g_autoptr(AcrIndex) index = build(snapshot, path);
+        const char *unparsed = acr_index_file(index, 0)->unparsed;
+        g_assert_true(cases[i].unparsed ? unparsed && strstr(unparsed, cases[i].unparsed)
+                                        : unparsed == NULL);
+        g_autoptr(GArray) found = acr_index_files_with(index, "nowhere", true);
+        g_assert_cmpuint(found->len, <=, 1);
+        g_assert_true(found->len == 1 || !unparsed);
+    }
+    g_assert_true(acr_dir_remove(dir, NULL));
+}
+
+void add_words_tests(void)
+{
+    g_test_add_func("/index/words/files_without_a_word_are_left_out", words_of_files);
+    g_test_add_func("/index/words/what_stands_behind_rows_is_checked", hostile_words);
+}
