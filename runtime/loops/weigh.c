@@ -137,12 +137,18 @@ static AcrStep cross_all(AcrAttemptWork *work, const GPtrArray *scripts, GError 
     return step;
 }
 
-/* How a candidate behaved wherever it ran; owned. */
+/* How a candidate behaved wherever it ran; owned. How many tests ran in the time says nothing of it. */
 static char *behaviour(const AcrCandidate *candidate)
 {
-    g_autofree char *scripts = acr_json_print(candidate->scripts),
-                    *tests = candidate->tests ? acr_json_print(candidate->tests) : g_strdup("");
-    return g_strconcat(scripts, "\n", tests, NULL);
+    static const char *const kinds[] = {"why", "regressions", "expected", "fixed"};
+    g_autofree char *scripts = acr_json_print(candidate->scripts);
+    GString *text = g_string_new(scripts);
+    for (guint i = 0; candidate->tests && i < G_N_ELEMENTS(kinds); i++) {
+        const AcrJson *tests = acr_json_get(candidate->tests, kinds[i]);
+        g_autofree char *list = tests ? acr_json_print(tests) : g_strdup("");
+        g_string_append_printf(text, "\n%s", list);
+    }
+    return g_string_free(text, FALSE);
 }
 
 static void count_alike(const GPtrArray *candidates)

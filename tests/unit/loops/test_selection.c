@@ -52,6 +52,27 @@ static void test_nobody_is_asked_about_a_single_patch(Stage *stage, gconstpointe
     g_assert_cmpuint(choose(stage, 1), ==, 0);
 }
 
+static void test_how_many_tests_ran_in_the_time_is_no_behaviour(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new(), scripts = acr_scripts_new();
+    g_autoptr(GError) error = NULL;
+    stage->work.candidates = candidates;
+    for (guint i = 0; i < 3; i++) {
+        AcrCandidate *candidate = stage_add_patch(stage, candidates, i + 1);
+        candidate->attempt = 0;
+        candidate->tests = acr_json_new_object();
+        acr_json_set_int(candidate->tests, "compared", 40 + i);
+        AcrJson *fixed = acr_json_new_array();
+        if (i == 2)
+            acr_json_append(fixed, acr_json_new_string("test_a"));
+        acr_json_set(candidate->tests, "fixed", fixed);
+    }
+    g_assert_cmpint(acr_selection_weigh(&stage->work, scripts, &error), ==, ACR_STEP_DONE);
+    g_assert_no_error(error);
+    for (guint i = 0; i < 3; i++)
+        g_assert_cmpuint(((AcrCandidate *)candidates->pdata[i])->agrees, ==, i < 2 ? 2 : 1);
+}
+
 static bool interrupt_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
                             GError **error)
 {
@@ -94,6 +115,7 @@ void register_selection_tests(void)
     ADD(each_of_several_equals_is_shown_in_each_vote, VOTES(4, 5));
     ADD(the_first_eight_of_many_equals_are_shown, VOTES(8, 9));
     ADD(nobody_is_asked_about_a_single_patch, CHOOSES(1, "never asked"));
+    ADD(how_many_tests_ran_in_the_time_is_no_behaviour, CHOOSES(1, "never asked"));
     ADD(interrupted_checks_of_given_patches_end_the_run, CHOOSES(1, "never asked"));
     ADD(interrupted_reproducers_end_the_run, CHOOSES(1, "never asked"));
 }
