@@ -49,6 +49,8 @@ typedef struct {
     ACR_GIT_FUNCTIONS(MEMBER)
 #undef MEMBER
 } AcrGit;
-extern AcrGit acr_git; /* empty until acr_vcs_init() */
+/* Loads and starts it, once; ends the program where that cannot be, which acr_vcs_init() tells before. */
+const AcrGit *acr_git_functions(void);
+#define acr_git (*acr_git_functions())
 
 #endif

@@ -37,7 +37,7 @@ int mbedtls_x509_crt_parse_file(void *chain, const char *path)
     return library ? library(chain, path) : none;
 }
 
-AcrGit acr_git;
+static AcrGit table;
 
 static bool load_libgit2(GError **error)
 {
@@ -55,7 +55,7 @@ static bool load_libgit2(GError **error)
         .domain = ACR_VCS_ERROR,
         .code = ACR_VCS_ERROR_FAILED,
     };
-    return acr_library_load(&library, &acr_git, error);
+    return acr_library_load(&library, &table, error);
 }
 
 static void init_libgit2(void)
@@ -68,18 +68,18 @@ static void init_libgit2(void)
     if (!load_libgit2(&init_error))
         return;
     is_starting = true;
-    int starts = acr_git.libgit2_init();
+    int starts = table.libgit2_init();
     is_starting = false;
     if (starts < 1) {
         acr_vcs_fail(&init_error, ACR_VCS_ERROR_FAILED, "cannot initialise libgit2");
         return;
     }
-    acr_git.libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
-    acr_git.libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
-    acr_git.libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
-                         0); /* snapshot_read.c checks where it counts */
-    acr_git.libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION,
-                         0); /* a tree of a partial clone names files that are not here */
+    table.libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
+    table.libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
+    table.libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
+                       0); /* snapshot_read.c checks where it counts */
+    table.libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION,
+                       0); /* a tree of a partial clone names files that are not here */
 }
 
 bool acr_vcs_init(GError **error)
@@ -88,6 +88,14 @@ bool acr_vcs_init(GError **error)
     if (init_error && error)
         *error = g_error_copy(init_error);
     return !init_error;
+}
+
+const AcrGit *acr_git_functions(void)
+{
+    g_autoptr(GError) error = NULL;
+    if (!acr_vcs_init(&error))
+        g_error("%s", error->message);
+    return &table;
 }
 
 bool acr_vcs_memory_open(git_repository **out)
