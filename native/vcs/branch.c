@@ -15,7 +15,7 @@
 bool acr_branch_name_is_valid(const char *name)
 {
     int valid = 0;
-    return acr_vcs_init(NULL) && acr_git.branch_name_is_valid(&valid, name) == 0 && valid;
+    return acr_git.branch_name_is_valid(&valid, name) == 0 && valid;
 }
 
 void acr_branch_clear(AcrBranch *branch)

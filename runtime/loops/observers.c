@@ -1,6 +1,6 @@
 /*
- * What a run tells the user's extensions, and what they say of it: calls and their results, patches. A
- * run without extensions does nothing here.
+ * What a run tells the user's extensions, and what they say of it: calls and their results, patches.
+ * acr_extensions_tell asks whether one observes them.
  */
 #include "loops/attempt_work.h"
 

@@ -1,8 +1,9 @@
 """Runs a project's tests in the sandbox, by the project's own Python (3.6 or later), and tells how each ended.
 
-Standard input: a request, JSON: "files" {name: content of the files beside this one, {"base64"} where they are bytes}, "plan" (see acr.project.commands),
-"seconds" that the tests may take, "select" (ids that are run; null: all), "order" (files of tests, those that are run
-first), "trace" (whether the lines that each test runs are wanted); or "probe". Standard output: the answer, JSON.
+Standard input: a request, JSON: "files" {name: content of the files beside this one, {"base64"} where they are bytes},
+"plan" (see acr.project.commands), "seconds" that the tests may take, "select" (ids that are run; null: all), "order"
+(files of tests, those that are run first), "trace" (whether the lines that each test runs are wanted); or "probe".
+Standard output: the answer, JSON.
 """
 
 import base64
