@@ -232,6 +232,17 @@ static GArray *find_lines(const Numbering *numbering, const AcrSpectrum *spectru
     return found;
 }
 
+/* The function or method that a line is in: a function inside one is a part of it. Else the class; -1: neither. */
+static gint32 find_owner(const AcrIndex *index, const Line *line)
+{
+    gint32 class_id, owner;
+    acr_index_enclosing(index, line->file, line->line, &class_id, &owner);
+    for (gint32 id = owner; id >= 0; id = acr_index_symbol(index, (guint32)id)->parent)
+        if (acr_index_symbol(index, (guint32)id)->kind != ACR_SYMBOL_CLASS)
+            owner = id;
+    return owner >= 0 ? owner : class_id;
+}
+
 static GArray *find_methods(const Numbering *numbering, const AcrSpectrum *spectrum,
                             AcrSpectrumFormula formula)
 {
@@ -242,9 +253,7 @@ static GArray *find_methods(const Numbering *numbering, const AcrSpectrum *spect
     GArray *found = g_array_new(FALSE, FALSE, sizeof(AcrSuspect));
     for (guint i = 0; i < n; i++) {
         const Line *line = &g_array_index(numbering->lines, Line, i);
-        gint32 class_id, func_id;
-        acr_index_enclosing(numbering->index, line->file, line->line, &class_id, &func_id);
-        gint32 symbol = func_id >= 0 ? func_id : class_id;
+        gint32 symbol = find_owner(numbering->index, line);
         guint32 group = GPOINTER_TO_UINT(g_hash_table_lookup(groups, GINT_TO_POINTER(symbol + 1)));
         if (symbol >= 0 && group == 0) {
             g_array_append_val(symbols, symbol);
@@ -307,7 +316,8 @@ bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline
     AcrTestOrder asked = {.plan = baseline->plan,
                           .overlay = localizing->overlay,
                           .time_ms = project->time_ms,
-                          .is_traced = true};
+                          .is_traced = true,
+                          .has_imports = localizing->has_imports};
     if (!acr_project_run(project, &asked, &found.run, error) ||
         !sort_tests(baseline, localizing, &found, error))
         return false;

@@ -138,7 +138,7 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
 typedef struct {
     guint32 file;        /* of the index */
     guint32 first, last; /* lines; of a symbol: its own */
-    gint32 symbol;       /* the innermost function or class around; -1: of lines */
+    gint32 symbol;       /* the outermost function or method around, else the class; -1: of lines */
     AcrRanked rank;
 } AcrSuspect;
 
@@ -161,6 +161,7 @@ typedef struct {
     /* Likewise, but also where some of them do not fail; the end of an id is enough. May be NULL. */
     const char *const *expected;
     AcrSpectrumFormula formula;
+    bool has_imports; /* what runs while a module is imported counts for the test that imports it */
 } AcrLocalizing;
 /* Runs all tests once more, traced, and ranks the code of the index by which tests run it. Errors:
  * FAILED (such a test does not fail, or none does), those of sandbox and py. */

@@ -31,7 +31,8 @@ typedef struct {
     const GPtrArray *select;   /* char *: these tests alone; NULL: all */
     const AcrJson *order;      /* of acr_project_order; NULL: the runner's own */
     gint64 time_ms;
-    bool is_traced; /* the lines that each test runs are wanted */
+    bool is_traced;   /* the lines that each test runs are wanted */
+    bool has_imports; /* also those that run while a module is imported */
 } AcrTestOrder;
 /* Errors: those of sandbox and py. */
 bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTestRun *out,

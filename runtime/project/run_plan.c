@@ -124,6 +124,7 @@ static AcrJson *make_request(const AcrProject *project, const AcrTestOrder *orde
     acr_json_set(request, "order",
                  order->order ? acr_json_copy(order->order) : acr_json_new_null());
     acr_json_set_bool(request, "trace", order->is_traced);
+    acr_json_set_bool(request, "imports", order->has_imports);
     acr_json_set_int(request, "seconds", MAX(order->time_ms / 1000, 1));
     return g_steal_pointer(&request);
 }

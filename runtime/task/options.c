@@ -179,6 +179,8 @@ const AcrOption acr_options[] = {
     {"formula", 0, ACR_OPTION_WORD, AT(formula), ACR_FOR_LOCALIZE, 0, "NAME",
      .help = "How suspicion is computed: ochiai, dstar, tarantula", .words = "ochiai|dstar|tarantula",
      .otherwise = "ochiai"},
+    {"imports", 0, ACR_OPTION_FLAG, AT(has_imports), ACR_FOR_LOCALIZE, RARE, NULL,
+     .help = "Count what an import runs for the test that imports, as published results do"},
     {"patch", 0, ACR_OPTION_TEXT, AT(patch), ACR_FOR_EXEC, 0, "FILE",
      .help = "Diff to apply to the copy first; - for standard input"},
     {"extension", 0, ACR_OPTION_FILES, AT(extensions), EXTENDED, BOUND | CONFIG, "FILE",

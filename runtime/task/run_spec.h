@@ -117,7 +117,7 @@ typedef struct {
 
     /* Of `localize`. */
     char **failing_tests;
-    bool has_hidden_tests;
+    bool has_hidden_tests, has_imports;
     gint64 formula; /* an AcrSpectrumFormula */
 
     /* Of `tests`, `run` and `swe-bench`. */

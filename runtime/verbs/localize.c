@@ -79,7 +79,8 @@ static int run(AcrHost *host, AcrRunSpec *spec)
                                 .overlay = tests,
                                 .failing = (const char *const *)spec->failing_tests,
                                 .expected = (const char *const *)hidden,
-                                .formula = (AcrSpectrumFormula)spec->formula};
+                                .formula = (AcrSpectrumFormula)spec->formula,
+                                .has_imports = spec->has_imports};
     if (!acr_project_baseline(&project, NULL, &baseline, &error) ||
         !acr_project_localize(&project, &baseline, &localizing, &found, &error))
         return fail(host, error);

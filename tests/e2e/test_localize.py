@@ -35,7 +35,10 @@ class Order:
 
 
 def rate(name):
-    return RATES[name]
+    def find():
+        return RATES[name]
+
+    return find()
 """
 UNIT = """\
 import threading
@@ -148,6 +151,19 @@ def after():
     return 3
 """
 
+LAZY_FILES = {
+    **{"shop/__init__.py": "", "shop/late.py": LATE, "shop/broken.py": "raise ValueError\n"},
+    "test_lazy.py": LAZY,
+}
+
+
+def python_of(version: str) -> str | Path:
+    """The first installed Python of such a version, Debian's where it is empty."""
+    pythons = sorted((Path.home() / ".pyenv" / "versions").glob(version + "/bin/python3")) if version else []
+    if version and not pythons:
+        pytest.skip(f"no Python {version} is installed (~/.pyenv/versions)")
+    return pythons[0] if version else "/usr/bin/python3"
+
 
 @pytest.mark.parametrize("version", ["", "3.[78].*", "3.9.*", "3.10.*", "3.11.*", "3.12.*", "3.13.*"])
 def test_what_runs_at_an_import_is_not_blamed_on_the_test(host: Host, make_repo: MakeRepo, version: str) -> None:
@@ -155,12 +171,16 @@ def test_what_runs_at_an_import_is_not_blamed_on_the_test(host: Host, make_repo:
 
     By a trace function in Python up to 3.8, one in C up to 3.11, and sys.monitoring.
     """
-    pythons = sorted((Path.home() / ".pyenv" / "versions").glob(version + "/bin/python3")) if version else []
-    if version and not pythons:
-        pytest.skip(f"no Python {version} is installed (~/.pyenv/versions)")
-    files = {"shop/__init__.py": "", "shop/late.py": LATE, "shop/broken.py": "raise ValueError\n", "test_lazy.py": LAZY}
-    row = localize(host, make_repo(files), "--python", pythons[0] if version else "/usr/bin/python3")
+    row = localize(host, make_repo(LAZY_FILES), "--python", python_of(version))
     assert sorted(func for _, func, _ in named(row)) == ["after", "double", "register"]
+
+
+@pytest.mark.parametrize("version", ["", "3.[78].*", "3.9.*", "3.12.*"])
+def test_what_runs_at_an_import_where_it_is_wanted(host: Host, make_repo: MakeRepo, version: str) -> None:
+    """As published results count it: also a line of a definition, and of a class."""
+    row = localize(host, make_repo(LAZY_FILES), "--python", python_of(version), "--imports")
+    names = {(owner, func) for owner, func, _ in named(row)}
+    assert names == {("Kept", None), ("Kept", "unused"), (None, "after"), (None, "double"), (None, "register")}
 
 
 DEEP = """\
@@ -198,7 +218,8 @@ def test_all_that_fail(host: Host, shop: Repo) -> None:
     for formula in ("ochiai", "dstar", "tarantula"):
         row = localize(host, shop, "--python", "/usr/bin/python3", "--formula", formula)
         assert row["failing"] == [NAME + "large", NAME + "other"]
-        assert (None, "rate") in [(name, func) for name, func, _ in named(row)]
+        names = [(name, func) for name, func, _ in named(row)]
+        assert (None, "rate") in names and (None, "find") not in names, "a function inside one is a part of it"
         (rate,) = [line for line in row["lines"] if line["start"] == 19]
         (branch,) = [line for line in row["lines"] if line["start"] == 14]
         assert rate["score"] < branch["score"], "a passing test runs it, in a thread"

@@ -2,6 +2,7 @@
 the one in C beside this file where it can be loaded (CPython 3.9 to 3.11).
 
 Lines of functions alone: what runs while a module is imported says nothing of the test that happened to import it.
+All lines where ACR_TESTS_IMPORTS is set.
 """
 
 import os
@@ -26,7 +27,8 @@ class Tracer:
         self.root = os.path.realpath(root) + os.sep
         self.files = {}  # a code's file -> (path below the root, its lines), or None
         self.locals = {}
-        self.imports = 0  # modules whose code is running
+        self.has_imports = "ACR_TESTS_IMPORTS" in os.environ
+        self.imports = 0  # modules whose code is running, and is not wanted
         self.native, self.buffers = None, {}  # path below the root -> the C side's File
         self.monitoring = getattr(sys, "monitoring", None)
         if self.monitoring is not None and self.monitoring.get_tool(TOOL) is not None:
@@ -88,9 +90,9 @@ class Tracer:
 
     def _answer(self, frame):
         code = frame.f_code
-        if code.co_name == "<module>":
+        if code.co_name == "<module>" and not self.has_imports:
             return IMPORTED if is_imported(frame) else SCRIPT
-        found = self._find(code.co_filename) if code.co_flags & OPTIMIZED else None
+        found = self._find(code.co_filename) if self.has_imports or code.co_flags & OPTIMIZED else None
         if not found:
             return NOT_WANTED
         if found[0] not in self.buffers:
@@ -98,8 +100,8 @@ class Tracer:
         return self.buffers[found[0]].address
 
     def _on_start(self, code, offset):
-        if code.co_name != "<module>":
-            if code.co_flags & OPTIMIZED and self._find(code.co_filename):
+        if code.co_name != "<module>" or self.has_imports:
+            if (self.has_imports or code.co_flags & OPTIMIZED) and self._find(code.co_filename):
                 self.monitoring.set_local_events(TOOL, code, self.monitoring.events.LINE)
             return self.monitoring.DISABLE
         if not is_imported(sys._getframe(1)):
@@ -124,11 +126,12 @@ class Tracer:
 
     def _on_call(self, frame, event, arg):
         code = frame.f_code
-        if code.co_name == "<module>" and is_imported(frame):
-            self.imports += 1
-            return self._in_module
-        if self.imports or not code.co_flags & OPTIMIZED:
-            return None
+        if not self.has_imports:
+            if code.co_name == "<module>" and is_imported(frame):
+                self.imports += 1
+                return self._in_module
+            if self.imports or not code.co_flags & OPTIMIZED:
+                return None
         name = code.co_filename
         if name not in self.locals:
             self.locals[name] = self._make_local(self._find(name))

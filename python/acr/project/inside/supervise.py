@@ -2,7 +2,8 @@
 
 Standard input: a request, JSON: "files" {name: content of the files beside this one, {"base64"} where they are bytes},
 "plan" (see acr.project.commands), "seconds" that the tests may take, "select" (ids that are run; null: all), "order"
-(files of tests, those that are run first), "trace" (whether the lines that each test runs are wanted); or "probe".
+(files of tests, those that are run first), "trace" (whether the lines that each test runs are wanted), "imports" (also
+what runs while a module is imported); or "probe".
 Standard output: the answer, JSON.
 """
 
@@ -87,6 +88,8 @@ def make_environment(plan, folder, report):
         env["PYTHONPATH"] = os.pathsep.join(first)
     if plan.get("trace"):
         env.update(ACR_TESTS_TRACE=os.path.join(folder, "line_tracer.py"), ACR_TESTS_ROOT=os.getcwd())
+    if plan.get("imports"):
+        env["ACR_TESTS_IMPORTS"] = "1"
     env.setdefault("PYTHONDONTWRITEBYTECODE", "1")
     env.setdefault("PYTHONHASHSEED", "0")
     return env
@@ -180,7 +183,7 @@ def read_log(path, limit):
 
 def run_tests(request):
     """Runs them; the answer."""
-    plan = dict(request["plan"], trace=request.get("trace"))
+    plan = dict(request["plan"], trace=request.get("trace"), imports=request.get("imports"))
     folder = tempfile.mkdtemp(prefix="acr-tests-")
     report, log = os.path.join(folder, "report"), os.path.join(folder, "log")
     write_files(request, folder)
