@@ -57,13 +57,13 @@ static gint64 left_ms(const Work *work)
 /* ---- Running suspects again ---- */
 
 /* Whether a test is bad in a run; one that is not there is, where the run says that something went
- * wrong. */
-static bool is_bad(const AcrTestRun *run, const char *id)
+ * wrong, or no test at all ended with the patch. */
+static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, const char *id)
 {
     AcrTestOutcome outcome = acr_test_run_outcome(run, id);
     if (outcome != ACR_TESTED_ABSENT)
         return acr_test_is_bad(outcome);
-    return acr_test_run_lost(run, id);
+    return acr_test_run_lost(run, id) || (with_patch && work->out->run.ids->len == 0);
 }
 
 /* Takes out of `suspects` those that contradict: is it bad on a tree where it is to be `bad`? */
@@ -81,7 +81,8 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
         return false;
     for (guint i = select->len; i > 0; i--) {
         char *id = select->pdata[i - 1];
-        bool agrees = bad ? is_bad(&run, id) : acr_test_is_good(acr_test_run_outcome(&run, id));
+        bool agrees = bad ? is_bad(work, &run, with_patch, id)
+                          : acr_test_is_good(acr_test_run_outcome(&run, id));
         bool is_removed =
             bad && with_patch && !agrees && acr_test_run_outcome(&run, id) == ACR_TESTED_ABSENT;
         if (agrees)
@@ -149,6 +150,22 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     return confirm_alone(work, bad_with, suspects, confirmed, error);
 }
 
+/* A run that ends in the middle, twice at the same test: the patch breaks that test, whatever it does alone. */
+static bool confirm_end(Work *work, const AcrTestOrder *asked, GError **error)
+{
+    const AcrTestRun *run = &work->out->run, *before = &work->baseline->run;
+    bool has_ended =
+        run->running && !run->timed_out && !run->limit && acr_test_run_is_whole(before);
+    g_auto(AcrTestRun) again = {0};
+    if (!has_ended || !acr_test_is_good(acr_test_run_outcome(before, run->running)))
+        return true;
+    if (!acr_project_run(work->project, asked, &again, error))
+        return false;
+    if (!again.timed_out && !again.limit && g_strcmp0(again.running, run->running) == 0)
+        g_ptr_array_add(work->out->regressions, g_strdup(run->running));
+    return true;
+}
+
 /* ---- Suspects ---- */
 
 /* Whether it was not its turn before the time was over; a file that cannot be imported had its turn. */
@@ -168,7 +185,8 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
         char *id = before->ids->pdata[i];
         const AcrTested *result = g_hash_table_lookup(before->tests, id);
         const AcrTested *now = g_hash_table_lookup(after->tests, id);
-        if (is_in(work->baseline->flaky, id) || is_left_out(after, errors, id))
+        if (is_in(work->baseline->flaky, id) || is_in(work->out->regressions, id) ||
+            is_left_out(after, errors, id))
             continue;
         bool broken = acr_test_is_good(result->outcome) && (!now || acr_test_is_bad(now->outcome));
         bool mended = acr_test_is_bad(result->outcome) &&
@@ -223,7 +241,8 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
                           .order = order,
                           .time_ms = bound_ms(project, baseline)};
     if (!order || !acr_project_run(project, &asked, &found.run, error) ||
-        !complete_baseline(project, baseline, &found.run, error))
+        !complete_baseline(project, baseline, &found.run, error) ||
+        !confirm_end(&work, &asked, error))
         return false;
     g_autoptr(GPtrArray) broken = find_suspects(&work, true), mended = find_suspects(&work, false);
     if (!confirm(&work, true, broken, found.regressions, error) ||

@@ -16,6 +16,7 @@ typedef struct {
     GHashTable *numbers; /* file << 32 | line, as gint64 -> number + 1 */
     GArray *lines;       /* of Line, by number */
     GArray *run;         /* of guint32: what the test at hand ran */
+    guint64 left;        /* lines of tests that are still taken: who runs tells what it wants */
 } Numbering;
 
 static void numbering_clear(Numbering *numbering)
@@ -36,6 +37,18 @@ void acr_localized_clear(AcrLocalized *localized)
 
 /* ---- Numbers of lines ---- */
 
+#define MAX_LINES ((guint64)400 * 1000 * 1000) /* of all tests, in both passes */
+
+/* Of what the index knows of a file. */
+static guint32 last_line(const AcrIndex *index, guint32 file)
+{
+    const AcrIndexFile *row = acr_index_file(index, file);
+    gint32 id = (gint32)(row->first_symbol + row->n_symbols) - 1;
+    while (row->n_symbols > 0 && acr_index_symbol(index, (guint32)id)->parent >= 0)
+        id = acr_index_symbol(index, (guint32)id)->parent;
+    return row->n_symbols > 0 ? acr_index_symbol(index, (guint32)id)->last : 0;
+}
+
 static void add_line(Numbering *numbering, guint32 file, guint32 line)
 {
     gint64 key = (gint64)((guint64)file << 32 | line);
@@ -51,16 +64,18 @@ static void add_line(Numbering *numbering, guint32 file, guint32 line)
     g_array_append_val(numbering->run, number);
 }
 
-/* Adds "1-3,7" of a file, up to the last line that a file can have. */
+/* Adds "1-3,7" of a file, each line once. */
 static void add_ranges(Numbering *numbering, guint32 file, const char *text)
 {
     g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    guint64 line = 1, most = last_line(numbering->index, file);
     for (char **at = parts; *at; at++) {
         char *end;
         guint64 first = g_ascii_strtoull(*at, &end, 10),
                 last = *end == '-' ? g_ascii_strtoull(end + 1, NULL, 10) : first;
-        last = MIN(last, ACR_INDEX_MAX_SOURCE_BYTES);
-        for (guint64 line = MAX(first, 1); line <= last; line++)
+        last = MIN(last, most);
+        for (line = MAX(first, line); line <= last && numbering->left > 0;
+             line++, numbering->left--)
             add_line(numbering, file, (guint32)line);
     }
 }
@@ -106,17 +121,19 @@ static bool sort_tests(const AcrBaseline *baseline, const AcrLocalizing *localiz
     for (guint i = 0; i < run->ids->len; i++) {
         const char *id = run->ids->pdata[i];
         AcrTestOutcome outcome = acr_test_run_outcome(run, id);
-        bool is_flaky = g_ptr_array_find_with_equal_func(baseline->flaky, id, g_str_equal, NULL);
+        const AcrTested *plain = g_hash_table_lookup(baseline->run.tests, id);
+        bool is_flaky = g_ptr_array_find_with_equal_func(baseline->flaky, id, g_str_equal, NULL) ||
+                        (plain && acr_test_is_good(plain->outcome));
         out->passing += acr_test_is_good(outcome);
         if (acr_test_is_bad(outcome) && is_wanted(localizing, id) && (failing || !is_flaky))
             g_ptr_array_add(out->failing, g_strdup(id));
     }
     for (const char *const *at = failing; at && *at; at++)
         if (!g_ptr_array_find_with_equal_func(out->failing, *at, g_str_equal, NULL))
-            return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED,
+            return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE,
                                  "the test '%s' does not fail, or is not there", *at);
     return out->failing->len > 0 ||
-           acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, "no test fails");
+           acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE, "no test fails");
 }
 
 static bool is_failing(const AcrLocalized *localized, const char *id)
@@ -312,6 +329,7 @@ bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline
         .numbers = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
         .lines = g_array_new(FALSE, FALSE, sizeof(Line)),
         .run = g_array_new(FALSE, FALSE, sizeof(guint32)),
+        .left = MAX_LINES,
     };
     AcrTestOrder asked = {.plan = baseline->plan,
                           .overlay = localizing->overlay,
@@ -323,8 +341,10 @@ bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline
         return false;
     g_autoptr(AcrSpectrum) spectrum = make_spectrum(&numbering, &found);
     if (numbering.lines->len == 0)
-        return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED,
+        return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE,
                              "which lines the tests run is not known: their runner does not tell");
+    found.is_whole =
+        acr_test_run_is_whole(&found.run) && found.run.has_all_lines && numbering.left > 0;
     found.lines = find_lines(&numbering, spectrum, localizing->formula);
     found.methods = find_methods(&numbering, spectrum, localizing->formula);
     *out = found;

@@ -15,7 +15,8 @@
 
 typedef enum {
     ACR_PROJECT_ERROR_FAILED,
-    ACR_PROJECT_ERROR_NO_TESTS, /* nothing says how tests are run, or none of it runs one */
+    ACR_PROJECT_ERROR_NO_FAILURE, /* that could be located */
+    ACR_PROJECT_ERROR_NO_TESTS,   /* nothing says how tests are run, or none of it runs one */
 } AcrProjectError;
 #define ACR_PROJECT_ERROR acr_project_error_quark()
 GQuark acr_project_error_quark(void);
@@ -70,9 +71,10 @@ typedef struct {
 typedef struct {
     GHashTable *tests;  /* id (char *) -> AcrTested * */
     GPtrArray *ids;     /* the same ids in the order in which they were run; borrowed */
-    GPtrArray *not_run; /* char *; tests that were found, and not run before the time was over */
+    GPtrArray *not_run; /* char *; tests that were found, and not run before the run was over */
     char *running;      /* the one that was running then; NULL: none */
     AcrJson *lines;     /* of a run that was traced: test -> file -> "1-3,7"; else NULL */
+    bool has_all_lines; /* else those of passing tests are left out, being too many */
     char *log;          /* the end of what was printed */
     gint64 wall_ms;
     int exit_code;
@@ -81,6 +83,8 @@ typedef struct {
 } AcrTestRun;
 void acr_test_run_clear(AcrTestRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestRun, acr_test_run_clear)
+/* Whether the run came to its end: no limit, and nothing that ended the tests' process, cut it off. */
+bool acr_test_run_is_whole(const AcrTestRun *run);
 /* ABSENT where the run has it not. What `id` contains counts for it: a file's tests. O(1) but for
  * those. */
 AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id);
@@ -147,6 +151,7 @@ typedef struct {
     AcrTestRun run;     /* of all tests, traced */
     GPtrArray *failing; /* char *; the tests that count as failing */
     guint passing;
+    bool is_whole;   /* all tests ran, and all lines that they ran are counted */
     GArray *lines;   /* of AcrSuspect, most suspicious first; neighbours of equal scores are one */
     GArray *methods; /* of AcrSuspect, likewise; methods, functions, and classes outside of them */
 } AcrLocalized;
@@ -164,7 +169,7 @@ typedef struct {
     bool has_imports; /* what runs while a module is imported counts for the test that imports it */
 } AcrLocalizing;
 /* Runs all tests once more, traced, and ranks the code of the index by which tests run it. Errors:
- * FAILED (such a test does not fail, or none does), those of sandbox and py. */
+ * NO_FAILURE (such a test does not fail, none does, nothing is known of it), those of sandbox and py. */
 bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline,
                           const AcrLocalizing *localizing, AcrLocalized *out,
                           GError **error) ACR_MUST_USE;

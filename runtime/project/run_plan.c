@@ -174,6 +174,7 @@ bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTe
         acr_test_run_take(&run, answer);
     if (answer && order->is_traced)
         run.lines = acr_json_copy(acr_json_get(answer, "lines"));
+    run.has_all_lines = !acr_json_get_bool(answer, "lines_cut", false);
     run.wall_ms = executed.wall_ms;
     run.limit = acr_sandbox_limit_name(executed.limit);
     if (!answer && !run.limit)

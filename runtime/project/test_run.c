@@ -122,10 +122,18 @@ bool acr_test_errors_are_about(const GPtrArray *errors, const char *id)
     return false;
 }
 
+bool acr_test_run_is_whole(const AcrTestRun *run)
+{
+    return !run->timed_out && !run->limit && !run->running && run->not_run->len == 0;
+}
+
 bool acr_test_run_lost(const AcrTestRun *run, const char *id)
 {
     g_autoptr(GPtrArray) errors = acr_test_run_errors(run);
     if (run->timed_out || run->limit || acr_test_errors_are_about(errors, id))
+        return true;
+    if (g_strcmp0(run->running, id) == 0 ||
+        g_ptr_array_find_with_equal_func(run->not_run, id, g_str_equal, NULL))
         return true;
     /* The runner did not begin; pytest ends so where it finds no test. */
     return run->ids->len == 0 && run->exit_code != 0 && run->exit_code != PYTEST_NO_TESTS;

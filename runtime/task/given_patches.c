@@ -20,9 +20,10 @@ GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error)
 {
     g_autoptr(GPtrArray) diffs = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
     for (char **at = spec->candidates; at && *at; at++) {
-        GBytes *diff = acr_file_read(*at, MAX_BYTES, error);
+        g_autoptr(GError) reason = NULL;
+        GBytes *diff = acr_file_read(*at, MAX_BYTES, &reason);
         if (!diff)
-            return NULL;
+            return ACR_NULL(acr_task_refuse(error, "--candidate: %s", reason->message));
         g_ptr_array_add(diffs, diff);
     }
     return g_steal_pointer(&diffs);

@@ -18,7 +18,7 @@ static AcrJson *describe(const AcrIndex *index, const AcrBaseline *baseline,
     acr_json_set_string(json, "command", baseline->command);
     acr_json_set(json, "failing", acr_json_new_texts(found->failing));
     acr_json_set_int(json, "passing", found->passing);
-    acr_json_set_bool(json, "complete", !found->run.timed_out && !found->run.limit);
+    acr_json_set_bool(json, "complete", found->is_whole);
     acr_json_set(json, "seconds", acr_json_new_double((double)found->run.wall_ms / 1000));
     acr_json_set(json, "plain_seconds", acr_json_new_double((double)baseline->run.wall_ms / 1000));
     acr_json_set(json, "methods", acr_suspects_to_json(index, found->methods, MAX_METHODS, true));
@@ -29,13 +29,15 @@ static AcrJson *describe(const AcrIndex *index, const AcrBaseline *baseline,
 static char *tell(const AcrIndex *index, const AcrLocalized *found)
 {
     GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "%u tests fail, %u pass\n", found->failing->len, found->passing);
+    g_string_append_printf(text, "%u tests fail, %u pass%s\n", found->failing->len, found->passing,
+                           found->is_whole ? ""
+                                           : "; others did not run, or not all lines are known");
     for (guint i = 0; i < MIN(found->methods->len, SHOWN); i++) {
         const AcrSuspect *suspect = &g_array_index(found->methods, AcrSuspect, i);
         const AcrSymbol *symbol = acr_index_symbol(index, (guint32)suspect->symbol);
+        g_autofree char *path = acr_one_line(acr_index_file(index, suspect->file)->path);
         g_string_append_printf(text, "%u-%u  %.4f  %s:%u  %s\n", suspect->rank.first,
-                               suspect->rank.last, suspect->rank.score,
-                               acr_index_file(index, suspect->file)->path, suspect->first,
+                               suspect->rank.last, suspect->rank.score, path, suspect->first,
                                symbol->qualname);
     }
     return g_string_free(text, FALSE);
@@ -46,7 +48,9 @@ static char *tell(const AcrIndex *index, const AcrLocalized *found)
 static int fail(AcrHost *host, const GError *error)
 {
     int code = acr_test_place_fail(host, error);
-    return error->domain == ACR_PROJECT_ERROR ? ACR_EXIT_NONE : code;
+    bool is_none = g_error_matches(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE) ||
+                   g_error_matches(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS);
+    return is_none ? ACR_EXIT_NONE : code;
 }
 
 /* The tree with the tests that a benchmark task keeps from whoever solves it. */

@@ -63,7 +63,7 @@ static AcrJson *describe(const AcrRunSpec *spec, const AcrBaseline *baseline,
     acr_json_set(json, "flaky", acr_json_new_texts(baseline->flaky));
     acr_json_set(json, "seconds", acr_json_new_double((double)run->wall_ms / 1000));
     acr_json_set_bool(json, "kept", baseline->is_kept);
-    acr_json_set_bool(json, "complete", !last->timed_out && !last->limit);
+    acr_json_set_bool(json, "complete", acr_test_run_is_whole(last));
     acr_json_set(json, "not_run", acr_json_new_texts(last->not_run));
     acr_json_set_string(json, "running", last->running);
     acr_json_set_string(json, "missing", baseline->missing);
@@ -87,8 +87,10 @@ static void add_list(GString *text, const char *heading, const GPtrArray *ids, g
     if (!ids || ids->len == 0)
         return;
     g_string_append_printf(text, "%s (%u):\n", heading, ids->len);
-    for (guint i = 0; i < MIN(ids->len, most); i++)
-        g_string_append_printf(text, "  %s\n", (const char *)ids->pdata[i]);
+    for (guint i = 0; i < MIN(ids->len, most); i++) {
+        g_autofree char *id = acr_one_line(ids->pdata[i]);
+        g_string_append_printf(text, "  %s\n", id);
+    }
     if (ids->len > most)
         g_string_append_printf(text, "  … and %u more\n", ids->len - most);
 }
@@ -101,9 +103,11 @@ static void add_run(GString *text, const char *name, const AcrTestRun *run)
         acr_test_run_count(run, ACR_TESTED_FAILED), acr_test_run_count(run, ACR_TESTED_ERROR),
         acr_test_run_count(run, ACR_TESTED_SKIPPED), acr_test_run_count(run, ACR_TESTED_XFAILED),
         (double)run->wall_ms / 1000);
-    if (run->timed_out || run->limit)
+    if (!acr_test_run_is_whole(run))
         g_string_append_printf(text, "%s: not all tests ran: %s\n", name,
-                               run->limit ? "a limit was hit" : "--test-time was over");
+                               run->limit       ? "a limit was hit"
+                               : run->timed_out ? "--test-time was over"
+                                                : "the run ended before");
     add_list(text, "not run", run->not_run, SHOWN);
 }
 
@@ -120,7 +124,8 @@ static char *tell(const AcrRunSpec *spec, const AcrBaseline *baseline, const Acr
     for (guint i = 0; spec->list && i < baseline->run.ids->len; i++) {
         const char *id = baseline->run.ids->pdata[i];
         const AcrTested *result = g_hash_table_lookup(baseline->run.tests, id);
-        g_string_append_printf(text, "%s %s\n", acr_test_outcome_name(result->outcome), id);
+        g_autofree char *shown = acr_one_line(id);
+        g_string_append_printf(text, "%s %s\n", acr_test_outcome_name(result->outcome), shown);
     }
     if (!found)
         return g_string_free(text, FALSE);

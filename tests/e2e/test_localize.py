@@ -227,6 +227,35 @@ def test_all_that_fail(host: Host, shop: Repo) -> None:
     assert text.startswith("2 tests fail, 3 pass\n1-1  0.7071  shop/order.py:11  Order.discount\n")
 
 
+def test_what_a_test_writes_into_the_report(host: Host, make_repo: MakeRepo) -> None:
+    """It costs no more than the lines there are; what fails only because it is watched, and what the run's end left
+    out, is no failure."""
+    forged = json.dumps({"of": "test_forge.py::test_c", "lines": {"shop/order.py": ",".join(["1-16777216"] * 3000)}})
+    tests = """\
+import os
+from shop.order import rate
+
+def test_a():
+    assert rate("b") == 2
+
+def test_b():
+    assert "ACR_TESTS_TRACE" not in os.environ
+
+def test_c():
+    report = os.path.join(os.path.dirname(os.environ.get("ACR_TESTS_TRACE", "")), "report")
+    open(report, "a").write(FORGED + "\\n")
+
+def test_d():
+    if "ACR_TESTS_TRACE" in os.environ:
+        os._exit(0)
+"""
+    files = {"shop/__init__.py": "", "shop/order.py": CODE, "pytest.ini": "[pytest]\n"}
+    repo = make_repo(files | {"test_forge.py": f"FORGED = {forged!r}\n{tests}"})
+    row = localize(host, repo, "--python", sys.executable)
+    assert (row["failing"], row["complete"]) == (["test_forge.py::test_a"], False)
+    assert row["methods"][0]["func"] == "rate"
+
+
 def test_pytest(host: Host, make_repo: MakeRepo) -> None:
     repo = make_repo(
         {"shop/__init__.py": "", "shop/order.py": CODE, "tests/test_order.py": PYTEST, "pytest.ini": "[pytest]\n"}

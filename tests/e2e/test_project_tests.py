@@ -234,6 +234,30 @@ def test_a_patch_that_breaks_everything_is_refused_in_time(host: Host, make_repo
     assert "tests.test_pkg.PkgTest.test_slow" in row["unconfirmed"]
 
 
+ENDED = "import os\nimport unittest\nimport pkg\n\n\nclass EndTest(unittest.TestCase):\n" + "".join(
+    f"    def test_{n}(self):\n        self.assertEqual(pkg.add({n}, 1), {n + 1})\n\n" for n in range(3)
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "broken"),
+    [
+        ("import os\nos._exit(0)\n", [0, 1, 2]),  # before a test is found
+        ("import os\n\n\ndef add(a, b):\n    os._exit(a == 1)\n", [0, 1, 2]),  # in the first one
+        ("import os\nused = []\n\n\ndef add(a, b):\n    used.append(a)\n    return a + b if len(used) < 2 else os.abort()\n", [1]),
+    ],
+    ids=["import", "test", "second test"],
+)
+def test_a_patch_that_ends_the_tests_process_breaks_them(
+    host: Host, make_repo: MakeRepo, code: str, broken: list[int]
+) -> None:
+    """With whatever exit code; also where each test passes alone."""
+    repo = make_repo(CODE | {"tests/__init__.py": "", "tests/test_end.py": ENDED})
+    options = ["--python", "/usr/bin/python3", "--patch", diff_of(repo, {"pkg/__init__.py": code})]
+    row = outcome(host, repo, *options, code=1)
+    assert row["regressions"] == [f"tests.test_end.EndTest.test_{n}" for n in broken] and row["removed"] == []
+
+
 @pytest.mark.parametrize(
     "options,code,words",
     [

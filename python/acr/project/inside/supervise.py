@@ -202,7 +202,7 @@ def run_tests(request):
         "seconds": round(time.time() - start, 3),
         "tests": [[test] + tests[test] + [messages.get(test)] * (test in messages) for test in tests],
         "not_run": [test for test in collected if test not in tests],
-        "running": started if code is None else None,
+        "running": started if code is None or started not in tests else None,
         "lines": lines_of,
         "log": read_log(log, LOG_BYTES if whole else SHOWN_BYTES),
     }
