@@ -47,8 +47,11 @@ bool acr_given_check(const GPtrArray *diffs, AcrSnapshot *snapshot, const AcrRun
     for (guint i = 0; i < diffs->len; i++) {
         g_autoptr(AcrOverlay) overlay =
             apply(snapshot, diffs->pdata[i], spec->candidates[i], error);
+        g_auto(GStrv) changed = overlay ? acr_overlay_changed(overlay) : NULL;
         if (!overlay)
             return false;
+        if (!*changed)
+            return acr_task_refuse(error, "'%s': the patch changes nothing", spec->candidates[i]);
     }
     return true;
 }
