@@ -34,6 +34,7 @@ from host import SLOWNESS, Host, Result, install
 ORDINARY_USER = "nobody"
 IMAGE = "acr-host-test/python"
 TESTBED = "testbed"
+SOCKET = "engine.sock"
 PR_SET_PDEATHSIG = 1
 
 
@@ -204,19 +205,24 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-class Engine:
-    """A container engine of this test's own, at a socket; `stop` ends it and removes its store."""
+def _short_folder() -> Path:
+    """A new folder for an engine's sockets: their paths have at most 104 bytes, which a folder of pytest's may use up."""
+    return Path(tempfile.mkdtemp(prefix="engine-"))
 
-    def __init__(self, folder: Path, command: list[str], env: dict[str, str]) -> None:
+
+class Engine:
+    """A container engine of this test's own, with a socket in `sockets`; `stop` ends it and removes that folder."""
+
+    def __init__(self, folder: Path, sockets: Path, command: list[str], env: dict[str, str]) -> None:
         self.folder = folder
-        self.socket = folder / "engine.sock"
+        self.socket = sockets / SOCKET
         self.log = (folder / "log").open("ab")
         self._command, self._env = command, {**os.environ, **env}
         self.start()
 
     def start(self) -> None:
         """Starts it, also after a `kill`, whose stale files would be taken for a running engine's."""
-        for stale in (self.socket, self.folder / "pid", self.folder / "exec" / "containerd" / "containerd.pid"):
+        for stale in (self.socket, self.folder / "pid", self.socket.parent / "containerd" / "containerd.pid"):
             stale.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             self._command,
@@ -343,12 +349,16 @@ class Engine:
         assert status == 200, answer
 
     def mounts(self) -> list[str]:
-        """Mounts below the engine's folder, but for that of its whole store, which it makes for itself."""
+        """Mounts below the engine's folders, but for that of its whole store, which it makes for itself."""
         stores = {f"{self.folder}/storage/overlay", f"{self.folder}/data"}
-        return [point for point in mount_points() if point.startswith(f"{self.folder}/") and point not in stores]
+        return [point for point in self._mounts() if point not in stores]
+
+    def _mounts(self) -> list[str]:
+        folders = (f"{self.folder}/", f"{self.socket.parent}/")
+        return [point for point in mount_points() if point.startswith(folders)]
 
     def stop(self) -> None:
-        """Ends the engine and its waiting helpers, and takes off what it has mounted in its folder."""
+        """Ends the engine and its waiting helpers, and takes off what it has mounted in its folders."""
         self.process.terminate()
         try:
             self.process.wait(30)
@@ -365,9 +375,9 @@ class Engine:
                 except ProcessLookupError:
                     continue
             time.sleep(0.05)
-        for point in reversed(mount_points()):
-            if point.startswith(f"{self.folder}/"):
-                subprocess.run(["umount", point], check=True)
+        for point in reversed(self._mounts()):
+            subprocess.run(["umount", point], check=True)
+        shutil.rmtree(self.socket.parent)
 
     def _helpers(self) -> list[int]:
         """The processes of podman and its `conmon` that name this engine's folder."""
@@ -424,20 +434,22 @@ def podman_environment(folder: Path, more: str = "", registry: str = "127.0.0.1"
 
 def podman(folder: Path, **options: str) -> Engine:
     """podman's service; `options` are those of podman_environment."""
-    command = ["podman", "system", "service", "--time=0", f"unix://{folder}/engine.sock"]
-    return Engine(folder, command, podman_environment(folder, **options))
+    sockets = _short_folder()
+    command = ["podman", "system", "service", "--time=0", f"unix://{sockets}/{SOCKET}"]
+    return Engine(folder, sockets, command, podman_environment(folder, **options))
 
 
 def dockerd(folder: Path) -> Engine:
     """Docker's own engine, with a store of its own and no network."""
     (folder / "data").mkdir(parents=True)
+    sockets = _short_folder()
     command = [
-        "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "-p", f"{folder}/pid",
-        "-H", f"unix://{folder}/engine.sock", "--bridge=none", "--iptables=false", "--ip6tables=false",
+        "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{sockets}", "-p", f"{folder}/pid",
+        "-H", f"unix://{sockets}/{SOCKET}", "--bridge=none", "--iptables=false", "--ip6tables=false",
         "--ip-forward=false", "--oom-score-adjust=0", "--exec-opt", "native.cgroupdriver=cgroupfs",
         "--default-ulimit", "nofile=4096:4096",
     ]  # fmt: skip
-    return Engine(folder, command, {})
+    return Engine(folder, sockets, command, {})
 
 
 def start(name: str, folder: Path, images: Mapping[str, Path], **options: str) -> Engine:

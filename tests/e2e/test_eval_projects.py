@@ -148,7 +148,6 @@ def grade(engine: sandboxes.Engine, host: Host, folder: Path, files: Path) -> di
 def test_three_projects_have_the_same_reports_on_both_engines(
     host: Host,
     tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
     rows: list[dict[str, Any]],
     root: Path,
     files: Path,
@@ -159,8 +158,7 @@ def test_three_projects_have_the_same_reports_on_both_engines(
         pytest.skip("there is no engine")
     reports = {}
     for name in here:
-        # A socket's path has at most 107 bytes, and containerd's are long.
-        engine = sandboxes.start(name, tmp_path_factory.mktemp(name), {BASE: root})
+        engine = sandboxes.start(name, tmp_path / name, {BASE: root})
         try:
             before = engine.images()
             reports[name] = grade(engine, host, tmp_path, files)
