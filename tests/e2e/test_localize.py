@@ -123,6 +123,9 @@ class LazyTest(unittest.TestCase):
         from shop import late
 
         self.assertEqual(late.double(2), 2)
+        import shop.old
+
+        self.assertEqual(shop.old.last(), 3)
         try:
             import shop.broken
         except ValueError:
@@ -152,7 +155,12 @@ def after():
 """
 
 LAZY_FILES = {
-    **{"shop/__init__.py": "", "shop/late.py": LATE, "shop/broken.py": "raise ValueError\n"},
+    **{
+        "shop/__init__.py": "",
+        "shop/old.py": "# ends of lines as in old files\rdef last():\r    return 3\r",
+        "shop/late.py": LATE,
+        "shop/broken.py": "raise ValueError\n",
+    },
     "test_lazy.py": LAZY,
 }
 
@@ -172,7 +180,7 @@ def test_what_runs_at_an_import_is_not_blamed_on_the_test(host: Host, make_repo:
     By a trace function in Python up to 3.8, one in C up to 3.11, and sys.monitoring.
     """
     row = localize(host, make_repo(LAZY_FILES), "--python", python_of(version))
-    assert sorted(func for _, func, _ in named(row)) == ["after", "double", "register"]
+    assert sorted(func for _, func, _ in named(row)) == ["after", "double", "last", "register"]
 
 
 @pytest.mark.parametrize("version", ["", "3.[78].*", "3.9.*", "3.12.*"])
@@ -180,7 +188,8 @@ def test_what_runs_at_an_import_where_it_is_wanted(host: Host, make_repo: MakeRe
     """As published results count it: also a line of a definition, and of a class."""
     row = localize(host, make_repo(LAZY_FILES), "--python", python_of(version), "--imports")
     names = {(owner, func) for owner, func, _ in named(row)}
-    assert names == {("Kept", None), ("Kept", "unused"), (None, "after"), (None, "double"), (None, "register")}
+    functions = {(None, "after"), (None, "double"), (None, "last"), (None, "register")}
+    assert names == {("Kept", None), ("Kept", "unused")} | functions
 
 
 DEEP = """\

@@ -139,8 +139,10 @@ def test_pytest(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None
 
 
 def test_unittest(host: Host, make_repo: MakeRepo) -> None:
-    """Without pytest anywhere; a file that cannot be imported with the patch takes its tests along."""
-    repo = make_repo(CODE | BY_UNITTEST)
+    """Without pytest anywhere; a file that cannot be imported with the patch takes its tests along. Modules in the
+    project's root that are called as Python's are the project's alone."""
+    mine = dict.fromkeys(["json.py", "base64.py", "tempfile.py"], "raise ImportError\n")
+    repo = make_repo(CODE | BY_UNITTEST | mine)
     row = outcome(host, repo, "--python", "/usr/bin/python3", "--list")
     assert (row["runner"], row["counts"]) == ("unittest", COUNTS | {"passed": 2})
     assert {test["test"] for test in row["tests"]} >= {"tests.test_pkg.PkgTest.test_parts"}

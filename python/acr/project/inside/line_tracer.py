@@ -11,7 +11,7 @@ import struct
 import sys
 import threading
 
-TOOL = 3  # a number that neither debuggers nor coverage tools take
+TOOL, NAME = 3, "acr"  # a number that neither debuggers nor coverage tools take
 IMPORTING = (
     "_call_with_frames_removed",
     "exec_module",
@@ -31,19 +31,27 @@ class Tracer:
         self.imports = 0  # modules whose code is running, and is not wanted
         self.native, self.buffers = None, {}  # path below the root -> the C side's File
         self.monitoring = getattr(sys, "monitoring", None)
-        if self.monitoring is not None and self.monitoring.get_tool(TOOL) is not None:
+        if self.monitoring is not None and not self._take_tool():
             self.monitoring = None
-        if self.monitoring is not None:
-            self.monitoring.use_tool_id(TOOL, "acr")
-            events = self.monitoring.events
-            self.events = events.PY_START | events.PY_UNWIND
-            self.is_on = False
-            self.monitoring.register_callback(TOOL, events.LINE, self._on_line)
-            self.monitoring.register_callback(TOOL, events.PY_START, self._on_start)
-            self.monitoring.register_callback(TOOL, events.PY_RETURN, self._on_end)
-            self.monitoring.register_callback(TOOL, events.PY_UNWIND, self._on_end)
-        elif sys.version_info < (3, 12):
+        if self.monitoring is None and sys.version_info < (3, 12):
             self.native, self.asked = load_native(), self._answer  # one method, which the C side does not keep alive
+
+    def _take_tool(self):
+        """Whether events come here; a test may have given the tool's number back, or to another one."""
+        if self.monitoring.get_tool(TOOL) is None:
+            self.monitoring.use_tool_id(TOOL, NAME)
+        if self.monitoring.get_tool(TOOL) != NAME:
+            return False
+        events = self.monitoring.events
+        # A generator that was started before the test goes on, or has an exception thrown into it.
+        self.events = events.PY_START | events.PY_RESUME | events.PY_THROW | events.PY_UNWIND
+        self.monitoring.register_callback(TOOL, events.LINE, self._on_line)
+        self.monitoring.register_callback(TOOL, events.PY_START, self._on_start)
+        self.monitoring.register_callback(TOOL, events.PY_RESUME, self._on_start)
+        self.monitoring.register_callback(TOOL, events.PY_THROW, self._on_throw)
+        self.monitoring.register_callback(TOOL, events.PY_RETURN, self._on_end)
+        self.monitoring.register_callback(TOOL, events.PY_UNWIND, self._on_end)
+        return True
 
     def begin(self):
         """From now on."""
@@ -52,9 +60,10 @@ class Tracer:
                 found[1].clear()
         self.imports = 0
         if self.monitoring is not None:
-            self.monitoring.restart_events()
-            self.is_on = True
-            self.monitoring.set_events(TOOL, self.events)
+            self.is_on = self._take_tool()
+            if self.is_on:
+                self.monitoring.restart_events()
+                self.monitoring.set_events(TOOL, self.events)
         elif self.native is not None:
             for buffer in self.buffers.values():
                 buffer.clear()
@@ -68,7 +77,8 @@ class Tracer:
         """Until now: {path: "1-3,7"}."""
         if self.monitoring is not None:
             self.is_on = False
-            self.monitoring.set_events(TOOL, 0)
+            if self.monitoring.get_tool(TOOL) == NAME:
+                self.monitoring.set_events(TOOL, 0)
         elif self.native is not None:
             self.native.acr_trace_end()
             threading.settrace(None)
@@ -109,6 +119,9 @@ class Tracer:
         self.imports += 1
         self.monitoring.set_local_events(TOOL, code, self.monitoring.events.PY_RETURN)
         return None
+
+    def _on_throw(self, code, offset, exception):
+        self._on_start(code, offset)  # this event cannot be disabled
 
     def _on_end(self, code, offset, value):
         if code.co_name == "<module>" and self.imports and is_imported(sys._getframe(1)):
@@ -178,7 +191,8 @@ class Buffer:
 
         try:
             with open(path, "rb") as file:
-                count = file.read().count(b"\n") + 2
+                text = file.read()
+            count = text.count(b"\n") + text.count(b"\r") + 2  # at least; "\r" alone ends a line, too
         except OSError:
             count = 0
         self.bytes = bytearray(self.HEAD.pack(count, 0) + bytes(count))

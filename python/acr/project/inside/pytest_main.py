@@ -31,7 +31,9 @@ def main():
     sys.path[0] = os.getcwd()
     import pytest
 
+    sys.path[0] = folder  # the plug-in imports nothing of the project
     plugin = load_plugin(folder)
+    sys.path[0] = os.getcwd()
     for name in ("ACR_TESTS", "ACR_TESTS_REPORT"):
         os.environ.pop(name, None)
     args = narrow(sys.argv[1:], folder) + ["--maxfail=0", "--continue-on-collection-errors", "-p", "no:randomly"]

@@ -7,13 +7,19 @@ what runs while a module is imported); or "probe".
 Standard output: the answer, JSON.
 """
 
+import sys
+
+if sys.hexversion < 0x03060000:  # older ones can compile this file, and run it up to here
+    sys.exit("Python 3.6 or later is needed, and this is " + sys.version.split()[0])
+if "" in sys.path:  # the project's root, whose json.py is not meant here
+    sys.path.remove("")
+
 import base64
 import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -22,6 +28,7 @@ SHOWN_BYTES = 16 << 10
 MESSAGE_CHARACTERS = 6000
 MAX_MESSAGES = 2000
 LINES_BYTES = 40 << 20
+MAX_SECONDS = 1e9
 WORST = ["passed", "skipped", "xfailed", "xpassed", "failed", "error"]
 KNOWN = ("pytest", "nose", "nose2", "zope.testrunner", "twisted", "django", "hypothesis", "xdist", "coverage")
 
@@ -32,6 +39,7 @@ def probe():
     import hashlib
     from importlib.util import find_spec
 
+    sys.path.insert(0, "")  # a project's own pytest is one, too
     installed = [sys.version, sys.executable, sys.prefix]
     for folder in sys.path:
         for pattern in ("*.dist-info", "*.egg-info", "*.egg-link", "*.pth", "__editable__*"):
@@ -111,7 +119,7 @@ def write_files(request, folder):
     os.mkdir(os.path.join(folder, "bin"))
     for name in ("python", "python3"):
         with open(os.path.join(folder, "bin", name), "w", encoding="utf-8") as file:
-            file.write(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+            file.write('#!/bin/sh\nexec "' + sys.executable + '" "$@"\n')
         os.chmod(file.name, 0o755)
     for name in ("select", "order"):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
@@ -136,37 +144,76 @@ def run_command(argv, cwd, env, log, seconds):
         child.wait()
 
 
+def are_texts(values):
+    """Whether all are strings."""
+    return all(isinstance(value, str) for value in values)
+
+
+def is_event(event):
+    """Whether it has what an event has: a test can write into the report, too."""
+    if not isinstance(event, dict):
+        return False
+    if "collected" in event:
+        return isinstance(event["collected"], list) and are_texts(event["collected"])
+    if "lines" in event:
+        lines = event["lines"]
+        return isinstance(lines, dict) and are_texts([event.get("of")] + list(lines.values()))
+    if "start" in event:
+        return are_texts([event["start"]])
+    texts, seconds = [event.get("test"), event.get("message") or ""], event.get("seconds", 0)
+    is_number = isinstance(seconds, (int, float)) and abs(seconds) < MAX_SECONDS  # nor is it NaN
+    return are_texts(texts) and event.get("outcome") in WORST and is_number
+
+
+def read_events(path):
+    """(event, how long it is) of each whole line."""
+    if not os.path.isfile(path):
+        return
+    with open(path, "rb") as file:
+        for line in file:
+            try:
+                event = json.loads(line.decode("utf-8", "replace"))
+            except (ValueError, RecursionError):  # cut off
+                continue
+            if is_event(event):
+                yield event, len(line)
+
+
 def read_report(path):
-    """Events, one a line -> the answer's parts."""
-    tests, messages, collected, started, lines_of, left = {}, {}, [], None, {}, LINES_BYTES
-    try:
-        lines = open(path, encoding="utf-8").readlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:  # cut off
-            continue
+    """Events -> the answer's parts."""
+    tests, messages, collected, started, told = {}, {}, [], None, ({}, {})
+    left = [LINES_BYTES, LINES_BYTES]
+    for event, size in read_events(path):
         if "collected" in event:
             collected = event["collected"]
         elif "lines" in event:
-            left -= len(line)
-            if left > 0:
-                lines_of[event["of"]] = event["lines"]
+            has_passed = tests.get(event["of"], ["passed"])[0] not in ("failed", "error")
+            left[has_passed] -= size
+            if left[has_passed] > 0:
+                told[has_passed][event["of"]] = event["lines"], size
         elif "start" in event:
             started = event["start"]
         else:
             take_outcome(event, tests, messages)
             started = None if started == event["test"] and event.get("last") else started
-    return tests, messages, collected, started, lines_of
+    lines, is_cut = choose_lines(told)
+    return tests, messages, collected, started, lines, is_cut or min(left) <= 0
+
+
+def choose_lines(told):
+    """Those of tests that failed, and of others as far as there is room; whether there was too little."""
+    left, lines = LINES_BYTES, {}
+    for part in told:
+        for test, (of_test, size) in part.items():
+            left -= size
+            if left > 0:
+                lines.setdefault(test, of_test)
+    return lines, left <= 0
 
 
 def take_outcome(event, tests, messages):
     """Of a test's outcomes (its set-up's, its subtests') the worst counts."""
     test, outcome = event["test"], event["outcome"]
-    if outcome not in WORST:
-        return
     before = tests.get(test, ["passed", 0])
     tests[test] = [max(before[0], outcome, key=WORST.index), round(before[1] + event.get("seconds", 0), 3)]
     if event.get("message") and outcome in ("failed", "error") and len(messages) < MAX_MESSAGES:
@@ -194,8 +241,8 @@ def run_tests(request):
         with open(log, "wb") as out:
             code = run_command(argv, cwd, make_environment(plan, folder, report), out, request["seconds"])
     except OSError as error:
-        return {"exit": 127, "tests": [], "not_run": [], "log": f"{argv[0]}: {error.strerror}"}
-    tests, messages, collected, started, lines_of = read_report(report)
+        return {"exit": 127, "tests": [], "not_run": [], "log": argv[0] + ": " + str(error.strerror)}
+    tests, messages, collected, started, lines, is_cut = read_report(report)
     whole = not tests and plan.get("parser")
     answer = {
         "exit": code,
@@ -203,7 +250,8 @@ def run_tests(request):
         "tests": [[test] + tests[test] + [messages.get(test)] * (test in messages) for test in tests],
         "not_run": [test for test in collected if test not in tests],
         "running": started if code is None or started not in tests else None,
-        "lines": lines_of,
+        "lines": lines,
+        "lines_cut": is_cut,
         "log": read_log(log, LOG_BYTES if whole else SHOWN_BYTES),
     }
     shutil.rmtree(folder, ignore_errors=True)

@@ -41,12 +41,13 @@ def install(reporter, report, tracer, describe):
         method = getattr(reporter, name)
 
         def wrapper(self, *args):
-            if at["test"] is not None and tracer is not None:
-                report.tell(lines=tracer.end(), of=at["test"])
+            lines = tracer.end() if at["test"] is not None and tracer is not None else None
             if at["test"] is not None:
                 failed = name in ("test_fail", "test_exception")
                 message = describe(args[0]) if failed and args else None
                 report.tell(test=at["test"], outcome=outcome, message=message, last=True)
+            if lines is not None:
+                report.tell(lines=lines, of=at["test"])
             at["test"] = None
             return method(self, *args)
 
@@ -78,17 +79,14 @@ def main():
     """Runs it."""
     import runpy
 
-    sys.path[0] = os.getcwd()
-    sys.path.insert(1, FOLDER)
     import unittest_report
 
-    sys.path.remove(FOLDER)
-    path = unittest_report.take_report_path()
+    report, tracer = unittest_report.Report(unittest_report.take_report_path()), unittest_report.load_tracer()
+    sys.path[0] = os.getcwd()
     try:
         from sympy.testing import runtests
     except ImportError:  # before 1.6
         from sympy.utilities import runtests
-    report, tracer = unittest_report.Report(path), unittest_report.load_tracer()
     install(runtests.PyTestReporter, report, tracer, unittest_report.describe)
     with open(os.path.join(FOLDER, "order"), encoding="utf-8") as file:
         sort_files(runtests.SymPyTests, json.load(file) or ())

@@ -50,13 +50,13 @@ def is_wanted(test, name, wanted):
 def main():
     """Runs them."""
     sys.path[0] = os.getcwd()
-    sys.path.insert(1, FOLDER)
     import unittest
 
+    sys.path[0] = FOLDER  # the report imports nothing of the project
     import unittest_report
 
-    sys.path.remove(FOLDER)
     report = unittest_report.install(unittest_report.take_report_path())
+    sys.path[0] = os.getcwd()
     args, select, order = sys.argv[1:], load("select"), load("order")
     sys.argv[:] = ["python -m unittest"]
     tests = list(unittest_report.flatten(find(unittest, args)))

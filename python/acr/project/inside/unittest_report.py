@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import threading
 import traceback
 import unittest
 
@@ -44,8 +45,7 @@ def describe(err):
 
 def install(path):
     """Wraps the methods of unittest.TestResult."""
-    report = Report(path)
-    tracer = load_tracer()
+    report, tracer, is_outermost = Report(path), load_tracer(), watch_runs()
     outcomes = {
         "addSuccess": "passed",
         "addError": "error",
@@ -60,9 +60,10 @@ def install(path):
 
         @functools.wraps(method)
         def wrapper(self, test, *rest):
-            failed = outcome in ("failed", "error")
-            message = describe(rest[0]) if failed and rest else None
-            report.tell(test=identify(test), outcome=outcome, message=message, last=True)
+            if is_outermost(test):
+                failed = outcome in ("failed", "error")
+                message = describe(rest[0]) if failed and rest else None
+                report.tell(test=identify(test), outcome=outcome, message=message, last=True)
             return method(self, test, *rest)
 
         setattr(unittest.TestResult, name, wrapper)
@@ -73,18 +74,19 @@ def install(path):
     stop = unittest.TestResult.stopTest
 
     def start_test(self, test):
-        report.tell(start=identify(test))
-        if tracer is not None:
+        if is_outermost(test):
+            report.tell(start=identify(test))
+        if is_outermost(test) and tracer is not None:
             tracer.begin()
         return start(self, test)
 
     def stop_test(self, test):
-        if tracer is not None:
+        if is_outermost(test) and tracer is not None:
             report.tell(lines=tracer.end(), of=identify(test))
         return stop(self, test)
 
     def add_subtest(self, test, sub, err):
-        if err is not None:
+        if err is not None and is_outermost(test):
             failed = issubclass(err[0], test.failureException)
             message = f"{sub}\n{describe(err)}"
             report.tell(test=identify(test), outcome="failed" if failed else "error", message=message)
@@ -93,6 +95,27 @@ def install(path):
     unittest.TestResult.startTest, unittest.TestResult.addSubTest = start_test, add_subtest
     unittest.TestResult.stopTest = stop_test
     return report
+
+
+def watch_runs():
+    """A function by which a test is known that another one runs, and which is thus a part of that."""
+    running, run = threading.local(), unittest.TestCase.run  # "tests": those of a thread, one inside the other
+
+    @functools.wraps(run)
+    def run_test(self, result=None):
+        tests = running.__dict__.setdefault("tests", [])
+        tests.append(self)
+        try:
+            return run(self, result)
+        finally:
+            tests.pop()
+
+    def is_outermost(test):
+        tests = getattr(running, "tests", None)  # a subtest's id begins with its test's
+        return not tests or (len(tests) == 1 and identify(test).startswith(identify(tests[0])))
+
+    unittest.TestCase.run = run_test
+    return is_outermost
 
 
 def identify(test):
