@@ -206,7 +206,7 @@ def _end_with_parent() -> None:
 
 
 def _short_folder() -> Path:
-    """A new folder for an engine's sockets: their paths have at most 104 bytes, which a folder of pytest's may use up."""
+    """A new folder for an engine's sockets: their paths have at most 104 bytes, too few below one of pytest's."""
     return Path(tempfile.mkdtemp(prefix="engine-"))
 
 

@@ -571,7 +571,7 @@ def _attempt(host: Host, repo: Repo, script: Path, tmp_path: Path, request: pyte
     ALL[name](repo, elsewhere)
     request.addfinalizer(lambda: subprocess.run(["rm", "-rf", repo.path], check=True))  # deeper than Python can go
     before = deep_digest(elsewhere)
-    if "repositoryformatversion = 1" in SETTINGS.get(name.replace("setting: ", ""), ""):  # it looks for extensions, then
+    if "repositoryformatversion = 1" in SETTINGS.get(name.replace("setting: ", ""), ""):  # extensions are looked for
         request.getfixturevalue("whole_stacks")
     for revision in ([], ["--rev", "HEAD"]):
         _ends(host, "search", "--repo", repo, *revision, HALF, 'search_code("do not")')
