@@ -13,7 +13,7 @@
 #define TEST_WALL_MS ((gint64)120 * 1000)
 #define VALIDATE_WALL_MS ((gint64)1800 * 1000)
 #define PROBE_WALL_MS ((gint64)30 * 1000)
-#define PROBE "import platform; print('Python ' + platform.python_version())" /* of any version */
+#define PROBE "import sys; print('Python ' + sys.version.split()[0])" /* no project's module */
 
 /* ---- Records ---- */
 

@@ -168,8 +168,9 @@ class Case:
 
 @pytest.fixture
 def case(host: Host, tmp_path: Path) -> Case:
-    """Runs on a repository of TINY."""
-    return Case(host, make_repo(tmp_path / "repo", TINY), tmp_path)
+    """Runs on a repository of TINY, and of a module that is named like one of Python's."""
+    files = {**TINY, "platform.py": 'raise ImportError("not this one")\n'}
+    return Case(host, make_repo(tmp_path / "repo", files), tmp_path)
 
 
 def verified(result: Result) -> str:

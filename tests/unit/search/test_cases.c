@@ -146,7 +146,8 @@ void add_case_tests(void)
         if (!g_str_has_suffix(name, ".txt"))
             continue;
         g_autofree char *test = g_strdup_printf("/search/cases/%.*s", (int)strlen(name) - 4, name);
-        g_test_add_data_func_full(test, g_build_filename(folder, name, NULL), run_case, g_free);
+        g_autofree char *file = g_build_filename(folder, name, NULL);
+        g_test_add_data_func(test, g_intern_string(file), run_case);
         n++;
     }
     g_assert_cmpuint(n, >, 0);
