@@ -45,14 +45,6 @@ static char *tell(const AcrIndex *index, const AcrLocalized *found)
 
 /* ---- Running ---- */
 
-static int fail(AcrHost *host, const GError *error)
-{
-    int code = acr_test_place_fail(host, error);
-    bool is_none = g_error_matches(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE) ||
-                   g_error_matches(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS);
-    return is_none ? ACR_EXIT_NONE : code;
-}
-
 /* The tree with the tests that a benchmark task keeps from whoever solves it. */
 static AcrOverlay *add_hidden_tests(const AcrTestPlace *place, GError **error)
 {
@@ -74,7 +66,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     if (!acr_test_place_open(host, spec, &place, &error) ||
         !acr_repository_index(host, spec, &place.workspace, &error) ||
         (spec->has_hidden_tests && !(tests = add_hidden_tests(&place, &error))))
-        return fail(host, error);
+        return acr_test_place_fail(host, error);
     const AcrIndex *index = place.workspace.index;
     AcrProject project = acr_test_place_project(&place, host, spec);
     project.overlay = tests;
@@ -87,7 +79,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
                                 .has_imports = spec->has_imports};
     if (!acr_project_baseline(&project, NULL, &baseline, &error) ||
         !acr_project_localize(&project, &baseline, &localizing, &found, &error))
-        return fail(host, error);
+        return acr_test_place_fail(host, error);
     if (spec->json) {
         g_autoptr(AcrJson) json = describe(index, &baseline, &found);
         return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);

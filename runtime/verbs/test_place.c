@@ -121,6 +121,11 @@ AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host
 int acr_test_place_fail(AcrHost *host, const GError *error)
 {
     int code = acr_verb_fail(host, error);
-    bool is_dataset = g_error_matches(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET);
-    return code != ACR_EXIT_ENVIRONMENT ? code : is_dataset ? ACR_EXIT_USAGE : code;
+    if (code != ACR_EXIT_ENVIRONMENT)
+        return code;
+    if (g_error_matches(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET))
+        return ACR_EXIT_USAGE;
+    bool is_none = g_error_matches(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS) ||
+                   g_error_matches(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE);
+    return is_none ? ACR_EXIT_NONE : code;
 }

@@ -153,13 +153,6 @@ static int report(const AcrRunSpec *spec, const AcrBaseline *baseline, const Acr
     return acr_out_exit(acr_out_text(text), code);
 }
 
-static int fail(AcrHost *host, const GError *error)
-{
-    int code = acr_test_place_fail(host, error);
-    bool is_none = g_error_matches(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS);
-    return code == ACR_EXIT_ENVIRONMENT && is_none ? ACR_EXIT_NONE : code;
-}
-
 static int run_tests(AcrHost *host, const AcrRunSpec *spec, const AcrTestPlace *place,
                      const AcrOverlay *overlay)
 {
@@ -169,9 +162,9 @@ static int run_tests(AcrHost *host, const AcrRunSpec *spec, const AcrTestPlace *
     g_auto(AcrComparison) found = {0};
     g_auto(GStrv) changed = overlay ? acr_overlay_changed(overlay) : NULL;
     if (!acr_project_baseline(&project, (const char *const *)changed, &baseline, &error))
-        return fail(host, error);
+        return acr_test_place_fail(host, error);
     if (overlay && !acr_project_compare(&project, &baseline, overlay, &found, &error))
-        return fail(host, error);
+        return acr_test_place_fail(host, error);
     return report(spec, &baseline, overlay ? &found : NULL);
 }
 
@@ -180,7 +173,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(GError) error = NULL;
     g_auto(AcrTestPlace) place = {0};
     if (!acr_test_place_open(host, spec, &place, &error))
-        return fail(host, error);
+        return acr_test_place_fail(host, error);
     if (spec->verbose && acr_sandbox_choice(place.sandbox))
         acr_verb_say("%s", acr_sandbox_choice(place.sandbox));
     g_autoptr(AcrOverlay) overlay = spec->patch ? acr_overlay_new(place.workspace.snapshot) : NULL;
