@@ -136,6 +136,19 @@ def release_repo(name: str, version: str) -> Repo:
     return Repo(path)
 
 
+def installed_pythons(version: str) -> list[Path]:
+    """The Python programs below ~/.pyenv/versions of such a version ("3.9.*"), sorted."""
+    return sorted((Path.home() / ".pyenv" / "versions").glob(version + "/bin/python"))
+
+
+def installed_python(version: str) -> Path:
+    """The first of them; skips the test where there is none."""
+    found = installed_pythons(version)
+    if not found:
+        pytest.skip(f"no Python {version} is installed (~/.pyenv/versions)")
+    return found[0]
+
+
 def pinned_python(pins: Sequence[str], python: str = "3.11") -> Path:
     """The Python program of an environment with the pinned packages ("mpmath==1.3.0").
 

@@ -167,10 +167,7 @@ LAZY_FILES = {
 
 def python_of(version: str) -> str | Path:
     """The first installed Python of such a version, Debian's where it is empty."""
-    pythons = sorted((Path.home() / ".pyenv" / "versions").glob(version + "/bin/python3")) if version else []
-    if version and not pythons:
-        pytest.skip(f"no Python {version} is installed (~/.pyenv/versions)")
-    return pythons[0] if version else "/usr/bin/python3"
+    return packages.installed_python(version) if version else "/usr/bin/python3"
 
 
 @pytest.mark.parametrize("version", ["", "3.[78].*", "3.9.*", "3.10.*", "3.11.*", "3.12.*", "3.13.*"])
@@ -217,7 +214,7 @@ class DeepTest(unittest.TestCase):
 
 def test_what_runs_after_a_stack_that_was_full(host: Host, make_repo: MakeRepo) -> None:
     """A trace function in Python fails where the stack is full, and is given up by Python; the one in C goes on."""
-    python = next(iter(sorted((Path.home() / ".pyenv" / "versions").glob("3.11.*/bin/python3"))), "/usr/bin/python3")
+    python = next(iter(packages.installed_pythons("3.11.*")), "/usr/bin/python3")
     row = localize(host, make_repo({"shop/deep.py": DEEP, "test_deep.py": DEEP_TEST}), "--python", python)
     assert sorted(func for _, func, _ in named(row)) == ["dig", "give_up"]
 
@@ -362,7 +359,7 @@ def test_sympy_runs_the_files_first_that_are_nearest_to_a_patch(host: Host, make
 @pytest.mark.full
 def test_hidden_tests_of_a_benchmark_task(host: Host, tmp_path: Path) -> None:
     """Their files alone run, as they are with the task's test patch; the tree without it has no such test."""
-    if not list((Path.home() / ".pyenv" / "versions").glob("3.9*")) or packages.unreachable():
+    if not packages.installed_pythons("3.9*") or packages.unreachable():
         pytest.skip("no Python 3.9 (~/.pyenv/versions), or no package registry")
     repo = make_git_repo(tmp_path / "repos" / "sympy" / "sympy", SYMPY)
     (repo.path / "sympy" / "tests" / "test_half.py").write_text(SYMPY["sympy/tests/test_half.py"] + HALF)

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Callable
 
+import packages
 import pytest
 import repos
 import sandboxes
@@ -89,7 +90,7 @@ def test_an_environment_of_copies(box: Sandbox, repo: Repo, tmp_path: Path) -> N
 
 def _elsewhere() -> str:
     """A Python that is installed outside /usr; skips where there is none."""
-    found = sorted((Path.home() / ".pyenv" / "versions").glob("3.*/bin/python3"))
+    found = packages.installed_pythons("3.*")
     if not found:
         pytest.skip("no Python is installed outside /usr (~/.pyenv/versions)")
     return str(found[-1])

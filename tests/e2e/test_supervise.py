@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import packages
 import pytest
 from host import ROOT
 
@@ -45,10 +46,7 @@ FORGED = [
 
 def python_of(version: str) -> str:
     """The first installed Python of such a version; this one where it is empty."""
-    pythons = sorted((Path.home() / ".pyenv" / "versions").glob(version + "/bin/python")) if version else []
-    if version and not pythons:
-        pytest.skip(f"no Python {version} is installed (~/.pyenv/versions)")
-    return str(pythons[0]) if version else sys.executable
+    return str(packages.installed_python(version)) if version else sys.executable
 
 
 def start(python: str, folder: Path, request: object) -> subprocess.CompletedProcess[str]:

@@ -76,8 +76,8 @@ def install(path):
     def start_test(self, test):
         if is_outermost(test):
             report.tell(start=identify(test))
-        if is_outermost(test) and tracer is not None:
-            tracer.begin()
+            if tracer is not None:
+                tracer.begin()
         return start(self, test)
 
     def stop_test(self, test):
