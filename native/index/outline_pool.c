@@ -40,6 +40,8 @@ typedef struct {
     bool big_at_work; /* a large file */
     guint starts_lost;
     bool no_more; /* no further peer can be had */
+    gint64 begun_us;
+    gint64 alone_until_us; /* the first peer works alone for as long as its start has taken */
     GError **error;
 } Pool;
 
@@ -169,6 +171,8 @@ static bool take_answer(Pool *pool, Worker *worker, guint32 reply, const guint8 
                         char **out_reason)
 {
     if (reply == ACR_PEER_READY && !worker->ready) {
+        gint64 now = g_get_monotonic_time();
+        pool->alone_until_us = MIN(pool->alone_until_us, 2 * now - pool->begun_us);
         worker->ready = true;
         pool->starts_lost = 0;
         return true;
@@ -253,15 +257,18 @@ static bool is_work_left(const Pool *pool)
 static bool step(Pool *pool)
 {
     struct pollfd fds[ACR_OUTLINE_MAX_JOBS];
+    gint64 alone_ms = (pool->alone_until_us - g_get_monotonic_time()) / 1000;
+    guint wanted = alone_ms < 0 ? pool->n : 1;
     for (guint i = 0; i < pool->n; i++) {
         Worker *worker = &pool->all[i];
-        if (!worker->peer.pid && is_work_left(pool) && !start(pool, worker))
+        if (i < wanted && !worker->peer.pid && is_work_left(pool) && !start(pool, worker))
             return false;
         feed(pool, worker);
         short events = POLLIN | (worker->out->len ? POLLOUT : 0);
         fds[i] = (struct pollfd){worker->peer.pid ? worker->peer.fd : -1, events, 0};
     }
-    if (poll(fds, pool->n, POLL_MS) < 0 && errno != EINTR)
+    int wait_ms = alone_ms < 0 ? POLL_MS : (int)MIN(alone_ms + 1, POLL_MS);
+    if (poll(fds, pool->n, wait_ms) < 0 && errno != EINTR)
         return acr_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
                              "cannot wait for outline workers: %s", g_strerror(errno));
     for (guint i = 0; i < pool->n; i++) {
@@ -309,6 +316,8 @@ bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorker
 {
     g_autoptr(GArray) large = g_array_new(FALSE, FALSE, sizeof(gsize));
     Pool pool = {.batch = batch, .workers = workers, .large = large, .error = error};
+    pool.begun_us = g_get_monotonic_time();
+    pool.alone_until_us = G_MAXINT64;
     pool.n = useful_peers(batch, workers);
     pool.all = g_new0(Worker, pool.n);
     for (guint i = 0; i < pool.n; i++) {

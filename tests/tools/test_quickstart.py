@@ -42,7 +42,7 @@ def tree(tmp_path: Path) -> Path:
     shutil.copy2(ROOT / "tools" / "quickstart", tmp_path / "tools" / "quickstart")
     write_program(tmp_path / "build" / "release" / "acr-host", PROGRAM)
     write_program(tmp_path / "bin" / "cmake", "#!/bin/sh\n")
-    write_program(tmp_path / "bin" / "dpkg-query", "#!/bin/sh\necho installed\n")
+    write_program(tmp_path / "bin" / "dpkg-query", "#!/bin/sh\nprintf '%s installed\\n' \"$@\"\n")
     return tmp_path
 
 

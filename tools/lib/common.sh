@@ -39,9 +39,10 @@ build_packages() {
 
 # missing_packages PACKAGE...: those that are not installed, one a line.
 missing_packages() {
-  local package
+  local package installed
+  installed=$'\n'$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)$'\n'
   for package in "$@"; do
-    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || say "$package"
+    [[ $installed == *$'\n'"$package installed"$'\n'* ]] || say "$package"
   done
 }
 
@@ -90,7 +91,7 @@ build() {
     export CCACHE_SLOPPINESS=pch_defines,time_macros # what precompiled headers need
   fi
   [ $# = 0 ] || targets=(--target "$@")
-  quietly "configure-$preset" cmake -S "$root" --preset "$preset"
+  quietly "configure-$preset" cmake -S "$root" --preset "$preset" -DCMAKE_RULE_MESSAGES=OFF # a process for each line
   quietly "build-$preset" cmake --build "$root/build/$preset" --parallel "$(nproc)" "${targets[@]}"
 }
 
@@ -100,7 +101,8 @@ python_tools() {
   local venv=$root/build/tools/venv ruff=ruff==0.17.6 log=$logs/python-tools.log
   mkdir -p "$logs"
   [ -e "$venv/$ruff" ] && return 0
-  if python3 -m venv "$venv" >"$log" 2>&1 && "$venv/bin/pip" install -q "$ruff" >>"$log" 2>&1 </dev/null; then
+  if python3 -m venv --without-pip "$venv" >"$log" 2>&1 &&
+    PYTHONPATH=$(echo /usr/share/python-wheels/pip-*.whl) "$venv/bin/python" -m pip install -q "$ruff" >>"$log" 2>&1 </dev/null; then
     touch "$venv/$ruff"
   else
     rm -rf "$venv"
