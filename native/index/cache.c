@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BATCH_ROWS 256u
@@ -107,11 +108,21 @@ static bool remove_open(AcrIndexCache *cache, AcrCacheState state)
 
 /* ---- Opening ---- */
 
+/* Whether another process has removed the file, or put a new one in its place, since `before`. */
+static bool is_replaced(const AcrIndexCache *cache, const struct stat *before)
+{
+    struct stat now;
+    return acr_cache_database_has_moved(cache->database) || stat(cache->path, &now) != 0 ||
+           now.st_ino != before->st_ino || now.st_ctim.tv_nsec != before->st_ctim.tv_nsec;
+}
+
 /* Opens what is at the path, makes it where it is missing or was removed; else goes without. */
 static void attach(AcrIndexCache *cache)
 {
     AcrCacheState state = ACR_CACHE_UNUSABLE;
     for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        struct stat before = {0};
+        (void)!stat(cache->path, &before);
         drop_database(cache);
         state = acr_cache_database_open(cache->path, true, &cache->database);
         if (state == ACR_CACHE_OK) {
@@ -120,8 +131,8 @@ static void attach(AcrIndexCache *cache)
                 say(cache, "is read-only: nothing is kept");
             return;
         }
-        if (acr_cache_database_has_moved(cache->database) || access(cache->path, F_OK) != 0)
-            continue; /* removed by another process meanwhile */
+        if (is_replaced(cache, &before))
+            continue;
         if (state != ACR_CACHE_DAMAGED && state != ACR_CACHE_OUTDATED)
             break;
         if (!remove_open(cache, state))
