@@ -62,7 +62,7 @@ def write_script(path: Path, lines: Iterable[dict[str, Any]] = TINY_ANSWERS) -> 
 
 
 def whole_stacks() -> dict[str, str]:
-    """An environment in which a leak of libgit2's own (extensions in a config) is told from one of the program's."""
+    """An environment in which a leak of libgit2's own is told from one of the program's (tests/lsan.supp)."""
     options = os.environ.get("ASAN_OPTIONS", "")
     return {"ASAN_OPTIONS": f"{options}:fast_unwind_on_malloc=0"}
 

@@ -11,7 +11,7 @@ from typing import Any, Callable
 import planting
 import pytest
 from host import Host, Result
-from hostile import TINY, deep_digest, tiny_run, write_script
+from hostile import TINY, deep_digest, tiny_run, whole_stacks, write_script
 from repos import Repo
 from sandboxes import at_hand
 
@@ -201,7 +201,7 @@ REVISIONS = [
 @pytest.mark.parametrize("number", range(len(REVISIONS)))
 def test_an_odd_revision_is_answered_in_one_line(host: Host, tiny: Repo, number: int) -> None:
     """Or is resolved, as git would."""
-    result = host.run("search", "--repo", tiny, f"--rev={REVISIONS[number]}", HALF)
+    result = host.run("search", "--repo", tiny, f"--rev={REVISIONS[number]}", HALF, env=whole_stacks())
     assert result.exit in (0, 2, ENVIRONMENT), result.told()[:3000]
     assert result.exit == 0 or len(result.err.splitlines()) == 1, result.told()[:3000]
     assert "\x1b" not in result.err and not (tiny.path / "marker").exists()

@@ -384,8 +384,8 @@ def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int
         "huge.py": "larger than 16 MiB",
         "dense.py": "MemoryError: too deep or too large for the parser here",
     }
-    if SANITIZED:
-        assert reasons(row).items() <= told.items()
+    if SANITIZED:  # with which there is more memory, and less time
+        assert set(reasons(row)) <= set(told)
         return
     assert reasons(row) == told
     # That a file takes too much memory is kept too, for a day.
