@@ -96,7 +96,8 @@ AcrJson *acr_json_parse(const char *text, gsize len, GError **error)
                                       "JSON text of %" G_GSIZE_FORMAT " bytes, more than %u", len,
                                       ACR_JSON_MAX_BYTES));
     GString *repaired = NULL;
-    if (!acr_json_check(len ? text : "", len, &repaired, error))
+    text = len ? text : ""; /* an empty GBytes has none */
+    if (!acr_json_check(text, len, &repaired, error))
         return NULL;
     cJSON *node =
         repaired ? read_value(repaired->str, repaired->len, error) : read_value(text, len, error);
@@ -119,7 +120,7 @@ bool acr_json_lines(const char *text, gsize len, const char *name,
                     void *ctx, GError **error)
 {
     guint number = 1;
-    for (const char *at = text, *end = text + len; at < end; number++) {
+    for (const char *at = text, *end = len ? text + len : text; at < end; number++) {
         const char *stop = memchr(at, '\n', (gsize)(end - at));
         gsize size = (gsize)((stop ? stop : end) - at);
         bool is_blank = strspn(at, " \t\r") >= size;
