@@ -1,7 +1,8 @@
 /*
  * Fuzzes the verdict on an execution: the first byte is the exit code, then a script, a NUL, and
  * what the script wrote to stderr. Whatever is printed, nothing counts as reproduced but a failure
- * whose last traceback quotes the script where it names it, and what is said of it is text.
+ * whose last traceback quotes the script where it names it, or which a script that asserts tells of
+ * at the end, without a traceback; and what is said of it is text.
  */
 #include "loops/loops.h"
 
@@ -31,6 +32,18 @@ static void check_reproduced(const AcrTestVerdict *verdict, const char *script, 
     g_assert_nonnull(strstr(said, "Traceback (most recent call last):"));
 }
 
+/* A script that catches its AssertionError tells of it and exits. */
+static void check_told(const char *script, const uint8_t *err, size_t len)
+{
+    g_autofree char *said = acr_utf8_repair(err, len);
+    g_auto(GStrv) lines = g_strsplit(said, "\n", -1);
+
+    g_assert_nonnull(strstr(said, "AssertionError"));
+    g_assert_true(strstr(script, "assert") || strstr(script, "raise AssertionError"));
+    for (guint i = 0; lines[i]; i++)
+        g_assert_cmpstr(g_strchomp(lines[i]), !=, "Traceback (most recent call last):");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1)
@@ -49,9 +62,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (guint i = 0; i < verdict.doubts->len; i++)
         check_text(verdict.doubts->pdata[i]);
     g_assert_true((verdict.result == ACR_TEST_PASSED) == (executed.exit_code == 0));
-    g_assert_true((verdict.result == ACR_TEST_REPRODUCED) == (verdict.line > 0));
-    if (verdict.result == ACR_TEST_REPRODUCED)
+    g_assert_true(verdict.result == ACR_TEST_REPRODUCED || verdict.line == 0);
+    if (verdict.line > 0)
         check_reproduced(&verdict, script, err, err_len);
+    else if (verdict.result == ACR_TEST_REPRODUCED)
+        check_told(script, err, err_len);
     acr_executed_clear(&executed);
     return 0;
 }
