@@ -1,7 +1,7 @@
 /*
  * Fuzzes the verdict on an execution: the first byte is the exit code, then a script, a NUL, and
  * what the script wrote to stderr. Whatever is printed, nothing counts as reproduced but a failure
- * whose last traceback quotes the script where it names it, or which a script that asserts tells of
+ * whose last traceback names a line of the script, and quotes it if it quotes one, or which a script that asserts tells of
  * at the end, without a traceback; and what is said of it is text.
  */
 #include "loops/loops.h"
@@ -18,7 +18,21 @@ static void check_text(const char *text)
     g_assert_cmpuint(strlen(text), <=, MAX_WHY);
 }
 
-/* The line that is named stands in the script, and its text on stderr. */
+/* Whether a frame names that line of the script, and quotes it as it is, if it quotes one. */
+static bool is_framed(char **said, guint number, const char *code)
+{
+    static const char frame[] = "reproducer.py\", line ";
+
+    for (guint i = 0; said[i] && said[i + 1]; i++) {
+        const char *at = strstr(said[i], frame);
+        if (at && g_ascii_strtoull(at + strlen(frame), NULL, 10) == number &&
+            (!g_str_has_prefix(said[i + 1], "    ") || strcmp(g_strstrip(said[i + 1]), code) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* The line that is named stands in the script, and stderr names it. */
 static void check_reproduced(const AcrTestVerdict *verdict, const char *script, const uint8_t *err,
                              size_t len)
 {
@@ -27,9 +41,10 @@ static void check_reproduced(const AcrTestVerdict *verdict, const char *script, 
 
     g_assert_cmpuint(verdict->line, >=, 1);
     g_assert_cmpuint(verdict->line, <=, g_strv_length(lines));
-    g_assert_nonnull(strstr(said, g_strstrip(lines[verdict->line - 1])));
     g_assert_nonnull(strstr(said, "AssertionError"));
     g_assert_nonnull(strstr(said, "Traceback (most recent call last):"));
+    g_auto(GStrv) told = g_strsplit(said, "\n", -1);
+    g_assert_true(is_framed(told, verdict->line, g_strstrip(lines[verdict->line - 1])));
 }
 
 /* A script that catches its AssertionError tells of it and exits. */
