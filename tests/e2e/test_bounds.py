@@ -89,10 +89,11 @@ def test_calls_that_are_none_are_answered_each(run_host: Run, tiny: Repo) -> Non
     assert "longer than" in rows[1]["output"] and len(rows[1]["output"]) < 1000
 
 
-def test_input_beyond_the_ceiling_is_refused(run_host: Run, tiny: Repo) -> None:
-    """All of it, not its end alone."""
-    calls = 'search_method("half")\n' * (68 * 1024 * 1024 // 22)
-    ended = run_host("search", "--repo", tiny, input=calls, timeout=120)
+def test_input_beyond_the_ceiling_is_refused(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
+    """All of it, not its end alone; from a file, as a pipe whose writer pauses is answered meanwhile."""
+    (tmp_path / "calls").write_text('search_method("half")\n' * (68 * 1024 * 1024 // 22))
+    with open(tmp_path / "calls", "rb") as calls:
+        ended = run_host("search", "--repo", tiny, stdin=calls, timeout=120)
     ended.one_line(ENVIRONMENT, "standard input holds more than 67108864 bytes")
     assert ended.stdout == b""
 
