@@ -1,17 +1,20 @@
 """Outline of one Python file as flat rows: classes, functions, methods, assignments, imports.
 
 The row format is the one stated in native/index/index.h. Only bodies of statements are descended, never expressions,
-so the cost beside parsing is small.
+so the cost beside parsing is small. A process may be started for one small file only, so `ast` and `tokenize` are loaded
+where a file needs them.
 """
 
 from __future__ import annotations
 
-import ast
+import _ast
 import gc
 import io
-import tokenize
 import warnings
-from collections.abc import Callable, Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 MAX_MESSAGE = 300  # characters of the reason in an X row
 TREE_BYTES_PER_BYTE = 1024  # more than a byte of source takes while it is parsed: `1,` takes 470, `{a}` in f"" 660
@@ -61,22 +64,25 @@ def _outline(source: bytes) -> bytes:
     return "".join(walk.rows).encode("utf-8", "backslashreplace")
 
 
-def _parse(source: bytes) -> tuple[ast.Module, Callable[[], bytes]]:
+def _parse(source: bytes) -> tuple[_ast.Module, Callable[[], bytes]]:
     """Parse; also give a function that makes the text in UTF-8, to whose bytes the tree's columns belong."""
     try:
-        return ast.parse(source), lambda: _as_utf8(source)
+        return _tree(source), lambda: _as_utf8(source)
     except SyntaxError:
         if _decodes(source):
             raise
     text = source.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
-    return ast.parse(text), lambda: text.encode("utf-8")
+    return _tree(text), lambda: text.encode("utf-8")
+
+
+def _tree(source: bytes | str) -> _ast.Module:
+    return compile(source, "<unknown>", "exec", _ast.PyCF_ONLY_AST, dont_inherit=True)
 
 
 def _decodes(source: bytes) -> bool:
     """Whether the bytes are text in the encoding that the file declares (or in UTF-8)."""
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
-        source.decode(encoding)
+        source.decode(_encoding(source))
     except (SyntaxError, UnicodeDecodeError, LookupError):
         return False
     return True
@@ -86,8 +92,15 @@ def _as_utf8(source: bytes) -> bytes:
     source = source.removeprefix(b"\xef\xbb\xbf")
     if source.isascii():
         return source
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+    encoding = _encoding(source)
     return source if encoding.startswith("utf-8") else source.decode(encoding).encode("utf-8")
+
+
+def _encoding(source: bytes) -> str:
+    """What the file declares, or UTF-8. Raises SyntaxError."""
+    import tokenize
+
+    return tokenize.detect_encoding(io.BytesIO(source).readline)[0]
 
 
 def _failed(line: int, message: str) -> bytes:
@@ -107,7 +120,7 @@ class _Walk:
         self._utf8 = utf8
         self._lines: list[bytes] | None = None
 
-    def body(self, statements: list[ast.stmt], prefix: str, scope: str) -> None:
+    def body(self, statements: list[_ast.stmt], prefix: str, scope: str) -> None:
         """Rows of a body and of all bodies in it; `prefix` ends in a dot or is empty."""
         wanted = _IN_FUNCTIONS if scope == "f" else _ELSEWHERE
         todo = [node for node in reversed(statements) if type(node) in wanted]
@@ -122,10 +135,10 @@ class _Walk:
             else:
                 self._simple(node, prefix, scope)
 
-    def _define(self, node: ast.AST, prefix: str, scope: str) -> None:
+    def _define(self, node: _ast.AST, prefix: str, scope: str) -> None:
         qualname = prefix + node.name
         lines = f"{qualname}\t{_first_line(node)}\t{node.lineno}\t{self._sig_last(node)}\t{node.end_lineno}"
-        if isinstance(node, ast.ClassDef):
+        if isinstance(node, _ast.ClassDef):
             bases = "\x1f".join(_escape(_written(base)) for base in node.bases)
             self.rows.append(f"C\t{lines}\t{bases}\n")
             self.body(node.body, qualname + ".", "c")
@@ -133,8 +146,8 @@ class _Walk:
             self.rows.append(f"D\t{lines}\n")
             self.body(node.body, qualname + ".", "f")
 
-    def _simple(self, node: ast.stmt, prefix: str, scope: str) -> None:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
+    def _simple(self, node: _ast.stmt, prefix: str, scope: str) -> None:
+        if isinstance(node, (_ast.Import, _ast.ImportFrom)):
             self.rows.extend(_imports(node))
             return
         for name, value in _assigned(node):
@@ -142,7 +155,7 @@ class _Walk:
             if name == "__slots__" and scope == "c":
                 self.rows.extend(f"A\t{prefix}{slot}\t{first}\t{last}\t\n" for slot, first, last in _slots(node))
 
-    def _sig_last(self, node: ast.AST) -> int:
+    def _sig_last(self, node: _ast.AST) -> int:
         """The line of the colon that ends the header."""
         line, column = node.lineno, node.col_offset
         for part in _header_parts(node):
@@ -164,13 +177,13 @@ class _Walk:
         return body_line
 
 
-_DEFS = frozenset({ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef})
+_DEFS = frozenset({_ast.ClassDef, _ast.FunctionDef, _ast.AsyncFunctionDef})
 _SIMPLE = frozenset(
-    getattr(ast, name) for name in ("Assign", "AnnAssign", "TypeAlias", "Import", "ImportFrom") if hasattr(ast, name)
+    getattr(_ast, name) for name in ("Assign", "AnnAssign", "TypeAlias", "Import", "ImportFrom") if hasattr(_ast, name)
 )
 #: The lists of a compound statement and its parts, the last of the file first.
 _BLOCKS = {
-    getattr(ast, name): blocks
+    getattr(_ast, name): blocks
     for names, blocks in (
         (("If", "For", "AsyncFor", "While"), ("orelse", "body")),
         (("With", "AsyncWith", "ExceptHandler", "match_case"), ("body",)),
@@ -178,22 +191,22 @@ _BLOCKS = {
         (("Match",), ("cases",)),
     )
     for name in names
-    if hasattr(ast, name)
+    if hasattr(_ast, name)
 }
 _IN_FUNCTIONS = _DEFS | _BLOCKS.keys()
 _ELSEWHERE = _IN_FUNCTIONS | _SIMPLE
 
 
-def _first_line(node: ast.stmt) -> int:
+def _first_line(node: _ast.stmt) -> int:
     """The first line of a statement, decorators included."""
     decorators = getattr(node, "decorator_list", None)
     return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
 
 
-def _header_parts(node: ast.AST) -> list[ast.AST]:
+def _header_parts(node: _ast.AST) -> list[_ast.AST]:
     """Nodes among which is the last one of the header."""
     parts = list(getattr(node, "type_params", ())[-1:])
-    if isinstance(node, ast.ClassDef):
+    if isinstance(node, _ast.ClassDef):
         return parts + node.bases[-1:] + node.keywords[-1:]
     if node.returns is not None:
         return [node.returns]
@@ -202,63 +215,67 @@ def _header_parts(node: ast.AST) -> list[ast.AST]:
     return parts + [part for part in (args.vararg, args.kwarg, *args.kw_defaults[-1:]) if part is not None]
 
 
-def _dotted(node: ast.AST | None) -> str:
+def _dotted(node: _ast.AST | None) -> str:
     """`a.b.c` for names and attributes of names, else the empty text."""
     parts = []
-    while isinstance(node, ast.Attribute):
+    while isinstance(node, _ast.Attribute):
         parts.append(node.attr)
         node = node.value
-    if not isinstance(node, ast.Name):
+    if not isinstance(node, _ast.Name):
         return ""
     parts.append(node.id)
     return ".".join(reversed(parts))
 
 
-def _written(node: ast.expr) -> str:
+def _written(node: _ast.expr) -> str:
     """A base class as written."""
-    return _dotted(node) or ast.unparse(node)
+    if dotted := _dotted(node):
+        return dotted
+    import ast
+
+    return ast.unparse(node)
 
 
-def _assigned(node: ast.stmt) -> Iterator[tuple[str, str]]:
+def _assigned(node: _ast.stmt) -> Iterator[tuple[str, str]]:
     """(name, dotted value or empty) for each plain name that the statement assigns or declares."""
-    if isinstance(node, ast.Assign):
+    if isinstance(node, _ast.Assign):
         for target in node.targets:
             yield from _pairs(target, node.value)
-    elif isinstance(node, ast.AnnAssign):
+    elif isinstance(node, _ast.AnnAssign):
         yield from _pairs(node.target, node.value)
     else:  # type X = Y
         yield from _pairs(node.name, node.value)
 
 
-def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, str]]:
-    if isinstance(target, ast.Name):
+def _pairs(target: _ast.expr, value: _ast.expr | None) -> Iterator[tuple[str, str]]:
+    if isinstance(target, _ast.Name):
         yield target.id, _dotted(value)
-    elif isinstance(target, ast.Starred):
+    elif isinstance(target, _ast.Starred):
         yield from _pairs(target.value, None)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        values: list[ast.expr | None] = [None] * len(target.elts)
+    elif isinstance(target, (_ast.Tuple, _ast.List)):
+        values: list[_ast.expr | None] = [None] * len(target.elts)
         both = [*target.elts, *getattr(value, "elts", ())]
-        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-            if not any(isinstance(part, ast.Starred) for part in both):
+        if isinstance(value, (_ast.Tuple, _ast.List)) and len(value.elts) == len(target.elts):
+            if not any(isinstance(part, _ast.Starred) for part in both):
                 values = list(value.elts)
         for part, its_value in zip(target.elts, values):
             yield from _pairs(part, its_value)
 
 
-def _slots(node: ast.stmt) -> Iterator[tuple[str, int, int]]:
+def _slots(node: _ast.stmt) -> Iterator[tuple[str, int, int]]:
     """(name, first line, last line) of each attribute that `__slots__ = ...` declares in plain words."""
     value = getattr(node, "value", None)
-    parts = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [value])
+    parts = value.keys if isinstance(value, _ast.Dict) else getattr(value, "elts", [value])
     for part in parts:
-        if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.isidentifier():
+        if isinstance(part, _ast.Constant) and isinstance(part.value, str) and part.value.isidentifier():
             yield part.value, part.lineno, part.end_lineno or part.lineno
 
 
-def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+def _imports(node: _ast.Import | _ast.ImportFrom) -> Iterator[str]:
     for alias in node.names:
         line = getattr(alias, "lineno", node.lineno)
         local = alias.asname or alias.name
-        if isinstance(node, ast.Import):
+        if isinstance(node, _ast.Import):
             yield f"I\t{local}\t{line}\t{alias.name}\t\n"
         else:
             module = "." * node.level + (node.module or "")
