@@ -2,7 +2,11 @@
 
 Processes that lose their parent become children of this one (Linux), so that none can get away: a server of a fixture
 that failed, the helper of a container engine, a command in a session of its own. The exit code is the test's, or 1.
-`$ACR_MEMORY` names a folder in memory, where its temporary files lie then, unless `$ACR_ON_DISK` is set; `$ACR_TIMES` names a file to which each test adds a line: wall, user and system seconds of all its processes, its command.
+`$ACR_MEMORY` names a folder in memory, where its temporary files lie then, unless `$ACR_ON_DISK` is set; `$ACR_TIMES`
+names a file to which each test adds a line: wall, user and system seconds of all its processes, its command.
+
+It is started for each test, so it does without the modules that take longer to load than it runs (subprocess, tempfile,
+shutil, pathlib, glob).
 """
 
 from __future__ import annotations
@@ -10,13 +14,9 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
 PATIENCE_SECONDS = 15  # for what is just ending
@@ -33,13 +33,22 @@ def reap() -> None:
         pass
 
 
+def threads_of(pid: int) -> list[str]:
+    """The threads of a process; none where it has ended."""
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+
+
 def descendants() -> list[int]:
     """All processes below this one, each before its children."""
     found = [os.getpid()]
     for pid in found:
-        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for thread in threads_of(pid):
             try:
-                found += map(int, children.read_text().split())
+                with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as pids:
+                    found += map(int, pids.read().split())
             except OSError:
                 continue  # it has just ended
     return found[1:]
@@ -48,7 +57,8 @@ def descendants() -> list[int]:
 def command_of(pid: int) -> str:
     """A process's command line, for a report."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as words:
+            return words.read().replace("\0", " ").strip()
     except OSError:
         return "(ended)"
 
@@ -83,10 +93,17 @@ def note_times(path: str, begun: float, command: list[str]) -> None:
 
 def temporary_folder(parent: str) -> str:
     """A new folder for the temporary files of the test, whose parents others may pass as they may pass /tmp."""
-    folder = tempfile.mkdtemp(dir=parent)
+    folder = os.path.join(parent, f"test-{os.getpid()}")
+    os.mkdir(folder)
     os.chmod(folder, 0o1777)
     os.environ["TMPDIR"] = folder
     return folder
+
+
+def remove(folder: str) -> None:
+    """Remove what can be removed of the folder."""
+    quiet = [(os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
+    os.waitpid(os.posix_spawnp("rm", ["rm", "-rf", folder], os.environ, file_actions=quiet), 0)
 
 
 def main(command: list[str]) -> int:
@@ -96,18 +113,23 @@ def main(command: list[str]) -> int:
     memory = "" if os.environ.get("ACR_ON_DISK") else os.environ.get("ACR_MEMORY")
     folder = temporary_folder(memory) if memory else ""
     begun = time.monotonic()
-    test = subprocess.Popen(command)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    try:
+        # Python ignores these two.
+        test = os.posix_spawnp(command[0], command, os.environ, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
+    except OSError as error:
+        sys.exit(f"run_and_reap.py: {command[0]}: {error.strerror}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the test gets it too, and ends by itself
     while True:
         pid, status = os.waitpid(-1, 0)
-        if pid == test.pid:
+        if pid == test:
             break
     code = os.waitstatus_to_exitcode(status)
     told = left_over()
     for line in told:
         print(f"left running by this test: {line}", flush=True)
     if folder:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
     if times := os.environ.get("ACR_TIMES"):
         note_times(times, begun, command)
     if code < 0:

@@ -15,7 +15,7 @@ from typing import Callable
 import planting
 import pytest
 from host import Host, Result
-from hostile import TINY, deep_digest, tiny_run, write_script
+from hostile import TINY, deep_digest, tiny_run, whole_stacks, write_script
 from repos import Repo
 
 ENVIRONMENT = 3
@@ -548,10 +548,10 @@ def _ends(host: Host, *arguments: object) -> Result:
 
 
 @pytest.fixture
-def whole_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def find_whole_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Finds all functions of a leak, also above a library without frame pointers, which takes long: see lsan.supp."""
-    if options := os.environ.get("ASAN_OPTIONS"):
-        monkeypatch.setenv("ASAN_OPTIONS", f"{options}:fast_unwind_on_malloc=0")
+    for name, value in whole_stacks().items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
@@ -572,7 +572,7 @@ def _attempt(host: Host, repo: Repo, script: Path, tmp_path: Path, request: pyte
     request.addfinalizer(lambda: subprocess.run(["rm", "-rf", repo.path], check=True))  # deeper than Python can go
     before = deep_digest(elsewhere)
     if "repositoryformatversion = 1" in SETTINGS.get(name.replace("setting: ", ""), ""):  # extensions are looked for
-        request.getfixturevalue("whole_stacks")
+        request.getfixturevalue("find_whole_stacks")
     for revision in ([], ["--rev", "HEAD"]):
         _ends(host, "search", "--repo", repo, *revision, HALF, 'search_code("do not")')
         _ends(host, "index", "--repo", repo, *revision)

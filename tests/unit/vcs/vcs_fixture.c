@@ -23,6 +23,9 @@ static const char *const environment[] = {
     "PATH=/usr/local/bin:/usr/bin:/bin",
     "GIT_TERMINAL_PROMPT=0",
     "GIT_OPTIONAL_LOCKS=1",
+    "GIT_CONFIG_COUNT=1",
+    "GIT_CONFIG_KEY_0=maintenance.auto",
+    "GIT_CONFIG_VALUE_0=false",
     "HOME=/nonexistent",
     NULL,
 };
