@@ -6,9 +6,10 @@ import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "runtime" / "schemas"
 PRINTED = {path.stem: path.stem for path in SCHEMAS.glob("*.json")}
@@ -19,6 +20,8 @@ MOST = 100  # values of one run that are looked at
 @functools.cache
 def validator(name: str) -> Draft202012Validator:
     """The schema of that name, which itself must be one."""
+    from jsonschema import Draft202012Validator  # which takes longer to load than many a test, and few need it
+
     schema = json.loads((SCHEMAS / f"{name}.json").read_text("utf-8"))
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema)
