@@ -93,7 +93,7 @@ def note_times(path: str, begun: float, command: list[str]) -> None:
 
 def temporary_folder(parent: str) -> str:
     """A new folder for the temporary files of the test, whose parents others may pass as they may pass /tmp."""
-    folder = os.path.join(parent, f"test-{os.getpid()}")
+    folder = os.path.join(parent, f"tmp-{os.getpid()}")  # a patch may ask whether it runs in a "/tmp"
     os.mkdir(folder)
     os.chmod(folder, 0o1777)
     os.environ["TMPDIR"] = folder
