@@ -15,7 +15,7 @@ import source
 MAX_FUNCTION_LINES = 60
 MAX_FILE_LINES = 600
 MAX_PRIVATE_HEADER_BYTES = 10_240
-MAX_PROGRAM_LINES = 85_670  # C and Python of native/, runtime/ and python/ together
+MAX_PROGRAM_LINES = 85_680  # C and Python of native/, runtime/ and python/ together
 _ROWS = "a table: one row for each case of the server, nothing but data"
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {

@@ -5,7 +5,6 @@ import os
 import re
 import select
 import sys
-import tempfile
 import time
 import types
 
@@ -39,7 +38,9 @@ def move(tree, source):
     if any(os.path.exists(os.path.join(tree, at)) and ("." in at or "/" in at) for at in words):
         return
     os.environ["PYTHONPATH"] = os.pathsep.join(at for at in (tree, os.environ.get("PYTHONPATH")) if at)
-    os.chdir(tempfile.mkdtemp())
+    folder = os.path.join(os.environ.get("TMPDIR") or "/tmp", "tmp" + os.urandom(8).hex())
+    os.mkdir(folder, 0o700)
+    os.chdir(folder)
 
 
 def join_threads():
@@ -59,6 +60,19 @@ def drained(child, pipe):
             pipe = None
 
 
+def use_number():
+    """Uses the number of a process up: of one that can run nothing, for which no memory is copied as it is for a fork."""
+    try:
+        os.posix_spawn(os.sep, [os.sep], {})
+    except AttributeError:  # before Python 3.8
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        os.waitpid(child, 0)
+    except OSError:
+        pass
+
+
 def repeat():
     """Forks twice: the first child runs the script where it was not run before, the second where it was.
 
@@ -76,10 +90,7 @@ def repeat():
     os.close(end)
     drained(child, pipe)
     for _ in range(8 + os.urandom(1)[0] % 16):
-        child = os.fork()
-        if not child:
-            os._exit(0)
-        os.waitpid(child, 0)
+        use_number()
     child = os.fork()
     if not child:
         return True

@@ -170,7 +170,8 @@ class Library:
                 if (other or self.is_projects(value)) and not self.is_scripts(value):
                     found.append(name + "." + key)
                 elif isinstance(value, type) and value.__module__ == name:
-                    inner = [at for at, held in list(vars(value).items()) if self.is_projects(held)]
+                    held = [row for row in list(vars(value).items()) if isinstance(row[1], FUNCTION_KINDS)]
+                    inner = [at for at, function in held if self.is_projects(function)]
                     found.extend(".".join((name, key, at)) for at in inner)
         found.extend(name for name, value in self.values.items() if getattr(sys, name[4:]) != value)
         now = obeyed()
