@@ -192,13 +192,15 @@ def _look(host: Host, folder: Path) -> set[str]:
     return {*home, *(str(p) for p in folder.rglob("*"))} - {str(folder / f"acr-host-{os.geteuid()}")}
 
 
-def _await_starts(folder: Path) -> None:
-    """Wait for what a killed run was starting: a process holds its parent's locks until its program begins, and what is
-    locked the next run leaves alone."""
-    for place in folder.glob("acr-host-*/tmp-*"):
+def _clean_up(host: Host, commands: dict[str, Arguments], changes: dict[str, str]) -> None:
+    """A run in a new folder: one that was killed at its very end has finished its own, which is then only read. Waits first
+    for what a killed run was starting: a process holds its parent's locks until its program begins, and what is locked
+    the next run leaves alone."""
+    for place in Path(changes["TMPDIR"]).glob("acr-host-*/tmp-*"):
         opened = os.open(place, os.O_RDONLY)
         fcntl.flock(opened, fcntl.LOCK_EX)
         os.close(opened)
+    host.run(*commands["run at HEAD"], env=changes).check()
 
 
 def test_fifty_kills_leave_the_repository_and_no_temporary_files(
@@ -209,12 +211,12 @@ def test_fifty_kills_leave_the_repository_and_no_temporary_files(
     places: dict[str, str],
 ) -> None:
     """Neither in HOME nor in the repository; what is left in the program's own folder for temporary files, the next
-    run removes."""
+    run that does anything removes."""
     before = deep_digest(dirty.path)
     assert _kill_verbs(host, commands, 50, tmp_path / "out", places) == 50
     assert deep_digest(dirty.path) == before
-    _await_starts(Path(places["TMPDIR"]))
     host.run(*commands["run"], env=places).check()
+    _clean_up(host, commands, places)
     assert _look(host, Path(places["TMPDIR"])) == set()
     assert strays(tmp_path / "out") == []
 
@@ -231,8 +233,8 @@ def test_five_hundred_kills_leave_the_repository(
     before = deep_digest(dirty.path)
     assert _kill_verbs(host, commands, 500, tmp_path / "out", places) == 500
     assert deep_digest(dirty.path) == before
-    _await_starts(Path(places["TMPDIR"]))
     host.run(*commands["run"], env=places).check()
+    _clean_up(host, commands, places)
     assert _look(host, Path(places["TMPDIR"])) == set()
 
 
