@@ -18,10 +18,9 @@ from pathlib import Path
 import pytest
 from repos import Repo
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "recorded"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "lib"))
 
-from environments import EnvironmentFailure, make_venv  # noqa: E402
-from trees import locked  # noqa: E402
+from venvs import EnvironmentFailure, locked, make_venv  # noqa: E402
 
 DOWNLOAD_SECONDS = 600
 # What the setup.py of older releases, or what builds others, wants to import when pip asks it for its metadata.
@@ -41,7 +40,7 @@ def cache() -> Path:
 def _pip(*args: str) -> subprocess.CompletedProcess[str]:
     """Run the pip of a small environment of its own. Errors: EnvironmentFailure."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    venv = make_venv(cache(), {"python": version, "pip": [*BUILDERS], "repo": "pip"}, "")
+    venv = make_venv(cache(), version, BUILDERS)
     return subprocess.run(
         [str(venv / "bin" / "python"), "-m", "pip", *args],
         capture_output=True,
@@ -154,13 +153,12 @@ def pinned_python(pins: Sequence[str], python: str = "3.11") -> Path:
 
     Skips the test, with the reason, where the registry is out of reach or there is no such Python.
     """
-    entry = {"python": python, "pip": list(pins), "repo": " ".join(pins)}
     try:
-        return make_venv(cache(), entry, "") / "bin" / "python"
+        return make_venv(cache(), python, pins) / "bin" / "python"
     except EnvironmentFailure as error:
         if str(error).startswith("no Python"):
             pytest.skip(str(error))
-        _give_up(f"environment with {entry['repo']}", str(error))
+        _give_up(f"environment with {' '.join(pins)}", str(error))
         raise
 
 

@@ -12,19 +12,16 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import packages
 import pytest
+import recorded_tools  # noqa: F401  # finds the modules that are imported below
 import sandboxes
 from graded import lines
-from host import ROOT, Host
+from host import Host
 from repos import Repo
-
-sys.path.append(str(ROOT / "tools" / "recorded"))
-
 from tasks import find_repository  # noqa: E402
 
 pytestmark = pytest.mark.full

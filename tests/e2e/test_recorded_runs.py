@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host import ROOT, SLOWNESS
+from host import SLOWNESS
+from recorded_tools import TOOLS
 
 pytestmark = pytest.mark.full
 
@@ -30,7 +31,7 @@ def replayed(binary: Path, recorded: Path, folder: Path, *options: str) -> list[
     if not os.environ.get("ACR_REPOS"):
         pytest.skip("no folder of repositories: set ACR_REPOS")
     results = folder / "results.jsonl"
-    command = [sys.executable, str(ROOT / "tools" / "recorded" / "replay_runs.py")]
+    command = [sys.executable, str(TOOLS / "replay_runs.py")]
     command += [
         "--shared",
         str(recorded.parent),

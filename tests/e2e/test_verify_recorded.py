@@ -17,18 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
 
+import environments  # noqa: E402
 import pytest
+import recorded_tools  # noqa: F401  # finds the modules that are imported below
+import tasks  # noqa: E402
+import trees  # noqa: E402
+from changes import encoded  # noqa: E402
 from host import ROOT, Host, Result
 from repos import Repo, digest
 from runs import journal, read_json, write_script
 from verifying import need_bubblewrap
-
-sys.path.append(str(ROOT / "tools" / "recorded"))
-
-import environments  # noqa: E402
-import tasks  # noqa: E402
-import trees  # noqa: E402
-from changes import encoded  # noqa: E402
 
 REPRODUCERS = ROOT / "tests" / "fixtures" / "reproducers"
 SECONDS = 240

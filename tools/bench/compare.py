@@ -24,9 +24,9 @@ import sandbox
 import table
 from timing import BenchError
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "recorded"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "lib"))
 
-from environments import EnvironmentFailure, make_venv  # noqa: E402
+from venvs import EnvironmentFailure, make_venv  # noqa: E402
 
 INDEXING = ("cold", "warm", "oneshot")
 PINS = {"aider": "aider-chat==0.86.2", "code_index": "code-index-mcp==2.17.1"}
@@ -37,7 +37,7 @@ def installed(pin: str, program: str) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acr-tests"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     try:
-        return make_venv(cache, {"python": version, "pip": [pin], "repo": pin}, "") / "bin" / program
+        return make_venv(cache, version, [pin]) / "bin" / program
     except EnvironmentFailure as error:
         raise BenchError(str(error)) from error
 

@@ -29,7 +29,7 @@ ROOMS = {
     "native/index": Room("index search", "rows cache", "e2e/workers e2e/index e2e/cache"),
     "native/search": Room("search", "search calls", "e2e/verbs e2e/sample e2e/search_words e2e/mcp e2e/extensions"),
     "native/spectrum": Room("spectrum", "", "e2e/localize"),
-    "native/patch": Room("patch", "patch diff", "e2e/verbs e2e/sample tools/recorded_answers"),
+    "native/patch": Room("patch", "patch diff", "e2e/verbs e2e/sample"),
     "native/sandbox": Room(
         "sandbox",
         "",

@@ -1,0 +1,20 @@
+"""Where the scripts lie that replay recorded model runs: beside the recorded data, which is not part of the repository.
+
+Importing this module puts their folder on `sys.path`; where they are missing, it skips the importing test file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from host import ROOT
+
+SHARED = Path(os.environ.get("ACR_SHARED") or ROOT.parent / "shared")
+TOOLS = SHARED / "tools" / "recorded"
+
+if not (TOOLS / "replay_runs.py").is_file():
+    pytest.skip(f"no scripts for recorded runs in {TOOLS}", allow_module_level=True)
+sys.path.append(str(TOOLS))
