@@ -1,0 +1,129 @@
+"""The decoy of a patch: what the patch says, with the behaviour of the base.
+
+Changed functions keep their old bodies, decorators and default values; new functions raise, new variables are None; old
+statements of a module or class stay. Names, signatures, annotations, docstrings and imports are the patch's. Tests that
+pass with a decoy do not test what the patch does. The code is parsed here, never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import difflib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
+_SHAPING = ("property", "staticmethod", "classmethod")  # decorators of new functions that decide how they are reached
+_ACCESSORS = ("setter", "deleter", "overload")
+
+
+def decoy(before: str | bytes | None, after: str | bytes, word: str) -> str:
+    """The decoy of one Python file; `before` is None for a new file. What is raised carries `word`.
+
+    Comments and layout are lost. Raises SyntaxError, ValueError or RecursionError for a text that cannot be parsed.
+    """
+    old, new = ast.parse(before or ""), ast.parse(after)
+    new.body = list(_hollow(old.body, new.body, word))
+    return ast.unparse(ast.fix_missing_locations(new)) + "\n"
+
+
+def name_of(node: ast.stmt) -> str:
+    """What makes a statement of the base and one of the patch the same: its kind and name; of others their text."""
+    if isinstance(node, FUNCTIONS):
+        accessors = [at.attr for at in node.decorator_list if isinstance(at, ast.Attribute) and at.attr in _ACCESSORS]
+        return ".".join([f"def {node.name}", *sorted(accessors)])
+    if isinstance(node, ast.ClassDef):
+        return f"class {node.name}"
+    if isinstance(node, _ASSIGNMENTS):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return "= " + " ".join(map(ast.unparse, targets))
+    return "docstring" if is_text(node) else ast.unparse(node)
+
+
+def is_text(node: ast.stmt) -> bool:
+    """Whether a statement is a text, as a docstring is."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _hollow(old: list[ast.stmt], new: list[ast.stmt], word: str) -> Iterator[ast.stmt]:
+    """The statements of a module or class."""
+    before, after = [name_of(at) for at in old], [name_of(at) for at in new]
+    twins = dict(zip(before, old))
+    for kind, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "equal":
+            for one, other in zip(old[i1:i2], new[j1:j2]):
+                yield _merged(one, other, word)
+            continue
+        yield from (at for name, at in zip(before[i1:i2], old[i1:i2]) if name not in after)
+        for name, at in zip(after[j1:j2], new[j1:j2]):
+            if name in twins:
+                yield _merged(twins[name], at, word)
+            else:
+                yield from _emptied(at, word)
+
+
+def _merged(old: ast.stmt, new: ast.stmt, word: str) -> ast.stmt:
+    """What is in both versions."""
+    made = copy.copy(new)
+    if isinstance(made, FUNCTIONS) and isinstance(old, FUNCTIONS) and type(made) is type(old):
+        made.args = _arguments(old.args, made.args)
+        made.body, made.decorator_list = [*_docstring(made), *_body(old)] or [ast.Pass()], old.decorator_list
+    elif isinstance(made, ast.ClassDef) and isinstance(old, ast.ClassDef):
+        made.bases, made.keywords, made.decorator_list = old.bases, old.keywords, old.decorator_list
+        made.body = list(_hollow(old.body, new.body, word)) or [ast.Pass()]
+    elif not is_text(made):
+        return old
+    return made
+
+
+def _arguments(old: ast.arguments, new: ast.arguments) -> ast.arguments:
+    """The new ones, with the old default values where there are two."""
+    known, made = dict(_defaults(old)), copy.copy(new)
+    named = [at.arg for at in [*new.posonlyargs, *new.args]][-len(new.defaults) or len(new.args) :]
+    made.defaults = [known.get(name) or value for name, value in zip(named, new.defaults)]
+    made.kw_defaults = [value and (known.get(at.arg) or value) for at, value in zip(new.kwonlyargs, new.kw_defaults)]
+    return made
+
+
+def _defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
+    positional = [*args.posonlyargs, *args.args]
+    yield from ((at.arg, value) for at, value in zip(reversed(positional), reversed(args.defaults)))
+    yield from ((at.arg, value) for at, value in zip(args.kwonlyargs, args.kw_defaults))
+
+
+def _emptied(node: ast.stmt, word: str) -> Iterator[ast.stmt]:
+    """What the patch adds: a function that raises, a variable that is None; nothing of what does something."""
+    made = copy.copy(node)
+    if isinstance(made, FUNCTIONS):
+        fails = ast.parse(f"raise NotImplementedError({word!r})").body
+        made.body = [*_docstring(made), *fails]
+        made.decorator_list = [at for at in made.decorator_list if ast.unparse(at) in _SHAPING]
+    elif isinstance(made, ast.ClassDef):
+        made.body = list(_hollow([], made.body, word)) or [ast.Pass()]
+    elif isinstance(made, _ASSIGNMENTS):
+        name = name_of(made)
+        if name == "= __slots__" or not _binds_names(made):
+            return
+        if made.value is not None and name != "= __all__":
+            made.value = ast.Constant(None)
+    elif not isinstance(made, (ast.Import, ast.ImportFrom)) and not is_text(made):
+        return
+    yield made
+
+
+def _binds_names(node: ast.Assign | ast.AnnAssign) -> bool:
+    """Whether an assignment makes variables, and changes no object."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return not any(isinstance(at, (ast.Attribute, ast.Subscript)) for target in targets for at in ast.walk(target))
+
+
+def _docstring(node: ast.stmt) -> list[ast.stmt]:
+    return node.body[:1] if is_text(node.body[0]) else []
+
+
+def _body(node: ast.stmt) -> list[ast.stmt]:
+    return node.body[len(_docstring(node)) :]
