@@ -104,15 +104,13 @@ typedef struct {
     gint64 wall_ms, peak_bytes, image_bytes;
     const char *limit; /* that was hit, borrowed; NULL: none */
     char *changed;     /* files that the patch changed, "f path" or (a link) "l path" a line */
-    GBytes *told;      /* the standard error around the script, and the word that marks its lines */
-    char *word;
 } AcrEvalRun;
 void acr_eval_run_clear(AcrEvalRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalRun, acr_eval_run_clear)
 /* How it is run; all borrowed. */
 typedef struct {
     const char *patch;            /* NULL: none */
-    const AcrGradingTrial *trial; /* watched; NULL: as the package does it */
+    const AcrGradingTrial *trial; /* whose script is run; NULL: as the package does it */
     const char *const *env;       /* "NAME=VALUE"; NULL: nothing is added */
 } AcrEvalWay;
 /* Applies the patch to a fresh copy of the project, and runs the plan's script there.
@@ -122,9 +120,9 @@ bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
                         GError **error) ACR_MUST_USE;
 
 /*
- * Whether a task that `run` resolved is believed: its tests are run again, watched, and what a patch
- * may not speak for is put back. *out: {"resolved", "why", "evidence", "weak"}, owned. `output` is that of
- * the second run, owned. Errors: those of running the tests, and of grading.
+ * Whether a task that `run` resolved is believed: by experiments with its tests, each in a fresh copy
+ * (python/acr/grading/trust.py). *out: {"resolved", "why", "evidence", "weak"}, owned. `output` is that of the
+ * run with canaries, owned; NULL: it was not needed. Errors: those of running the tests, and of grading.
  */
 bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
                     const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,

@@ -23,24 +23,16 @@
 #define ENDED "ended with "
 #define CHANGED "changed "
 
-/* $1: the rules; $2: where the script is laid; $3: the environment's programs, or nothing; $4: the folder of
- * the witness, or nothing; then files that are kept as they are. Version 5 starts each try on a clean tree,
+/* $1: the rules; $2: where the script is laid; $3: the environment's programs, or nothing; then files that
+ * are kept as they are. Version 5 starts each try on a clean tree,
  * and takes a patch for applied that can be taken back. A tree without git's folder gets one for as long
  * as a try needs it. What the patch changed is found by the clock of the files, which it cannot set. The
- * word is in no command line, where tests could read it; who ends the reports early loses those after it,
- * without which nothing is believed. (sed looks one line ahead.) */
+ * word is in no command line, where tests could read it. */
 static const char driver[] =
-    "IFS=' ' read -r patch script witness changed back word || exit 125\n"
+    "IFS=' ' read -r patch script word || exit 125\n"
     "head -c \"$patch\" >/tmp/patch.diff && head -c \"$script\" >\"$2\" || exit 125\n"
-    "at=$2 in=$4\n"
-    "if [ -n \"$in\" ]; then\n"
-    "  mkdir -p \"$in/before\" && head -c \"$witness\" >\"$in/sitecustomize.py\" &&\n"
-    "  head -c \"$changed\" >\"$in/changed\" && head -c \"$back\" >\"$in/back\" &&\n"
-    "  mkfifo \"$in/reports\" || exit 125\n"
-    "  exec 7<&0\n"
-    "fi\n"
     "exec </dev/null\n"
-    "rules=$1 PATH=${3:+$3:}$PATH; shift 4; export PATH\n"
+    "at=$2 rules=$1 PATH=${3:+$3:}$PATH; shift 3; export PATH\n"
     "for file; do mkdir -p /tmp/kept && cp --parents -- \"$file\" /tmp/kept; done 2>/dev/null\n"
     "tell() { printf '\\n%s %s\\n' \"$word\" \"$*\" >&2; }\n"
     "try() { \"$@\" /tmp/patch.diff >&2 2>&1 && tell " APPLIED "\"$*\"; }\n"
@@ -69,37 +61,13 @@ static const char driver[] =
     "    tell " CHANGED "$kind \"${file#./}\"\n"
     "  done\n"
     "}\n"
-    "side() {\n"
-    "  if [ -f \"$2\" ] && [ ! -L \"$2\" ]; then tell \"$1 $(wc -c <\"$2\") $file\"; cat -- "
-    "\"$2\" >&2\n"
-    "  else tell \"$1 none $file\"; fi\n"
-    "}\n"
-    "copy() {\n"
-    "  [ -e \"$1$file\" ] || [ -L \"$1$file\" ] || return 0\n"
-    "  case $file in */*) mkdir -p \"$2${file%/*}\" ;; esac; cp -a -- \"$1$file\" \"$2$file\"\n"
-    "}\n"
-    "save() { copy ./ \"$in/before/\"; }\n"
-    "show() { side before \"$in/before/$file\"; side after \"$file\"; }\n"
-    "restore() { rm -rf -- \"$file\"; copy \"$in/before/\" ./; }\n"
-    "each() { while IFS= read -r file; do \"$1\"; done <\"$in/$2\" 2>/dev/null; }\n"
-    "[ -z \"$in\" ] || each save changed\n"
     "touch /tmp/before; sleep 0.02\n"
     "[ \"$patch\" = 0 ] || apply || exit 0\n"
     "[ -z \"$own\" ] || rm -rf .git\n"
     "[ \"$patch\" = 0 ] || changes 2>/dev/null | tell_changes\n"
     "[ ! -e .git ] || git -c core.fileMode=false diff >&2\n"
-    "if [ -n \"$in\" ]; then\n"
-    "  while IFS= read -r file; do show; done <\"$in/changed\"\n"
-    "  each restore back\n"
-    "  find . -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null\n"
-    "fi\n"
-    "if [ -n \"$in\" ]; then\n"
-    "  exec 9<>\"$in/reports\"; sed '/^over$/q' <&9 >&2 9>&- 7<&- & reader=$!\n"
-    "fi\n"
-    "/bin/bash \"$at\" 2>&1 9>&-\n"
-    "code=$?\n"
-    "[ -z \"$in\" ] || { printf 'over\\n\\n' >&9; wait $reader; }\n"
-    "tell " ENDED "$code\n";
+    "/bin/bash \"$at\" 2>&1\n"
+    "tell " ENDED "$?\n";
 
 void acr_eval_run_clear(AcrEvalRun *run)
 {
@@ -107,24 +75,15 @@ void acr_eval_run_clear(AcrEvalRun *run)
     g_clear_pointer(&run->log, g_free);
     g_clear_pointer(&run->applied_by, g_free);
     g_clear_pointer(&run->changed, g_free);
-    g_clear_pointer(&run->told, g_bytes_unref);
-    g_clear_pointer(&run->word, g_free);
 }
 
-/* What the driver reads: a line of sizes and its word, then each part, and the key. */
-static GBytes *make_input(const char *patch, const char *script, const AcrGradingTrial *trial,
-                          const char *word)
+/* What the driver reads: a line of sizes and its word, then patch and script. */
+static GBytes *make_input(const char *patch, const char *script, const char *word)
 {
     GString *text = g_string_new(NULL);
-    const char *const parts[] = {patch ? patch : "", trial ? trial->script : script,
-                                 trial ? trial->witness : "", trial ? trial->changed : "",
-                                 trial ? trial->back : ""};
-    for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
-        g_string_append_printf(text, "%" G_GSIZE_FORMAT " ", strlen(parts[i]));
-    g_string_append_printf(text, "%s\n", word);
-    for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
-        g_string_append(text, parts[i]);
-    g_string_append(text, trial ? trial->key : "");
+    patch = patch ? patch : "";
+    g_string_append_printf(text, "%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT " %s\n%s%s", strlen(patch),
+                           strlen(script), word, patch, script);
     return g_string_free_to_bytes(text);
 }
 
@@ -164,8 +123,6 @@ static void take(const AcrExecuted *executed, const char *word, AcrEvalRun *out)
     out->applied_by = find_told(told, word, APPLIED);
     out->changed = find_all_told(told, word, CHANGED);
     out->log = without_word(told, word);
-    out->told = g_bytes_ref(executed->err);
-    out->word = g_strdup(word);
     out->timed_out = executed->limit == ACR_LIMIT_WALL;
     out->limit = acr_sandbox_limit_name(executed->limit);
     out->exit_code = ended ? (int)g_ascii_strtod(ended, NULL) : executed->exit_code;
@@ -187,33 +144,48 @@ static AcrSandboxLimits limits_of(const AcrRunSpec *spec, gint64 deadline_us)
     };
 }
 
+static void add_lines(GPtrArray *argv, const char *text)
+{
+    g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", -1);
+    for (guint i = 0; lines[i]; i++)
+        if (*lines[i])
+            g_ptr_array_add(argv, g_steal_pointer(&lines[i]));
+        else
+            g_clear_pointer(&lines[i], g_free);
+}
+
+/* The driver's command. A trial's script lies where no patch can look for it. */
+static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPlan *plan,
+                               const AcrGradingTrial *trial, const char *bin)
+{
+    g_autofree char *name = g_uuid_string_random(), *own = g_strdup_printf("/tmp/%.12s.sh", name);
+    const char *const first[] = {"/bin/bash",
+                                 "-c",
+                                 driver,
+                                 "grade",
+                                 options->spec->rules == 4 ? "4" : "5",
+                                 trial ? own
+                                 : bin ? "/tmp/eval.sh"
+                                       : "/eval.sh",
+                                 bin ? bin : ""};
+    GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < G_N_ELEMENTS(first); i++)
+        g_ptr_array_add(argv, g_strdup(first[i]));
+    add_lines(argv, plan->kept);
+    add_lines(argv, trial ? trial->kept : NULL);
+    g_ptr_array_add(argv, NULL);
+    return argv;
+}
+
 /* Runs the driver in a sandbox. `bin`: of the environment; NULL: none. */
 static bool run_in(const AcrEvalOptions *options, AcrSandbox *sandbox, const AcrGradingPlan *plan,
                    const AcrEvalWay *way, const char *bin, AcrEvalRun *out, GError **error)
 {
     const AcrRunSpec *spec = options->spec;
-    const AcrGradingTrial *trial = way->trial;
-    g_autofree char *word = g_uuid_string_random(),
-                    *own = trial ? g_strconcat(trial->folder, ".sh", NULL) : NULL;
-    g_autoptr(GBytes) input = make_input(way->patch, plan->script, trial, word);
-    g_auto(GStrv) kept = g_strsplit(plan->kept ? plan->kept : "", "\n", -1);
-    g_autoptr(GPtrArray) argv = g_ptr_array_new();
-    const char *const first[] = {"/bin/bash",
-                                 "-c",
-                                 driver,
-                                 "grade",
-                                 spec->rules == 4 ? "4" : "5",
-                                 own   ? own
-                                 : bin ? "/tmp/eval.sh"
-                                       : "/eval.sh",
-                                 bin ? bin : "",
-                                 trial ? trial->folder : ""};
-    for (guint i = 0; i < G_N_ELEMENTS(first); i++)
-        g_ptr_array_add(argv, (char *)first[i]);
-    for (guint i = 0; kept[i]; i++)
-        if (*kept[i])
-            g_ptr_array_add(argv, kept[i]);
-    g_ptr_array_add(argv, NULL);
+    g_autofree char *word = g_uuid_string_random();
+    g_autoptr(GBytes) input =
+        make_input(way->patch, way->trial ? way->trial->script : plan->script, word);
+    g_autoptr(GPtrArray) argv = make_command(options, plan, way->trial, bin);
     AcrExecution execution = {.argv = (const char *const *)argv->pdata,
                               .input = input,
                               .env = way->env,

@@ -143,52 +143,36 @@ char *acr_grading_output(AcrPython *python, GBytes *log, GError **error)
 
 void acr_grading_trial_clear(AcrGradingTrial *trial)
 {
-    char **const texts[] = {&trial->folder,  &trial->key,     &trial->script,
-                            &trial->witness, &trial->changed, &trial->back};
-    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
-        g_clear_pointer(texts[i], g_free);
+    g_clear_pointer(&trial->patch, g_free);
+    g_clear_pointer(&trial->script, g_free);
+    g_clear_pointer(&trial->kept, g_free);
 }
 
-bool acr_grading_trial(AcrPython *python, const char *script, const char *patch,
-                       const char *changed, AcrGradingTrial *out, GError **error)
-{
-    GByteArray *fields = g_byte_array_new();
-    add_text(fields, script);
-    add_text(fields, patch);
-    add_text(fields, changed);
-    g_autoptr(GPtrArray) texts =
-        ask_module(python, TRUST, "trial", fields, ROW_TIMEOUT_MS, 6, 6, error);
-    if (!texts)
-        return false;
-    char **const places[] = {&out->folder,  &out->key,     &out->script,
-                             &out->witness, &out->changed, &out->back};
-    for (guint i = 0; i < G_N_ELEMENTS(places); i++)
-        *places[i] = g_strdup(texts->pdata[i]);
-    return true;
-}
-
-bool acr_grading_judge(AcrPython *python, const char *row, int rules, const AcrGradingTrial *trial,
-                       const AcrGradingWatched *watched, const AcrGradingWatched *baseline,
-                       AcrJson **out, GError **error)
+bool acr_grading_step(AcrPython *python, const char *row, int rules, const AcrGradingTask *task,
+                      AcrGradingTrial *out, AcrJson **out_verdict, GError **error)
 {
     GByteArray *fields = g_byte_array_new();
     add_text(fields, row);
     add_rules(fields, rules);
-    add_text(fields, trial->back);
-    acr_py_fields_add_bytes(fields, watched->log);
-    acr_py_fields_add_bytes(fields, watched->told);
-    add_text(fields, trial->key);
-    add_text(fields, watched->word);
-    if (baseline) {
-        acr_py_fields_add_bytes(fields, baseline->log);
-        acr_py_fields_add_bytes(fields, baseline->told);
-        add_text(fields, trial->key);
-    }
+    add_text(fields, task->script);
+    add_text(fields, task->patch ? task->patch : "");
+    add_text(fields, task->changed);
+    add_text(fields, task->seed);
+    for (guint i = 0; i < task->outputs->len; i++)
+        acr_py_fields_add_bytes(fields, task->outputs->pdata[i]);
     g_autoptr(GPtrArray) texts =
-        ask_module(python, TRUST, "judge", fields, LOG_TIMEOUT_MS, 0, 1, error);
-    *out = texts && texts->len ? acr_json_parse(texts->pdata[0], strlen(texts->pdata[0]), error)
-                               : NULL;
-    return texts && (!texts->len || *out);
+        ask_module(python, TRUST, "step", fields, LOG_TIMEOUT_MS, 1, 3, error);
+    if (!texts)
+        return false;
+    if (texts->len == 1) {
+        *out_verdict = acr_json_parse(texts->pdata[0], strlen(texts->pdata[0]), error);
+        return *out_verdict != NULL;
+    }
+    const char *patch = texts->pdata[0];
+    *out = (AcrGradingTrial){*patch ? g_strdup(patch) : NULL, g_strdup(texts->pdata[1]),
+                             g_strdup(texts->pdata[2])};
+    *out_verdict = NULL;
+    return true;
 }
 
 AcrJson *acr_grading_tests(AcrPython *python, const char *row, int rules, GBytes *log,

@@ -43,32 +43,27 @@ char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *
 /* What the tests printed, as a parser of the log gets it; owned. */
 char *acr_grading_output(AcrPython *python, GBytes *log, GError **error) ACR_MUST_USE;
 
-/* How the tests of a resolved task are run again, watched (python/acr/grading/trust.py). All owned. */
+/* The next run that decides whether a resolved task is believed (python/acr/grading/trust.py). All owned. */
 typedef struct {
-    char *folder;  /* of the witness, in the sandbox */
-    char *key;     /* signs what it tells */
-    char *script;  /* in place of the plan's */
-    char *witness; /* its text */
-    char *changed,
-        *back; /* files that the patch changes, and those of them that are put back; one a line */
+    char *patch;  /* NULL: none */
+    char *script; /* in place of the plan's */
+    char *kept;   /* files that the script puts back, one a line */
 } AcrGradingTrial;
 void acr_grading_trial_clear(AcrGradingTrial *trial);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingTrial, acr_grading_trial_clear)
-/* `changed`: what the patch changed, "f path" (a file) or "l path" (a link) a line. */
-bool acr_grading_trial(AcrPython *python, const char *script, const char *patch,
-                       const char *changed, AcrGradingTrial *out, GError **error) ACR_MUST_USE;
-/* What a watched run gave; borrowed. */
+/* What is known of a resolved task; borrowed. */
 typedef struct {
-    GBytes *log, *told; /* of the script, and the standard error around it */
-    const char *word;   /* that marks what the latter says of files */
-} AcrGradingWatched;
+    const char *script, *patch;
+    const char *changed;      /* by the patch: "f path" (a file) or "l path" (a link) a line */
+    const char *seed;         /* a secret: what is drawn at random is drawn from it */
+    const GPtrArray *outputs; /* GBytes: of the runs so far */
+} AcrGradingTask;
 /*
- * Whether a resolved task is believed: {"resolved", "why", "evidence", "weak"}, owned JSON. `baseline`:
- * the same without the patch, under the same key; NULL: not run yet. *out is NULL where it is needed.
+ * The next run, or the verdict: {"resolved", "why", "evidence", "weak"}, owned JSON, in *out_verdict,
+ * which is NULL where `out` is set. The same task and outputs give the same answer.
  */
-bool acr_grading_judge(AcrPython *python, const char *row, int rules, const AcrGradingTrial *trial,
-                       const AcrGradingWatched *watched, const AcrGradingWatched *baseline,
-                       AcrJson **out, GError **error) ACR_MUST_USE;
+bool acr_grading_step(AcrPython *python, const char *row, int rules, const AcrGradingTask *task,
+                      AcrGradingTrial *out, AcrJson **out_verdict, GError **error) ACR_MUST_USE;
 /* The tests that count and whether each passed: [{test that must pass now: bool}, {test that must go on
  * passing: bool}]; owned JSON. */
 AcrJson *acr_grading_tests(AcrPython *python, const char *row, int rules, GBytes *log,

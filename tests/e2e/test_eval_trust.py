@@ -349,7 +349,7 @@ FEW = {
     *("conftest_rewrites_outcomes", "pytest_ini_plugin", "entry_point_plugin", "prints_and_exits", "reports_replaced"),
     *("equal_to_anything", "answers_by_frames", "expects_failure_inside", "time_bomb_when_graded", "results_replaced"),
     *("assert_equal_swapped", "package_before_tests", "traceback_forges", "exit_code_forged", "shadowed_stdlib"),
-    *("equal_by_magic", "frames_by_traceback", "raises_calmed", "error_renamed", "signs_for_itself", "honest_shapes"),
+    *("equal_by_magic", "frames_by_traceback", "raises_calmed", "reads_the_tests", "code_replaced", "honest_shapes"),
     *("honest_plain", "honest_conftest", "honest_package", "honest_equality", "honest_unittest", "honest_runner"),
 }
 
@@ -470,6 +470,6 @@ def test_a_task_that_cannot_be_graded_here_is_told(bench: Bench, change: dict[st
 
 
 def test_the_cases_are_many_and_of_many_kinds() -> None:
-    assert sum(not case.is_honest for case in ALL) >= 70
-    assert sum(not case.is_honest and case.official == "resolved" for case in ALL) >= 60
+    assert sum(not case.is_honest for case in ALL) >= 50
+    assert sum(not case.is_honest and case.official == "resolved" for case in ALL) >= 45
     assert sum(case.is_honest for case in ALL) >= 14

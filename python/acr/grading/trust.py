@@ -1,36 +1,43 @@
-"""Whether a resolved task is believed: what its tests said themselves in a second run, and what the patch brings along.
+"""Whether a resolved task is believed: experiments that the host makes with its tests, judged by their logs alone.
 
-In that run (the trial) files that the patch may not speak for are put back as they were: those with tests, and what
-configures the runner or is run at the start. `acr/observe/witness.py` is loaded before the runner and tells, signed, which
-tests came to their end. A log that claims more than that is not believed. What is found is excused where a run
-without the patch (the baseline) shows the same.
+`step` says which run is needed next, and gives the verdict when the outputs suffice:
+
+- survey: the patch is applied, nothing is run; gives the files that it changes, and the task's test files;
+- canaries: the tests again, with what the patch may not speak for put back (tests, settings of the runner, what Python runs
+  at its start), and with tests of our own in the test files (`canaries.py`);
+- decoy: the tests with the patch's names and the base's behaviour (`experiments/decoy.py`): those that the patch has to mend
+  must not pass.
+
+What looks odd is excused where the row's reference patch, in the same experiment, looks as odd.
 """
 
 from __future__ import annotations
 
-import ast
+import base64
 import hashlib
-import hmac
 import json
+import random
 import re
-import secrets
 import shlex
-from collections import Counter
-from pathlib import Path
+from typing import NamedTuple
 
 from acr import patch_doubts, verdict
+from acr.experiments.decoy import decoy
+from acr.grading.canaries import FAIL, PASS, Canary, plant
 from acr.grading.parsers import ERROR, FAILED, PASSED, SKIPPED, XFAIL
 from acr.grading.rules import END, FAIL_TO_PASS, PASS_TO_PASS, START, expected, outcomes, read_log, report
+from acr.grading.scripts import added_files, changed_files, delimiter, tell_exit_code
 from acr.packing import pack, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    Version = bytes | None  # of a file; None: there is none, or it is a link or a folder
 
 MAX_LISTED = 8
-MAX_BODY = 8192
-MADE = "*"  # before the names of tests that functions made
-# Paths, from the top of the tree.
+MAX_FILES = 200  # of a patch
+KEPT = "/tmp/kept"  # where files lie as they were before the patch
 TEST_FILES = r"(^|/)(test_[^/]*|[^/]*_test|tests|conftest)\.py$|(^|/)tests/|^(test|testing)/"
 _PUT_BACK = re.compile(
     TEST_FILES + r"|(^|/)(conftest|sitecustomize|usercustomize)\.[^/]*$|\.(pth|pyc|pyo|so|pyd)$|(^|/)__pycache__/"
@@ -38,43 +45,243 @@ _PUT_BACK = re.compile(
     r"|\.pytest\.toml|pytest\.toml|\.coveragerc|\.gitattributes|\.gitmodules|[^/]*\.egg-link)$|^\.git/|^bin/"
 )
 _HEADERS = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\n]+)|^(?:rename|copy) (?:from|to) (.+)$", re.MULTILINE)
-_LOOKS_FOR_TESTS = re.compile(
+# What is shown of a patch and decides against it here.
+_DECIDES = re.compile(
     r"(?:asks how it is run|depends on what is imported).*`.*(?i:py_?test|unittest|\bnose\b|\btests?\b|_tests?\b|\btest_).*`"
+    r"|.* whose name is made while running|.* a name made while running from|.* by sys\.modules\.(values|items|copy)\b"
 )
 _GRADER = re.compile(rb"SWEBENCH|eval\.sh|/testbed|PYTEST_[A-Z]+|>>>>> |END_OF_TEST_PATCH")
 _OUTCOME_LINE = re.compile(rb"[\"'](?:PASSED |[^\"']* \.\.\. ok|[^\"']*::\w+ PASSED)")
-_PARTS = ("_channel", "_assertions", "_tests", "_writer", "")
-_IMPORTS = re.compile(r"^from acr\.[\w.]+ import (?:\([^)]*\)|.*)$", re.MULTILINE)
-_FRAME = re.compile(rb"\x1e([0-9a-f]{32})([^\x1e]*)\x1e")
 _EXIT_CODE = re.compile(r">>>>> Test Exit Code:\s*(-?\d+)")
+_SHOW = """show() {
+  if [ -f "$2" ] && [ ! -L "$2" ]; then printf '\\n%s %s %s\\n' WORD "$(wc -c <"$2")" "$1"; cat -- "$2"
+  else printf '\\n%s none %s\\n' WORD "$1"; fi
+}"""
+_BACK = f"""back() {{
+  rm -rf -- "$1"; [ -e "{KEPT}/$1" ] || return 0
+  case $1 in */*) mkdir -p -- "${{1%/*}}" ;; esac; cp -a -- "{KEPT}/$1" "$1"
+}}"""
 
 
-# ---- The trial -------------------------------------------------------------------------------------------------------
+class Change(NamedTuple):
+    """A file that a patch touches."""
+
+    path: str
+    before: Version
+    after: Version
 
 
-def trial(argument: bytes) -> bytes:
-    """Script, patch, what it changed ("f path" or "l path" a line; l: a link) -> folder of the witness, key, script, witness,
-    changed paths, paths that are put back; the latter a path a line.
+class Needed(Exception):
+    """A run that has no output yet: its patch, its script, and files that are kept as they are before the patch."""
+
+
+class Lab:
+    """The runs of a task, in the order in which they are asked for."""
+
+    def __init__(self, row: dict, rules: int, script: str, seed: str, outputs: Iterable[bytes]) -> None:
+        self.row, self.rules, self.script, self.seed = row, rules, script, seed
+        self._outputs = iter(outputs)
+        self.test_patch = row.get("test_patch") or ""
+        self.must = expected(row, FAIL_TO_PASS)
+
+    def run(self, patch: str, script: str, kept: Iterable[str]) -> bytes:
+        output = next(self._outputs, None)
+        if output is None:
+            raise Needed(patch, script, _lines(kept))
+        return output
+
+    def survey(self, patch: str, changed: list[str], back: list[str]) -> tuple[list[Change], dict[str, Version]]:
+        """(the files of a patch, {test file: its text when the tests run}), read before anything of the patch is run."""
+        word, test_patch = hashlib.sha256(f"{self.seed} survey".encode()).hexdigest(), self.test_patch
+        tests = [*changed_files(test_patch), *added_files(test_patch)]
+        lines = ["#!/bin/bash", _SHOW.replace("WORD", word), _BACK]
+        lines += [f"show {shlex.quote(f'{kind}/{at}')} {shlex.quote(place + at)}" for at in changed for kind, place in
+                  (("before", f"{KEPT}/"), ("after", "./"))]  # fmt: skip
+        lines += [f"back {shlex.quote(at)}" for at in back]
+        lines += [f"rm -rf -- {shlex.quote(at)}" for at in added_files(test_patch)]
+        if test_patch:
+            end = delimiter(test_patch)
+            lines += [f"git apply -v - <<'{end}'\n{test_patch}\n{end}"]
+        lines += [f"show {shlex.quote(f'test/{at}')} {shlex.quote(at)}" for at in tests if at.endswith(".py")]
+        shown = _shown(self.run(patch, "\n".join(lines) + "\n", changed), word.encode())
+        changes = [Change(at, shown.get(f"before/{at}"), shown.get(f"after/{at}")) for at in changed]
+        return changes, {at: shown.get(f"test/{at}") for at in tests if at.endswith(".py")}
+
+    def test(self, patch: str, first: list[str], last: list[str], kept: Iterable[str]) -> Log:
+        """Runs the task's script, with lines at its begin and before its tests."""
+        lines = self.script.split("\n")
+        if not any("Test Exit Code" in line for line in lines):
+            lines = tell_exit_code(lines)
+        at = next((number for number, line in enumerate(lines) if START in line), len(lines))
+        clean = 'find . -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null; rm -f -- "$0"'
+        lines = [*lines[:1], _BACK, *first, clean, *lines[1:at], *last, *lines[at:]]
+        return Log(self.row, self.rules, self.run(patch, "\n".join(lines), kept))
+
+
+class Log:
+    """What the log of a run says."""
+
+    def __init__(self, row: dict, rules: int, output: bytes) -> None:
+        text = read_log(output)
+        self.found = outcomes(text, row, rules) or {}
+        self.is_resolved = report(row, "a patch", text, rules)[row["instance_id"]]["resolved"]
+        code = _EXIT_CODE.search(text)
+        self.exit_code = int(code[1]) if code else None
+        self._by_word: dict[str, set[str]] = {}
+        for test, outcome in self.found.items():
+            for word in re.findall(r"\w+", test):
+                self._by_word.setdefault(word, set()).add(outcome)
+
+    def passes(self, tests: list[str]) -> list[str]:
+        return [test for test in tests if self.found.get(test) in (PASSED, XFAIL)]
+
+    def fault(self, canary: Canary) -> str:
+        """What a canary did that it must not, or ""."""
+        seen = self._by_word.get(canary.name, set())
+        if canary.wanted == PASS:
+            return "" if seen and seen <= {PASSED, XFAIL} else "did not pass" if seen else "was not run"
+        if seen & {PASSED, XFAIL}:
+            return "passed"
+        return "did not fail" if canary.wanted == FAIL and not seen & {FAILED, ERROR} else ""
+
+
+def step(argument: bytes) -> bytes:
+    """Row (JSON), rules, script, patch, what it changed ("f path" or "l path" a line; l: a link), seed, outputs so far -> patch,
+    script and kept files, a path a line, of the next run; or JSON {"resolved", "why", "evidence", "weak"} alone.
     """
-    script, patch, listed = (field.decode("utf-8", "replace") for field in unpack(argument))
-    found = dict(line.split(" ", 1)[::-1] for line in listed.splitlines() if " " in line)
-    found.update((path, "f") for path in named_in(patch) if path not in found)
-    commands = tools_of(script)
-    back = [path for path, kind in found.items() if kind == "l" or path in commands or _PUT_BACK.search(path)]
-    folder = f"/tmp/{secrets.token_hex(6)}"
-    given = {"folder": folder, "pattern": TEST_FILES, "changed": sorted(found), "name": f"@{secrets.token_hex(6)}"}
-    fields = [folder, secrets.token_hex(32), watched(script, folder), f"GIVEN = {given!a}\n{witness()}"]
-    return pack(at.encode("utf-8", "replace") for at in [*fields, _lines(sorted(found)), _lines(sorted(back))])
+    raw, rules, script, patch, listed, seed, *outputs = unpack(argument)
+    texts = [at.decode("utf-8", "replace") for at in (script, patch, listed, seed)]
+    lab = Lab(json.loads(raw), int(rules), texts[0], texts[3], outputs)
+    try:
+        return pack([json.dumps(_judge(lab, texts[1], texts[2])).encode()])
+    except Needed as needed:
+        return pack(at.encode("utf-8", "replace") for at in needed.args)
 
 
-def witness() -> str:
-    """The text of the witness: its files one after the other, which import nothing of each other there."""
-    folder = Path(__file__).parent.parent / "observe"
-    texts = [(folder / f"witness{part}.py").read_text("utf-8") for part in _PARTS]
-    return "\n".join(_IMPORTS.sub("", text) for text in texts)
+def _judge(lab: Lab, patch: str, listed: str) -> dict:
+    kinds = dict(line.split(" ", 1)[::-1] for line in listed.splitlines() if " " in line)
+    kinds.update((path, "f") for path in named_in(patch) if path not in kinds)
+    commands, changed = tools_of(lab.script), sorted(kinds)[:MAX_FILES]
+    back = [path for path in changed if kinds[path] == "l" or path in commands or _PUT_BACK.search(path)]
+    changes, tests = lab.survey(patch, changed, back)
+    barred, shown = doubts(changes, back)
+    evidence = [f"put back for the second run: {path}" for path in back[:MAX_LISTED]]
+    planted, canaries, unplaced = _plant(lab, tests)
+    evidence += unplaced
+    found = {"barred": barred} if barred else _experiments(lab, patch, changes, back, planted, canaries)
+    reasons = [text for texts in found.values() for text in texts]
+    more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
+    return {
+        "resolved": not reasons,
+        "why": reasons[0] + more if reasons else None,
+        "evidence": list(dict.fromkeys([*reasons, *evidence, *shown])),
+        "weak": not canaries,
+    }
 
 
-def _lines(paths: list[str]) -> str:
+# ---- The experiments -------------------------------------------------------------------------------------------------
+
+
+def _plant(lab: Lab, tests: dict[str, Version]) -> tuple[list[str], list[Canary], list[str]]:
+    """(lines of a script that plant the canaries, the canaries, why there are none in a file)."""
+    dice, failing = random.Random(lab.seed), {name_of(test) for test in lab.must}
+    lines, canaries, unplaced = [], [], []
+    for path, text in tests.items():
+        try:
+            planted, made = plant(path, text or b"", failing, dice)
+        except (SyntaxError, ValueError, RecursionError, LookupError):
+            planted, made = b"", []
+        if not made:
+            unplaced.append(f"no test of our own can be placed in {path}")
+            continue
+        canaries += made
+        is_same = f'[ "$(sha256sum <{shlex.quote(path)})" = "{hashlib.sha256(text).hexdigest()}  -" ]'
+        lines.append(f"{is_same} && {_laid(path, planted)}")
+    return lines, canaries, unplaced
+
+
+def _experiments(
+    lab: Lab, patch: str, changes: list[Change], back: list[str], planted: list[str], canaries: list[Canary]
+) -> dict[str, list[str]]:
+    """What speaks against the patch, by kind."""
+    first = [f"back {shlex.quote(at)}" for at in back]
+    reference = lab.row.get("patch") or ""
+    faults = _faults(lab.test(patch, first, planted, back), lab, canaries)
+    if faults:
+        base = lab.test(reference, first, planted, back)
+        excused = _faults(base, lab, canaries)
+        if not reference:
+            excused = {key: text for key, text in excused.items() if isinstance(key, Canary) and not key.is_copy}
+        elif not base.passes(lab.must or expected(lab.row, PASS_TO_PASS)):
+            excused = {}
+        faults = {key: text for key, text in faults.items() if key not in excused}
+    failing = [key for key in faults if isinstance(key, str) and key]
+    found = {}
+    if failing:
+        shown = ", ".join(failing[:3]) + (f" and {len(failing) - 3} more" if len(failing) > 3 else "")
+        why = f"without its changes to {', '.join(back[:3])}" if back else "run again,"
+        found["tests"] = [f"{why} these fail: {shown}"]
+    found["canaries"] = [text for key, text in faults.items() if key not in failing]
+    if not any(found.values()) and lab.must and _passes_as_decoy(lab, patch, changes, back):
+        changed = sorted(set(named_in(reference)))
+        if not reference or not _passes_as_decoy(lab, reference, lab.survey(reference, changed, [])[0], []):
+            found["decoy"] = ["the tests that it has to mend pass without what its code does: its names suffice"]
+    return found
+
+
+def _faults(log: Log, lab: Lab, canaries: list[Canary]) -> dict[object, str]:
+    """What is wrong with a run whose tests are to pass: by test, by canary, or "" for the exit code."""
+    faults: dict[object, str] = {}
+    if not log.is_resolved:
+        for test in [*lab.must, *expected(lab.row, PASS_TO_PASS)]:
+            if log.found.get(test) not in (PASSED, XFAIL, SKIPPED):
+                faults[test] = test
+    for at in canaries:
+        fault = log.fault(at)
+        if fault:
+            what = "copy of a test" if at.is_copy else "test of our own"
+            faults[at] = f"a {what} that must {at.wanted} {fault}: {at.path} {at.name}"
+    if log.exit_code == 0 and any(at.wanted == FAIL for at in canaries):
+        faults[""] = "the test command ended with 0 although tests failed"
+    return faults
+
+
+def _passes_as_decoy(lab: Lab, patch: str, changes: list[Change], back: list[str]) -> bool:
+    """Whether the tests pass that the patch has to mend, when it has its names and the base's behaviour."""
+    lines, kept = [], [*back]
+    for at in changes:
+        if at.path in back or at.before == at.after:
+            continue
+        text = _decoy_of(at)
+        if text is None:
+            kept.append(at.path)
+        else:
+            lines.append(_laid(at.path, text))
+    if not lines:
+        return False
+    log = lab.test(patch, [f"back {shlex.quote(at)}" for at in kept] + lines, [], kept)
+    return len(log.passes(lab.must)) == len(lab.must)
+
+
+def _decoy_of(change: Change) -> bytes | None:
+    """A Python file of the decoy; None: it is as before the patch."""
+    if not change.path.endswith(".py") or change.after is None:
+        return None
+    try:
+        return decoy(change.before, change.after, "not here").encode("utf-8", "backslashreplace")
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _laid(path: str, text: bytes) -> str:
+    """A command that writes a file."""
+    return f"base64 -d >{shlex.quote(path)} <<'END'\n{base64.encodebytes(text).decode()}END"
+
+
+# ---- The patch -------------------------------------------------------------------------------------------------------
+
+
+def _lines(paths: Iterable[str]) -> str:
     return "".join(f"{path}\n" for path in paths)
 
 
@@ -93,260 +300,45 @@ def tools_of(script: str) -> set[str]:
     return {word.removeprefix("./") for word in words if "/" in word and not word.startswith(("/", "-"))}
 
 
-def watched(script: str, folder: str) -> str:
-    """The script, whose first Python after the mark of its tests loads the witness and takes the key."""
-    place = shlex.quote(folder)
-    load = [
-        f'export PYTHONPATH={place}"${{PYTHONPATH:+:$PYTHONPATH}}"',
-        f'export PYTHONHASHSEED="${{PYTHONHASHSEED:-{secrets.randbelow(4_000_000_000) + 1}}}"',  # else sympy starts another
-        f"cat <&7 >{place}/key; exec 7<&-",
-    ]
-    lines = script.split("\n")
-    at = next((number for number, line in enumerate(lines) if START in line), len(lines))
-    return "\n".join([*lines[:at], *load, *lines[at:]])
+def name_of(test: str) -> str:
+    """The function of a test's id."""
+    return test.split("[", 1)[0].split(" ", 1)[0].split("::")[-1].split(".")[-1]
 
 
-# ---- What it gave ----------------------------------------------------------------------------------------------------
-
-
-class Run:
-    """A run of the tests: its log, and what the witness said."""
-
-    def __init__(self, row: dict, rules: int, log: bytes, told: bytes, key: bytes) -> None:
-        text = read_log(log)
-        self.found = outcomes(text, row, rules) or {}
-        self.is_resolved = report(row, "a patch", text, rules)[row["instance_id"]]["resolved"]
-        code = _EXIT_CODE.search(text)
-        self.exit_code = int(code[1]) if code else None
-        self.ended: Counter[tuple[str, str]] = Counter()  # (file, name) of tests that came to their end
-        self.raised: Counter[tuple[str, str]] = Counter()
-        self.given_up: Counter[tuple[str, str]] = Counter()  # of those raised: by pytest.xfail and the like
-        self.files: dict[str, int] = {}  # files with tests that were read, and how many tests
-        self.names: dict[str, set[str]] = {}  # of the tests of each
-        self.doctests: set[tuple[str, str]] = set()
-        self.numbers: set[int] = set()
-        self.is_ended = False
-        self.odd: dict[tuple[str, ...], None] = {}
-        lines = [line for line in text.split(START)[-1].split(END)[0].splitlines() if line.startswith((PASSED, FAILED))]
-        self.claims = Counter(line.split()[1] for line in lines if len(line.split()) > 1)
-        for body in bodies(told, key):
-            self._take(body)
-        if len(self.numbers) != max(self.numbers, default=0):
-            self.odd["gap",] = None
-        if self.files and not self.is_ended:
-            self.odd["unended",] = None
-
-    def _take(self, body: tuple) -> None:
-        number, kind, *rest = body
-        self.numbers.add(number)
-        if kind in ("ok", "raised"):
-            path, name, error, *is_made = rest
-            key = path, name.split(".")[-1]
-            if is_made:
-                key = path, f"{MADE}{key[1]}"
-            if kind == "ok":
-                self.ended[key] += 1
-            elif not error.startswith("hypothesis."):
-                self.raised[key] += 1
-                self.given_up[key] += error.startswith("_pytest.outcomes.")
-        elif kind == "module":
-            self.files[rest[0]] = rest[1]
-        elif kind == "names":
-            self.names.setdefault(rest[0], set()).update(rest[1])
-        elif kind == "doctest":
-            self.doctests.add((rest[0], rest[1]))
-        elif kind == "end":
-            self.is_ended = True
-        else:
-            self.odd[tuple(str(at) for at in body[1:])] = None
-
-    def conflict(self, test: str) -> str:
-        """Why the claim that a test passed is not believed, or "": "unseen", "raised", "skipped", "lost"."""
-        outcome = self.found.get(test)
-        if outcome not in (PASSED, XFAIL, SKIPPED):
-            return ""
-        if outcome == SKIPPED:
-            return "skipped"
-        file, name = place_of(test)
-        if self._is_doctest(test, file):
-            return ""
-        stem = self._stem(file, name)
-        keys = [key for key in {*self.ended, *self.raised} if key[1] == stem]
-        keys = [key for key in keys if is_same(file, key[0])] or keys
-        good = self._like(file, stem, (PASSED, XFAIL))
-        bad = self._like(file, stem, (FAILED, ERROR, SKIPPED, XFAIL))
-        ended, raised = (sum(counts[key] for key in keys) for counts in (self.ended, self.raised))
-        if outcome == XFAIL:
-            return "given up" if any(self.given_up[key] for key in keys) else "" if raised or ended else "unseen"
-        if not ended:
-            return "raised" if raised else "unseen"
-        return "raised" if raised > bad else "" if ended + raised >= good else "unseen"
-
-    def _stem(self, file: str, name: str) -> str:
-        """What a test is called in the text of its file: its own name, or that of what it was made of."""
-        known = {at for path, names in self.names.items() if is_same(file, path) for at in names}
-        known = known or {at for names in self.names.values() for at in names}
-        if name in known:
-            return name
-        if any(key[1] == MADE + name for key in {*self.ended, *self.raised}):
-            return MADE + name
-        return max((at for at in known if name.startswith(f"{at}_")), key=len, default=name)
-
-    def _is_doctest(self, test: str, file: str) -> bool:
-        """Whether it is a doctest that was run: its outcome is the log's."""
-        name = test.partition("::")[2]
-        return any(name == known and is_same(file, path) for path, known in self.doctests)
-
-    def _like(self, file: str, stem: str, outcomes_wanted: tuple[str, ...]) -> int:
-        places = [place_of(test) for test, outcome in self.found.items() if outcome in outcomes_wanted]
-        return sum(at[0] == file and self._stem(*at) == stem for at in places)
-
-
-def is_same(file: str, path: str) -> bool:
-    """Whether a file that a log names, maybe in part, is the one at a path."""
-    return file.endswith(path) or path.endswith(file)
-
-
-def place_of(test: str) -> tuple[str, str]:
-    """File (may be empty) and function of a test's id."""
-    head = test.split("[", 1)[0].split(" ", 1)[0]
-    file, *_, name = ["", *head.split("::")] if "::" not in head else head.split("::")
-    return file, name.split(".")[-1]
-
-
-def bodies(told: bytes, key: bytes) -> Iterator[tuple]:
-    """What bears the signature, each once."""
-    seen: set[int] = set()
-    for mac, body in _FRAME.findall(told):
-        digest = hashlib.blake2b(body, key=key, digest_size=16).hexdigest()
-        if len(body) > MAX_BODY or not hmac.compare_digest(digest.encode(), mac):
-            continue
-        number, *rest = ast.literal_eval(body.decode("ascii"))
-        if number not in seen:
-            seen.add(number)
-            yield (number, *rest)
-
-
-def files_of(told: bytes, word: bytes) -> bytes:
-    """The changed files, as of `patch_doubts.find`, from what the trial printed behind its word."""
-    sides: dict[bytes, list[bytes]] = {}
-    mark = re.compile(b"\n" + re.escape(word) + rb" (before|after) (\d+|none) ([^\n]*)\n")
-    at = 0
-    while found := mark.search(told, at):
-        side, size, path = found.groups()
+def _shown(output: bytes, word: bytes) -> dict[str, Version]:
+    """What a survey printed."""
+    shown: dict[str, Version] = {}
+    mark, at = re.compile(b"\n" + word + rb" (\d+|none) ([^\n]*)\n"), 0
+    while found := mark.search(output, at):
+        size, path = found.groups()
         at = found.end() + (0 if size == b"none" else int(size))
-        text = b"" if size == b"none" else b"+" + told[found.end() : at]
-        sides.setdefault(path, [b"", b""])[side == b"after"] = text
-    return pack(part for path, two in sides.items() for part in (path, *two))
+        shown[path.decode("utf-8", "replace")] = None if size == b"none" else output[found.end() : at]
+    return shown
 
 
-# ---- The judgement ---------------------------------------------------------------------------------------------------
-
-_SAID = {
-    "foreign": "the test {1} of {0} was called by other code than the runner's",
-    "twice": "{0} was run more than once, with other names",
-    "rewritten": "{0} was written to while the tests ran",
-    "rebound": "the name {1} of {0} was made to stand for something else while the tests ran",
-    "replaced": "{0} was replaced while the tests ran",
-    "reach": "the patched function {2} of {1} uses {0} while the tests run",
-    "shadow": "a file of the patch takes precedence over the module {0}",
-    "agrees": "objects of the class {0} equal anything",
-    "lost": "the tests gave too many reports",
-    "gap": "reports of the tests were lost",
-    "unended": "the tests' process was ended before its end",
-    "broken": "the tests' operands cannot be examined ({0})",
-    "asserts": "the assertion {0}, which the tests call, is the patch's",
-    "passed": "in {0} {1} passes what it must not",
-}
-_CLAIMED = {
-    "unseen": "the log says that {} passed, but its test did not run to its end",
-    "raised": "the log says that {} passed, but its test failed",
-    "skipped": "{} was skipped",
-    "given up": "{} was declared to be expected to fail while it ran",
-}
-
-
-def judge(argument: bytes) -> bytes:
-    """Row (JSON), rules, paths that were put back; log, standard error, key of the trial, and its word; the first three of the
-    baseline, or nothing -> JSON {"resolved", "why", "evidence", "weak"}, or nothing: the baseline is needed.
-    """
-    raw_row, rules, raw_back, log, told, key, word, *base = unpack(argument)
-    row, back = json.loads(raw_row), raw_back.decode("utf-8", "replace").splitlines()
-    run = Run(row, int(rules), log, told, key)
-    baseline = Run(row, int(rules), *base) if base else None
-    barred, shown = doubts(files_of(told, word), {path.encode() for path in back})
-    evidence = [*(f"put back for the second run: {path}" for path in back[:MAX_LISTED]), *barred, *shown]
-    against, odd, is_weak = [*_against(row, run, back)], [*_odd(row, run)], not run.files
-    if not against and (odd or is_weak) and baseline is None:
-        return pack([])
-    asked = [*_odd(row, baseline)] if baseline else []
-    reasons = [*against, *(text for text in odd if text not in asked and not against), *barred]
-    reasons += [*_weakly(run, baseline, shown)] if is_weak and not reasons else []
-    evidence += odd if against else []
-    result = {"resolved": not reasons, "why": _why(reasons), "evidence": list(dict.fromkeys([*reasons, *evidence]))}
-    return pack([json.dumps({**result, "weak": is_weak}).encode()])
-
-
-def _why(reasons: list[str]) -> str | None:
-    more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
-    return reasons[0] + more if reasons else None
-
-
-def _against(row: dict, run: Run, back: list[str]) -> Iterator[str]:
-    """Tests that do not pass in the trial."""
-    tests = [*expected(row, FAIL_TO_PASS), *expected(row, PASS_TO_PASS)]
-    if run.is_resolved:
-        return
-    failing = [test for test in tests if run.found.get(test) not in (PASSED, XFAIL, SKIPPED)]
-    shown = ", ".join(failing[:3]) + (f" and {len(failing) - 3} more" if len(failing) > 3 else "")
-    if back:
-        yield f"without its changes to {', '.join(back[:3])} these fail: {shown or 'all tests'}"
-    else:
-        yield f"run again, these fail: {shown or 'all tests'}"
-
-
-def _odd(row: dict, run: Run) -> Iterator[str]:
-    """What is wrong with a run whose log is good, in the order of its weight."""
-    if run.files:
-        for key in (FAIL_TO_PASS, PASS_TO_PASS):
-            for test in expected(row, key):
-                why = run.conflict(test)
-                if why:
-                    yield _CLAIMED[why].format(test)
-    for kind, *rest in run.odd:
-        if kind in _SAID:
-            yield _SAID[kind].format(*rest)
-
-
-def _weakly(run: Run, baseline: Run | None, shown: list[str]) -> Iterator[str]:
-    """What speaks against a run in which no test was seen: there is its exit code, and what the patch says."""
-    if baseline and baseline.files:
-        yield "the log says that tests passed, but no test was run"
-    if run.exit_code:
-        yield f"the test command ended with {run.exit_code}"
-    yield from (f"{test} has more than one outcome in the log" for test, n in run.claims.items() if n > 1)
-    yield from shown
-
-
-def doubts(files: bytes, back: set[bytes]) -> tuple[list[str], list[str]]:
+def doubts(changes: list[Change], back: list[str]) -> tuple[list[str], list[str]]:
     """(what in a patch decides against it, what a person should look at); files that are put back decide nothing."""
-    fields = unpack(files)
-    triples = [*zip(fields[::3], fields[1::3], fields[2::3])]
-    kept = [at for at in triples if at[0] not in back]
-    found = json.loads(unpack(patch_doubts.find(pack(part for at in kept for part in at)))[0])
-    others = json.loads(unpack(patch_doubts.find(pack(part for at in triples if at not in kept for part in at)))[0])
-    decided = [*verdict.decisive(found), *(text for text in found["told"] if _LOOKS_FOR_TESTS.search(text))]
-    decided += [text for path, before, after in kept if path.endswith(b".py") for text in _words(path, before, after)]
+    kept = [at for at in changes if at.path not in back]
+    found, others = (_found(at) for at in (kept, [at for at in changes if at not in kept]))
+    decided = [*verdict.decisive(found), *(text for text in found["told"] if _DECIDES.match(text))]
+    decided += [text for at in kept if at.path.endswith(".py") for text in _words(at)]
     shown = [text for at in (found, others) for kind in ("barred", "told") for text in at[kind]]
     return list(dict.fromkeys(decided))[:MAX_LISTED], [text for text in shown if text not in decided]
 
 
-def _words(path: bytes, before: bytes, after: bytes) -> Iterator[str]:
-    old = set(before[1:].splitlines())
-    for number, line in enumerate(after[1:].splitlines(), 1):
+def _found(changes: list[Change]) -> dict:
+    sides = [b"" if side is None else b"+" + side for at in changes for side in at[1:]]
+    paths = [at.path.encode("utf-8", "replace") for at in changes]
+    fields = [at for three in zip(paths, sides[::2], sides[1::2]) for at in three]
+    return json.loads(unpack(patch_doubts.find(pack(fields)))[0])
+
+
+def _words(change: Change) -> Iterator[str]:
+    old = set((change.before or b"").splitlines())
+    for number, line in enumerate((change.after or b"").splitlines(), 1):
         if line not in old and (_GRADER.search(line) or _OUTCOME_LINE.search(line)):
             shown = line.strip()[:80].decode("utf-8", "replace")
-            yield f"the patch has words of runners and graders: `{shown}` ({path.decode('utf-8', 'replace')}:{number})"
+            yield f"the patch has words of runners and graders: `{shown}` ({change.path}:{number})"
 
 
 def tests(argument: bytes) -> bytes:
