@@ -369,8 +369,6 @@ typedef struct {
     GBytes *out, *err;            /* owned; at most output_limit bytes */
     guint64 out_total, err_total; /* bytes written, dropped ones included */
     gint64 wall_ms;
-    gint64 peak_bytes; /* the largest memory of any one process in it that was waited for; 0: no
-                          more than this process has had itself, which hides it */
 } AcrSpawnResult;
 
 /*

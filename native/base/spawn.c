@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -316,15 +315,11 @@ static void reap(const Child *child, AcrSpawnResult *result)
 {
     int status = 0;
     pid_t pid;
-    struct rusage used = {0}, own = {0};
     do
-        pid = wait4(child->pid, &status, 0, &used);
+        pid = waitpid(child->pid, &status, 0);
     while (pid < 0 && errno == EINTR);
     result->exit_code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     result->signal = pid > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    /* Until its exec the child had our memory, and the kernel counts that as its own. */
-    bool is_ours = getrusage(RUSAGE_SELF, &own) != 0 || used.ru_maxrss <= own.ru_maxrss;
-    result->peak_bytes = pid > 0 && !is_ours ? (gint64)used.ru_maxrss * 1024 : 0;
 }
 
 /* ---- The whole ---- */

@@ -61,10 +61,14 @@ static int send_error(const GError *error)
     return ACR_HELPER_FAILED;
 }
 
-/* 'X' and the status of the command; the helper itself ends with 0. */
+/* 'X', the status of the command and the memory of its largest process; the helper itself ends with 0.
+ */
 static int send_status(int status)
 {
-    g_autofree char *text = g_strdup_printf("X%d", status);
+    struct rusage used = {0};
+    (void)getrusage(RUSAGE_CHILDREN, &used);
+    g_autofree char *text =
+        g_strdup_printf("X%d %" G_GINT64_FORMAT, status, (gint64)used.ru_maxrss * 1024);
     send_text(text);
     return 0;
 }

@@ -57,12 +57,22 @@ static bool receive(AcrHelperRun *run, char *text)
     return true;
 }
 
+/* "STATUS PEAK": how the command ended, unless that is bubblewrap's own end, and its largest process. */
+static void take_status(AcrHelperRun *run, const char *text)
+{
+    char *rest = NULL;
+    gint64 status = g_ascii_strtoll(text, &rest, 10);
+    if (run->spec->is_plain)
+        run->wait_status = (int)status;
+    run->largest_bytes = g_ascii_strtoll(rest, NULL, 10);
+}
+
 static void take_messages(AcrHelperRun *run)
 {
     char text[MAX_MESSAGE + 1];
     while (receive(run, text)) {
-        if (text[0] == 'X' && run->spec->is_plain) /* else it is bubblewrap's own */
-            run->wait_status = (int)g_ascii_strtoll(text + 1, NULL, 10);
+        if (text[0] == 'X')
+            take_status(run, text + 1);
         if (text[0] == 'E' && text[1] && !run->failure)
             run->failure = g_strdup(text + 1);
     }
@@ -283,7 +293,9 @@ static AcrSandboxLimit seen_limit(const AcrHelperRun *run)
     guint own = run->spec->is_plain ? 0 : BUBBLEWRAPS;
     if (run->limit)
         return run->limit;
-    if (acr_memory_group_was_short(&run->group))
+    /* One process may have had more between two samples of the watch. */
+    if (acr_memory_group_was_short(&run->group) ||
+        run->largest_bytes > run->execution->limits.memory_bytes)
         return ACR_LIMIT_MEMORY;
     if (is_full(run->stage))
         return ACR_LIMIT_FILES;
@@ -299,7 +311,7 @@ static void take_result(const AcrHelperRun *run, AcrExecuted *out)
     *out = (AcrExecuted){
         .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-        .peak_bytes = MAX(run->peak.bytes, spawned->peak_bytes),
+        .peak_bytes = MAX(run->peak.bytes, run->largest_bytes),
     };
     acr_sandbox_take_result(spawned, &run->execution->limits, seen_limit(run), out);
 }

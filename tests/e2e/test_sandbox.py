@@ -449,6 +449,12 @@ def test_memory_is_bounded(sandbox: Sandbox, repo: Path) -> None:
     assert row["limit"] == "memory" and "had it" not in row["stdout"], row
 
 
+def test_memory_that_was_taken_for_a_moment_counts(sandbox: Sandbox, repo: Path) -> None:
+    """A command that has ended before anybody looked has hit the limit all the same."""
+    row = sandbox.json(repo, "--memory", "40", "--", "python3", "-c", "import os; x = b'1' * (60 << 20); os._exit(0)")
+    assert row["limit"] == "memory", row
+
+
 def test_memory_is_that_of_all_processes(sandbox: Sandbox, repo: Path) -> None:
     script = (
         "import os, time\nfor k in range(4):\n  if os.fork() == 0:\n    x = b'1' * (100 << 20); time.sleep(4); os._exit(0)\n"

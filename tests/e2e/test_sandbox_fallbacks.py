@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 import hostile
 import pytest
@@ -260,6 +260,74 @@ def test_root_of_a_namespace_is_an_ordinary_user(host: Host, sample_repo: Repo) 
     for options in ([], ["--setup", "mkdir -p d; chmod 0 d"]):
         result = host.run("exec", "--repo", sample_repo, *options, "--", "id", "-u", wrapper=wrapper)
         assert result.check(0).out == "1000\n"
+
+
+# ---- Machines that differ --------------------------------------------------------------------------
+
+IN_A_GROUP = 'mkdir -p "$1" && echo 32 >"$1/pids.max" && echo $$ >"$1/cgroup.procs" && shift && exec "$@"'
+NO_GROUPS = 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"'
+FIXED_GROUPS = 'for at in /sys/fs/cgroup /sys/fs/cgroup/*/; do mount --bind -o ro $at $at; done; exec "$@"'
+#: name -> what runs a command as on that machine; of version 1 or 2 are the control groups of the machine itself.
+MACHINES = {
+    "as it is": [],
+    "without control groups": ["unshare", "--mount", "sh", "-c", NO_GROUPS, "sh"],
+    "with control groups that cannot be changed": ["unshare", "--mount", "sh", "-c", FIXED_GROUPS, "sh"],
+    "with few descriptors": ["prlimit", "--nofile=128:128"],
+    "with few processes": ["sh", "-c", IN_A_GROUP, "sh"],
+}
+TOO_MUCH_MEMORY = "import time; x = b'1' * (300 << 20); time.sleep(20)"
+TOO_MANY_PROCESSES = """
+import os, signal
+made = 0
+try:
+    while made < 500:
+        if os.fork() == 0:
+            signal.pause()
+        made += 1
+except OSError:
+    print("refused")
+print(made)
+"""
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    """What runs a command as on that machine."""
+    need_bubblewrap()
+    wrapper = list(MACHINES[request.param])
+    group = Path(f"/sys/fs/cgroup/pids/acr-host-test.{os.getpid()}")
+    if request.param == "with few processes":
+        wrapper.append(str(group))
+    if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"a machine {request.param} cannot be emulated here")
+    yield wrapper
+    if group.exists():
+        group.rmdir()
+
+
+def test_limits_hold_on_machines_that_differ(machine: list[str], host: Host, sample_repo: Repo) -> None:
+    def told(*command: str) -> dict[str, Any]:
+        result = host.run("exec", "--repo", sample_repo, "--json", *command, wrapper=machine).check(0)
+        [row] = result.rows()
+        return row
+
+    row = told("--memory", "100", "--", "python3", "-c", TOO_MUCH_MEMORY)
+    assert row["limit"] == "memory" and row["exit"] is None, row
+    row = told("--processes", "40", "--", "python3", "-c", TOO_MANY_PROCESSES)
+    refused, made = row["stdout"].split()
+    assert refused == "refused" and int(made) <= 40 and row["exit"] == 0, row
+    row = told("--output-limit", "1000", "--", "sh", "-c", "seq 1 2000; exit 3")
+    assert (row["exit"], row["limit"], row["stdout_bytes"]) == (3, "output", 8893), row
+    row = told("--", "sh", "-c", "head -c 2000000000 /dev/zero >f; echo $?")
+    assert (row["limit"], row["stdout"] == "0\n") == ("files", False), row
+
+
+@pytest.mark.parametrize("descriptors", [16, 64])
+def test_too_few_descriptors_are_one_line(descriptors: int, host: Host, sample_repo: Repo) -> None:
+    wrapper = ["prlimit", f"--nofile={descriptors}:{descriptors}"]
+    result = host.run("exec", "--repo", sample_repo, "--", "true", wrapper=wrapper)
+    result.one_line(result.exit, "too few files can be open at once", "ulimit -n")
+    assert result.exit != 0
 
 
 # ---- Caches and temporary folders ------------------------------------------------------------------

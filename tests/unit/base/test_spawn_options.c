@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---- Ending ---- */
@@ -205,32 +204,8 @@ static void a_watcher_is_asked_often_and_can_end_it(void)
     g_assert_cmpint(busy.wall_ms, >=, 100);
 }
 
-/* A child's count begins with ours: who runs the tests must not be larger than what is counted. */
-static void the_peak_of_memory_is_that_of_the_largest_and_not_ours(void)
-{
-    g_auto(AcrSpawnResult) small = {0}, large = {0}, beside = {0};
-    struct rusage own;
-    spawn_ok((AcrSpawn){0}, ":", &small);
-    g_assert_cmpint(small.peak_bytes, <, 20 * 1024 * 1024);
-    spawn_ok((AcrSpawn){.timeout_ms = 60000},
-             "head -c 160000000 /dev/zero | tail -c 150000000 | wc -c", &large);
-    assert_bytes(large.out, "150000000\n");
-    g_assert_cmpint(getrusage(RUSAGE_SELF, &own), ==, 0);
-    if (own.ru_maxrss < 150000) {
-        g_assert_cmpint(large.peak_bytes, >=, 150000000);
-        g_assert_cmpint(large.peak_bytes, <, 800 * 1024 * 1024);
-    }
-    g_autofree char *ours = g_malloc(200000000);
-    memset(ours, 'x', 200000000);
-    spawn_ok((AcrSpawn){0}, ":", &beside);
-    g_assert_cmpint(ours[199999999], ==, 'x');
-    g_assert_cmpint(beside.peak_bytes, <, 20 * 1024 * 1024);
-}
-
 void add_spawn_option_tests(void)
 {
-    g_test_add_func("/base/spawn_options/the_peak_of_memory_is_that_of_the_largest_and_not_ours",
-                    the_peak_of_memory_is_that_of_the_largest_and_not_ours);
     g_test_add_func("/base/spawn_options/a_soft_end_lets_the_child_tidy_up",
                     a_soft_end_lets_the_child_tidy_up);
     g_test_add_func("/base/spawn_options/who_ignores_the_soft_end_is_killed_with_its_group",
