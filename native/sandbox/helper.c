@@ -105,10 +105,10 @@ static bool set_limits(const AcrHelperSpec *spec, GError **error)
 
 /* When the machine runs out of memory, what runs here goes first: memory that no process has mapped
  * escapes the watch, and the kernel would look for the guilty elsewhere. */
-static void offer_to_end(void)
+void acr_helper_offer_to_end(const char *score)
 {
     ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    (void)!write(fd, "1000", 4);
+    (void)!write(fd, score, strlen(score));
 }
 
 /* A session keyring of its own: the host's may hold keys. */
@@ -196,7 +196,7 @@ int acr_sandbox_helper(const AcrInterrupt *interrupt)
     if (!die_with(&spec))
         return ACR_HELPER_FAILED;
     int status = 0;
-    offer_to_end();
+    acr_helper_offer_to_end("1000");
     bool ok = spec.is_plain ? lay_plain(&spec, &error) && set_limits(&spec, &error)
                             : isolate(&spec, &error);
     ok = ok && acr_helper_supervise(&spec, &status, &error);

@@ -31,11 +31,6 @@ static bool fail(GError **error, AcrSandboxError code, const char *what)
     return acr_sandbox_fail(error, code, "%s: %s", what, g_strerror(errno));
 }
 
-static bool fail_at(GError **error, const char *what, const char *path)
-{
-    return acr_sandbox_fail_errno(error, errno, what, path);
-}
-
 static bool write_file(const char *path, const char *text, GError **error)
 {
     ACR_AUTO_FD fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -98,7 +93,7 @@ static bool open_sources(const AcrHelperSpec *spec, GArray *fds, GError **error)
         int fd = *row->source ? open(row->source, O_PATH | O_CLOEXEC) : -1;
         g_array_append_val(fds, fd);
         if (fd < 0 && *row->source)
-            return fail_at(error, "cannot open", row->source);
+            return acr_sandbox_fail_errno(error, errno, "cannot open", row->source);
     }
     return true;
 }
@@ -119,7 +114,8 @@ static bool make_stage(const AcrHelperSpec *spec, GError **error)
         g_strdup_printf("size=%" G_GINT64_FORMAT ",nr_inodes=%" G_GINT64_FORMAT ",mode=711",
                         spec->stage_bytes, inodes);
     return mount("stage", spec->stage, "tmpfs", MS_NOSUID | MS_NODEV, options) == 0 ||
-           fail_at(error, "cannot mount a file system in memory on", spec->stage);
+           acr_sandbox_fail_errno(error, errno, "cannot mount a file system in memory on",
+                                  spec->stage);
 }
 
 /* A folder of the stage, made with its parents; that of the command's user. */
@@ -128,7 +124,7 @@ static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mod
     g_autofree char *path = g_build_filename(spec->stage, name, NULL);
     if (g_mkdir_with_parents(path, 0755) != 0 || chmod(path, mode) != 0 ||
         (spec->uid >= 0 && chown(path, (uid_t)spec->uid, (gid_t)spec->uid) != 0))
-        return ACR_NULL(fail_at(error, "cannot make the folder", path));
+        return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot make the folder", path));
     return g_steal_pointer(&path);
 }
 
@@ -147,8 +143,8 @@ static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *s
     g_autofree char *options =
         g_strdup_printf("userxattr,lowerdir=%s,upperdir=%s,workdir=%s", source, upper, work);
     return mount("overlay", where, "overlay", MS_NOSUID | MS_NODEV, options) == 0 ||
-           fail_at(error, "cannot mount an overlay over",
-                   ((const AcrHelperMount *)spec->mounts->pdata[number])->source);
+           acr_sandbox_fail_errno(error, errno, "cannot mount an overlay over",
+                                  ((const AcrHelperMount *)spec->mounts->pdata[number])->source);
 }
 
 static bool mount_row(const AcrHelperSpec *spec, guint number, int fd, GError **error)
@@ -161,7 +157,7 @@ static bool mount_row(const AcrHelperSpec *spec, guint number, int fd, GError **
     if (row->is_overlay)
         return mount_overlay(spec, number, source, where, error);
     return fd < 0 || mount(source, where, NULL, MS_BIND | MS_REC, NULL) == 0 ||
-           fail_at(error, "cannot mount", row->source);
+           acr_sandbox_fail_errno(error, errno, "cannot mount", row->source);
 }
 
 static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **error)
@@ -187,7 +183,7 @@ static bool write_etc(const AcrHelperSpec *spec, GError **error)
     };
     g_autofree char *folder = g_build_filename(spec->stage, "etc", NULL);
     if (mkdir(folder, 0755) != 0)
-        return fail_at(error, "cannot make the folder", folder);
+        return acr_sandbox_fail_errno(error, errno, "cannot make the folder", folder);
     for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
         g_autofree char *path = g_build_filename(folder, files[i][0], NULL);
         if (!g_file_set_contents(path, files[i][1], -1, error))
@@ -203,7 +199,7 @@ static bool write_files(const AcrHelperSpec *spec, GError **error)
     g_autofree char *path = g_build_filename(spec->stage, spec->files_at, NULL);
     ACR_AUTO_FD root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
-        return fail_at(error, "cannot open", path);
+        return acr_sandbox_fail_errno(error, errno, "cannot open", path);
     return acr_tree_write(root, spec->files, spec->uid, error);
 }
 
@@ -232,7 +228,7 @@ bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error)
         return false;
     ACR_AUTO_FD stage = open(spec->stage, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (stage < 0)
-        return fail_at(error, "cannot open", spec->stage);
+        return acr_sandbox_fail_errno(error, errno, "cannot open", spec->stage);
     if (is_root && !(become(spec->uid, error) && enter_user_namespace(0, error)))
         return false;
     *out_stage = g_steal_fd(&stage);

@@ -27,7 +27,7 @@ typedef struct {
     int channel;
     char *failure; /* owned; the error that the helper sent: its code as a digit, and the message */
     int stage;     /* descriptor, or -1; owned */
-    int wait_status; /* of the command, as wait() gives it; -1: not known */
+    int wait_status;      /* of the command, as wait() gives it; -1: not known */
     gint64 largest_bytes; /* memory of its largest process, as the kernel tells it in the end */
     AcrUsage peak;
     AcrUsage use; /* at the last sample of the watch */

@@ -53,13 +53,6 @@ static int start(const AcrHelperSpec *spec, pid_t *out_pid)
     return err;
 }
 
-/* When memory is short the command goes before this process, which is to end what it leaves. */
-static void stay_longer(void)
-{
-    ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    (void)!write(fd, "900", 3);
-}
-
 /* Waits for the command, or for being told to stop; its status. */
 static int wait_for(pid_t pid, int signals)
 {
@@ -121,7 +114,7 @@ bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **e
     g_ptr_array_add(spec->argv, NULL);
     g_ptr_array_add(spec->env, NULL);
     int err = start(spec, &pid);
-    stay_longer();
+    acr_helper_offer_to_end("900"); /* the command goes first: this process ends what it leaves */
     *out_status = err ? report_missing(program, err) : wait_for(pid, signals);
     for (int i = 0; i < SWEEPS && !end_children(); i++)
         g_usleep(SWEEP_US);

@@ -23,12 +23,8 @@
 static char *read_text(const char *dir, const char *name)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
-    ACR_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
-    char *text = g_malloc0(MAX_TEXT);
-    gsize have = 0;
-    for (ssize_t n = 1; fd >= 0 && n > 0 && have < MAX_TEXT - 1; have += (gsize)MAX(n, 0))
-        n = read(fd, text + have, MAX_TEXT - 1 - have);
-    return text;
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_TEXT, NULL);
+    return acr_bytes_text(bytes);
 }
 
 static bool write_text(const char *dir, const char *name, const char *text)
