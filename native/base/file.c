@@ -117,8 +117,9 @@ GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error)
         return fail_read(error, S_ISDIR(st.st_mode) ? EISDIR : EINVAL, path);
     if ((guint64)st.st_size > max)
         return fail_too_big(error, path, max);
-    /* The size is a hint: /proc says 0, and a file may grow while it is read. */
-    gsize room = (gsize)st.st_size + 1, len = 0;
+    /* The size is a hint: /proc says 0, where settings are given to the first read alone, and a file may
+     * grow while it is read. */
+    gsize room = st.st_size ? (gsize)st.st_size + 1 : READ_CHUNK, len = 0;
     g_autofree char *data = g_malloc(room);
     for (;;) {
         if (len == room)

@@ -8,6 +8,7 @@
  * made here, so that the limit on processes counts those of this sandbox alone.
  */
 #include "sandbox/helper_steps.h"
+#include "sandbox/namespace_refusal.h"
 #include "sandbox/error.h"
 #include "sandbox/tree.h"
 
@@ -31,19 +32,20 @@ static bool fail(GError **error, AcrSandboxError code, const char *what)
     return acr_sandbox_fail(error, code, "%s: %s", what, g_strerror(errno));
 }
 
-static bool write_file(const char *path, const char *text, GError **error)
+static bool fail_refused(GError **error, int err)
+{
+    g_autofree char *why = acr_namespace_refusal("", err);
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "%s", why);
+}
+
+/* A security module lets the namespace be made, but gives no rights in it: that shows here. */
+static bool write_map(const char *path, const char *text, GError **error)
 {
     ACR_AUTO_FD fd = open(path, O_WRONLY | O_CLOEXEC);
     int err = fd < 0 ? errno : acr_fd_write_all(fd, text, strlen(text));
-    return !err || acr_sandbox_fail_errno(error, err, "cannot write", path);
-}
-
-/* At the limit on them the kernel reports a full disk. */
-static bool fail_refused(GError **error)
-{
-    const char *why = errno == ENOSPC ? "there may be no more of them" : g_strerror(errno);
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                            "user namespaces are refused here, as in many containers: %s", why);
+    return !err || (err == EACCES || err == EPERM
+                        ? fail_refused(error, err)
+                        : acr_sandbox_fail_errno(error, err, "cannot write", path));
 }
 
 /* A user namespace in which this user and group have the numbers that they have outside. */
@@ -52,12 +54,12 @@ static bool enter_user_namespace(int more_flags, GError **error)
     uid_t uid = geteuid();
     gid_t gid = getegid();
     if (unshare(CLONE_NEWUSER | more_flags) != 0)
-        return fail_refused(error);
+        return fail_refused(error, errno);
     g_autofree char *users = g_strdup_printf("%u %u 1", uid, uid),
                     *groups = g_strdup_printf("%u %u 1", gid, gid);
-    return write_file("/proc/self/setgroups", "deny", error) &&
-           write_file("/proc/self/uid_map", users, error) &&
-           write_file("/proc/self/gid_map", groups, error);
+    return write_map("/proc/self/setgroups", "deny", error) &&
+           write_map("/proc/self/uid_map", users, error) &&
+           write_map("/proc/self/gid_map", groups, error);
 }
 
 static bool enter_mount_namespace(const AcrHelperSpec *spec, bool *out_is_root, GError **error)
@@ -70,7 +72,7 @@ static bool enter_mount_namespace(const AcrHelperSpec *spec, bool *out_is_root, 
     if (errno == EINVAL) /* the root is not a mount: the kernel allows no user namespaces there */
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                 "bubblewrap cannot work in a chroot");
-    return fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot make the mounts private");
+    return fail_refused(error, errno);
 }
 
 /* A name of its own, which bubblewrap's namespace takes over. Containers may forbid that: the

@@ -99,6 +99,13 @@ static AcrSnapshot *empty_snapshot(const char *folder, GError **error)
     return repo ? acr_snapshot_of_worktree(repo, error) : NULL;
 }
 
+static bool try_sandbox(AcrSandbox *sandbox, GError **error)
+{
+    static const char *const argv[] = {"true", NULL};
+    g_auto(AcrExecuted) executed = {0};
+    return acr_sandbox_run(sandbox, &(AcrExecution){.argv = argv}, &executed, error);
+}
+
 static void check_sandbox(Doctor *doctor)
 {
     g_autoptr(GError) error = NULL;
@@ -107,15 +114,16 @@ static void check_sandbox(Doctor *doctor)
     AcrSandboxOptions options =
         acr_sandbox_options_of(doctor->spec, doctor->host, snapshot, NULL, NULL);
     g_autoptr(AcrSandbox) sandbox = snapshot ? acr_sandbox_open(&options, &error) : NULL;
+    bool works = sandbox && try_sandbox(sandbox, &error);
     g_autofree char *found =
-        sandbox ? g_strdup_printf("%s works; %s", acr_sandbox_backend(sandbox),
-                                  acr_sandbox_choice(sandbox) ? acr_sandbox_choice(sandbox)
-                                                              : "Python is found in the image")
-                : g_strdup(error->message);
+        works ? g_strdup_printf("%s works; %s", acr_sandbox_backend(sandbox),
+                                acr_sandbox_choice(sandbox) ? acr_sandbox_choice(sandbox)
+                                                            : "Python is found in the image")
+              : g_strdup(error->message);
     add_row(
-        doctor, "sandbox", sandbox ? OK : WARNING,
-        "patches are not proved without it: apt-get install bubblewrap, allow unprivileged user "
-        "namespaces, or use --image NAME",
+        doctor, "sandbox", works ? OK : WARNING,
+        "patches are not verified without it: do what this line says, apt-get install bubblewrap, "
+        "or use --image NAME",
         found);
     if (folder)
         (void)g_rmdir(folder);

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +76,31 @@ def namespaces_refused(folder: Path) -> Case:
     if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("no user namespace can be made here")
     need_bubblewrap()
-    return Case(["user namespaces are refused here"], wrapper=wrapper)
+    return Case(["user.max_user_namespaces is 0; run 'sysctl -w user.max_user_namespaces="], wrapper=wrapper)
+
+
+def _refused(how: str, *words: str, wrapper: tuple[str, ...] = ()) -> Case:
+    need_bubblewrap()
+    command = [*wrapper, sys.executable, str(ROOT / "tests" / "e2e" / "refusing.py"), how]
+    if os.geteuid() != 0 or subprocess.run([*command, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("not root, or this kernel cannot be told to refuse")
+    remedies = ["or use --image NAME", "--sandbox plain, which isolates nothing"]
+    return Case(["user namespaces are refused here: ", *words, *remedies], wrapper=command)
+
+
+def namespaces_refused_by_a_filter(folder: Path) -> Case:
+    """As in many containers."""
+    return _refused("calls", "a filter of calls forbids them", "--security-opt seccomp=unconfined")
+
+
+def map_of_users_refused(folder: Path) -> Case:
+    """A namespace without rights: what is written into its map is EPERM."""
+    return _refused("map")
+
+
+def namespaces_refused_by_a_module(folder: Path) -> Case:
+    """As by AppArmor: the namespace is made, and may do nothing; for root without rights it is the first."""
+    return _refused("module", wrapper=("setpriv", "--bounding-set=-sys_admin"))
 
 
 def in_a_chroot(folder: Path) -> Case:
@@ -140,7 +165,8 @@ def image_elsewhere(folder: Path) -> Case:
 
 
 CASES: list[Callable[[Path], Case]] = [
-    no_bubblewrap, bubblewrap_refused, bubblewrap_that_is_none, namespaces_refused, in_a_chroot,
+    no_bubblewrap, bubblewrap_refused, bubblewrap_that_is_none, namespaces_refused, namespaces_refused_by_a_filter,
+    map_of_users_refused, namespaces_refused_by_a_module, in_a_chroot,
     user_cannot_be_changed, no_engine, no_engine_named, no_python, setup_fails, image_is_missing, sandbox_is_unknown, image_elsewhere,
 ]  # fmt: skip
 RUNNABLE = [make for make in CASES if not make.__name__.startswith(("image_", "sandbox_"))]
@@ -530,7 +556,7 @@ def test_a_container_that_forbids_namespaces(
 ) -> None:
     (tmp_path / "filter.json").write_text(json.dumps(FILTER))
     host, wrapper = inside("--security-opt", f"seccomp={tmp_path}/filter.json")
-    case = Case(["user namespaces are refused here", "Operation not permitted"], wrapper=wrapper)
+    case = Case(["a filter of calls forbids them, as in containers; start the container with"], wrapper=wrapper)
     result = host.run("exec", "--repo", sample_repo, "--", "true", wrapper=wrapper)
     check_line(result.one_line(125), case)
     result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)

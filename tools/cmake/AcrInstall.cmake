@@ -8,6 +8,7 @@ install(DIRECTORY tests/fixtures/sample DESTINATION "${CMAKE_INSTALL_DATADIR}/ac
         PATTERN ".gitignore" EXCLUDE PATTERN "conftest.py" EXCLUDE PATTERN ".pytest_cache" EXCLUDE) # what `acr-host demo` works on
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host" FILES_MATCHING PATTERN "*.md")
 install(DIRECTORY runtime/schemas DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host" FILES_MATCHING PATTERN "*.json")
+install(FILES tools/package/apparmor DESTINATION "${CMAKE_INSTALL_DATADIR}/acr-host/apparmor" RENAME acr-host)
 
 # Bytecode beside the files, since the program writes none: a start is a tenth quicker with it. It is taken only for the
 # very text that it was made of.

@@ -129,5 +129,6 @@ int main(int argc, char **argv)
     add_memory_group_tests();
     add_process_usage_tests();
     add_engine_tests();
+    add_namespace_refusal_tests();
     return g_test_run();
 }

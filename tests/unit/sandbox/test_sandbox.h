@@ -19,6 +19,7 @@ void add_helper_spec_tests(void);
 void add_memory_group_tests(void);
 void add_process_usage_tests(void);
 void add_engine_tests(void);
+void add_namespace_refusal_tests(void);
 
 /* A temporary folder, removed when cleared. */
 typedef struct {
