@@ -103,14 +103,6 @@ static bool set_limits(const AcrHelperSpec *spec, GError **error)
                                     g_strerror(err));
 }
 
-/* When the machine runs out of memory, what runs here goes first: memory that no process has mapped
- * escapes the watch, and the kernel would look for the guilty elsewhere. */
-void acr_helper_offer_to_end(const char *score)
-{
-    ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    (void)!write(fd, score, strlen(score));
-}
-
 /* A session keyring of its own: the host's may hold keys. */
 static void leave_keyring(void)
 {
