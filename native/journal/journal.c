@@ -25,6 +25,7 @@ struct AcrJournal {
     gsize position;     /* records answered or appended; <= entries->len until live */
     guint64 end;        /* file offset where the next record goes */
     GPtrArray *answers; /* owned AcrJson: lent out until the journal is freed */
+    GHashTable *known;  /* of acr_recorded_once; NULL: none yet */
     char *remark;       /* owned, or NULL */
     bool broken;        /* a failed record could not be taken back: nothing more is appended */
 };
@@ -101,6 +102,7 @@ void acr_journal_free(AcrJournal *journal)
         close(journal->fd);
     g_array_unref(journal->entries);
     g_ptr_array_unref(journal->answers);
+    g_clear_pointer(&journal->known, g_hash_table_unref);
     g_free(journal->remark);
     g_free(journal->path);
     g_free(journal);
@@ -109,6 +111,11 @@ void acr_journal_free(AcrJournal *journal)
 const char *acr_journal_remark(const AcrJournal *journal)
 {
     return journal->remark;
+}
+
+GHashTable **acr_journal_known(AcrJournal *journal)
+{
+    return &journal->known;
 }
 
 bool acr_journal_is_live(const AcrJournal *journal)

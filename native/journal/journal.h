@@ -62,4 +62,37 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
 bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *request,
                         const AcrJson *answer, AcrJson *time, GError **error) ACR_MUST_USE;
 
+/* ---- Recorded calls ---- */
+
+/*
+ * One kind of outside event, as a const table. `call` is the kind's own struct: what is asked, and
+ * what the event needs to happen (a model, a sandbox).
+ */
+typedef struct {
+    const char *event; /* its name in the journal */
+    /* The request as it is recorded, owned; NULL with an error. */
+    AcrJson *(*encode)(void *call, GError **error);
+    /* Makes the event happen: the answer as it is recorded, owned; NULL with an error. It may add to
+     * `time`; "wall_ms" is measured unless it sets that. */
+    AcrJson *(*live)(void *call, AcrJson *time, GError **error);
+    /* Whether a failure of `live` ends the run, unrecorded, so that a resume tries again; it may put
+     * the failure into other words. Any other failure is the answer {"error": message}. NULL: each
+     * failure ends the run. */
+    bool (*is_fatal)(void *call, GError **failure);
+    /* Reads an answer into *out, live or recorded: both go this way. */
+    bool (*decode)(void *call, const AcrJson *answer, void *out, GError **error);
+    /* For acr_recorded_once: bytes of *out, and what frees its members. */
+    gsize out_size;
+    GDestroyNotify clear;
+} AcrJournalPort;
+
+/* Asks the journal for the event, else makes it happen and appends it. `journal` NULL: nothing is
+ * recorded. Errors: those of the journal, of `live` where fatal, of `decode`. */
+bool acr_recorded_call(AcrJournal *journal, const AcrJournalPort *port, void *call, void *out,
+                       GError **error) ACR_MUST_USE;
+/* The same for an event that happens once for equal requests: later calls get the first answer again.
+ * Borrowed until the journal is freed; NULL with an error, which is not kept. */
+const void *acr_recorded_once(AcrJournal *journal, const AcrJournalPort *port, void *call,
+                              GError **error) ACR_MUST_USE;
+
 #endif

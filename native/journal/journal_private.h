@@ -1,5 +1,5 @@
-/* Shared inside the library: the index of a journal file's records, and the text of a divergence.
- */
+/* Shared inside the library: the index of a journal file's records, the text of a divergence, and
+ * the answers that are kept. */
 #ifndef ACR_JOURNAL_PRIVATE_H
 #define ACR_JOURNAL_PRIVATE_H
 
@@ -33,5 +33,9 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n,
  * bounded; members named "time" are left out. Owned (g_free).
  */
 char *acr_journal_difference(const AcrJson *recorded, const AcrJson *asked) ACR_MUST_USE;
+
+/* Where a journal keeps decoded answers by event and request (recorded_call.c): a table that is freed
+ * with the journal; NULL: none is kept yet. */
+GHashTable **acr_journal_known(AcrJournal *journal);
 
 #endif

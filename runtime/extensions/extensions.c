@@ -82,7 +82,8 @@ static bool is_off(const Extension *one, const char *what)
     return GPOINTER_TO_UINT(g_hash_table_lookup(one->failures, what)) >= ACR_EXTENSION_MAX_FAILURES;
 }
 
-static void fail(const AcrExtensions *all, Extension *one, const char *what, const char *why)
+static void note_failure(const AcrExtensions *all, Extension *one, const char *what,
+                         const char *why)
 {
     guint n = GPOINTER_TO_UINT(g_hash_table_lookup(one->failures, what)) + 1;
     warn(all, "extension '%s': %s failed: %s", one->label, what, why);
@@ -100,67 +101,74 @@ static AcrJson *refusal(const char *why)
     return answer;
 }
 
-/* The answer of the process; of one that was started with another file only a failure. */
-static bool ask_process(AcrExtensions *all, Extension *one, const AcrJson *question,
-                        AcrSearch *search, AcrJson **out, GError **error)
+/* A question to an extension's process; NULL: to load it. */
+typedef struct {
+    AcrExtensions *all;
+    Extension *one;
+    const AcrJson *question;
+    AcrSearch *search;
+} Question;
+
+static AcrJson *encode_question(void *call, GError **error)
 {
+    const Question *asked = call;
+    const AcrJson *question = asked->question;
+    AcrJson *json = acr_json_new_object();
+    g_autofree char *text = question ? acr_json_print(question) : NULL;
+    g_autofree char *digest = text ? acr_sha256_hex(text, strlen(text)) : NULL;
+    acr_json_set_string(json, "extension", asked->one->path);
+    acr_json_set_string(json, "kind", question ? acr_json_get_string(question, "kind") : "load");
+    acr_json_set_string(json, "name", acr_json_get_string(question, "name"));
+    acr_json_set_string(json, "question", digest);
+    return json;
+}
+
+/* The answer of the process; of one that was started with another file only a failure. */
+static bool ask_process(const Question *asked, AcrJson **out, GError **error)
+{
+    Extension *one = asked->one;
     const char *digest = acr_json_get_string(one->added, "digest");
     g_autofree char *now = one->source ? acr_sha256_bytes(one->source) : NULL;
     bool is_same = !digest || g_strcmp0(digest, now) == 0;
-    if (!one->source || !is_same || !all->options.exe) {
+    if (!one->source || !is_same || !asked->all->options.exe) {
         *out = refusal(!is_same && one->source
                            ? "the file differs from the one that the run began with"
                            : "the file cannot be read");
         return true;
     }
-    return question ? acr_extension_process_ask(&one->process, question, search, out, error)
-                    : acr_extension_process_load(&one->process, out, error);
+    return asked->question ? acr_extension_process_ask(&one->process, asked->question,
+                                                       asked->search, out, error)
+                           : acr_extension_process_load(&one->process, out, error);
 }
 
-static AcrJson *request_to_json(const Extension *one, const AcrJson *question)
+static AcrJson *question_live(void *call, AcrJson *time, GError **error)
 {
-    AcrJson *asked = acr_json_new_object();
-    g_autofree char *text = question ? acr_json_print(question) : NULL;
-    g_autoptr(GBytes) bytes = text ? g_bytes_new(text, strlen(text)) : NULL;
-    g_autofree char *digest = bytes ? acr_sha256_bytes(bytes) : NULL;
-    const char *kind = question ? acr_json_get_string(question, "kind") : "load";
-    acr_json_set_string(asked, "extension", one->path);
-    acr_json_set_string(asked, "kind", kind);
-    acr_json_set_string(asked, "name", acr_json_get_string(question, "name"));
-    acr_json_set_string(asked, "question", digest);
-    return asked;
-}
-
-/* Asks the journal, then the process; `question` NULL: to load it. */
-static bool ask(AcrExtensions *all, Extension *one, const AcrJson *question, AcrSearch *search,
-                AcrJson **out, GError **error)
-{
-    AcrJournal *journal = all->options.journal;
-    const AcrJson *recorded = NULL;
-    g_autoptr(AcrJson) asked = request_to_json(one, question), answer = NULL;
-    if (journal && !acr_journal_ask(journal, "extension", asked, &recorded, error))
-        return false;
-    if (recorded) {
-        *out = acr_json_copy(recorded);
-        return true;
-    }
-    gint64 start = g_get_monotonic_time();
-    if (!ask_process(all, one, question, search, &answer, error))
-        return false;
-    if (!question && one->source) {
-        g_autofree char *digest = acr_sha256_bytes(one->source);
+    const Question *asked = call;
+    AcrJson *answer = NULL;
+    if (!ask_process(asked, &answer, error))
+        return NULL;
+    if (!asked->question && asked->one->source) {
+        g_autofree char *digest = acr_sha256_bytes(asked->one->source);
         acr_json_set_string(answer, "digest", digest);
     }
-    if (!journal) {
-        *out = g_steal_pointer(&answer);
-        return true;
-    }
-    AcrJson *time = acr_json_new_object();
-    acr_json_set_int(time, "wall_ms", (g_get_monotonic_time() - start) / 1000);
-    if (!acr_journal_append(journal, "extension", asked, answer, time, error))
-        return false;
-    *out = g_steal_pointer(&answer);
+    return answer;
+}
+
+static bool read_said(void *call, const AcrJson *answer, void *out, GError **error)
+{
+    *(AcrJson **)out = acr_json_copy(answer);
     return true;
+}
+
+static const AcrJournalPort question_port = {
+    .event = "extension", .encode = encode_question, .live = question_live, .decode = read_said};
+
+/* Asks the journal, then the process; `question` NULL: to load it. */
+static bool ask_extension(AcrExtensions *all, Extension *one, const AcrJson *question,
+                          AcrSearch *search, AcrJson **out, GError **error)
+{
+    Question call = {all, one, question, search};
+    return acr_recorded_call(all->options.journal, &question_port, &call, out, error);
 }
 
 /*
@@ -178,11 +186,11 @@ static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const
     acr_json_set_string(question, "kind", kind);
     acr_json_set_string(question, "name", name);
     acr_json_set(question, "argument", acr_json_copy(argument));
-    if (!ask(all, one, question, search, &answer, error))
+    if (!ask_extension(all, one, question, search, &answer, error))
         return false;
     const char *why = acr_json_get_string(answer, "error");
     if (why)
-        fail(all, one, what, why);
+        note_failure(all, one, what, why);
     *out = g_steal_pointer(&answer);
     return true;
 }
@@ -251,7 +259,7 @@ static bool answer_call(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
     if (!g_error_matches(reason, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL))
         return acr_pass_error(error, &reason);
     g_autofree char *what = g_strdup_printf("call '%s'", name);
-    fail(row->all, row->extension, what, reason->message);
+    note_failure(row->all, row->extension, what, reason->message);
     return failed_call(reason->message, out);
 }
 
@@ -317,7 +325,7 @@ static bool load(AcrExtensions *all, const char *path, GError **error)
     one->failures = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     one->source = acr_file_read(path, ACR_EXTENSION_MAX_SOURCE, NULL);
     one->process = (AcrExtensionProcess){&all->options, one->path, one->source, {0}, NULL};
-    if (!ask(all, one, NULL, NULL, &one->added, error))
+    if (!ask_extension(all, one, NULL, NULL, &one->added, error))
         return false;
     const char *why = acr_json_get_string(one->added, "error");
     if (!why)
@@ -538,7 +546,7 @@ static bool ask_once(AcrExtensions *all, Extension *one, const char *kind, const
     acr_json_set_string(question, "kind", kind);
     acr_json_set_string(question, "name", name);
     acr_json_set(question, "argument", argument);
-    if (!ask(all, one, question, search, out_answer, error))
+    if (!ask_extension(all, one, question, search, out_answer, error))
         return false;
     *out_why = g_strdup(acr_json_get_string(*out_answer, "error"));
     return true;

@@ -68,6 +68,15 @@ typedef struct {
     const char *command;       /* else this, by a shell */
     guint repeat;              /* from 0: the same trial, run once more */
     bool is_watched;           /* the script runs watched; its reports stand for standard error */
+    /*
+     * An experiment on `test`: instead of the script, the project's Python is run with these arguments
+     * ("-c", code, …; NULL-terminated). The journal keeps the name of the experiment and the digest of
+     * `test`, so arguments, input and environment may hold words that differ each time.
+     */
+    const char *const *args;
+    const char *experiment; /* its name; NULL: none */
+    GBytes *input;          /* standard input of a script, command or experiment; NULL: none */
+    const char *const *env; /* "NAME=VALUE", over those that each trial has; NULL: none */
 } AcrTrial;
 
 /* A test of the project that passes without a patch and fails with it, each time. Owned. */

@@ -79,47 +79,65 @@ typedef struct {
 void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
                                const AcrReferee *inner);
 
-/* ---- Executor (executor.c) ---- */
+/* ---- Trials (trial_runner.c) ---- */
 
-/* An executor that asks the journal first for the result of a trial, and a sandbox after it. */
+/* Runs trials in the sandbox of a run; records nothing. Zero-initialise. */
 typedef struct {
-    AcrExecutor executor;
-    AcrJournal *journal;
     AcrSnapshot *snapshot;
     AcrPython *python;
-    GHashTable *known; /* request as text -> AcrExecuted */
-    AcrJson *opened;   /* whether code can be run, by what, and where; NULL before it is asked */
-    /* Beyond the journal: */
-    bool is_demanded;    /* a sandbox that cannot be had ends the run, and is not recorded */
     AcrSandbox *sandbox; /* NULL until it is needed */
     AcrSandboxOptions options;
     char *work_tree, *cache;
+    const AcrBudget *budget; /* with the deadline of the run; NULL in a replay */
+} AcrTrialRunner;
+/* `work_tree` may be NULL; all others must outlive the runner. */
+void acr_trial_runner_init(AcrTrialRunner *self, const AcrRunSpec *spec, AcrWorkspace *workspace,
+                           const char *work_tree, const AcrBudget *budget, const AcrHost *host);
+void acr_trial_runner_clear(AcrTrialRunner *self);
+/* The project's Python in the sandbox, which is opened and set up first; borrowed. Errors: those of
+ * sandbox; CEILING of llm where the end of the run's time cut the set-up short. */
+const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error) ACR_MUST_USE;
+/* Runs that Python once; what it is called ("Python 3.9.18"), owned. */
+char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error) ACR_MUST_USE;
+/* Runs a trial. Errors: as of acr_trial_runner_python, and those of vcs and py. */
+bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecuted *out,
+                          GError **error) ACR_MUST_USE;
+
+/* ---- Executor (recorded_executor.c) ---- */
+
+/* An executor that asks the journal first for the result of a trial, and a trial runner after it. */
+typedef struct {
+    AcrExecutor executor;
+    AcrJournal *journal;
+    const AcrJson
+        *opened; /* whether code can be run, by what, and where; NULL before it is asked */
+    /* Beyond the journal: */
+    bool is_demanded; /* a sandbox that cannot be had ends the run, and is not recorded */
+    AcrTrialRunner runner;
     const AcrProgress *progress; /* may be NULL */
-    const AcrBudget *budget;     /* with the deadline of the run; NULL in a replay */
 } AcrRecordedExecutor;
-/* All borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
-void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
-                                AcrSnapshot *snapshot, AcrPython *python);
+/* Borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
+void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal);
 /* Lets it continue in a sandbox where the journal ends, until the deadline of `budget`. `work_tree`
  * may be NULL; the others must outlive it. */
 void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *spec,
-                                   const char *work_tree, const AcrBudget *budget,
-                                   const AcrHost *host);
+                                   AcrWorkspace *workspace, const char *work_tree,
+                                   const AcrBudget *budget, const AcrHost *host);
 void acr_recorded_executor_clear(AcrRecordedExecutor *self);
-/* The project's Python in the sandbox, which is opened and set up first; borrowed. */
-const char *acr_recorded_executor_python(AcrRecordedExecutor *self, GError **error) ACR_MUST_USE;
-/* Whether an error ends the run, and is not an answer. */
-bool acr_recorded_executor_is_fatal(const AcrRecordedExecutor *self, const GError *error);
+/* Whether a failure to run code ends the run, so that nothing is recorded: where the result is
+ * demanded, or the failure says nothing of the project (interrupted, wrong options, out of time). */
+bool acr_recorded_executor_ends_run(const AcrRecordedExecutor *self, bool is_demanded,
+                                    GError *failure);
+/* False with UNAVAILABLE of sandbox where a recorded answer is a failure. */
+bool acr_recorded_executor_take_failure(const AcrJson *answer, GError **error) ACR_MUST_USE;
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedExecutor, acr_recorded_executor_clear)
 
-/* ---- The project's own tests (test_comparison.c) ---- */
+/* ---- The project's own tests (recorded_tests.c) ---- */
 
 /* Asks the journal first for what the tests come to, and the executor's sandbox after it. */
 typedef struct {
     AcrTestComparer comparer;
     AcrRecordedExecutor *executor;
-    GHashTable *known;          /* request as text -> AcrTestsFound */
-    GHashTable *suspects;       /* request as text -> AcrJson */
     const char *const *failing; /* ids that the user named; NULL: none */
     bool is_sbfl_demanded;
     /* Beyond the journal: */

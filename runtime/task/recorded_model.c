@@ -91,8 +91,17 @@ static gsize learn(GPtrArray *known, const AcrConversation *conversation)
     return same;
 }
 
-static AcrJson *request_to_json(RecordedModel *self, const AcrModelRequest *request)
+/* One call; `is_live` once the model was asked. */
+typedef struct {
+    RecordedModel *self;
+    const AcrModelRequest *request;
+    bool is_live;
+} ModelCall;
+
+static AcrJson *encode_request(void *call, GError **error)
 {
+    RecordedModel *self = ((ModelCall *)call)->self;
+    const AcrModelRequest *request = ((ModelCall *)call)->request;
     const char *name = acr_conversation_name(request->conversation);
     gsize from = learn(known_messages(self->recorder, name), request->conversation);
     AcrJson *json = acr_json_new_object();
@@ -164,87 +173,71 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
 }
 
 /* Counts what a call cost, as its record says. */
-static void count(RecordedModel *self, const AcrModelRequest *request, const AcrJson *record,
-                  bool replayed)
+static void count_call(const ModelCall *call, const AcrJson *record)
 {
-    AcrCostSum call;
-    acr_record_cost(record, replayed, &call);
-    acr_cost_add(self->recorder->cost, request->label, acr_conversation_name(request->conversation),
-                 &call);
-    const AcrProgress *progress = self->recorder->progress;
-    const AcrCostSum *total = acr_cost_total(self->recorder->cost);
+    AcrRecorder *recorder = call->self->recorder;
+    AcrCostSum sum;
+    acr_record_cost(record, !call->is_live, &sum);
+    acr_cost_add(recorder->cost, call->request->label,
+                 acr_conversation_name(call->request->conversation), &sum);
+    const AcrCostSum *total = acr_cost_total(recorder->cost);
     AcrSpent spent = {.calls = total->calls,
                       .tokens = acr_usage_tokens(&total->usage),
                       .cost_microusd = acr_microusd(total->usage.cost_pico),
                       .charged_microusd = acr_microusd(total->charged_pico)};
-    if (progress)
-        progress->spent(progress->ctx, &spent);
+    if (recorder->progress)
+        recorder->progress->spent(recorder->progress->ctx, &spent);
 }
 
-static bool answer_recorded(RecordedModel *self, const AcrModelRequest *request,
-                            const AcrJson *recorded, AcrModelAnswer *out, GError **error)
+/* Asks the model. A failure that decides what the run does next is an answer. */
+static AcrJson *ask_live(void *call, AcrJson *time, GError **error)
 {
-    const AcrJson *failure = acr_json_get(recorded, "error");
-    count(self, request, recorded, true);
-    if (failure) {
-        if (is_overflow(failure) && acr_json_get_bool(failure, "sent", true))
-            acr_window_learn_refusal(&self->window, request->conversation,
-                                     acr_json_get_int(failure, "window", 0));
-        return fail_as_recorded(failure, error);
-    }
-    if (self->inner)
-        acr_model_skip(self->inner, request);
-    acr_record_read_answer(recorded, out);
-    return true;
-}
-
-/* One live call; what a refusal says of the window is learnt, and is in *out_window. */
-static bool ask_inner(RecordedModel *self, const AcrModelRequest *request, AcrModelAnswer *out,
-                      gint64 *out_window, GError **error)
-{
-    g_autoptr(GError) failure = NULL;
-    AcrModelRequest asked = *request;
-    asked.room = acr_window_room(&self->window, request->conversation);
-    if (acr_model_complete(self->inner, &asked, out, &failure))
-        return true;
-    if (g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {
-        *out_window = acr_model_report(self->inner)->window;
-        acr_window_learn_refusal(&self->window, request->conversation, *out_window);
-    }
-    return acr_pass_error(error, &failure);
-}
-
-static bool answer_live(RecordedModel *self, const AcrModelRequest *request, const AcrJson *asked,
-                        AcrModelAnswer *out, GError **error)
-{
+    ModelCall *asked = call;
+    RecordedModel *self = asked->self;
+    const AcrConversation *conversation = asked->request->conversation;
+    AcrModelRequest request = *asked->request;
     g_auto(AcrModelAnswer) answer = {0};
     g_autoptr(GError) failure = NULL;
     if (!self->inner)
-        return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
-                             "the journal ends before the run does");
+        return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
+                                      "the journal ends before the run does"));
     if (!acr_loops_in_time(self->recorder->budget, error))
-        return false;
-    gint64 start = g_get_monotonic_time(), window = 0;
-    bool fits = acr_window_fits(&self->window, request, &failure);
-    bool ok = fits && ask_inner(self, request, &answer, &window, &failure);
+        return NULL;
+    request.room = acr_window_room(&self->window, conversation);
+    bool fits = acr_window_fits(&self->window, &request, &failure);
+    bool ok = fits && acr_model_complete(self->inner, &request, &answer, &failure);
     if (!ok && !is_recorded(failure))
-        return acr_pass_error(error, &failure);
-    AcrJson *time = acr_json_new_object();
+        return ACR_NULL(acr_pass_error(error, &failure));
     acr_json_set_int(time, "ended_s", g_get_real_time() / G_USEC_PER_SEC);
-    acr_json_set_int(time, "wall_ms", (g_get_monotonic_time() - start) / 1000);
-    g_autoptr(AcrJson) record =
-        ok ? acr_record_answer(&answer) : failure_to_json(failure, window, fits);
-    if (fits)
-        acr_record_add_tries(record, acr_model_report(self->inner));
-    if (!acr_journal_append(self->recorder->journal, "model", asked, record, time, error))
-        return false;
-    count(self, request, record, false);
-    if (!ok)
-        return acr_pass_error(error, &failure);
-    *out = answer;
-    memset(&answer, 0, sizeof answer);
-    return true;
+    asked->is_live = true;
+    const AcrModelReport *report = fits ? acr_model_report(self->inner) : NULL;
+    AcrJson *record = ok ? acr_record_answer(&answer)
+                         : failure_to_json(failure, report ? report->window : 0, fits);
+    if (report)
+        acr_record_add_tries(record, report);
+    return record;
 }
+
+static bool read_answer(void *call, const AcrJson *record, void *out, GError **error)
+{
+    const ModelCall *asked = call;
+    RecordedModel *self = asked->self;
+    const AcrJson *failure = acr_json_get(record, "error");
+    count_call(asked, record);
+    if (!failure) {
+        if (self->inner && !asked->is_live)
+            acr_model_skip(self->inner, asked->request);
+        acr_record_read_answer(record, out);
+        return true;
+    }
+    if (is_overflow(failure) && acr_json_get_bool(failure, "sent", true))
+        acr_window_learn_refusal(&self->window, asked->request->conversation,
+                                 acr_json_get_int(failure, "window", 0));
+    return fail_as_recorded(failure, error);
+}
+
+static const AcrJournalPort model_port = {
+    .event = "model", .encode = encode_request, .live = ask_live, .decode = read_answer};
 
 static bool tell_answer(AcrRecorder *recorder, const AcrModelRequest *request,
                         const AcrModelAnswer *answer, GError **error)
@@ -257,22 +250,18 @@ static bool tell_answer(AcrRecorder *recorder, const AcrModelRequest *request,
                                error);
 }
 
-static bool complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
-                     GError **error)
+static bool complete_recorded(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
+                              GError **error)
 {
     RecordedModel *self = (RecordedModel *)model;
-    g_autoptr(AcrJson) asked = request_to_json(self, request);
-    const AcrJson *recorded = NULL;
-    if (!acr_journal_ask(self->recorder->journal, "model", asked, &recorded, error))
+    ModelCall call = {self, request, false};
+    if (!acr_recorded_call(self->recorder->journal, &model_port, &call, out, error))
         return false;
-    bool ok = recorded ? answer_recorded(self, request, recorded, out, error)
-                       : answer_live(self, request, asked, out, error);
-    if (ok)
-        expect_answer(self, request, out);
-    return ok && tell_answer(self->recorder, request, out, error);
+    expect_answer(self, request, out);
+    return tell_answer(self->recorder, request, out, error);
 }
 
-static void free_model(AcrModel *model)
+static void free_recorded(AcrModel *model)
 {
     RecordedModel *self = (RecordedModel *)model;
     acr_model_free(self->inner);
@@ -283,7 +272,7 @@ static void free_model(AcrModel *model)
 AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner,
                                  gint64 window)
 {
-    static const AcrModelOps ops = {.complete = complete, .free = free_model};
+    static const AcrModelOps ops = {.complete = complete_recorded, .free = free_recorded};
     RecordedModel *self = g_new0(RecordedModel, 1);
     self->model.ops = &ops;
     self->model.name = g_strdup(name);

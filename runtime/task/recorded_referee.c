@@ -14,11 +14,19 @@ static AcrJson *digest_or_null(GBytes *bytes)
     return acr_json_new_string(digest);
 }
 
-static AcrJson *request_to_json(const AcrRefereeFile *files, gsize n, gsize *out_versions)
+typedef struct {
+    const AcrRecordedReferee *self;
+    const AcrRefereeFile *files;
+    gsize n, versions; /* files, and their versions together */
+    guint *worse;      /* for each version */
+} LintCall;
+
+static AcrJson *encode_lint(void *call, GError **error)
 {
+    LintCall *asked = call;
+    const AcrRefereeFile *files = asked->files;
     AcrJson *json = acr_json_new_object(), *list = acr_json_new_array();
-    *out_versions = 0;
-    for (gsize i = 0; i < n; i++) {
+    for (gsize i = 0; i < asked->n; i++) {
         AcrJson *row = acr_json_new_object(), *after = acr_json_new_array();
         for (gsize k = 0; k < files[i].n_after; k++)
             acr_json_append(after, digest_or_null(files[i].after[k]));
@@ -26,65 +34,58 @@ static AcrJson *request_to_json(const AcrRefereeFile *files, gsize n, gsize *out
         acr_json_set(row, "before", digest_or_null(files[i].before));
         acr_json_set(row, "after", after);
         acr_json_append(list, row);
-        *out_versions += files[i].n_after;
+        asked->versions += files[i].n_after;
     }
     acr_json_set(json, "files", list);
     return json;
 }
 
-static AcrJson *answer_to_json(const guint *worse, gsize versions, const char *why)
+static AcrJson *lint_live(void *call, AcrJson *time, GError **error)
 {
+    const LintCall *asked = call;
+    const AcrReferee *inner = asked->self->inner;
+    g_autofree char *why = NULL;
+    if (!inner->lint(inner->ctx, asked->files, asked->n, asked->worse, &why, error))
+        return NULL;
     AcrJson *json = acr_json_new_object(), *list = acr_json_new_array();
-    for (gsize i = 0; i < versions; i++)
-        acr_json_append(list, worse[i] == ACR_LINT_UNKNOWN ? acr_json_new_null()
-                                                           : acr_json_new_int(worse[i]));
+    for (gsize i = 0; i < asked->versions; i++)
+        acr_json_append(list, asked->worse[i] == ACR_LINT_UNKNOWN
+                                  ? acr_json_new_null()
+                                  : acr_json_new_int(asked->worse[i]));
     acr_json_set(json, "worse", list);
     acr_json_set_string(json, "why", why);
     return json;
 }
 
-static void answer_from_json(const AcrJson *json, guint *out_worse, gsize versions, char **out_why)
+static bool read_lint(void *call, const AcrJson *answer, void *out, GError **error)
 {
-    const AcrJson *at = acr_json_first(acr_json_get(json, "worse"));
-    for (gsize i = 0; i < versions; i++) {
+    const LintCall *asked = call;
+    const AcrJson *at = acr_json_first(acr_json_get(answer, "worse"));
+    for (gsize i = 0; i < asked->versions; i++) {
         gint64 number = acr_json_int(at, -1);
-        out_worse[i] = number < 0 || number > G_MAXINT ? ACR_LINT_UNKNOWN : (guint)number;
+        asked->worse[i] = number < 0 || number > G_MAXINT ? ACR_LINT_UNKNOWN : (guint)number;
         at = acr_json_next(at);
     }
-    *out_why = g_strdup(acr_json_get_string(json, "why"));
+    *(char **)out = g_strdup(acr_json_get_string(answer, "why"));
+    return true;
 }
 
-static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
-                     GError **error)
+static const AcrJournalPort lint_port = {
+    .event = "lint", .encode = encode_lint, .live = lint_live, .decode = read_lint};
+
+static bool check_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok,
+                           char **out_message, GError **error)
 {
     const AcrReferee *inner = ((AcrRecordedReferee *)ctx)->inner;
     return inner->compiles(inner->ctx, path, source, out_ok, out_message, error);
 }
 
-static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
-                 GError **error)
+static bool lint_recorded(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse,
+                          char **out_why, GError **error)
 {
     const AcrRecordedReferee *self = ctx;
-    const AcrJson *recorded = NULL;
-    gsize versions;
-    g_autoptr(AcrJson) asked = request_to_json(files, n, &versions);
-    if (!acr_journal_ask(self->journal, "lint", asked, &recorded, error))
-        return false;
-    if (recorded) {
-        answer_from_json(recorded, out_worse, versions, out_why);
-        return true;
-    }
-    gint64 start = g_get_monotonic_time();
-    g_autofree char *why = NULL;
-    if (!self->inner->lint(self->inner->ctx, files, n, out_worse, &why, error))
-        return false;
-    AcrJson *time = acr_json_new_object();
-    acr_json_set_int(time, "wall_ms", (g_get_monotonic_time() - start) / 1000);
-    g_autoptr(AcrJson) record = answer_to_json(out_worse, versions, why);
-    if (!acr_journal_append(self->journal, "lint", asked, record, time, error))
-        return false;
-    *out_why = g_steal_pointer(&why);
-    return true;
+    LintCall call = {self, files, n, 0, out_worse};
+    return acr_recorded_call(self->journal, &lint_port, &call, out_why, error);
 }
 
 void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
@@ -92,5 +93,5 @@ void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
 {
     self->journal = journal;
     self->inner = inner;
-    self->referee = (AcrReferee){self, compiles, lint};
+    self->referee = (AcrReferee){self, check_compiles, lint_recorded};
 }

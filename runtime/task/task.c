@@ -296,11 +296,11 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     acr_recorded_referee_init(&referee, journal, acr_workspace_referee(workspace, task->host));
     g_auto(AcrRecordedExecutor) executor = {0};
     g_auto(AcrRecordedTests) tests = {0};
-    acr_recorded_executor_init(&executor, journal, workspace->snapshot, workspace->python);
+    acr_recorded_executor_init(&executor, journal);
     acr_recorded_tests_init(&tests, &executor, spec);
     if (task->models) {
-        acr_recorded_executor_go_live(&executor, spec, work_tree(task), task->limits.budget,
-                                      task->host);
+        acr_recorded_executor_go_live(&executor, spec, workspace, work_tree(task),
+                                      task->limits.budget, task->host);
         acr_recorded_tests_go_live(&tests, spec, task->host);
     }
     g_autofree char *cleaned = acr_issue_clean(spec->issue_text);

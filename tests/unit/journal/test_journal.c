@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test_recorded_call.h"
 #include "unit/base/syncs.h"
 
 typedef struct {
@@ -527,6 +528,7 @@ static void a_large_journal_opens_and_answers_quickly(Fixture *f, gconstpointer 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    add_recorded_call_tests();
     TEST("journal", records_are_read_again_and_gone_on_from);
     TEST("journal", a_record_is_on_the_disk_when_append_returns);
     TEST("journal", what_a_crash_left_is_taken_off_the_disk);

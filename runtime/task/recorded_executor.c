@@ -1,0 +1,247 @@
+/*
+ * The executor of a run: whether code can be run at all ("sandbox") and what each trial comes to
+ * ("execution"), both asked of the journal first and of the trial runner after it. A sandbox that failed
+ * is recorded too: that decides what the run does next.
+ */
+#include "task/recorded.h"
+
+#include <string.h>
+
+/* Whether an error says nothing of the project, whatever was run. */
+static bool is_of_run(const AcrRecordedExecutor *self, const GError *error)
+{
+    return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
+           g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_USAGE) ||
+           g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING) ||
+           acr_interrupted(self->runner.options.interrupt);
+}
+
+bool acr_recorded_executor_ends_run(const AcrRecordedExecutor *self, bool is_demanded,
+                                    GError *failure)
+{
+    bool ends_run = is_demanded || is_of_run(self, failure);
+    /* UNAVAILABLE is what a recorded failure is read as, and lets the run go on without. */
+    if (ends_run && g_error_matches(failure, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE))
+        failure->code = ACR_SANDBOX_ERROR_FAILED;
+    return ends_run;
+}
+
+bool acr_recorded_executor_take_failure(const AcrJson *answer, GError **error)
+{
+    const char *failure = acr_json_get_string(answer, "error");
+    if (failure)
+        g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE, "%s", failure);
+    return failure == NULL;
+}
+
+/* ---- Whether code can be run ---- */
+
+static AcrJson *encode_opening(void *call, GError **error)
+{
+    return acr_json_new_object();
+}
+
+/* Tells the user which sandbox was chosen, and what it leaves out. */
+static void tell_choice(const AcrRecordedExecutor *self)
+{
+    const AcrSandbox *sandbox = self->runner.sandbox;
+    const char *choice = acr_sandbox_choice(sandbox);
+    for (const char *const *at = acr_sandbox_remarks(sandbox); *at; at++)
+        acr_progress_warn(self->progress, *at);
+    if (choice)
+        acr_progress_note(self->progress, "the sandbox is %s; %s", acr_sandbox_backend(sandbox),
+                          choice);
+}
+
+/* That there is none is an answer, unless one is demanded. */
+static AcrJson *open_live(void *call, AcrJson *time, GError **error)
+{
+    AcrRecordedExecutor *self = call;
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *python = acr_trial_runner_probe(&self->runner, &reason);
+    if (self->runner.sandbox)
+        tell_choice(self);
+    if (!python && acr_recorded_executor_ends_run(self, false, reason))
+        return ACR_NULL(acr_pass_error(error, &reason));
+    if (!python && self->is_demanded)
+        return ACR_NULL(g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
+                                    "code cannot be run here: %s", reason->message));
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_bool(json, "available", python != NULL);
+    acr_json_set_string(json, "text", python ? python : reason->message);
+    if (!python)
+        return json;
+    acr_json_set_string(json, "dir", acr_sandbox_dir(self->runner.sandbox));
+    acr_json_set_string(json, "backend", acr_sandbox_backend(self->runner.sandbox));
+    return json;
+}
+
+static bool read_opening(void *call, const AcrJson *answer, void *out, GError **error)
+{
+    *(AcrJson **)out = acr_json_copy(answer);
+    return true;
+}
+
+static void clear_opening(gpointer out)
+{
+    acr_json_free(*(AcrJson **)out);
+}
+
+static const AcrJournalPort opening_port = {
+    .event = "sandbox",
+    .encode = encode_opening,
+    .live = open_live,
+    .decode = read_opening,
+    .out_size = sizeof(AcrJson *),
+    .clear = clear_opening,
+};
+
+static bool open_executor(void *ctx, bool *out_available, char **out_text, GError **error)
+{
+    AcrRecordedExecutor *self = ctx;
+    AcrJson *const *opened = acr_recorded_once(self->journal, &opening_port, self, error);
+    if (!opened)
+        return false;
+    self->opened = *opened;
+    *out_available = acr_json_get_bool(self->opened, "available", false);
+    *out_text = g_strdup(acr_json_get_string(self->opened, "text"));
+    return true;
+}
+
+static const char *executor_dir(void *ctx)
+{
+    const char *dir = acr_json_get_string(((const AcrRecordedExecutor *)ctx)->opened, "dir");
+    return dir ? dir : "";
+}
+
+/* ---- Trials ---- */
+
+typedef struct {
+    AcrRecordedExecutor *self;
+    const AcrTrial *trial;
+} TrialCall;
+
+static AcrJson *encode_trial(void *call, GError **error)
+{
+    const AcrTrial *trial = ((TrialCall *)call)->trial;
+    g_autofree char *patch = NULL,
+                    *test = trial->test ? acr_sha256_hex(trial->test, strlen(trial->test)) : NULL;
+    if (trial->overlay) {
+        g_autoptr(GBytes) diff = acr_overlay_diff(trial->overlay, error);
+        if (!diff)
+            return NULL;
+        patch = acr_sha256_bytes(diff);
+    }
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "patch", patch);
+    acr_json_set_string(json, "test", test);
+    acr_json_set_string(json, "command", trial->command);
+    acr_json_set_int(json, "repeat", trial->repeat);
+    if (trial->is_watched)
+        acr_json_set_bool(json, "watched", true);
+    if (trial->experiment)
+        acr_json_set_string(json, "experiment", trial->experiment);
+    return json;
+}
+
+static AcrJson *run_live(void *call, AcrJson *time, GError **error)
+{
+    const TrialCall *asked = call;
+    g_auto(AcrExecuted) executed = {0};
+    if (!acr_trial_runner_run(&asked->self->runner, asked->trial, &executed, error))
+        return NULL;
+    AcrJson *json = acr_json_new_object(), *changed = acr_json_new_array();
+    acr_executed_to_json(&executed, json);
+    acr_json_set_int(json, "stdout_bytes", (gint64)executed.out_total);
+    acr_json_set_int(json, "stderr_bytes", (gint64)executed.err_total);
+    for (char **at = executed.changed; at && *at; at++)
+        acr_json_append(changed, acr_json_new_bytes(*at, strlen(*at)));
+    acr_json_set(json, "changed", changed);
+    acr_json_set_int(time, "wall_ms", executed.wall_ms);
+    acr_json_set_int(time, "peak_bytes", executed.peak_bytes);
+    return json;
+}
+
+static bool trial_is_fatal(void *call, GError **failure)
+{
+    const AcrRecordedExecutor *self = ((TrialCall *)call)->self;
+    return acr_recorded_executor_ends_run(self, self->is_demanded, *failure);
+}
+
+static GBytes *take_bytes(const AcrJson *json, const char *key)
+{
+    GBytes *bytes = acr_json_get_bytes(json, key);
+    return bytes ? bytes : g_bytes_new_static("", 0);
+}
+
+static char **take_changed(const AcrJson *json)
+{
+    GPtrArray *paths = g_ptr_array_new();
+    for (const AcrJson *at = acr_json_first(acr_json_get(json, "changed")); at;
+         at = acr_json_next(at)) {
+        g_autoptr(GBytes) bytes = acr_json_bytes(at);
+        g_ptr_array_add(paths, acr_bytes_text(bytes));
+    }
+    g_ptr_array_add(paths, NULL);
+    return (char **)g_ptr_array_free(paths, FALSE);
+}
+
+static bool read_executed(void *call, const AcrJson *answer, void *out, GError **error)
+{
+    AcrExecuted *executed = out;
+    if (!acr_recorded_executor_take_failure(answer, error))
+        return false;
+    *executed = (AcrExecuted){
+        .exit_code = (int)acr_json_get_int(answer, "exit", -1),
+        .signal = (int)acr_json_get_int(answer, "signal", 0),
+        .out = take_bytes(answer, "stdout"),
+        .err = take_bytes(answer, "stderr"),
+        .out_total = (guint64)acr_json_get_int(answer, "stdout_bytes", 0),
+        .err_total = (guint64)acr_json_get_int(answer, "stderr_bytes", 0),
+        .changed = take_changed(answer),
+    };
+    (void)acr_sandbox_limit_from_name(acr_json_get_string(answer, "limit"), &executed->limit);
+    return true;
+}
+
+static const AcrJournalPort trial_port = {
+    .event = "execution",
+    .encode = encode_trial,
+    .live = run_live,
+    .is_fatal = trial_is_fatal,
+    .decode = read_executed,
+    .out_size = sizeof(AcrExecuted),
+    .clear = (GDestroyNotify)acr_executed_clear,
+};
+
+static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error)
+{
+    AcrRecordedExecutor *self = ctx;
+    TrialCall call = {self, trial};
+    *out = acr_recorded_once(self->journal, &trial_port, &call, error);
+    return *out != NULL;
+}
+
+/* ---- Lifecycle ---- */
+
+void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal)
+{
+    *self = (AcrRecordedExecutor){
+        .executor = {self, open_executor, executor_dir, run_trial},
+        .journal = journal,
+    };
+}
+
+void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *spec,
+                                   AcrWorkspace *workspace, const char *work_tree,
+                                   const AcrBudget *budget, const AcrHost *host)
+{
+    self->is_demanded = spec->verify == ACR_VERIFY_ALWAYS;
+    self->progress = host->progress;
+    acr_trial_runner_init(&self->runner, spec, workspace, work_tree, budget, host);
+}
+
+void acr_recorded_executor_clear(AcrRecordedExecutor *self)
+{
+    acr_trial_runner_clear(&self->runner);
+}

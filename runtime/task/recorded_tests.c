@@ -1,0 +1,343 @@
+/*
+ * The project's own tests in a run: asked of the journal first, and of the sandbox after it. The baseline
+ * is found or made when the first patch is compared, and serves all that follow.
+ */
+#include "task/recorded.h"
+
+#include <string.h>
+
+#define MAX_SUSPECTS 50u /* methods that are kept */
+#define BASELINES "baselines"
+#define MB ((gint64)1024 * 1024)
+#define DEFAULT_MEMORY (8192 * MB)
+#define DEFAULT_PROCESSES 1024u
+#define DISK_BYTES (16 * 1024 * MB)
+
+AcrProject acr_task_project(const AcrRunSpec *spec, const AcrHost *host)
+{
+    return (AcrProject){
+        .python_dir = host->python_dir,
+        .command = spec->test_command,
+        .time_ms = spec->test_ms,
+        .limits = {.memory_bytes = spec->memory_mb > 0 ? spec->memory_mb * MB : DEFAULT_MEMORY,
+                   .processes = spec->processes > 0 ? (guint)spec->processes : DEFAULT_PROCESSES,
+                   .disk_bytes = DISK_BYTES},
+        .network = spec->network,
+    };
+}
+
+char *acr_task_test_environment(const AcrSandboxOptions *options)
+{
+    return g_strdup_printf("%s\n%s", options->setup ? options->setup : "",
+                           options->image ? options->image : "");
+}
+
+char *acr_task_baselines(void)
+{
+    return acr_host_default_cache(BASELINES);
+}
+
+/* ---- The project ---- */
+
+/* Puts the project together with its sandbox, and makes the baseline. */
+static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrProject *out,
+                         GError **error)
+{
+    AcrTrialRunner *runner = &self->executor->runner;
+    if (!acr_trial_runner_python(runner, error))
+        return false;
+    if (!self->environment)
+        self->environment = acr_task_test_environment(&runner->options);
+    *out = self->project;
+    out->sandbox = runner->sandbox;
+    out->snapshot = runner->snapshot;
+    out->worker = self->worker;
+    out->cache = self->cache;
+    out->environment = self->environment;
+    out->time_ms = CLAMP(acr_budget_left_ms(runner->budget), 1, out->time_ms);
+    g_auto(GStrv) changed = patch ? acr_overlay_changed(patch) : NULL;
+    return self->baseline.plan ||
+           acr_project_baseline(out, (const char *const *)changed, &self->baseline, error);
+}
+
+/* What the end of the run's time cut short says nothing. */
+static bool was_in_time(const AcrRecordedTests *self, GError **error)
+{
+    const AcrTrialRunner *runner = &self->executor->runner;
+    return acr_interrupted(runner->options.interrupt) || acr_loops_in_time(runner->budget, error);
+}
+
+/* ---- Comparisons ("tests") ---- */
+
+typedef struct {
+    AcrRecordedTests *self;
+    const AcrOverlay *patch; /* NULL: the baseline alone */
+} ComparisonCall;
+
+static AcrJson *encode_comparison(void *call, GError **error)
+{
+    const AcrOverlay *patch = ((ComparisonCall *)call)->patch;
+    g_autoptr(GBytes) diff = patch ? acr_overlay_diff(patch, error) : NULL;
+    if (patch && !diff)
+        return NULL;
+    g_autofree char *digest = diff ? acr_sha256_bytes(diff) : NULL;
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "patch", digest);
+    return json;
+}
+
+static char **take_strings(const AcrJson *json)
+{
+    GStrvBuilder *texts = g_strv_builder_new();
+    for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at))
+        if (acr_json_string(at))
+            g_strv_builder_add(texts, acr_json_string(at));
+    char **list = g_strv_builder_end(texts);
+    g_strv_builder_unref(texts);
+    return list;
+}
+
+static bool read_comparison(void *call, const AcrJson *json, void *out, GError **error)
+{
+    AcrTestsFound *found = out;
+    if (!acr_recorded_executor_take_failure(json, error))
+        return false;
+    *found = (AcrTestsFound){
+        .command = g_strdup(acr_json_get_string(json, "command")),
+        .compared = (guint)acr_json_get_int(json, "compared", 0),
+        .fixed = take_strings(acr_json_get(json, "fixed")),
+        .unconfirmed = take_strings(acr_json_get(json, "unconfirmed")),
+        .not_run = (guint)acr_json_get_int(json, "not_run", 0),
+    };
+    const AcrJson *broken = acr_json_get(json, "broken");
+    for (const AcrJson *at = acr_json_first(broken); at; at = acr_json_next(at))
+        if (acr_json_string(at))
+            acr_tests_found_break(found, acr_json_key(at), acr_json_string(at));
+    return true;
+}
+
+/* Tests that are good in the baseline; those of them that `with` has, unless it is NULL. */
+static gint64 count_good(const AcrBaseline *baseline, const AcrTestRun *with)
+{
+    gint64 good = 0;
+    for (guint i = 0; i < baseline->run.ids->len; i++) {
+        const char *id = baseline->run.ids->pdata[i];
+        const AcrTested *result = g_hash_table_lookup(baseline->run.tests, id);
+        good += acr_test_is_good(result->outcome) &&
+                (!with || acr_test_run_outcome(with, id) != ACR_TESTED_ABSENT);
+    }
+    return good;
+}
+
+/* How a test failed that passed before. */
+static const char *failure_message(const AcrTestRun *run, const char *id)
+{
+    const AcrTested *result = g_hash_table_lookup(run->tests, id);
+    if (result && result->message)
+        return result->message;
+    return result ? "nothing is known of how it failed"
+                  : "it does not run any more: its file, or one that it needs, cannot be imported, "
+                    "or the test run was ended early";
+}
+
+static AcrJson *describe_comparison(const AcrBaseline *baseline, const AcrComparison *found)
+{
+    AcrJson *json = acr_json_new_object(), *broken = acr_json_new_object();
+    acr_json_set_string(json, "command", baseline->command);
+    acr_json_set_int(json, "compared", count_good(baseline, found ? &found->run : NULL));
+    if (!found) {
+        acr_json_free(broken);
+        return json;
+    }
+    for (guint i = 0; i < found->regressions->len; i++) {
+        const char *id = found->regressions->pdata[i];
+        acr_json_set_string(broken, id, failure_message(&found->run, id));
+    }
+    acr_json_set(json, "broken", broken);
+    acr_json_set(json, "fixed", acr_json_new_texts(found->fixed));
+    acr_json_set(json, "unconfirmed", acr_json_new_texts(found->unconfirmed));
+    acr_json_set_int(json, "not_run", found->run.not_run->len);
+    return json;
+}
+static AcrJson *compare_tests_live(void *call, AcrJson *time, GError **error)
+{
+    const ComparisonCall *asked = call;
+    AcrRecordedTests *self = asked->self;
+    g_auto(AcrComparison) found = {0};
+    g_autoptr(GError) reason = NULL;
+    AcrProject project;
+    bool ok = open_project(self, asked->patch, &project, &reason);
+    if (ok && asked->patch)
+        ok = acr_project_compare(&project, &self->baseline, asked->patch, &found, &reason);
+    if (!was_in_time(self, error))
+        return NULL;
+    return ok ? describe_comparison(&self->baseline, asked->patch ? &found : NULL)
+              : ACR_NULL(acr_pass_error(error, &reason));
+}
+
+/* Tests that must be there (without a patch) and are not end the run. */
+static bool comparison_is_fatal(void *call, GError **failure)
+{
+    const ComparisonCall *asked = call;
+    bool ends_run = acr_recorded_executor_ends_run(asked->self->executor, !asked->patch, *failure);
+    if (ends_run)
+        g_prefix_error(failure, "the project's tests cannot be compared: ");
+    return ends_run;
+}
+
+static const AcrJournalPort comparison_port = {
+    .event = "tests",
+    .encode = encode_comparison,
+    .live = compare_tests_live,
+    .is_fatal = comparison_is_fatal,
+    .decode = read_comparison,
+    .out_size = sizeof(AcrTestsFound),
+    .clear = (GDestroyNotify)acr_tests_found_clear,
+};
+
+static bool compare_tests(void *ctx, const AcrOverlay *patch, const AcrTestsFound **out,
+                          GError **error)
+{
+    AcrRecordedTests *self = ctx;
+    ComparisonCall call = {self, patch};
+    *out = acr_recorded_once(self->executor->journal, &comparison_port, &call, error);
+    return *out != NULL;
+}
+
+/* ---- Where failures point ("sbfl") ---- */
+
+typedef struct {
+    AcrRecordedTests *self;
+    const AcrIndex *index;
+    const char *script; /* NULL: there is none, or tests that the user named say more */
+} LocalizingCall;
+
+static AcrJson *encode_localizing(void *call, GError **error)
+{
+    const LocalizingCall *asked = call;
+    const char *script = asked->script;
+    g_autofree char *digest = script ? acr_sha256_hex(script, strlen(script)) : NULL;
+    AcrJson *request = acr_json_new_object(), *named = acr_json_new_array();
+    for (const char *const *at = asked->self->failing; at && *at; at++)
+        acr_json_append(named, acr_json_new_string(*at));
+    acr_json_set(request, "failing", named);
+    acr_json_set_string(request, "script", digest);
+    return request;
+}
+
+static AcrJson *localize_live(void *call, AcrJson *time, GError **error)
+{
+    const LocalizingCall *asked = call;
+    AcrRecordedTests *self = asked->self;
+    const char *script = asked->script;
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(self->executor->runner.snapshot);
+    g_autoptr(GBytes) text = script ? g_bytes_new_static(script, strlen(script)) : NULL;
+    g_autofree char *added = NULL;
+    g_auto(AcrLocalized) found = {0};
+    g_autoptr(GError) reason = NULL;
+    AcrProject project;
+    bool ok = open_project(self, NULL, &project, &reason) &&
+              (!script || acr_overlay_write(overlay, ACR_TEST_FILE, ACR_MODE_FILE, text, &reason));
+    if (ok && script)
+        ok = (added = acr_project_add_script(&self->baseline, ACR_TEST_FILE, overlay, &reason));
+    const char *const alone[] = {added, NULL};
+    AcrLocalizing localizing = {
+        .index = asked->index, .overlay = overlay, .failing = script ? alone : self->failing};
+    ok = ok && acr_project_localize(&project, &self->baseline, &localizing, &found, &reason);
+    if (!was_in_time(self, error))
+        return NULL;
+    if (!ok)
+        return ACR_NULL(acr_pass_error(error, &reason));
+    AcrJson *json = acr_json_new_object();
+    acr_json_set(json, "failing", acr_json_new_texts(found.failing));
+    acr_json_set_int(json, "passing", found.passing);
+    acr_json_set(json, "methods",
+                 acr_suspects_to_json(asked->index, found.methods, MAX_SUSPECTS, true));
+    return json;
+}
+
+static bool localizing_is_fatal(void *call, GError **failure)
+{
+    const AcrRecordedTests *self = ((LocalizingCall *)call)->self;
+    bool ends_run =
+        acr_recorded_executor_ends_run(self->executor, self->is_sbfl_demanded, *failure);
+    if (ends_run)
+        g_prefix_error(failure, "the project's tests cannot be traced: ");
+    return ends_run;
+}
+
+static bool read_localized(void *call, const AcrJson *answer, void *out, GError **error)
+{
+    bool ok = acr_recorded_executor_take_failure(answer, error);
+    if (ok)
+        *(AcrJson **)out = acr_json_copy(answer);
+    return ok;
+}
+
+static void clear_localized(gpointer out)
+{
+    acr_json_free(*(AcrJson **)out);
+}
+
+static const AcrJournalPort localizing_port = {
+    .event = "sbfl",
+    .encode = encode_localizing,
+    .live = localize_live,
+    .is_fatal = localizing_is_fatal,
+    .decode = read_localized,
+    .out_size = sizeof(AcrJson *),
+    .clear = clear_localized,
+};
+
+static bool localize_tests(void *ctx, const AcrIndex *index, const char *script,
+                           const AcrJson **out, GError **error)
+{
+    AcrRecordedTests *self = ctx;
+    LocalizingCall call = {self, index, self->failing ? NULL : script};
+    AcrJson *const *found =
+        acr_recorded_once(self->executor->journal, &localizing_port, &call, error);
+    *out = found ? *found : NULL;
+    return found != NULL;
+}
+
+/* ---- Lifecycle ---- */
+
+void acr_recorded_tests_init(AcrRecordedTests *self, AcrRecordedExecutor *executor,
+                             const AcrRunSpec *spec)
+{
+    *self = (AcrRecordedTests){
+        .comparer = {self, localize_tests, compare_tests},
+        .failing = (const char *const *)spec->failing_tests,
+        .is_sbfl_demanded = acr_run_spec_sbfl(spec) == ACR_VERIFY_ALWAYS,
+        .executor = executor,
+    };
+}
+
+AcrVerify acr_run_spec_regressions(const AcrRunSpec *spec)
+{
+    bool is_auto = spec->regressions <= ACR_VERIFY_AUTO;
+    AcrVerify unasked = spec->test_command ? ACR_VERIFY_AUTO : ACR_VERIFY_NEVER;
+    return is_auto ? unasked : (AcrVerify)spec->regressions;
+}
+
+AcrVerify acr_run_spec_sbfl(const AcrRunSpec *spec)
+{
+    bool is_auto = spec->sbfl <= ACR_VERIFY_AUTO,
+         is_cheap = spec->failing_tests || acr_run_spec_regressions(spec) != ACR_VERIFY_NEVER;
+    return !is_auto ? (AcrVerify)spec->sbfl : is_cheap ? ACR_VERIFY_AUTO : ACR_VERIFY_NEVER;
+}
+
+void acr_recorded_tests_go_live(AcrRecordedTests *self, const AcrRunSpec *spec, const AcrHost *host)
+{
+    self->project = acr_task_project(spec, host);
+    self->cache = host->cache ? acr_task_baselines() : NULL;
+    self->worker = acr_referee_worker_new(host->exe, ACR_REFEREE_VERB, host->interrupt);
+}
+
+void acr_recorded_tests_clear(AcrRecordedTests *self)
+{
+    acr_referee_worker_free(self->worker);
+    acr_baseline_clear(&self->baseline);
+    g_clear_pointer(&self->environment, g_free);
+    g_clear_pointer(&self->cache, g_free);
+}

@@ -1,0 +1,260 @@
+/*
+ * Runs trials in the sandbox of a run: opens the sandbox when it is first needed (a replay needs none),
+ * finds the folders of the project's packages for PYTHONPATH, and runs scripts, commands and watched
+ * scripts there. It records nothing: recorded_executor.c stands before it.
+ */
+#include "task/recorded.h"
+
+#include <string.h>
+
+#define TEST_WALL_MS ((gint64)120 * 1000)
+#define VALIDATE_WALL_MS ((gint64)1800 * 1000)
+#define PROBE_WALL_MS ((gint64)30 * 1000)
+#define PROBE "import sys; print('Python ' + sys.version.split()[0])" /* no project's module */
+
+/* ---- The sandbox ---- */
+
+/* A set-up that the end of the run's time cut short says nothing of the project. */
+const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_assert(self->budget); /* in a replay the journal answers, or the run ends */
+    if (!acr_loops_in_time(self->budget, error))
+        return NULL;
+    if (!self->sandbox)
+        self->sandbox = acr_sandbox_open(&self->options, &reason);
+    if (self->sandbox && acr_sandbox_set_up(self->sandbox, &reason))
+        return acr_sandbox_python(self->sandbox, error);
+    if (acr_interrupted(self->options.interrupt) || acr_loops_in_time(self->budget, error))
+        g_propagate_error(error, g_steal_pointer(&reason));
+    return NULL;
+}
+
+char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
+{
+    const char *python = acr_trial_runner_python(self, error);
+    if (!python)
+        return NULL;
+    const char *const argv[] = {python, "-c", PROBE, NULL};
+    AcrExecution execution = {.argv = argv, .limits = {.wall_ms = PROBE_WALL_MS}};
+    g_auto(AcrExecuted) executed = {0};
+    if (!acr_sandbox_run(self->sandbox, &execution, &executed, error))
+        return NULL;
+    g_autofree char *text =
+        acr_utf8_repair_bytes(executed.exit_code == 0 ? executed.out : executed.err);
+    g_strstrip(text);
+    if (executed.exit_code == 0)
+        return g_strdup(text);
+    return ACR_NULL(acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                  "the Python '%s' does not run in the sandbox: %s", python, text));
+}
+
+/* ---- Trials ---- */
+
+/* Folders below the tree that projects keep their packages in, for those that are not installed. */
+static char *python_path(const AcrTrialRunner *self)
+{
+    static const char *const folders[] = {"src", "lib"};
+    g_autoptr(GString) path = g_string_new(NULL);
+    for (guint i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *prefix = g_strconcat(folders[i], "/", NULL);
+        for (gsize k = 0; k < acr_snapshot_size(self->snapshot); k++) {
+            const char *name = acr_snapshot_entry(self->snapshot, k)->path;
+            const char *slash =
+                g_str_has_prefix(name, prefix) ? strchr(name + strlen(prefix), '/') : NULL;
+            if (slash && strcmp(slash, "/__init__.py") == 0) {
+                g_string_append_printf(path, "%s%s/%s", path->len ? ":" : "",
+                                       acr_sandbox_dir(self->sandbox), folders[i]);
+                break;
+            }
+        }
+    }
+    return path->len ? g_string_free(g_steal_pointer(&path), FALSE) : NULL;
+}
+
+static GBytes *replace_bytes(GBytes *text, const char *from, const char *to)
+{
+    gsize len;
+    const char *at = g_bytes_get_data(text, &len), *found;
+    GByteArray *out = g_byte_array_new();
+    while (len > 0 && (found = memmem(at, len, from, strlen(from)))) {
+        g_byte_array_append(out, (const guint8 *)at, (guint)(found - at));
+        g_byte_array_append(out, (const guint8 *)to, (guint)strlen(to));
+        len -= (gsize)(found - at) + strlen(from);
+        at = found + strlen(from);
+    }
+    if (len > 0)
+        g_byte_array_append(out, (const guint8 *)at, (guint)len);
+    return g_byte_array_free_to_bytes(out);
+}
+
+/* A copy that lay elsewhere for this one trial is called by the tree's own path in what was
+ * written: tracebacks are read by it, and the same trial says the same each time. */
+static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
+{
+    if (!executed->dir || !*executed->dir)
+        return;
+    GBytes **const streams[] = {&executed->out, &executed->err};
+    for (guint i = 0; i < G_N_ELEMENTS(streams); i++) {
+        GBytes *was = *streams[i];
+        *streams[i] = replace_bytes(was, executed->dir, acr_sandbox_dir(self->sandbox));
+        g_bytes_unref(was);
+    }
+}
+
+/* The environment of a trial: its own settings stand over the usual ones; owned. */
+static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial)
+{
+    g_autofree char *path = python_path(self);
+    char **env = g_new0(char *, 1);
+    env = g_environ_setenv(env, "PYTHONDONTWRITEBYTECODE", "1", TRUE);
+    /* A watched script's seed is any, as Python's is without a setting. */
+    env = g_environ_setenv(env, "PYTHONHASHSEED", trial->is_watched ? "random" : "0", TRUE);
+    if (path)
+        env = g_environ_setenv(env, "PYTHONPATH", path, TRUE);
+    for (const char *const *at = trial->env; at && *at; at++) {
+        g_auto(GStrv) pair = g_strsplit(*at, "=", 2);
+        env = g_environ_setenv(env, pair[0], pair[1] ? pair[1] : "", TRUE);
+    }
+    return env;
+}
+
+/* Runs a command of a trial in the project's tree. One that the end of the run's time cut short says
+ * nothing: it is run again when the run is resumed. */
+static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecution *execution,
+                        AcrExecuted *out, GError **error)
+{
+    g_auto(GStrv) env = make_environment(self, trial);
+    execution->env = (const char *const *)env;
+    execution->limits.wall_ms = CLAMP(acr_budget_left_ms(self->budget), 1,
+                                      trial->command ? VALIDATE_WALL_MS : TEST_WALL_MS);
+    return acr_sandbox_run(self->sandbox, execution, out, error) &&
+           (out->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error));
+}
+
+/* A name for the machine that nobody knows before; owned. */
+static char *make_host_name(void)
+{
+    char name[] = "xxxxxxxxxx";
+    for (char *at = name; *at; at++)
+        *at = (char)g_random_int_range('g', 'z' + 1); /* none of those in a container's number */
+    return g_strdup(name);
+}
+
+/* Runs a script under observation, with a patch twice in the same place: by that a patch which tells
+ * the first run from the next ends otherwise. */
+static bool run_watched(AcrTrialRunner *self, const AcrTrial *trial, const char *python,
+                        AcrExecuted *out, GError **error)
+{
+    g_auto(AcrWatch) watch = {0};
+    if (!acr_python_watch_begin(self->python, trial->test, trial->overlay != NULL, &watch, error))
+        return false;
+    const char *const argv[] = {python, "-c", watch.code, NULL};
+    g_autoptr(GBytes) input = g_bytes_new_static(watch.input, strlen(watch.input));
+    g_autoptr(GBytes) reports = NULL;
+    g_autofree char *host_name = make_host_name();
+    AcrExecution execution = {
+        .overlay = trial->overlay, .argv = argv, .input = input, .host_name = host_name};
+    if (!run_in_time(self, trial, &execution, out, error) ||
+        !acr_python_watch_end(self->python, &watch, out->err, &reports, error))
+        return false;
+    g_bytes_unref(out->err);
+    out->err = g_steal_pointer(&reports);
+    return true;
+}
+
+/* Runs the project's Python with the trial's arguments; the tree holds the patch alone. */
+static bool run_experiment(AcrTrialRunner *self, const AcrTrial *trial, const char *python,
+                           AcrExecuted *out, GError **error)
+{
+    g_autoptr(GPtrArray) argv = g_ptr_array_new();
+    g_autofree char *host_name = make_host_name();
+    g_ptr_array_add(argv, (gpointer)python);
+    for (const char *const *at = trial->args; *at; at++)
+        g_ptr_array_add(argv, (gpointer)*at);
+    g_ptr_array_add(argv, NULL);
+    AcrExecution execution = {.overlay = trial->overlay,
+                              .argv = (const char *const *)argv->pdata,
+                              .input = trial->input,
+                              .host_name = host_name};
+    return run_in_time(self, trial, &execution, out, error);
+}
+
+/* Runs the script as a file of the tree, or the command. */
+static bool run_plain(AcrTrialRunner *self, const AcrTrial *trial, const char *python,
+                      AcrExecuted *out, GError **error)
+{
+    g_autoptr(AcrOverlay) overlay =
+        trial->overlay ? acr_overlay_copy(trial->overlay) : acr_overlay_new(self->snapshot);
+    g_autoptr(GBytes) script =
+        trial->test ? g_bytes_new_static(trial->test, strlen(trial->test)) : NULL;
+    if (script && !acr_overlay_write(overlay, ACR_TEST_FILE, ACR_MODE_FILE, script, error))
+        return false;
+    const char *const test[] = {python, ACR_TEST_FILE, NULL};
+    const char *const command[] = {"/bin/sh", "-c", trial->command, NULL};
+    AcrExecution execution = {
+        .overlay = overlay,
+        .argv = script ? test : command,
+        .input = trial->input,
+        .tell_changed = script != NULL,
+        /* A script that asks git would see the patch, not what the patch does. */
+        .has_git = !script};
+    return run_in_time(self, trial, &execution, out, error);
+}
+
+bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecuted *out,
+                          GError **error)
+{
+    const char *python = acr_trial_runner_python(self, error);
+    if (!python)
+        return false;
+    if (trial->is_watched)
+        return run_watched(self, trial, python, out, error);
+    bool ok = trial->args ? run_experiment(self, trial, python, out, error)
+                          : run_plain(self, trial, python, out, error);
+    if (ok)
+        call_by_tree(self, out);
+    return ok;
+}
+
+/* ---- Lifecycle ---- */
+
+AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *host,
+                                         AcrSnapshot *snapshot, const char *work_tree,
+                                         const char *cache)
+{
+    return (AcrSandboxOptions){
+        .backend = spec->sandbox,
+        .snapshot = snapshot,
+        .work_tree = work_tree,
+        .python = spec->python,
+        .setup = spec->setup,
+        .setup_network = spec->setup_network,
+        .setup_ms = MAX(spec->setup_ms, 0),
+        .image = spec->image,
+        .cache = cache,
+        .exe = host->exe,
+        .interrupt = host->interrupt,
+    };
+}
+
+void acr_trial_runner_init(AcrTrialRunner *self, const AcrRunSpec *spec, AcrWorkspace *workspace,
+                           const char *work_tree, const AcrBudget *budget, const AcrHost *host)
+{
+    self->snapshot = workspace->snapshot;
+    self->python = workspace->python;
+    self->work_tree = work_tree ? acr_path_real(work_tree) : NULL;
+    self->cache = host->cache ? acr_host_default_cache(ACR_CACHE_SANDBOX) : NULL;
+    self->budget = budget;
+    self->options =
+        acr_sandbox_options_of(spec, host, self->snapshot, self->work_tree, self->cache);
+    self->options.deadline_us = acr_budget_deadline(budget);
+}
+
+void acr_trial_runner_clear(AcrTrialRunner *self)
+{
+    acr_sandbox_free(self->sandbox);
+    g_free(self->work_tree);
+    g_free(self->cache);
+    memset(self, 0, sizeof *self);
+}
