@@ -34,7 +34,7 @@ void acr_outcome_clear(AcrOutcome *outcome)
     g_clear_pointer(&outcome->overlay, acr_overlay_free);
     g_clear_pointer(&outcome->why, g_free);
     g_clear_pointer(&outcome->script, g_free);
-    g_clear_pointer(&outcome->tests, acr_json_free);
+    g_clear_pointer(&outcome->tests, acr_test_comparison_free);
     g_clear_pointer(&outcome->candidates, acr_json_free);
     g_clear_pointer(&outcome->choice, g_free);
 }

@@ -18,12 +18,12 @@ typedef struct {
     GBytes *diff;        /* owned; likewise */
     guint attempt, number;
     AcrProof proof;
-    char *why;         /* owned; of the proof, in a line */
-    bool is_judged;    /* by review or validation, or neither can judge it */
-    bool is_validated; /* the validation was run on it, where there is one */
-    bool is_free;      /* the project's tests ran, and it breaks none */
-    bool is_of_tests;  /* it changes tests alone; set where candidates are weighed */
-    AcrJson *tests;    /* owned; that of AcrOutcome, or NULL */
+    char *why;                /* owned; of the proof, in a line */
+    bool is_judged;           /* by review or validation, or neither can judge it */
+    bool is_validated;        /* the validation was run on it, where there is one */
+    bool is_free;             /* the project's tests ran, and it breaks none */
+    bool is_of_tests;         /* it changes tests alone; set where candidates are weighed */
+    AcrTestComparison *tests; /* owned; that of AcrOutcome, or NULL */
     /* Where candidates are weighed (weigh.c): */
     char *change;     /* owned; that of the same change is equal */
     AcrJson *scripts; /* owned; [{"script", "result"}] of all reproducers */

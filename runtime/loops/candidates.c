@@ -31,7 +31,7 @@ static void candidate_free(gpointer data)
     g_clear_pointer(&candidate->diff, g_bytes_unref);
     g_free(candidate->why);
     g_free(candidate->doubt);
-    acr_json_free(candidate->tests);
+    acr_test_comparison_free(candidate->tests);
     acr_json_free(candidate->scripts);
     acr_json_free(candidate->votes);
     g_free(candidate->change);

@@ -13,6 +13,7 @@
 #include "llm/llm.h"
 #include "loops/machines.h"
 #include "patch/patch.h"
+#include "project/project.h"
 #include "py/py.h"
 #include "sandbox/sandbox.h"
 #include "search/search.h"
@@ -79,25 +80,6 @@ typedef struct {
     const char *const *env; /* "NAME=VALUE", over those that each trial has; NULL: none */
 } AcrTrial;
 
-/* A test of the project that passes without a patch and fails with it, each time. Owned. */
-typedef struct {
-    char *id, *message; /* how it fails: the end of what was reported */
-} AcrBrokenTest;
-
-/* What the project's own tests come to with a patch. All owned; NULL: none. Zero-initialise. */
-typedef struct {
-    char *command;      /* how they were run */
-    guint compared;     /* tests that pass without the patch, and ran with it */
-    GPtrArray *broken;  /* of AcrBrokenTest */
-    char **fixed;       /* ids that failed, and pass with it */
-    char **unconfirmed; /* failed with it; there was no time to run them again */
-    guint not_run;      /* there was no time */
-} AcrTestsFound;
-void acr_tests_found_clear(AcrTestsFound *found);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestsFound, acr_tests_found_clear)
-/* Adds to `broken`. */
-void acr_tests_found_break(AcrTestsFound *found, const char *id, const char *message);
-
 /* Runs trials, each once: its outcome is known from then on. The journal stands before it, so that
  * a loop runs the same from recorded executions. */
 typedef struct {
@@ -128,7 +110,8 @@ typedef struct {
                      GError **error);
     /* Runs them with `patch` and compares; NULL: without one, so that `compared` counts those that
      * pass. *out and errors as of `run` of AcrExecutor; UNAVAILABLE also where no tests are known. */
-    bool (*compare)(void *ctx, const AcrOverlay *patch, const AcrTestsFound **out, GError **error);
+    bool (*compare)(void *ctx, const AcrOverlay *patch, const AcrTestComparison **out,
+                    GError **error);
 } AcrTestComparer;
 
 /* What a run works with. All borrowed for the call. */
@@ -231,17 +214,12 @@ typedef struct {
                                   should be checked, or NULL; without either: why the last attempt
                                   that gave no answer ended, or NULL */
     bool is_validated;         /* likewise: `validate`, or the project's tests, accepted it */
-    AcrJson *tests;            /* owned; what the project's tests come to with it: "command",
-                                  "compared", "regressions", "expected" ({"test", "reason"}),
-                                  "fixed", "unconfirmed", "not_run"; or "why" they were not compared;
-                                  NULL: they were not to be */
+    AcrTestComparison *tests;  /* owned; what the project's tests come to with it; NULL: they were
+                                  not to be compared */
     char *script;              /* owned; of acr_reproduce_run: the one that reproduces the issue */
 } AcrOutcome;
 void acr_outcome_clear(AcrOutcome *outcome);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
-
-/* `tests` of an outcome in a line for people; owned. */
-char *acr_tests_line(const AcrJson *tests) ACR_MUST_USE;
 
 /*
  * Runs the attempts and selects. True also without a patch (diff NULL). Errors: whatever

@@ -9,8 +9,7 @@
 
 #define MAX_ASKED 10u /* tests of a patch; what breaks more is not asked about beyond them */
 #define ANSWER_TRIES 3u
-#define SHOWN_TESTS 10u /* to the patch writer; in a line: */
-#define LINE_TESTS 3u
+#define SHOWN_TESTS 10u                /* to the patch writer */
 #define SHOWN_BYTES (4u * 1024)        /* of a failure */
 #define PATCH_SHOWN_BYTES (64u * 1024) /* of a patch, to the reviewer */
 
@@ -31,36 +30,11 @@ GHashTable *acr_said_new(void)
     return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, said_free);
 }
 
-static void broken_free(gpointer data)
-{
-    AcrBrokenTest *test = data;
-    g_free(test->id);
-    g_free(test->message);
-    g_free(test);
-}
-
-void acr_tests_found_clear(AcrTestsFound *found)
-{
-    g_clear_pointer(&found->command, g_free);
-    g_clear_pointer(&found->broken, g_ptr_array_unref);
-    g_clear_pointer(&found->fixed, g_strfreev);
-    g_clear_pointer(&found->unconfirmed, g_strfreev);
-}
-
-void acr_tests_found_break(AcrTestsFound *found, const char *id, const char *message)
-{
-    AcrBrokenTest *test = g_new(AcrBrokenTest, 1);
-    *test = (AcrBrokenTest){g_strdup(id), g_strdup(message)};
-    if (!found->broken)
-        found->broken = g_ptr_array_new_with_free_func(broken_free);
-    g_ptr_array_add(found->broken, test);
-}
-
 /* ---- The reviewer ---------------------------------------------------------------------------- */
 
 static char *failure_text(const AcrBrokenTest *test)
 {
-    g_autofree char *shown = acr_text_shorten(test->message, SHOWN_BYTES);
+    g_autofree char *shown = acr_text_shorten(test->message ? test->message : "", SHOWN_BYTES);
     return acr_fence_text("", shown);
 }
 
@@ -83,7 +57,8 @@ static AcrConversation *start_question(const AcrAttemptWork *work, const AcrCand
 }
 
 /* Asks whether a test is expected to fail. One that nobody answers for is not. */
-static bool ask(AcrAttemptWork *work, AcrConversation *conversation, Said *out, GError **error)
+static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Said *out,
+                         GError **error)
 {
     for (guint i = 0; i < ANSWER_TRIES; i++) {
         GError *reason = NULL;
@@ -109,148 +84,54 @@ static bool ask(AcrAttemptWork *work, AcrConversation *conversation, Said *out, 
     return true;
 }
 
-/* What the reviewer says of each broken test, kept in work->said; the first of them, at most. */
-static bool ask_all(AcrAttemptWork *work, const AcrCandidate *candidate, const GPtrArray *broken,
-                    GError **error)
+/* What the reviewer says of each broken test, kept in work->said; of the first ones, at most. What the
+ * issue asks to fail is excused. */
+static bool ask_all(AcrAttemptWork *work, const AcrCandidate *candidate, GError **error)
 {
-    for (guint i = 0; i < MIN(broken->len, MAX_ASKED); i++) {
-        const AcrBrokenTest *test = broken->pdata[i];
-        if (g_hash_table_contains(work->said, test->id))
-            continue;
-        g_autoptr(AcrConversation) conversation = start_question(work, candidate, test, i + 1);
-        g_autofree Said *said = g_new0(Said, 1);
-        if (!ask(work, conversation, said, error))
-            return false;
-        acr_loops_note(work->run, "%s breaks: %s (%s)", test->id,
-                       said->is_expected ? "expected" : "not expected", said->reason);
-        g_hash_table_insert(work->said, g_strdup(test->id), g_steal_pointer(&said));
+    const GPtrArray *broken = candidate->tests->broken;
+    for (guint i = 0; broken && i < broken->len; i++) {
+        AcrBrokenTest *test = broken->pdata[i];
+        const Said *known = g_hash_table_lookup(work->said, test->id);
+        if (!known && i < MAX_ASKED) {
+            g_autoptr(AcrConversation) conversation = start_question(work, candidate, test, i + 1);
+            g_autofree Said *said = g_new0(Said, 1);
+            if (!ask_reviewer(work, conversation, said, error))
+                return false;
+            acr_loops_note(work->run, "%s breaks: %s (%s)", test->id,
+                           said->is_expected ? "expected" : "not expected", said->reason);
+            known = said;
+            g_hash_table_insert(work->said, g_strdup(test->id), g_steal_pointer(&said));
+        }
+        if (known && known->is_expected)
+            test->excuse = g_strdup(known->reason);
     }
     return true;
-}
-
-static const Said *find_excuse(const AcrAttemptWork *work, const AcrBrokenTest *test)
-{
-    const Said *said = g_hash_table_lookup(work->said, test->id);
-    return said && said->is_expected ? said : NULL;
-}
-
-/* ---- What is kept ---------------------------------------------------------------------------- */
-
-static AcrJson *strings(char *const *texts)
-{
-    static const char *const none[] = {NULL};
-    return acr_json_new_strings(texts ? (const char *const *)texts : none);
-}
-
-static AcrJson *describe(const AcrAttemptWork *work, const AcrTestsFound *found)
-{
-    AcrJson *json = acr_json_new_object(), *broken = acr_json_new_array(),
-            *expected = acr_json_new_array();
-    for (guint i = 0; found->broken && i < found->broken->len; i++) {
-        const AcrBrokenTest *test = found->broken->pdata[i];
-        const Said *excuse = find_excuse(work, test);
-        if (!excuse) {
-            acr_json_append(broken, acr_json_new_string(test->id));
-            continue;
-        }
-        AcrJson *row = acr_json_new_object();
-        acr_json_set_string(row, "test", test->id);
-        acr_json_set_string(row, "reason", excuse->reason);
-        acr_json_append(expected, row);
-    }
-    acr_json_set_string(json, "command", found->command);
-    acr_json_set_int(json, "compared", found->compared);
-    acr_json_set(json, "regressions", broken);
-    acr_json_set(json, "expected", expected);
-    acr_json_set(json, "fixed", strings(found->fixed));
-    acr_json_set(json, "unconfirmed", strings(found->unconfirmed));
-    acr_json_set_int(json, "not_run", found->not_run);
-    return json;
-}
-
-/* regression_PATCH.json: the same, with how each test failed. */
-static bool save(const AcrAttemptWork *work, const AcrCandidate *candidate,
-                 const AcrTestsFound *found, GError **error)
-{
-    AcrJson *json = acr_json_copy(candidate->tests), *messages = acr_json_new_object();
-    for (guint i = 0; found->broken && i < found->broken->len; i++) {
-        const AcrBrokenTest *test = found->broken->pdata[i];
-        acr_json_set_string(messages, test->id, test->message);
-    }
-    acr_json_set(json, "messages", messages);
-    return acr_loops_write_json(work->run, candidate->attempt, json, error, "regression_%u.json",
-                                candidate->number);
-}
-
-static gsize count(const AcrJson *tests, const char *key)
-{
-    return acr_json_size(acr_json_get(tests, key));
-}
-
-/* ": a, b and 3 more" of an array of ids; nothing where it is empty. */
-static void append_ids(GString *line, const AcrJson *ids)
-{
-    guint n = 0;
-    for (const AcrJson *at = acr_json_first(ids); at && n < LINE_TESTS; at = acr_json_next(at), n++)
-        g_string_append_printf(line, "%s%s", n ? ", " : ": ", acr_json_string(at));
-    if (acr_json_size(ids) > LINE_TESTS)
-        g_string_append_printf(line, " and %u more", (guint)acr_json_size(ids) - LINE_TESTS);
-}
-
-char *acr_tests_line(const AcrJson *tests)
-{
-    GString *line = g_string_new(NULL);
-    const char *why = acr_json_get_string(tests, "why");
-    if (why)
-        g_string_append_printf(line, "not compared: %s", why);
-    else if (count(tests, "regressions") > 0)
-        g_string_append_printf(line, "%u that passed without the patch fail with it",
-                               (guint)count(tests, "regressions"));
-    else
-        g_string_append_printf(line, "no regression in the %" G_GINT64_FORMAT " that passed before",
-                               acr_json_get_int(tests, "compared", 0));
-    append_ids(line, acr_json_get(tests, "regressions"));
-    const AcrJson *expected = acr_json_get(tests, "expected");
-    for (const AcrJson *at = acr_json_first(expected); at; at = acr_json_next(at))
-        g_string_append_printf(line, "; expected to fail: %s (%s)", acr_json_get_string(at, "test"),
-                               acr_json_get_string(at, "reason"));
-    if (count(tests, "unconfirmed") > 0)
-        g_string_append_printf(line, "; %u failed and could not run again",
-                               (guint)count(tests, "unconfirmed"));
-    if (acr_json_get_int(tests, "not_run", 0) > 0)
-        g_string_append_printf(line, "; %" G_GINT64_FORMAT " did not run",
-                               acr_json_get_int(tests, "not_run", 0));
-    return g_string_free(line, FALSE);
 }
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
 /* For the patch writer: what broke, and how. */
-static char *broken_text(const AcrAttemptWork *work, const AcrTestsFound *found)
+static char *broken_text(const AcrTestComparison *found)
 {
     GString *text = g_string_new("Tests that passed without the change fail with it.\n");
-    guint n = 0, more = 0;
+    guint n = 0;
     for (guint i = 0; i < found->broken->len; i++) {
         const AcrBrokenTest *test = found->broken->pdata[i];
-        if (find_excuse(work, test))
+        if (test->excuse || n++ >= SHOWN_TESTS)
             continue;
-        if (n++ >= SHOWN_TESTS) {
-            more++;
-            continue;
-        }
         g_autofree char *failure = failure_text(test);
         g_string_append_printf(text, "\n%s\n%s\n", test->id, failure);
     }
-    if (more)
-        g_string_append_printf(text, "\n… and %u more tests.\n", more);
+    if (n > SHOWN_TESTS)
+        g_string_append_printf(text, "\n… and %u more tests.\n", n - SHOWN_TESTS);
     return g_string_free(text, FALSE);
 }
 
-static AcrStep refuse(AcrAttemptWork *work, AcrCandidate *candidate, const AcrTestsFound *found)
+static AcrStep refuse_patch(AcrAttemptWork *work, AcrCandidate *candidate)
 {
     GString *why = g_string_new("the patch breaks tests that passed");
-    g_autofree char *message = broken_text(work, found);
-    append_ids(why, acr_json_get(candidate->tests, "regressions"));
+    g_autofree char *message = broken_text(candidate->tests);
+    acr_test_comparison_name_regressions(candidate->tests, why);
     acr_loops_note(work->run, "patch %u: %s", candidate->number, why->str);
     acr_candidate_prove(candidate, ACR_PROOF_REFUSED, g_string_free(why, FALSE));
     acr_step_tell_writer(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
@@ -258,19 +139,21 @@ static AcrStep refuse(AcrAttemptWork *work, AcrCandidate *candidate, const AcrTe
     return ACR_STEP_NOT_DONE;
 }
 
-/* What was found of a patch is judged. */
-static AcrStep judge(AcrAttemptWork *work, AcrCandidate *candidate, const AcrTestsFound *found,
-                     GError **error)
+/* What was found of a patch is judged, and kept in regression_PATCH.json. */
+static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
-    if (found->broken && !ask_all(work, candidate, found->broken, error))
+    AcrTestComparison *found = candidate->tests;
+    if (!ask_all(work, candidate, error))
         return ACR_STEP_FAILED;
-    candidate->tests = describe(work, found);
-    if (!save(work, candidate, found, error))
+    AcrJson *json = acr_json_new_object();
+    acr_test_comparison_to_json(found, true, json);
+    if (!acr_loops_write_json(work->run, candidate->attempt, json, error, "regression_%u.json",
+                              candidate->number))
         return ACR_STEP_FAILED;
-    if (count(candidate->tests, "regressions") > 0)
-        return refuse(work, candidate, found);
-    candidate->is_free = found->compared > 0 && count(candidate->tests, "unconfirmed") == 0;
-    g_autofree char *line = acr_tests_line(candidate->tests);
+    if (acr_test_comparison_regressions(found) > 0)
+        return refuse_patch(work, candidate);
+    candidate->is_free = found->compared > 0 && !(found->unconfirmed && found->unconfirmed->len);
+    g_autofree char *line = acr_test_comparison_line(found);
     acr_loops_note(work->run, "patch %u: %s", candidate->number, line);
     g_clear_pointer(&candidate->doubt, g_free);
     return acr_proof_is_barred(work, candidate->overlay, &candidate->doubt, error)
@@ -301,7 +184,7 @@ static AcrOverlay *keep_tests(const AcrAttemptWork *work, const AcrOverlay *patc
 AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     const AcrTestComparer *tests = work->run->tests;
-    const AcrTestsFound *found;
+    const AcrTestComparison *found;
     g_autoptr(GError) reason = NULL;
     if (work->run->regressions == ACR_VERIFY_NEVER)
         return ACR_STEP_DONE;
@@ -309,29 +192,32 @@ AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate, GError *
     if (!patch || !acr_loops_go_on(work->run, error))
         return ACR_STEP_FAILED;
     acr_loops_stage(work->run, work->attempt, "tests", candidate->number);
-    g_clear_pointer(&candidate->tests, acr_json_free);
-    if (tests->compare(tests->ctx, patch, &found, &reason))
-        return judge(work, candidate, found, error);
+    g_clear_pointer(&candidate->tests, acr_test_comparison_free);
+    if (tests->compare(tests->ctx, patch, &found, &reason)) {
+        candidate->tests = acr_test_comparison_copy(found);
+        return judge_tests(work, candidate, error);
+    }
     if (!g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return ACR_STEP_FAILED;
     }
     acr_loops_note(work->run, "patch %u: the project's tests were not compared: %s",
                    candidate->number, reason->message);
-    candidate->tests = acr_json_new_object();
-    acr_json_set_string(candidate->tests, "why", reason->message);
+    candidate->tests = g_new0(AcrTestComparison, 1);
+    candidate->tests->why = g_strdup(reason->message);
     return ACR_STEP_UNAVAILABLE;
 }
 
 AcrStep acr_step_know_tests(AcrAttemptWork *work, GError **error)
 {
     const AcrTestComparer *tests = work->run->tests;
-    const AcrTestsFound *found;
+    const AcrTestComparison *found;
     if (work->run->regressions != ACR_VERIFY_ALWAYS)
         return ACR_STEP_DONE;
     acr_loops_stage(work->run, 0, "tests", 0);
     if (!acr_loops_go_on(work->run, error) || !tests->compare(tests->ctx, NULL, &found, error))
         return ACR_STEP_FAILED;
-    acr_loops_note(work->run, "the project's tests: %u pass (%s)", found->compared, found->command);
+    acr_loops_note(work->run, "the project's tests: %" G_GINT64_FORMAT " pass (%s)",
+                   found->compared, found->command);
     return ACR_STEP_DONE;
 }

@@ -79,7 +79,7 @@ static void share(const AcrCandidate *from, AcrCandidate *to)
     to->proof = from->proof;
     to->why = g_strdup(from->why);
     to->doubt = g_strdup(from->doubt);
-    to->tests = from->tests ? acr_json_copy(from->tests) : NULL;
+    to->tests = from->tests ? acr_test_comparison_copy(from->tests) : NULL;
     to->is_free = from->is_free;
     to->is_validated = from->is_validated;
     to->is_judged = true;
@@ -143,8 +143,11 @@ static char *behaviour(const AcrCandidate *candidate)
     static const char *const kinds[] = {"why", "regressions", "expected", "fixed"};
     g_autofree char *scripts = acr_json_print(candidate->scripts);
     GString *text = g_string_new(scripts);
-    for (guint i = 0; candidate->tests && i < G_N_ELEMENTS(kinds); i++) {
-        const AcrJson *tests = acr_json_get(candidate->tests, kinds[i]);
+    g_autoptr(AcrJson) compared = acr_json_new_object();
+    if (candidate->tests)
+        acr_test_comparison_to_json(candidate->tests, false, compared);
+    for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        const AcrJson *tests = acr_json_get(compared, kinds[i]);
         g_autofree char *list = tests ? acr_json_print(tests) : g_strdup("");
         g_string_append_printf(text, "\n%s", list);
     }
@@ -214,7 +217,7 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
         acr_json_set_string(row, "proof", path ? acr_proof_name(candidate->proof) : NULL);
         acr_json_set_string(row, "why", candidate->why);
         acr_json_set(row, "no_regressions",
-                     candidate->tests && !acr_json_get(candidate->tests, "why")
+                     candidate->tests && !candidate->tests->why
                          ? acr_json_new_bool(candidate->is_free)
                          : acr_json_new_null());
         acr_json_set_int(row, "same_change", acr_candidates_count_same(candidates, candidate));

@@ -16,21 +16,14 @@
 #define SLACK_MS 60000
 #define MAX_AGAIN 20u /* suspects that are confirmed, the first ones; the others stay unconfirmed */
 
-void acr_comparison_clear(AcrComparison *comparison)
-{
-    GPtrArray **const lists[] = {&comparison->regressions, &comparison->fixed, &comparison->flaky,
-                                 &comparison->unconfirmed, &comparison->removed};
-    for (guint i = 0; i < G_N_ELEMENTS(lists); i++)
-        g_clear_pointer(lists[i], g_ptr_array_unref);
-    acr_test_run_clear(&comparison->run);
-}
-
 /* What is done once, for both kinds of suspects. */
 typedef struct {
     const AcrProject *project;
     const AcrBaseline *baseline;
     const AcrOverlay *overlay;
-    AcrComparison *out;
+    AcrTestRun *run;        /* the first one with the patch */
+    GPtrArray *regressions; /* ids */
+    AcrTestComparison *out;
     gint64 deadline_us;
 } Work;
 
@@ -63,7 +56,7 @@ static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, con
     AcrTestOutcome outcome = acr_test_run_outcome(run, id);
     if (outcome != ACR_TESTED_ABSENT)
         return acr_test_is_bad(outcome);
-    return acr_test_run_lost(run, id) || (with_patch && work->out->run.ids->len == 0);
+    return acr_test_run_lost(run, id) || (with_patch && work->run->ids->len == 0);
 }
 
 /* Takes out of `suspects` those that contradict: is it bad on a tree where it is to be `bad`? */
@@ -90,7 +83,7 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
         bool is_late = run.timed_out && acr_test_run_outcome(&run, id) == ACR_TESTED_ABSENT;
         g_ptr_array_add(is_removed ? work->out->removed
                         : is_late  ? work->out->unconfirmed
-                                   : work->out->flaky,
+                                   : work->out->unstable,
                         g_strdup(id));
         g_ptr_array_remove(suspects, id);
     }
@@ -153,7 +146,7 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
 /* A run that ends in the middle, twice at the same test: the patch breaks that test, whatever it does alone. */
 static bool confirm_end(Work *work, const AcrTestOrder *asked, GError **error)
 {
-    const AcrTestRun *run = &work->out->run, *before = &work->baseline->run;
+    const AcrTestRun *run = work->run, *before = &work->baseline->run;
     bool has_ended =
         run->running && !run->timed_out && !run->limit && acr_test_run_is_whole(before);
     g_auto(AcrTestRun) again = {0};
@@ -162,7 +155,7 @@ static bool confirm_end(Work *work, const AcrTestOrder *asked, GError **error)
     if (!acr_project_run(work->project, asked, &again, error))
         return false;
     if (!again.timed_out && !again.limit && g_strcmp0(again.running, run->running) == 0)
-        g_ptr_array_add(work->out->regressions, g_strdup(run->running));
+        g_ptr_array_add(work->regressions, g_strdup(run->running));
     return true;
 }
 
@@ -178,14 +171,14 @@ static bool is_left_out(const AcrTestRun *run, const GPtrArray *errors, const ch
 /* Borrowed ids of the baseline; `bad_with`: of what the patch seems to break, else to mend. */
 static GPtrArray *find_suspects(const Work *work, bool bad_with)
 {
-    const AcrTestRun *before = &work->baseline->run, *after = &work->out->run;
+    const AcrTestRun *before = &work->baseline->run, *after = work->run;
     GPtrArray *suspects = g_ptr_array_new();
     g_autoptr(GPtrArray) errors = acr_test_run_errors(after);
     for (guint i = 0; i < before->ids->len; i++) {
         char *id = before->ids->pdata[i];
         const AcrTested *result = g_hash_table_lookup(before->tests, id);
         const AcrTested *now = g_hash_table_lookup(after->tests, id);
-        if (is_in(work->baseline->flaky, id) || is_in(work->out->regressions, id) ||
+        if (is_in(work->baseline->flaky, id) || is_in(work->regressions, id) ||
             is_left_out(after, errors, id))
             continue;
         bool broken = acr_test_is_good(result->outcome) && (!now || acr_test_is_bad(now->outcome));
@@ -220,35 +213,80 @@ static bool complete_baseline(const AcrProject *project, AcrBaseline *baseline,
     return true;
 }
 
+/* ---- The comparison ---- */
+
+/* Tests that are good in the baseline; those of them that `with` has, unless it is NULL. */
+static gint64 count_good(const AcrBaseline *baseline, const AcrTestRun *with)
+{
+    gint64 good = 0;
+    for (guint i = 0; i < baseline->run.ids->len; i++) {
+        const char *id = baseline->run.ids->pdata[i];
+        const AcrTested *result = g_hash_table_lookup(baseline->run.tests, id);
+        good += acr_test_is_good(result->outcome) &&
+                (!with || acr_test_run_outcome(with, id) != ACR_TESTED_ABSENT);
+    }
+    return good;
+}
+
+void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *out)
+{
+    *out = (AcrTestComparison){.command = g_strdup(baseline->command),
+                               .compared = count_good(baseline, NULL)};
+}
+
+/* What is known when all runs are over. */
+static void describe_runs(const Work *work)
+{
+    AcrTestComparison *out = work->out;
+    out->command = g_strdup(work->baseline->command);
+    out->compared = count_good(work->baseline, work->run);
+    out->not_run = work->run->not_run->len;
+    out->broken = acr_broken_tests_new();
+    for (guint i = 0; i < work->regressions->len; i++) {
+        const char *id = work->regressions->pdata[i];
+        const AcrTested *result = g_hash_table_lookup(work->run->tests, id);
+        acr_test_comparison_break(
+            out, id,
+            result && result->message ? result->message
+            : result                  ? "nothing is known of how it failed"
+                     : "it does not run any more: its file, or one that it needs, cannot be "
+                       "imported, or the test run was ended early");
+    }
+}
+
 static GPtrArray *new_list(void)
 {
     return g_ptr_array_new_with_free_func(g_free);
 }
 
 bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
-                         const AcrOverlay *overlay, AcrComparison *out, GError **error)
+                         const AcrOverlay *overlay, AcrTestRun *out_run, AcrTestComparison *out,
+                         GError **error)
 {
-    g_auto(AcrComparison) found = {.regressions = new_list(),
-                                   .fixed = new_list(),
-                                   .flaky = new_list(),
-                                   .unconfirmed = new_list(),
-                                   .removed = new_list()};
-    Work work = {.project = project, .baseline = baseline, .overlay = overlay, .out = &found};
+    g_auto(AcrTestRun) run = {0};
+    g_autoptr(GPtrArray) regressions = new_list();
+    g_auto(AcrTestComparison) found = {.fixed = new_list(),
+                                       .unstable = new_list(),
+                                       .unconfirmed = new_list(),
+                                       .removed = new_list()};
+    Work work = {project, baseline, overlay, &run, regressions, &found, 0};
     g_auto(GStrv) changed = acr_overlay_changed(overlay);
     g_autoptr(AcrJson) order = acr_project_order(project, (const char *const *)changed, error);
     AcrTestOrder asked = {.plan = baseline->plan,
                           .overlay = overlay,
                           .order = order,
                           .time_ms = bound_ms(project, baseline)};
-    if (!order || !acr_project_run(project, &asked, &found.run, error) ||
-        !complete_baseline(project, baseline, &found.run, error) ||
-        !confirm_end(&work, &asked, error))
+    if (!order || !acr_project_run(project, &asked, &run, error) ||
+        !complete_baseline(project, baseline, &run, error) || !confirm_end(&work, &asked, error))
         return false;
     g_autoptr(GPtrArray) broken = find_suspects(&work, true), mended = find_suspects(&work, false);
-    if (!confirm(&work, true, broken, found.regressions, error) ||
+    if (!confirm(&work, true, broken, regressions, error) ||
         !confirm(&work, false, mended, found.fixed, error))
         return false;
+    describe_runs(&work);
     *out = found;
-    found = (AcrComparison){0};
+    *out_run = run;
+    found = (AcrTestComparison){0};
+    run = (AcrTestRun){0};
     return true;
 }

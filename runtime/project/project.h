@@ -116,25 +116,66 @@ bool acr_project_baseline(const AcrProject *project, const char *const *changed,
 
 /* ---- What a patch does ---- */
 
-/* All owned, of char *. Zero-initialise. */
+/* A test that passes without the patch and fails with it, each time. All owned. */
 typedef struct {
-    AcrTestRun run;         /* with the patch */
-    GPtrArray *regressions; /* passed without it, and fail with it, each time */
-    GPtrArray *fixed;       /* the other way round */
-    GPtrArray *flaky;       /* what failed with it, and then passed, or failed without it too */
-    GPtrArray *unconfirmed; /* failed with it, and was not run again: no time, or too many */
-    GPtrArray *removed;     /* passed without it, and are not there with it */
-} AcrComparison;
-void acr_comparison_clear(AcrComparison *comparison);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrComparison, acr_comparison_clear)
+    char *id;
+    char *message; /* how it fails: the end of what was reported; NULL: it was not kept */
+    char *excuse;  /* why the issue asks that it fails; NULL: it is a regression */
+} AcrBrokenTest;
+
+/* Lists of ids in a comparison: the member, which is also its name in JSON, and its heading in text. A new
+ * one is a row here, and what fills it in compare_tests.c. */
+#define ACR_COMPARISON_LISTS(ROW)                                                                  \
+    ROW(fixed, "fixed")                                                                            \
+    ROW(unstable, "flaky with the patch")                                                          \
+    ROW(unconfirmed, "failed, but could not run again")                                            \
+    ROW(removed, "removed")
+
+/*
+ * What a patch does to the project's tests. The journal, result.json, regression_N.json, `tests --json`
+ * and what people read are made from this value by its one codec. All owned. Zero-initialise.
+ */
+typedef struct {
+    char *why;         /* why nothing was compared; all else is empty then. NULL: it was */
+    char *command;     /* how the tests were run */
+    gint64 compared;   /* tests that pass without the patch, and ran with it */
+    GPtrArray *broken; /* of AcrBrokenTest; NULL: no patch was given */
+    gint64 not_run;    /* tests for which there was no time */
+#define ACR_COMPARISON_MEMBER(name, heading) GPtrArray *name; /* of char *; NULL: not known */
+    ACR_COMPARISON_LISTS(ACR_COMPARISON_MEMBER)
+} AcrTestComparison;
+void acr_test_comparison_clear(AcrTestComparison *comparison);
+void acr_test_comparison_free(AcrTestComparison *comparison);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestComparison, acr_test_comparison_clear)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrTestComparison, acr_test_comparison_free)
+AcrTestComparison *acr_test_comparison_copy(const AcrTestComparison *comparison) ACR_MUST_USE;
+/* Adds a test that fails; `message` may be NULL. */
+void acr_test_comparison_break(AcrTestComparison *comparison, const char *id, const char *message);
+/* Sets the members of a comparison in `json`: "command", "compared", "regressions" (ids), "expected"
+ * ({"test", "reason"}), the lists, "not_run"; "messages" (by id) only if asked for. */
+void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_messages,
+                                 AcrJson *json);
+/* Reads them back; owned. NULL of NULL. */
+AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json) ACR_MUST_USE;
+/* How many tests fail that the issue does not ask to fail. */
+guint acr_test_comparison_regressions(const AcrTestComparison *comparison);
+/* Appends ": ID, ID and 3 more" of these; nothing where there is none. */
+void acr_test_comparison_name_regressions(const AcrTestComparison *comparison, GString *text);
+/* All of it in a line for people; owned. */
+char *acr_test_comparison_line(const AcrTestComparison *comparison) ACR_MUST_USE;
+/* The list of row `i` with its name and heading (each may be NULL); borrowed. False past the last. */
+bool acr_test_comparison_list(const AcrTestComparison *comparison, guint i, const char **out_name,
+                              const char **out_heading, const GPtrArray **out_ids);
 /*
  * Runs the tests with the changes of `overlay`. What ends otherwise than in the baseline is run again
- * on both trees before it counts: several times with the others of its kind, then alone. Errors: those of
- * acr_project_baseline.
+ * on both trees before it counts: several times with the others of its kind, then alone. *out_run: the first
+ * run with the patch. Errors: those of acr_project_baseline.
  */
 bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
-                         const AcrOverlay *overlay, AcrComparison *out,
+                         const AcrOverlay *overlay, AcrTestRun *out_run, AcrTestComparison *out,
                          GError **error) ACR_MUST_USE;
+/* The comparison without a patch: how many tests of the baseline pass. */
+void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *out);
 
 /* ---- Where a failure may come from ---- */
 

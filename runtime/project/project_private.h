@@ -54,4 +54,6 @@ AcrJson *acr_test_run_to_json(const AcrTestRun *run) ACR_MUST_USE;
 void acr_test_run_init(AcrTestRun *run);
 void acr_test_run_take(AcrTestRun *run, const AcrJson *json);
 
+GPtrArray *acr_broken_tests_new(void) ACR_MUST_USE; /* empty; of AcrBrokenTest */
+
 #endif

@@ -86,93 +86,39 @@ static AcrJson *encode_comparison(void *call, GError **error)
     return json;
 }
 
-static char **take_strings(const AcrJson *json)
+static bool read_comparison(void *call, const AcrJson *answer, void *out, GError **error)
 {
-    GStrvBuilder *texts = g_strv_builder_new();
-    for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at))
-        if (acr_json_string(at))
-            g_strv_builder_add(texts, acr_json_string(at));
-    char **list = g_strv_builder_end(texts);
-    g_strv_builder_unref(texts);
-    return list;
+    bool ok = acr_recorded_executor_take_failure(answer, error);
+    if (ok)
+        *(AcrTestComparison **)out = acr_test_comparison_from_json(answer);
+    return ok;
 }
 
-static bool read_comparison(void *call, const AcrJson *json, void *out, GError **error)
+static void clear_comparison(gpointer out)
 {
-    AcrTestsFound *found = out;
-    if (!acr_recorded_executor_take_failure(json, error))
-        return false;
-    *found = (AcrTestsFound){
-        .command = g_strdup(acr_json_get_string(json, "command")),
-        .compared = (guint)acr_json_get_int(json, "compared", 0),
-        .fixed = take_strings(acr_json_get(json, "fixed")),
-        .unconfirmed = take_strings(acr_json_get(json, "unconfirmed")),
-        .not_run = (guint)acr_json_get_int(json, "not_run", 0),
-    };
-    const AcrJson *broken = acr_json_get(json, "broken");
-    for (const AcrJson *at = acr_json_first(broken); at; at = acr_json_next(at))
-        if (acr_json_string(at))
-            acr_tests_found_break(found, acr_json_key(at), acr_json_string(at));
-    return true;
+    acr_test_comparison_free(*(AcrTestComparison **)out);
 }
 
-/* Tests that are good in the baseline; those of them that `with` has, unless it is NULL. */
-static gint64 count_good(const AcrBaseline *baseline, const AcrTestRun *with)
-{
-    gint64 good = 0;
-    for (guint i = 0; i < baseline->run.ids->len; i++) {
-        const char *id = baseline->run.ids->pdata[i];
-        const AcrTested *result = g_hash_table_lookup(baseline->run.tests, id);
-        good += acr_test_is_good(result->outcome) &&
-                (!with || acr_test_run_outcome(with, id) != ACR_TESTED_ABSENT);
-    }
-    return good;
-}
-
-/* How a test failed that passed before. */
-static const char *failure_message(const AcrTestRun *run, const char *id)
-{
-    const AcrTested *result = g_hash_table_lookup(run->tests, id);
-    if (result && result->message)
-        return result->message;
-    return result ? "nothing is known of how it failed"
-                  : "it does not run any more: its file, or one that it needs, cannot be imported, "
-                    "or the test run was ended early";
-}
-
-static AcrJson *describe_comparison(const AcrBaseline *baseline, const AcrComparison *found)
-{
-    AcrJson *json = acr_json_new_object(), *broken = acr_json_new_object();
-    acr_json_set_string(json, "command", baseline->command);
-    acr_json_set_int(json, "compared", count_good(baseline, found ? &found->run : NULL));
-    if (!found) {
-        acr_json_free(broken);
-        return json;
-    }
-    for (guint i = 0; i < found->regressions->len; i++) {
-        const char *id = found->regressions->pdata[i];
-        acr_json_set_string(broken, id, failure_message(&found->run, id));
-    }
-    acr_json_set(json, "broken", broken);
-    acr_json_set(json, "fixed", acr_json_new_texts(found->fixed));
-    acr_json_set(json, "unconfirmed", acr_json_new_texts(found->unconfirmed));
-    acr_json_set_int(json, "not_run", found->run.not_run->len);
-    return json;
-}
 static AcrJson *compare_tests_live(void *call, AcrJson *time, GError **error)
 {
     const ComparisonCall *asked = call;
     AcrRecordedTests *self = asked->self;
-    g_auto(AcrComparison) found = {0};
+    g_auto(AcrTestComparison) found = {0};
+    g_auto(AcrTestRun) run = {0};
     g_autoptr(GError) reason = NULL;
     AcrProject project;
     bool ok = open_project(self, asked->patch, &project, &reason);
     if (ok && asked->patch)
-        ok = acr_project_compare(&project, &self->baseline, asked->patch, &found, &reason);
+        ok = acr_project_compare(&project, &self->baseline, asked->patch, &run, &found, &reason);
+    else if (ok)
+        acr_project_compare_none(&self->baseline, &found);
     if (!was_in_time(self, error))
         return NULL;
-    return ok ? describe_comparison(&self->baseline, asked->patch ? &found : NULL)
-              : ACR_NULL(acr_pass_error(error, &reason));
+    if (!ok)
+        return ACR_NULL(acr_pass_error(error, &reason));
+    AcrJson *json = acr_json_new_object();
+    acr_test_comparison_to_json(&found, true, json);
+    return json;
 }
 
 /* Tests that must be there (without a patch) and are not end the run. */
@@ -191,17 +137,19 @@ static const AcrJournalPort comparison_port = {
     .live = compare_tests_live,
     .is_fatal = comparison_is_fatal,
     .decode = read_comparison,
-    .out_size = sizeof(AcrTestsFound),
-    .clear = (GDestroyNotify)acr_tests_found_clear,
+    .out_size = sizeof(AcrTestComparison *),
+    .clear = clear_comparison,
 };
 
-static bool compare_tests(void *ctx, const AcrOverlay *patch, const AcrTestsFound **out,
+static bool compare_tests(void *ctx, const AcrOverlay *patch, const AcrTestComparison **out,
                           GError **error)
 {
     AcrRecordedTests *self = ctx;
     ComparisonCall call = {self, patch};
-    *out = acr_recorded_once(self->executor->journal, &comparison_port, &call, error);
-    return *out != NULL;
+    AcrTestComparison *const *found =
+        acr_recorded_once(self->executor->journal, &comparison_port, &call, error);
+    *out = found ? *found : NULL;
+    return found != NULL;
 }
 
 /* ---- Where failures point ("sbfl") ---- */

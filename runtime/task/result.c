@@ -73,8 +73,11 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
     acr_json_set_string(json, "proof", acr_proof_name(result->found.proof));
     if (result->is_reproduction)
         acr_json_set_string(json, "script", result->found.script);
-    if (result->found.tests)
-        acr_json_set(json, "tests", acr_json_copy(result->found.tests));
+    if (result->found.tests) {
+        AcrJson *tests = acr_json_new_object();
+        acr_test_comparison_to_json(result->found.tests, false, tests);
+        acr_json_set(json, "tests", tests);
+    }
     acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
     acr_json_set_int(json, "exit", result->exit_code);
     if (result->tag)
@@ -118,13 +121,13 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
     if (verdict > ACR_VERDICT_NONE || status > ACR_APPLICABLE_PATCH || proof > ACR_PROOF_VERIFIED ||
         !is_possible(json))
         return false;
-    const AcrJson *ended = acr_json_get(json, "error"), *tests = acr_json_get(json, "tests");
+    const AcrJson *ended = acr_json_get(json, "error");
     *out = (AcrRunResult){
         .found = {.why = g_strdup(acr_json_get_string(json, "why")),
                   .status = (AcrExtractStatus)status,
                   .proof = (AcrProof)proof,
                   .diff = acr_json_get_bytes(json, "patch"),
-                  .tests = tests ? acr_json_copy(tests) : NULL,
+                  .tests = acr_test_comparison_from_json(acr_json_get(json, "tests")),
                   .script = g_strdup(acr_json_get_string(json, "script"))},
         .verdict = (AcrVerdict)verdict,
         .is_reproduction = acr_json_get(json, "script") != NULL,

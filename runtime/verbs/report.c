@@ -73,12 +73,13 @@ static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrC
     g_autofree char *why =
         g_strdup_printf("%s (%s)", is_proved ? "yes" : "no",
                         result->found.why ? result->found.why : "nothing was run");
-    bool is_broken = acr_json_size(acr_json_get(result->found.tests, "regressions")) > 0;
-    if (result->found.tests) {
-        g_autofree char *line = acr_tests_line(result->found.tests);
+    const AcrTestComparison *tests = result->found.tests;
+    bool is_broken = tests && acr_test_comparison_regressions(tests) > 0;
+    if (tests) {
+        g_autofree char *line = acr_test_comparison_line(tests);
         say_line(console, is_broken ? ACR_TONE_BAD : ACR_TONE_PLAIN, "tests: ", line);
     }
-    if (spec->verify != ACR_VERIFY_NEVER || spec->validate || result->found.tests ||
+    if (spec->verify != ACR_VERIFY_NEVER || spec->validate || tests ||
         result->verdict == ACR_VERDICT_REFUSED)
         say_line(console, is_proved ? ACR_TONE_GOOD : ACR_TONE_BAD, "verified: ", why);
     if (result->verdict == ACR_VERDICT_REFUSED && spec->apply)

@@ -4,7 +4,6 @@
 #include "verbs/test_place.h"
 
 #define SHOWN 20u /* names of tests in a list for a person */
-#define MAX_MESSAGES 200u
 
 /* ---- Telling ---- */
 
@@ -35,24 +34,10 @@ static AcrJson *list_of(const AcrTestRun *run)
     return json;
 }
 
-/* How each regression failed. */
-static AcrJson *messages_of(const AcrComparison *found)
+static AcrJson *describe_tests(const AcrRunSpec *spec, const AcrBaseline *baseline,
+                               const AcrTestRun *patched, const AcrTestComparison *found)
 {
-    AcrJson *json = acr_json_new_object();
-    for (guint i = 0; i < MIN(found->regressions->len, MAX_MESSAGES); i++) {
-        const char *id = found->regressions->pdata[i];
-        const AcrTested *result = g_hash_table_lookup(found->run.tests, id);
-        acr_json_set_string(json, id,
-                            result && result->message ? result->message
-                                                      : "it does not run with the patch");
-    }
-    return json;
-}
-
-static AcrJson *describe(const AcrRunSpec *spec, const AcrBaseline *baseline,
-                         const AcrComparison *found)
-{
-    const AcrTestRun *run = &baseline->run, *last = found ? &found->run : run;
+    const AcrTestRun *run = &baseline->run, *last = patched ? patched : run;
     AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "runner", baseline->runner);
     acr_json_set_string(json, "command", baseline->command);
@@ -64,21 +49,17 @@ static AcrJson *describe(const AcrRunSpec *spec, const AcrBaseline *baseline,
     acr_json_set(json, "seconds", acr_json_new_double((double)run->wall_ms / 1000));
     acr_json_set_bool(json, "kept", baseline->is_kept);
     acr_json_set_bool(json, "complete", acr_test_run_is_whole(last));
-    acr_json_set(json, "not_run", acr_json_new_texts(last->not_run));
     acr_json_set_string(json, "running", last->running);
     acr_json_set_string(json, "missing", baseline->missing);
     if (spec->list)
         acr_json_set(json, "tests", list_of(run));
-    if (!found)
-        return json;
-    acr_json_set(json, "patched", counts_of(last));
-    acr_json_set(json, "patched_seconds", acr_json_new_double((double)last->wall_ms / 1000));
-    acr_json_set(json, "regressions", acr_json_new_texts(found->regressions));
-    acr_json_set(json, "fixed", acr_json_new_texts(found->fixed));
-    acr_json_set(json, "messages", messages_of(found));
-    acr_json_set(json, "unstable", acr_json_new_texts(found->flaky));
-    acr_json_set(json, "unconfirmed", acr_json_new_texts(found->unconfirmed));
-    acr_json_set(json, "removed", acr_json_new_texts(found->removed));
+    if (patched) {
+        acr_json_set(json, "patched", counts_of(last));
+        acr_json_set(json, "patched_seconds", acr_json_new_double((double)last->wall_ms / 1000));
+        acr_test_comparison_to_json(found, true, json);
+    }
+    acr_json_set(json, "not_run",
+                 acr_json_new_texts(last->not_run)); /* by name, not their number */
     return json;
 }
 
@@ -111,7 +92,8 @@ static void add_run(GString *text, const char *name, const AcrTestRun *run)
     add_list(text, "not run", run->not_run, SHOWN);
 }
 
-static char *tell(const AcrRunSpec *spec, const AcrBaseline *baseline, const AcrComparison *found)
+static char *tests_text(const AcrRunSpec *spec, const AcrBaseline *baseline,
+                        const AcrTestRun *patched, const AcrTestComparison *found)
 {
     GString *text = g_string_new(NULL);
     g_string_append_printf(text, "command: %s\nwhy: %s\npython: %s\n", baseline->command,
@@ -127,29 +109,33 @@ static char *tell(const AcrRunSpec *spec, const AcrBaseline *baseline, const Acr
         g_autofree char *shown = acr_one_line(id);
         g_string_append_printf(text, "%s %s\n", acr_test_outcome_name(result->outcome), shown);
     }
-    if (!found)
+    if (!patched)
         return g_string_free(text, FALSE);
-    add_run(text, "with the patch", &found->run);
-    add_list(text, "regressions", found->regressions, G_MAXUINT);
-    add_list(text, "fixed", found->fixed, G_MAXUINT);
-    add_list(text, "unstable: they end now so, now otherwise", found->flaky, SHOWN);
-    add_list(text, "failed, but could not run again", found->unconfirmed, SHOWN);
-    add_list(text, "removed", found->removed, SHOWN);
+    g_autoptr(GPtrArray) broken = g_ptr_array_new();
+    for (guint i = 0; i < found->broken->len; i++)
+        g_ptr_array_add(broken, ((AcrBrokenTest *)found->broken->pdata[i])->id);
+    add_run(text, "with the patch", patched);
+    add_list(text, "regressions", broken, G_MAXUINT);
+    const char *name, *heading;
+    const GPtrArray *ids;
+    for (guint i = 0; acr_test_comparison_list(found, i, &name, &heading, &ids); i++)
+        add_list(text, heading, ids, ids == found->fixed ? G_MAXUINT : SHOWN);
     return g_string_free(text, FALSE);
 }
 
 /* ---- Running ---- */
 
-static int report(const AcrRunSpec *spec, const AcrBaseline *baseline, const AcrComparison *found)
+static int report_tests(const AcrRunSpec *spec, const AcrBaseline *baseline,
+                        const AcrTestRun *patched, const AcrTestComparison *found)
 {
-    bool is_refused = found && found->regressions->len > 0;
+    bool is_refused = acr_test_comparison_regressions(found) > 0;
     bool runs = acr_test_run_count(&baseline->run, ACR_TESTED_PASSED) > 0;
     int code = is_refused || !runs ? ACR_EXIT_NONE : ACR_EXIT_OK;
     if (spec->json) {
-        g_autoptr(AcrJson) json = describe(spec, baseline, found);
+        g_autoptr(AcrJson) json = describe_tests(spec, baseline, patched, found);
         return acr_out_exit(acr_out_json(json), code);
     }
-    g_autofree char *text = tell(spec, baseline, found);
+    g_autofree char *text = tests_text(spec, baseline, patched, found);
     return acr_out_exit(acr_out_text(text), code);
 }
 
@@ -159,16 +145,17 @@ static int run_tests(AcrHost *host, const AcrRunSpec *spec, const AcrTestPlace *
     g_autoptr(GError) error = NULL;
     AcrProject project = acr_test_place_project(place, host, spec);
     g_auto(AcrBaseline) baseline = {0};
-    g_auto(AcrComparison) found = {0};
+    g_auto(AcrTestRun) patched = {0};
+    g_auto(AcrTestComparison) found = {0};
     g_auto(GStrv) changed = overlay ? acr_overlay_changed(overlay) : NULL;
     if (!acr_project_baseline(&project, (const char *const *)changed, &baseline, &error))
         return acr_test_place_fail(host, error);
-    if (overlay && !acr_project_compare(&project, &baseline, overlay, &found, &error))
+    if (overlay && !acr_project_compare(&project, &baseline, overlay, &patched, &found, &error))
         return acr_test_place_fail(host, error);
-    return report(spec, &baseline, overlay ? &found : NULL);
+    return report_tests(spec, &baseline, overlay ? &patched : NULL, &found);
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_tests_verb(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrTestPlace) place = {0};
@@ -187,5 +174,5 @@ const AcrVerb acr_verb_tests = {
     .summary = "Find and run a project's own tests; say what a patch breaks and mends",
     .takes = ACR_FOR_TESTS,
     .uses_network = true,
-    .run = run,
+    .run = run_tests_verb,
 };

@@ -35,7 +35,8 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
 }
 
 /* What is found of the project's tests; NULL: they cannot be run. */
-static bool compare(void *ctx, const AcrOverlay *patch, const AcrTestsFound **out, GError **error)
+static bool compare(void *ctx, const AcrOverlay *patch, const AcrTestComparison **out,
+                    GError **error)
 {
     Stage *stage = ctx;
     stage->compared++;

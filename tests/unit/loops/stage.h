@@ -13,7 +13,7 @@ typedef struct {
     GPtrArray *given;  /* of AcrExecuted: what the trials come to; NULL: the sandbox fails */
     GString *trials;   /* "script REPEAT\n" or "COMMAND with\n", "COMMAND without\n" */
     guint ran, compared;
-    const AcrTestsFound *tests; /* what the project's tests come to; NULL: they cannot be run */
+    const AcrTestComparison *tests; /* what the project's tests come to; NULL: they cannot be run */
     bool is_available;
     const char *about; /* what the executor says of itself */
     AcrInterrupt interrupt;

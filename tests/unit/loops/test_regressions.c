@@ -12,17 +12,17 @@
     "\\\", \\\"reason\\\": \\\"it\\\\nsays so\\\"}\"}\n"
 #define TALK "{\"agent\":\"review\",\"content\":\"Well.\"}\n"
 
-static void break_tests(AcrTestsFound *found, guint n)
+static void break_tests(AcrTestComparison *found, guint n)
 {
     found->command = g_strdup("pytest");
     for (guint i = 0; i < n; i++) {
         g_autofree char *id = g_strdup_printf("test_%u", i);
-        acr_tests_found_break(found, id, "assert 1 == 2");
+        acr_test_comparison_break(found, id, "assert 1 == 2");
     }
 }
 
 /* Compares a patch of which that is found. */
-static AcrStep regress(Stage *stage, AcrCandidate *patch, const AcrTestsFound *found)
+static AcrStep regress(Stage *stage, AcrCandidate *patch, const AcrTestComparison *found)
 {
     g_autoptr(GError) error = NULL;
     stage->run.regressions = ACR_VERIFY_AUTO;
@@ -37,7 +37,7 @@ static AcrStep regress(Stage *stage, AcrCandidate *patch, const AcrTestsFound *f
 static void test_reviewer_is_asked_once_for_each_test(Stage *stage, gconstpointer script)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
-    g_auto(AcrTestsFound) found = {.compared = 9};
+    g_auto(AcrTestComparison) found = {.compared = 9};
     break_tests(&found, 2);
     AcrCandidate *patch = stage_add_patch(stage, candidates, 2);
     for (guint i = 0; i < 2; i++) { /* yes, talk, no; then nothing is asked */
@@ -48,7 +48,7 @@ static void test_reviewer_is_asked_once_for_each_test(Stage *stage, gconstpointe
     g_assert_nonnull(strstr(stage->work.writer.feedback, "\ntest_1\n```\nassert 1 == 2\n```\n"));
     g_assert_null(strstr(stage->work.writer.feedback, "test_0"));
     g_assert_nonnull(strstr(stage_file(stage, "attempt_0/regression_2.json"), "\"it says so\""));
-    g_autofree char *line = acr_tests_line(patch->tests);
+    g_autofree char *line = acr_test_comparison_line(patch->tests);
     g_assert_cmpstr(line, ==,
                     "1 that passed without the patch fail with it: test_1; expected to "
                     "fail: test_0 (it says so)");
@@ -58,14 +58,14 @@ static void test_reviewer_is_asked_once_for_each_test(Stage *stage, gconstpointe
 static void test_of_many_broken_tests_the_first_are_asked_about(Stage *stage, gconstpointer script)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
-    g_auto(AcrTestsFound) found = {.compared = 90, .not_run = 4};
+    g_auto(AcrTestComparison) found = {.compared = 90, .not_run = 4};
     break_tests(&found, 30);
     AcrCandidate *patch = stage_add_patch(stage, candidates, 2);
     g_assert_cmpint(regress(stage, patch, &found), ==, ACR_STEP_NOT_DONE);
     g_assert_cmpuint(g_hash_table_size(stage->work.said), ==, 10);
     stage_assert_noted(stage, "test_9 breaks: not expected (the reviewer gave no answer: ");
     g_assert_nonnull(strstr(stage->work.writer.feedback, "… and 19 more tests.\n"));
-    g_autofree char *line = acr_tests_line(patch->tests);
+    g_autofree char *line = acr_test_comparison_line(patch->tests);
     g_assert_cmpstr(line, ==,
                     "29 that passed without the patch fail with it: test_1, test_2, "
                     "test_3 and 26 more; expected to fail: test_0 (it says so); 4 did "
@@ -80,12 +80,12 @@ static void test_tests_that_cannot_be_run_refuse_nothing(Stage *stage, gconstpoi
     g_assert_cmpint(regress(stage, patch, NULL), ==, ACR_STEP_UNAVAILABLE);
     g_assert_cmpint(patch->proof, ==, ACR_PROOF_NONE);
     g_assert_false(patch->is_free);
-    g_autofree char *line = acr_tests_line(patch->tests);
+    g_autofree char *line = acr_test_comparison_line(patch->tests);
     g_assert_cmpstr(line, ==, "not compared: no test could be run");
     g_hash_table_unref(stage->work.said);
 }
 
-static bool compare_and_interrupt(void *ctx, const AcrOverlay *patch, const AcrTestsFound **out,
+static bool compare_and_interrupt(void *ctx, const AcrOverlay *patch, const AcrTestComparison **out,
                                   GError **error)
 {
     Stage *stage = ctx;
@@ -98,7 +98,7 @@ static void test_interrupted_run_asks_about_no_test(Stage *stage, gconstpointer 
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
     g_autoptr(GError) error = NULL;
-    g_auto(AcrTestsFound) found = {.compared = 9};
+    g_auto(AcrTestComparison) found = {.compared = 9};
     break_tests(&found, 1);
     stage->comparer.compare = compare_and_interrupt;
     stage->tests = &found;

@@ -60,12 +60,10 @@ static void test_how_many_tests_ran_in_the_time_is_no_behaviour(Stage *stage, gc
     for (guint i = 0; i < 3; i++) {
         AcrCandidate *candidate = stage_add_patch(stage, candidates, i + 1);
         candidate->attempt = 0;
-        candidate->tests = acr_json_new_object();
-        acr_json_set_int(candidate->tests, "compared", 40 + i);
-        AcrJson *fixed = acr_json_new_array();
+        candidate->tests = g_new0(AcrTestComparison, 1);
+        candidate->tests->compared = 40 + i;
         if (i == 2)
-            acr_json_append(fixed, acr_json_new_string("test_a"));
-        acr_json_set(candidate->tests, "fixed", fixed);
+            acr_test_comparison_break(candidate->tests, "test_a", "no");
     }
     g_assert_cmpint(acr_selection_weigh(&stage->work, scripts, &error), ==, ACR_STEP_DONE);
     g_assert_no_error(error);
