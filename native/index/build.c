@@ -3,6 +3,7 @@
  * has the others outlined in one batch, decodes all rows in the order of the files, and freezes.
  * A file that fails costs that file only.
  */
+#include "base/trace.h"
 #include "index/index_private.h"
 
 #include <string.h>
@@ -338,5 +339,9 @@ AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
     index->stats.decode_ms = lap_ms(&clock);
     index->stats.files = index->files->len;
     index->stats.symbols = index->symbols->len;
+    acr_trace("index",
+              "%u files, %u of them outlined anew: cache %d ms, outlines %d ms, tables %d ms",
+              (guint)index->stats.files, todo->len, (int)index->stats.cache_ms,
+              (int)index->stats.outline_ms, (int)index->stats.decode_ms);
     return g_steal_pointer(&index);
 }

@@ -5,6 +5,7 @@
  * fsynced; what fails is truncated away, so that the file stays good. It does not lock: who owns
  * the run folder does.
  */
+#include "base/trace.h"
 #include "journal/journal.h"
 
 #include <errno.h>
@@ -175,6 +176,7 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
         acr_json_get(record, "answer")); /* the rest of the record need not stay in memory */
     g_ptr_array_add(journal->answers, answer);
     journal->position++;
+    acr_trace("journal", "record %zu answers '%s'", journal->position - 1, event);
     *out_answer = answer;
     return true;
 }
@@ -237,6 +239,7 @@ bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *r
         return fail_errno(error, failed, "append to", journal->path);
     }
     journal->end += line->len;
+    acr_trace("journal", "'%s' is recorded as record %zu", event, journal->position);
     journal->position++;
     return true;
 }

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/trace.h"
 #include "http/http.h"
 #include "llm/provider.h"
 #include "llm/rate_limiter.h"
@@ -236,6 +237,9 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
     attempt->status = response.status;
     attempt->first_byte_ms = response.first_byte_ms;
     attempt->wall_ms = response.wall_ms;
+    acr_trace("llm", "%s: %zu bytes sent, status %d, first byte after %d ms, end after %d ms",
+              self->base.name, request.body_len, (int)response.status, (int)response.first_byte_ms,
+              (int)response.wall_ms);
     ok = read_outcome(&flow, &response, ok ? NULL : error, out, attempt, failure);
     said->received = flow.received;
     said->answered = ok ? (gint64)strlen(out->content) : 0;
@@ -392,6 +396,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
         return false;
     g_autofree char *why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
     g_autofree char *shown = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
+    acr_trace("llm", "%s: waits %d ms before try %u: %s", self->base.name, (int)ms, call->total + 2,
+              shown);
     if (self->on_wait)
         self->on_wait(self->on_wait_ctx, shown, ms);
     (*retries)++;

@@ -3,6 +3,7 @@
  * call is begun. The locks of several ledgers are taken in one order that all processes keep, by
  * device and inode, so that two never wait for each other.
  */
+#include "base/trace.h"
 #include "money/ledger.h"
 
 #include <string.h>
@@ -203,6 +204,9 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
     guint64 id = ok ? new_id(budget) : 0;
     ok = ok && reserve_in_all(budget, id, amount, note, error);
     unlock_all(budget);
+    acr_trace("money", "%s %" G_GINT64_FORMAT " tokens, %.6f USD for %s",
+              ok ? "reserves" : "refuses", amount->tokens, (double)amount->pico / 1e12,
+              note ? note : "a call");
     if (ok)
         *out_id = id;
     return ok;

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "base/trace.h"
 #include "patch/apply_private.h"
 
 G_DEFINE_QUARK(acr_patch_error, acr_patch_error)
@@ -384,6 +385,18 @@ static void work_init(Work *work, const AcrPatchContext *context, const char *an
     }
 }
 
+static void trace_result(const AcrPatchResult *result)
+{
+    for (guint i = 0; i < result->edits->len; i++) {
+        const AcrEditOutcome *edit = result->edits->pdata[i];
+        acr_trace("patch", "edit %u of '%s': %s at level %s, lines %u to %u%s%s", i + 1,
+                  edit->file ? edit->file : "?", acr_edit_status_name(edit->status),
+                  acr_level_name(edit->level), edit->start, edit->end, edit->why ? ": " : "",
+                  edit->why ? edit->why : "");
+    }
+    acr_trace("patch", "the answer is %s", acr_extract_status_name(result->status));
+}
+
 bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize len,
                      AcrPatchResult *out, GError **error)
 {
@@ -399,6 +412,7 @@ bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize l
     *out = (AcrPatchResult){.status = status, .message = acr_patch_message(&work, status)};
     out->edits = g_steal_pointer(&work.outcomes);
     out->wants_index = work.wants_index;
+    trace_result(out);
     if (status == ACR_APPLICABLE_PATCH) {
         out->diff = g_steal_pointer(&diff);
         out->overlay = g_steal_pointer(&work.overlay);

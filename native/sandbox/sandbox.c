@@ -2,6 +2,7 @@
  * What the backends share: options and defaults, the environment inside, changed files, when the
  * set-up runs, the key of what it makes.
  */
+#include "base/trace.h"
 #include "sandbox/backend.h"
 #include "sandbox/tree.h"
 
@@ -433,8 +434,12 @@ bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExec
     fill_limits(&filled.limits);
     if (filled.has_git)
         acr_sandbox_need_git(sandbox);
-    return acr_sandbox_set_up(sandbox, error) &&
-           sandbox->backend->run(sandbox, &filled, out, error);
+    if (!acr_sandbox_set_up(sandbox, error) || !sandbox->backend->run(sandbox, &filled, out, error))
+        return false;
+    acr_trace("sandbox", "%s ran '%s': exit %d, signal %d, limit %s, %d ms",
+              acr_sandbox_backend(sandbox), execution->argv[0], out->exit_code, out->signal,
+              out->limit ? acr_sandbox_limit_name(out->limit) : "none", (int)out->wall_ms);
+    return true;
 }
 
 /* ---- Results ---- */

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/trace.h"
 #include "search/calls_private.h"
 
 // clang-format off
@@ -149,5 +150,11 @@ bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GErr
         }
         checked.values[i] = acr_utf8_repair(call->values[i], strlen(call->values[i]));
     }
-    return call->spec->answer(search, &checked, out, error);
+    gint64 start = g_get_monotonic_time();
+    if (!call->spec->answer(search, &checked, out, error))
+        return false;
+    acr_trace("search", "%s(\"%s\"): %u places, %s, in %d us", call->spec->name,
+              checked.values[0] ? checked.values[0] : "", out->places ? out->places->len : 0,
+              out->ok ? "found" : "nothing found", (int)(g_get_monotonic_time() - start));
+    return true;
 }

@@ -26,5 +26,6 @@ int main(int argc, char **argv)
     add_text_tests();
     add_file_tests();
     add_spawn_tests();
+    add_trace_tests();
     return g_test_run();
 }

@@ -8,6 +8,7 @@ void add_json_tests(void);
 void add_text_tests(void);
 void add_file_tests(void);
 void add_spawn_tests(void);
+void add_trace_tests(void);
 void add_spawn_option_tests(void);
 
 /* A new empty folder; owned (g_free). The test removes it with acr_dir_remove. */

@@ -1,0 +1,46 @@
+/* Tests of traces: which rooms are shown, where they go, and that they cannot drive a terminal. */
+#include "base/trace.h"
+#include "test_base.h"
+
+/* What the rooms `patch` and `llm` write when $ACR_TRACE has these words before the file's name; owned. */
+static char *traced(const char *words)
+{
+    g_autofree char *folder = test_folder(), *file = g_build_filename(folder, "trace", NULL),
+                    *value = g_strconcat(words, file, NULL);
+    char *text = NULL;
+    g_setenv("ACR_TRACE", value, TRUE);
+    acr_trace("patch", "edit %d lands", 1);
+    acr_trace("llm", "red \x1b[31m text\nof a model");
+    g_unsetenv("ACR_TRACE");
+    g_file_get_contents(file, &text, NULL, NULL);
+    test_folder_remove(folder);
+    return text;
+}
+
+static void all_rooms_are_traced_to_a_file(void)
+{
+    g_autofree char *text = traced("");
+    g_assert_nonnull(strstr(text, " patch: edit 1 lands\n"));
+    g_assert_nonnull(strstr(text, " llm: red  [31m text of a model\n"));
+}
+
+static void named_rooms_alone_are_traced(void)
+{
+    g_autofree char *text = traced("patch,search,");
+    g_assert_nonnull(strstr(text, " patch: "));
+    g_assert_null(strstr(text, " llm: "));
+}
+
+static void nothing_is_traced_for_other_rooms(void)
+{
+    g_autofree char *text = traced("search,");
+    g_assert_null(text);
+}
+
+void add_trace_tests(void)
+{
+    g_test_add_func("/base/trace/all_rooms_are_traced_to_a_file", all_rooms_are_traced_to_a_file);
+    g_test_add_func("/base/trace/named_rooms_alone_are_traced", named_rooms_alone_are_traced);
+    g_test_add_func("/base/trace/nothing_is_traced_for_other_rooms",
+                    nothing_is_traced_for_other_rooms);
+}
