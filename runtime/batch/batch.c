@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "batch/batch_summary.h"
 #include "llm/llm.h"
+#include "task/cost.h"
 
 #define MAX_RESULT_BYTES ((gsize)256 * 1024 * 1024)
 #define LEDGER_SCOPE "batch"
@@ -23,6 +25,9 @@ typedef struct {
     pthread_mutex_t lock;
     guint ended;
     AcrBatchNote note;
+    guint
+        paced; /* tasks that it has run to their end; those that were over before are not among them */
+    gint64 paced_ms, paced_microusd; /* what these took */
     AcrBatchResult result;
     GError *failure; /* of writing the predictions; the first */
 } Batch;
@@ -130,29 +135,67 @@ static void look_for_failures(Batch *batch)
         batch->result.paused = g_strdup_printf("%u failed (--fail-fast)", batch->result.failed);
 }
 
-/* One that was over before, or is not over, says nothing of how long others take. */
-static void keep_pace(AcrBatchPace *pace, const AcrBatchTask *task)
+/* Forecasts what is left by what tasks have taken. One that was over before, or is not over, says nothing of how
+ * long others take. */
+static void forecast(Batch *batch, const AcrBatchTask *task)
 {
-    if (task->was_over || task->result->exit_code == ACR_EXIT_INTERRUPTED)
-        return;
-    pace->tasks++;
-    pace->ms += task->ms;
-    pace->microusd += MAX(acr_microusd(task->result->cost.usage.cost_pico), 0);
+    AcrBatchNote *note = &batch->note;
+    guint left = batch->instances->len - batch->ended;
+    if (!task->was_over && task->result->exit_code != ACR_EXIT_INTERRUPTED) {
+        batch->paced++;
+        batch->paced_ms += task->ms;
+        batch->paced_microusd += MAX(acr_microusd(task->result->cost.usage.cost_pico), 0);
+    }
+    double tasks = batch->paced ? (double)left / batch->paced : 0;
+    gint64 jobs = CLAMP(batch->options->spec->tasks_at_once, 1, MAX(left, 1));
+    note->left_ms = tasks > 0 ? (gint64)((double)batch->paced_ms * tasks / (double)jobs) : -1;
+    note->left_microusd = (gint64)((double)batch->paced_microusd * tasks);
 }
 
-bool acr_batch_forecast(const AcrBatchPace *pace, gint64 jobs, guint left, gint64 *out_ms,
-                        gint64 *out_microusd)
+static void add_spent(AcrSpent *sum, const AcrRunResult *result)
 {
-    if (left == 0 || pace->tasks == 0)
-        return false;
-    double tasks = (double)left / pace->tasks;
-    *out_ms = (gint64)((double)pace->ms * tasks / (double)MIN(MAX(jobs, 1), left));
-    *out_microusd = (gint64)((double)pace->microusd * tasks);
-    return true;
+    const AcrSpent spent = acr_cost_spent(&result->cost);
+    sum->calls += spent.calls;
+    sum->tokens += MAX(spent.tokens, 0);
+    sum->cost_microusd += MAX(spent.cost_microusd, 0);
+    sum->charged_microusd += spent.charged_microusd;
+}
+
+/* What became of a task in a line; owned. */
+static char *describe_end(const AcrBatchTask *task)
+{
+    const AcrRunResult *result = task->result;
+    const char *status = acr_batch_status(result);
+    if (result->exit_code == ACR_EXIT_INTERRUPTED)
+        return g_strdup(status);
+    if (result->error)
+        return g_strdup_printf("exit %d: %s", result->exit_code, result->error);
+    return g_strconcat(strcmp(status, ACR_STATUS_NONE) == 0 ? "no patch" : status,
+                       task->was_over ? " (kept)" : "", NULL);
+}
+
+/* Tells how far the batch is, and what became of `task` (NULL: it begins). Called under the lock. */
+static void tell_task(const Batch *batch, const AcrBatchTask *task)
+{
+    const AcrProgress *progress = batch->options->progress;
+    g_autofree char *text = task ? describe_end(task) : NULL;
+    AcrProgressEvent event = {
+        .kind = ACR_PROGRESS_TASK,
+        .task = task ? task->instance->instance_id : NULL,
+        .text = text,
+        .is_bad = task && (task->result->error || task->result->exit_code == ACR_EXIT_INTERRUPTED),
+        .ended = batch->ended,
+        .total = batch->instances->len,
+        .good = batch->result.patches,
+        .left_ms = batch->note.left_ms,
+        .left_microusd = batch->note.left_microusd};
+    acr_progress_tell(progress, event);
+    acr_progress_tell(progress,
+                      (AcrProgressEvent){.kind = ACR_PROGRESS_SPENT, .spent = batch->result.spent});
 }
 
 /* Counts an ended task and brings the predictions up to date. Called under the lock. */
-static void account(Batch *batch, AcrBatchTask *task, guint number)
+static void account(Batch *batch, const AcrBatchTask *task, guint number)
 {
     const AcrRunResult *result = task->result;
     int code = result->exit_code;
@@ -170,12 +213,13 @@ static void account(Batch *batch, AcrBatchTask *task, guint number)
         has_failed = true;
     batch->result.failed += has_failed;
     look_for_failures(batch);
-    task->ended = batch->ended;
-    task->total = batch->instances->len;
-    keep_pace(&batch->note.pace, task);
-    task->pace = batch->note.pace;
-    if (options->on_task)
-        options->on_task(options->on_task_ctx, task);
+    forecast(batch, task);
+    add_spent(&batch->result.spent, result);
+    acr_batch_summary_add(options->summary, task);
+    keep_first = batch->failure ? NULL : &batch->failure;
+    if (!acr_batch_summary_write(options->summary, keep_first))
+        acr_progress_warn(options->progress, "the summary is not up to date");
+    tell_task(batch, task);
     batch->note.task_begun_ms[number] = 0;
     acr_batch_note_write(&batch->note);
 }
@@ -200,7 +244,7 @@ static bool take_task(Batch *batch, guint *out)
         *out = note->next++;
         if (!acr_limits_are_over(&batch->limits, LEDGER_SCOPE) ||
             is_finished(batch, batch->instances->pdata[*out])) {
-            note->task_begun_ms[*out] = acr_live_now_ms();
+            note->task_begun_ms[*out] = acr_now_ms();
             acr_batch_note_write(note);
             return true;
         }
@@ -273,6 +317,7 @@ static void run_all(Batch *batch)
 {
     AcrBatchNote *note = &batch->note;
     acr_batch_note_write(note);
+    tell_task(batch, NULL);
     acr_batch_threads(batch->options->spec->tasks_at_once, batch->instances->len, work, batch);
     batch->result.tasks = batch->instances->len;
     batch->result.not_begun = batch->instances->len - note->next;
@@ -287,11 +332,14 @@ static void run_all(Batch *batch)
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error)
 {
-    Batch batch = {
-        .options = options,
-        .instances = instances,
-        .lock = PTHREAD_MUTEX_INITIALIZER,
-        .note = {options->spec, instances, acr_live_now_ms(), g_new0(gint64, instances->len)}};
+    Batch batch = {.options = options,
+                   .instances = instances,
+                   .lock = PTHREAD_MUTEX_INITIALIZER,
+                   .note = {.spec = options->spec,
+                            .instances = instances,
+                            .begun_ms = acr_now_ms(),
+                            .task_begun_ms = g_new0(gint64, instances->len),
+                            .left_ms = -1}};
     bool ok = begin(&batch, error);
     if (ok)
         run_all(&batch);

@@ -64,23 +64,12 @@ bool acr_dataset_narrow(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
 /* With --retry-failed leaves only what has failed by OUT's summary. Errors: DATASET, those of base. */
 bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 
-/* What tasks took that a batch has run to their end, without those that were over before. */
-typedef struct {
-    guint tasks;
-    gint64 ms, microusd;
-} AcrBatchPace;
-/* What `left` tasks more will take by it, `jobs` at a time; false: nothing is left, or known. */
-bool acr_batch_forecast(const AcrBatchPace *pace, gint64 jobs, guint left, gint64 *out_ms,
-                        gint64 *out_microusd);
-
 /* A task that has ended. All borrowed. */
 typedef struct {
     const AcrInstance *instance;
     const AcrRunResult *result;
     gint64 ms;
-    bool was_over;      /* its run folder held the result already */
-    guint ended, total; /* of the batch, with this one */
-    AcrBatchPace pace;  /* likewise */
+    bool was_over; /* its run folder held the result already */
 } AcrBatchTask;
 
 /* All borrowed. */
@@ -89,9 +78,8 @@ typedef struct {
     const AcrRunSpec *spec; /* of `swe-bench`: OUT/ID/ are run folders, OUT/preds.jsonl the
                                predictions */
     const AcrInterrupt *interrupt;
-    /* Called after each task, one call at a time. */
-    void (*on_task)(void *ctx, const AcrBatchTask *task);
-    void *on_task_ctx;
+    const AcrProgress *progress;     /* may be NULL */
+    struct AcrBatchSummary *summary; /* to which ended tasks are added */
     /* Called in the task's own thread, several at once, for each that has ended; the next one waits for
      * it. `deadline_us`: of the system's monotonic clock, when the batch's time is over; 0: never. NULL:
      * nothing is called. */
@@ -103,6 +91,7 @@ typedef struct {
     guint tasks, patches, without, failed, interrupted;
     guint stopped;   /* at a ceiling, or not started because of one; they may have a patch */
     guint not_begun; /* because of a pause or an interrupt */
+    AcrSpent spent;  /* by all tasks that have ended */
     char *
         paused; /* owned; a key or an account was refused, or too many tasks failed: why; or NULL */
 } AcrBatchResult;

@@ -1,5 +1,5 @@
 /*
- * A batch's state, by its note. The order of tasks is the batch's: those before "next" that are not
+ * A batch's note, and its state by that. The order of tasks is the batch's: those before "next" that are not
  * in "running" have ended, and what became of them stands in the summary, which is written before the note.
  */
 #include "batch/batch_state.h"
@@ -10,7 +10,57 @@
 #include "batch/shards.h"
 #include "task/cost.h"
 
+#define NOTE "live.json" /* in the shared folder of each part */
 #define MOST (1ll << 45) /* of an amount that is believed: sums of all tasks stay below 2^63 */
+
+/* ---- The note ---- */
+
+static char *note_path(const char *part)
+{
+    g_autofree char *shared = acr_batch_shared_dir(part);
+    return g_build_filename(shared, NOTE, NULL);
+}
+
+static AcrJson *describe_ceilings(const AcrRunSpec *spec)
+{
+    AcrJson *ceilings = acr_json_new_object();
+    acr_json_set_int(ceilings, "cost_microusd",
+                     spec->max_cost < 0 ? ACR_UNSET : acr_microusd(spec->max_cost));
+    acr_json_set_int(ceilings, "tokens", spec->max_tokens_total);
+    acr_json_set_int(ceilings, "ms", spec->max_ms);
+    return ceilings;
+}
+
+void acr_batch_note_write(const AcrBatchNote *note)
+{
+    g_autoptr(AcrJson) json = acr_json_new_object();
+    AcrJson *tasks = acr_json_new_array(), *running = acr_json_new_array(),
+            *left = acr_json_new_object();
+    for (guint i = 0; i < note->instances->len; i++) {
+        const char *id = ((const AcrInstance *)note->instances->pdata[i])->instance_id;
+        acr_json_append(tasks, acr_json_new_string(id));
+        if (!note->task_begun_ms[i])
+            continue;
+        AcrJson *task = acr_json_new_object();
+        acr_json_set_string(task, "task", id);
+        acr_json_set_int(task, "begun_ms", note->task_begun_ms[i]);
+        acr_json_append(running, task);
+    }
+    acr_json_set_int(left, "ms", note->left_ms);
+    acr_json_set_int(left, "cost_microusd", note->left_microusd);
+    acr_json_set(json, "process", acr_live_process_to_json(note->begun_ms));
+    acr_json_set_bool(json, "over", note->is_over);
+    acr_json_set_string(json, "why", note->why);
+    acr_json_set_int(json, "next", note->next);
+    acr_json_set(json, "running", running);
+    acr_json_set(json, "left", left);
+    acr_json_set(json, "ceilings", describe_ceilings(note->spec));
+    acr_json_set(json, "tasks", tasks);
+    g_autofree char *name = note_path("");
+    acr_live_write(note->spec->out, name, json);
+}
+
+/* ---- The state ---- */
 
 /* What is read of one part. */
 typedef struct {
@@ -32,7 +82,7 @@ static void free_part(gpointer data)
 static void free_running(gpointer data)
 {
     AcrBatchRunning *running = data;
-    acr_live_run_clear(&running->run);
+    acr_doing_clear(&running->run.doing);
     g_free(running->id);
     g_free(running);
 }
@@ -44,47 +94,32 @@ static gint64 number_of(const AcrJson *json, const char *key, gint64 most)
     return CLAMP(number, -1, most);
 }
 
-static void count(GHashTable *counts, const char *word)
+static void count_word(AcrJson *counts, const char *word)
 {
-    guint n = GPOINTER_TO_UINT(g_hash_table_lookup(counts, word));
-    g_hash_table_replace(counts, g_strdup(word), GUINT_TO_POINTER(n + 1));
+    if (word)
+        acr_json_set_int(counts, word, acr_json_get_int(counts, word, 0) + 1);
 }
 
 static void add_spent(AcrSpent *sum, const AcrSpent *more)
 {
-    sum->calls += more->calls;
+    sum->calls += CLAMP(more->calls, 0, MOST);
     sum->tokens += CLAMP(more->tokens, 0, MOST);
     sum->cost_microusd += CLAMP(more->cost_microusd, 0, MOST);
     sum->charged_microusd += CLAMP(more->charged_microusd, 0, MOST);
 }
 
-/* What the "cost" of a row says. */
-static AcrSpent spent_of(const AcrJson *cost)
-{
-    static const char *const tokens[] = {"input_tokens", "cached_tokens", "written_tokens",
-                                         "output_tokens"};
-    AcrSpent spent = {.calls = (guint64)MAX(number_of(cost, "calls", MOST), 0),
-                      .cost_microusd = number_of(cost, "cost_microusd", MOST),
-                      .charged_microusd = number_of(cost, "charged_microusd", MOST)};
-    for (guint i = 0; i < G_N_ELEMENTS(tokens); i++)
-        spent.tokens += MAX(number_of(cost, tokens[i], MOST / 4), 0);
-    return spent;
-}
-
 /* `row` is borrowed while the state is there. */
 static void take_row(AcrBatchState *state, const char *id, const AcrJson *row)
 {
-    const char *status = acr_json_get_string(row, "status"),
-               *verdict = acr_json_get_string(row, "verdict"),
-               *error_class = acr_json_get_string(row, "error_class");
-    const AcrSpent spent = spent_of(acr_json_get(row, "cost"));
+    const char *status = acr_json_get_string(row, "status");
+    AcrCostSum cost;
+    acr_cost_sum_from_json(acr_json_get(row, "cost"), &cost);
+    const AcrSpent spent = acr_cost_spent(&cost);
     add_spent(&state->spent, &spent);
     g_hash_table_insert(state->ended, g_strdup(id), (gpointer)row);
-    count(state->by_status, status ? status : "unknown");
-    if (verdict)
-        count(state->by_verdict, verdict);
-    if (error_class)
-        count(state->by_error_class, error_class);
+    count_word(state->by_status, status ? status : "unknown");
+    count_word(state->by_verdict, acr_json_get_string(row, "verdict"));
+    count_word(state->by_error_class, acr_json_get_string(row, "error_class"));
 }
 
 /* Takes the rows of the summary: those in `wanted` (a set), or NULL: all. */
@@ -123,22 +158,8 @@ static void take_running(Reader *reader, const AcrJson *task, GHashTable *ended)
     if (running->run.process.begun_ms < begun_ms) /* of an earlier command */
         running->run.process.state = ACR_LIVE_NONE;
     else
-        add_spent(&reader->state->spent, &running->run.spent);
+        add_spent(&reader->state->spent, acr_doing_spent(&running->run.doing));
     g_ptr_array_add(reader->state->running, running);
-}
-
-static void take_forecast(Reader *reader, guint left)
-{
-    AcrBatchState *state = reader->state;
-    const AcrJson *pace = acr_json_get(reader->note, "pace");
-    const AcrBatchPace by = {(guint)MAX(number_of(pace, "tasks", G_MAXINT32), 0),
-                             MAX(number_of(pace, "ms", MOST), 0),
-                             MAX(number_of(pace, "microusd", MOST), 0)};
-    gint64 ms = 0, microusd = 0;
-    if (!acr_batch_forecast(&by, number_of(reader->note, "jobs", G_MAXINT32), left, &ms, &microusd))
-        return;
-    state->left_ms = MAX(state->left_ms, ms);
-    state->left_microusd = MAX(state->left_microusd, 0) + microusd;
 }
 
 /* By the batch's own note. */
@@ -157,11 +178,16 @@ static void take_tasks(Reader *reader)
         take_running(reader, at, ended);
     guint n = g_hash_table_size(ended), taken = take_rows(reader, ended);
     for (guint i = taken; i < n; i++)
-        count(state->by_status, ACR_STATUS_STOPPED); /* not begun, as a ceiling was reached */
+        count_word(state->by_status, ACR_STATUS_STOPPED); /* not begun, as a ceiling was reached */
     state->n_ended += n;
     state->total += total;
-    if (reader->part->state != ACR_PART_OVER)
-        take_forecast(reader, total - MIN(n, total));
+    const AcrJson *left = acr_json_get(reader->note, "left");
+    gint64 left_ms = number_of(left, "ms", MOST);
+    if (reader->part->state == ACR_PART_OVER || left_ms < 0)
+        return;
+    state->left_ms = MAX(state->left_ms, left_ms);
+    state->left_microusd =
+        MAX(state->left_microusd, 0) + MAX(number_of(left, "cost_microusd", MOST), 0);
 }
 
 static void take_ceilings(Reader *reader, guint parts)
@@ -170,9 +196,8 @@ static void take_ceilings(Reader *reader, guint parts)
     const AcrJson *ceilings = acr_json_get(reader->note, "ceilings");
     gint64 microusd = number_of(ceilings, "cost_microusd", MOST),
            tokens = number_of(ceilings, "tokens", MOST);
-    state->ceiling.pico =
-        microusd < 0 ? ACR_UNSET : MIN(microusd * parts, G_MAXINT64 / ACR_PICO) * ACR_PICO;
-    state->ceiling.tokens = tokens < 0 ? ACR_UNSET : tokens * parts;
+    state->ceiling.cost_microusd = microusd < 0 ? -1 : microusd * parts;
+    state->ceiling.tokens = tokens < 0 ? -1 : tokens * parts;
     state->max_ms = parts > 1 ? ACR_UNSET : number_of(ceilings, "ms", MOST);
 }
 
@@ -188,7 +213,7 @@ static void take_part(Reader *reader, guint parts)
 {
     AcrBatchState *state = reader->state;
     AcrBatchPart *part = reader->part;
-    g_autofree char *path = acr_batch_note_path(reader->name);
+    g_autofree char *path = note_path(reader->name);
     g_autoptr(AcrJson) note = acr_live_read(reader->out, path);
     reader->note = note;
     if (!note) { /* of an earlier version, or a part without tasks */
@@ -207,31 +232,17 @@ static void take_part(Reader *reader, guint parts)
     take_tasks(reader);
 }
 
-static void begin(AcrBatchState *state)
+static void read_batch(AcrBatchState *state)
 {
-    GHashTable **const counts[] = {&state->by_status, &state->by_verdict, &state->by_error_class};
-    *state = (AcrBatchState){
-        .ceiling = {ACR_UNSET, ACR_UNSET}, .max_ms = ACR_UNSET, .left_ms = -1, .left_microusd = -1};
-    state->parts = g_ptr_array_new_with_free_func(free_part);
-    state->running = g_ptr_array_new_with_free_func(free_running);
-    state->files = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
-    state->ended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (guint i = 0; i < G_N_ELEMENTS(counts); i++)
-        *counts[i] = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-}
-
-void acr_batch_state_read(const char *out, AcrBatchState *state)
-{
-    guint parts = acr_shards_count(out);
+    guint parts = acr_shards_count(state->out);
     gint64 whole = -1;
-    begin(state);
     for (guint i = 0; i < MAX(parts, 1); i++) {
         AcrBatchPart *part = g_new0(AcrBatchPart, 1);
-        Reader reader = {.out = out, .state = state, .part = part, .planned = -1};
+        Reader reader = {.out = state->out, .state = state, .part = part, .planned = -1};
         part->name = parts ? acr_shard_name(i + 1, parts) : g_strdup("");
         reader.name = part->name;
         if (parts)
-            acr_shard_plan(out, i + 1, parts, &reader.planned, &whole);
+            acr_shard_plan(state->out, i + 1, parts, &reader.planned, &whole);
         g_ptr_array_add(state->parts, part);
         take_part(&reader, MAX(parts, 1));
     }
@@ -241,37 +252,37 @@ void acr_batch_state_read(const char *out, AcrBatchState *state)
 void acr_batch_state_clear(AcrBatchState *state)
 {
     g_clear_pointer(&state->ended, g_hash_table_unref);
-    g_clear_pointer(&state->by_status, g_hash_table_unref);
-    g_clear_pointer(&state->by_verdict, g_hash_table_unref);
-    g_clear_pointer(&state->by_error_class, g_hash_table_unref);
+    g_clear_pointer(&state->by_status, acr_json_free);
+    g_clear_pointer(&state->by_verdict, acr_json_free);
+    g_clear_pointer(&state->by_error_class, acr_json_free);
     g_clear_pointer(&state->parts, g_ptr_array_unref);
     g_clear_pointer(&state->running, g_ptr_array_unref);
     g_clear_pointer(&state->files, g_ptr_array_unref);
+    g_clear_pointer(&state->out, g_free);
 }
 
-void acr_batch_state_read_run(const char *out, AcrBatchState *state)
+static void read_run(AcrBatchState *state)
 {
     AcrBatchPart *part = g_new0(AcrBatchPart, 1);
     AcrBatchRunning *running = g_new0(AcrBatchRunning, 1);
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     g_auto(AcrRunResult) result = {0};
     bool has_result = false;
-    begin(state);
     state->total = 1;
     part->name = g_strdup("");
     g_ptr_array_add(state->parts, part);
-    running->id = g_path_get_basename(out);
-    acr_live_run_read(out, NULL, &running->run);
+    running->id = g_path_get_basename(state->out);
+    acr_live_run_read(state->out, NULL, &running->run);
     part->process = running->run.process;
     running->begun_ms = state->begun_ms = part->process.begun_ms;
     part->state =
         part->process.state == ACR_LIVE_NONE ? ACR_PART_OVER : state_of_note(NULL, &part->process);
     if (part->state != ACR_PART_OVER) {
-        add_spent(&state->spent, &running->run.spent);
+        add_spent(&state->spent, acr_doing_spent(&running->run.doing));
         g_ptr_array_add(state->running, running);
         return;
     }
-    if (acr_task_read(out, &spec, &result, &has_result, NULL) && has_result) {
+    if (acr_task_read(state->out, &spec, &result, &has_result, NULL) && has_result) {
         AcrJson *row = acr_batch_summary_row(running->id, &result, 0);
         g_ptr_array_add(state->files, row);
         take_row(state, running->id, row);
@@ -294,10 +305,49 @@ AcrPartState acr_batch_state_of(const AcrBatchState *state)
     return worst;
 }
 
-bool acr_batch_exists(const char *out)
+bool acr_batch_state_is_finished(const AcrBatchState *state)
 {
-    g_autofree char *note = acr_batch_note_path(""), *live = g_build_filename(out, note, NULL),
+    for (guint i = 0; i < state->parts->len; i++) {
+        const AcrBatchPart *part = state->parts->pdata[i];
+        if (part->state != ACR_PART_OVER || part->why)
+            return false;
+    }
+    return true;
+}
+
+/* Whether `out` is the folder of a batch, of this version or an earlier one. */
+static bool is_batch(const char *out)
+{
+    g_autofree char *note = note_path(""), *live = g_build_filename(out, note, NULL),
                     *summary = g_build_filename(out, ACR_SUMMARY_FILE, NULL);
     return g_file_test(live, G_FILE_TEST_EXISTS) || g_file_test(summary, G_FILE_TEST_EXISTS) ||
            acr_shards_count(out) > 0;
+}
+
+bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error)
+{
+    bool is_run = acr_folder_exists(out);
+    *state = (AcrBatchState){0};
+    if (!g_file_test(out, G_FILE_TEST_EXISTS))
+        return acr_task_refuse(error, "'%s' does not exist", out);
+    if (!is_run && !is_batch(out))
+        return acr_task_refuse(
+            error, "'%s' is neither a run folder nor one of swe-bench that has begun", out);
+    *state = (AcrBatchState){
+        .out = g_strdup(out),
+        .is_run = is_run,
+        .parts = g_ptr_array_new_with_free_func(free_part),
+        .running = g_ptr_array_new_with_free_func(free_running),
+        .files = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free),
+        .ended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+        .by_status = acr_json_new_object(),
+        .by_verdict = acr_json_new_object(),
+        .by_error_class = acr_json_new_object(),
+        .ceiling = {.tokens = -1, .cost_microusd = -1},
+        .max_ms = ACR_UNSET,
+        .left_ms = -1,
+        .left_microusd = -1,
+    };
+    (is_run ? read_run : read_batch)(state);
+    return true;
 }

@@ -14,15 +14,13 @@
 typedef struct {
     const AcrRunSpec *spec;
     const GPtrArray *instances;
-    gint64 begun_ms;       /* since 1970 */
-    gint64 *task_begun_ms; /* owned; of each instance; 0: it does not run */
-    guint next;            /* instances before it have begun, or will not */
-    AcrBatchPace pace;
+    gint64 begun_ms;               /* since 1970 */
+    gint64 *task_begun_ms;         /* owned; of each instance; 0: it does not run */
+    guint next;                    /* instances before it have begun, or will not */
+    gint64 left_ms, left_microusd; /* a forecast; left_ms -1: not known */
     bool is_over;
     const char *why; /* borrowed; why it is over with tasks that have not begun; NULL: it is not */
 } AcrBatchNote;
-/* Where it is, below the folder of the part of that name ("": of the whole); owned. */
-char *acr_batch_note_path(const char *part) ACR_MUST_USE;
 void acr_batch_note_write(const AcrBatchNote *note);
 
 /* ---- The state ---- */
@@ -49,30 +47,31 @@ typedef struct {
     AcrLiveRun run; /* state NONE: it has not come to a stage yet */
 } AcrBatchRunning;
 
-/* Zero-initialise. All owned. */
+/* All owned. Of a single run as of a batch with one task. */
 typedef struct {
+    char *out;
+    bool is_run;
     GPtrArray *parts;   /* of AcrBatchPart */
     GPtrArray *running; /* of AcrBatchRunning */
     GHashTable *ended;  /* id -> its row of the summary (const AcrJson *) */
     GPtrArray *files;   /* of AcrJson *, which hold those rows */
-    GHashTable *by_status, *by_verdict, *by_error_class; /* word -> number of tasks */
+    AcrJson *by_status, *by_verdict, *by_error_class; /* {word: number of tasks} */
     guint total, n_ended;
     gint64 begun_ms;               /* of the first part; 0: not known */
     AcrSpent spent;                /* by what has ended and what runs */
-    AcrAmount ceiling;             /* members ACR_UNSET: none */
+    AcrSpent ceiling;              /* of cost and tokens; -1: none */
     gint64 max_ms;                 /* likewise; of a batch without parts */
     gint64 left_ms, left_microusd; /* forecast; -1: not known */
 } AcrBatchState;
-/* Whether `out` is the folder of a batch, of this version or an earlier one. */
-bool acr_batch_exists(const char *out);
-/* As it is right now: nothing is written or locked, and what is missing or damaged is left out. */
-void acr_batch_state_read(const char *out, AcrBatchState *state);
-/* The same of one run's folder, as of a batch with one task. */
-void acr_batch_state_read_run(const char *out, AcrBatchState *state);
+/* As the folder of a batch or a run is right now: nothing is written or locked, and what is missing or damaged is
+ * left out. Errors: USAGE of task (it is not there, or holds neither a run nor a batch). */
+bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error) ACR_MUST_USE;
 void acr_batch_state_clear(AcrBatchState *state);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchState, acr_batch_state_clear)
 /* Of the parts the state that says what to expect of the whole: RUNS while one may still do something, else
  * GONE where one is, else OVER. */
 AcrPartState acr_batch_state_of(const AcrBatchState *state);
+/* Whether all of it is over, and nothing is left to be done. */
+bool acr_batch_state_is_finished(const AcrBatchState *state);
 
 #endif

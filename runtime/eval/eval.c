@@ -18,7 +18,7 @@ struct AcrEval {
     AcrOtherRun other; /* to compare with, if any */
     int folder;        /* of the run, locked */
     pthread_mutex_t lock;
-    guint next, ended;
+    guint next, ended, resolved;
     AcrEvalOptions own;  /* with `images` */
     const char *stopped; /* why nothing can be run any more, borrowed; NULL: it can */
 };
@@ -28,6 +28,31 @@ void acr_eval_result_clear(AcrEvalResult *result)
     char **const texts[] = {&result->path, &result->table, &result->sums, &result->line};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_clear_pointer(texts[i], g_free);
+}
+
+/* Called under the lock. */
+static void tell_grade(AcrEval *eval, const AcrPrediction *prediction, const AcrGraded *graded)
+{
+    const char *grade =
+        graded->is_late ? "not graded: --max-time is reached" : acr_grade_name(graded->grade);
+    const char *why = graded->error   ? graded->error
+                      : graded->doubt ? graded->doubt
+                                      : graded->ungradable;
+    const char *mark = graded->doubt        ? ", not believed"
+                       : graded->ungradable ? ", cannot be graded here"
+                                            : "";
+    g_autofree char *text =
+        g_strconcat(grade, graded->is_kept ? " (kept)" : "", mark, why ? ": " : "", why, NULL);
+    eval->resolved += graded->grade == ACR_GRADE_RESOLVED;
+    acr_progress_tell(eval->options->host->progress,
+                      (AcrProgressEvent){.kind = ACR_PROGRESS_GRADED,
+                                         .task = prediction->instance_id,
+                                         .text = text,
+                                         .is_bad = why || graded->is_late,
+                                         .ended = eval->ended,
+                                         .total = eval->predictions->len,
+                                         .good = eval->resolved,
+                                         .left_ms = -1});
 }
 
 void acr_eval_grade(AcrEval *eval, guint i, gint64 deadline_us)
@@ -43,9 +68,8 @@ void acr_eval_grade(AcrEval *eval, guint i, gint64 deadline_us)
     eval->is_graded[i] = !eval->graded[i].is_late && !eval->graded[i].stops;
     if (eval->graded[i].stops)
         eval->stopped = eval->graded[i].error;
-    else if (options->on_graded)
-        options->on_graded(options->on_graded_ctx, prediction, &eval->graded[i], eval->ended,
-                           eval->predictions->len);
+    else
+        tell_grade(eval, prediction, &eval->graded[i]);
     pthread_mutex_unlock(&eval->lock);
 }
 

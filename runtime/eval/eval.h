@@ -82,15 +82,11 @@ typedef struct {
     const AcrRunSpec *spec; /* of `eval` */
     bool in_environment;    /* not in the tasks' images */
     const char *recipes;    /* JSON, the user's own recipes of environments; NULL: none */
-    const AcrHost *host;
+    const AcrHost *host;    /* its progress gets an event for each prediction */
     AcrPython *python;
     struct AcrEvalImages *images; /* made by acr_eval_new */
     const gint64 *spent_microusd; /* on the predictions, as it is at the end; NULL: not known */
-    /* Called after each prediction, one call at a time. */
-    void (*on_graded)(void *ctx, const AcrPrediction *prediction, const AcrGraded *graded,
-                      guint ended, guint total);
-    void *on_graded_ctx;
-    AcrExtensions *extensions; /* whose parsers of logs rows may name; NULL: none */
+    AcrExtensions *extensions;    /* whose parsers of logs rows may name; NULL: none */
 } AcrEvalOptions;
 
 typedef struct {

@@ -12,6 +12,7 @@
 #include "index/index.h"
 #include "llm/llm.h"
 #include "loops/machines.h"
+#include "loops/progress.h"
 #include "patch/patch.h"
 #include "project/project.h"
 #include "py/py.h"
@@ -35,30 +36,6 @@ typedef struct {
     void *ctx;
     bool (*write)(void *ctx, const char *path, const void *data, gsize len, GError **error);
 } AcrArtifacts;
-
-/* What a run has used so far, answers from its journal included. */
-typedef struct {
-    guint64 calls;
-    gint64 tokens, cost_microusd; /* what is known of them; -1: nothing */
-    gint64 charged_microusd;      /* what ceilings count */
-} AcrSpent;
-
-/* Called as the work proceeds; for people only, nothing depends on it. All are set. */
-typedef struct {
-    void *ctx;
-    /* A stage begins: attempt from 0, round or try from 1 (0: none). */
-    void (*stage)(void *ctx, guint attempt, const char *stage, guint number);
-    /* One line about what happened, e.g. "search_class(\"A\"): 2 places". */
-    void (*note)(void *ctx, const char *line);
-    void (*spent)(void *ctx, const AcrSpent *spent); /* after each call of a model */
-    /* One line that a user must not miss: something was left out or mended. */
-    void (*warn)(void *ctx, const char *line);
-} AcrProgress;
-/* The same where `progress` may be NULL; a line that is NULL is none. */
-void acr_progress_stage(const AcrProgress *progress, guint attempt, const char *stage,
-                        guint number);
-void acr_progress_note(const AcrProgress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
-void acr_progress_warn(const AcrProgress *progress, const char *line);
 
 typedef enum { ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS, ACR_VERIFY_NEVER } AcrVerify;
 

@@ -44,29 +44,6 @@ bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GErro
     return ok;
 }
 
-void acr_progress_stage(const AcrProgress *progress, guint attempt, const char *stage, guint number)
-{
-    if (progress)
-        progress->stage(progress->ctx, attempt, stage, number);
-}
-
-void acr_progress_note(const AcrProgress *progress, const char *format, ...)
-{
-    if (!progress)
-        return;
-    va_list args;
-    va_start(args, format);
-    g_autofree char *line = g_strdup_vprintf(format, args);
-    va_end(args);
-    progress->note(progress->ctx, line);
-}
-
-void acr_progress_warn(const AcrProgress *progress, const char *line)
-{
-    if (progress && line)
-        progress->warn(progress->ctx, line);
-}
-
 void acr_loops_note_overflow(const AcrRun *run, const char *what)
 {
     acr_loops_note(run, "the context overflowed, %s", what ? what : "nothing is left to shorten");

@@ -49,6 +49,14 @@ const AcrCostSum *acr_cost_total(const AcrCost *cost)
     return &cost->total;
 }
 
+AcrSpent acr_cost_spent(const AcrCostSum *sum)
+{
+    return (AcrSpent){.calls = (gint64)sum->calls,
+                      .tokens = acr_usage_tokens(&sum->usage),
+                      .cost_microusd = acr_microusd(sum->usage.cost_pico),
+                      .charged_microusd = acr_microusd(sum->charged_pico)};
+}
+
 AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
 {
     AcrJson *json = acr_json_new_object();
@@ -67,20 +75,28 @@ AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
     return json;
 }
 
+#define MOST_AMOUNT (1ll << 42) /* of an amount that is read: pico-USD of it fit into 64 bits */
+
+static gint64 amount_of(const AcrJson *json, const char *key)
+{
+    gint64 amount = acr_json_get_int(json, key, 0);
+    return CLAMP(amount, -1, MOST_AMOUNT);
+}
+
 void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out)
 {
     *out = (AcrCostSum){
-        .usage = {.input = acr_json_get_int(json, "input_tokens", 0),
-                  .cached = acr_json_get_int(json, "cached_tokens", 0),
-                  .written = acr_json_get_int(json, "written_tokens", 0),
-                  .output = acr_json_get_int(json, "output_tokens", 0),
-                  .reasoning = acr_json_get_int(json, "reasoning_tokens", 0),
-                  .cost_pico = acr_json_get_int(json, "cost_microusd", 0) * ACR_PICO},
-        .charged_pico = acr_json_get_int(json, "charged_microusd", 0) * ACR_PICO,
-        .wait_ms = acr_json_get_int(json, "wait_ms", 0),
-        .calls = (guint64)acr_json_get_int(json, "calls", 0),
-        .unknown_cost_calls = (guint64)acr_json_get_int(json, "unknown_cost_calls", 0),
-        .retries = (guint64)acr_json_get_int(json, "retries", 0),
+        .usage = {.input = amount_of(json, "input_tokens"),
+                  .cached = amount_of(json, "cached_tokens"),
+                  .written = amount_of(json, "written_tokens"),
+                  .output = amount_of(json, "output_tokens"),
+                  .reasoning = amount_of(json, "reasoning_tokens"),
+                  .cost_pico = amount_of(json, "cost_microusd") * ACR_PICO},
+        .charged_pico = amount_of(json, "charged_microusd") * ACR_PICO,
+        .wait_ms = amount_of(json, "wait_ms"),
+        .calls = (guint64)amount_of(json, "calls"),
+        .unknown_cost_calls = (guint64)amount_of(json, "unknown_cost_calls"),
+        .retries = (guint64)amount_of(json, "retries"),
     };
     out->replayed_calls = out->calls; /* none of them was made by this process */
 }

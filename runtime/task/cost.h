@@ -23,6 +23,8 @@ const AcrCostSum *acr_cost_total(const AcrCost *cost);
  * from a cache nor written to one; cost_microusd sums the known costs, charged_microusd what
  * ceilings count. `prices` (taken, may be NULL) says which prices were known. */
 AcrJson *acr_cost_to_json(const AcrCost *cost, AcrJson *prices) ACR_MUST_USE;
+/* As progress tells it. */
+AcrSpent acr_cost_spent(const AcrCostSum *sum);
 /* A SUM by itself, and back; what is missing counts as 0. */
 AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum) ACR_MUST_USE;
 void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out);

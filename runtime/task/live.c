@@ -9,19 +9,6 @@
 #include <unistd.h>
 
 #define NOTE "live.json"
-#define MAX_STAGE 60u       /* bytes of a stage that are believed */
-#define MOST_MS (1ll << 45) /* of a time that is believed, since 1970 */
-
-static gint64 time_of(const AcrJson *json, const char *key)
-{
-    gint64 ms = acr_json_get_int(json, key, 0);
-    return CLAMP(ms, 0, MOST_MS);
-}
-
-gint64 acr_live_now_ms(void)
-{
-    return g_get_real_time() / 1000;
-}
 
 /* ---- Whose it is ---- */
 
@@ -41,9 +28,10 @@ AcrJson *acr_live_process_to_json(gint64 begun_ms)
 void acr_live_process_from_json(const AcrJson *json, AcrLiveProcess *out)
 {
     const char *boot = acr_json_get_string(json, "boot"), *host = acr_json_get_string(json, "host");
+    gint64 begun_ms = acr_json_get_int(json, "begun_ms", 0);
     AcrOwner self, owner = {.pid = acr_json_get_int(json, "pid", 0),
                             .start = acr_json_get_int(json, "start", 0)};
-    *out = (AcrLiveProcess){.pid = owner.pid, .begun_ms = time_of(json, "begun_ms")};
+    *out = (AcrLiveProcess){.pid = owner.pid, .begun_ms = CLAMP(begun_ms, 0, ACR_MOST_MS)};
     if (!boot || !host)
         return;
     acr_owner_self(&self);
@@ -77,76 +65,34 @@ AcrJson *acr_live_read(const char *top, const char *name)
 
 /* ---- A run's ---- */
 
-AcrJson *acr_spent_to_json(const AcrSpent *spent)
-{
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_int(json, "calls", (gint64)spent->calls);
-    acr_json_set_int(json, "tokens", spent->tokens);
-    acr_json_set_int(json, "cost_microusd", spent->cost_microusd);
-    acr_json_set_int(json, "charged_microusd", spent->charged_microusd);
-    return json;
-}
-
-static void write_note(const AcrLiveNote *note)
+static void write_run_note(const AcrLiveNote *note)
 {
     if (!note->folder)
         return;
     g_autoptr(AcrJson) json = acr_json_new_object();
     acr_json_set(json, "process", acr_live_process_to_json(note->begun_ms));
-    acr_json_set_string(json, "stage", note->stage ? note->stage : "");
-    acr_json_set_int(json, "stage_ms", note->stage_ms);
-    acr_json_set_int(json, "attempt", note->attempt);
-    acr_json_set_int(json, "number", note->number);
-    acr_json_set(json, "spent", acr_spent_to_json(&note->spent));
+    acr_doing_to_json(&note->doing, json);
     acr_live_write(note->folder->path, NOTE, json);
 }
 
-static void on_stage(void *ctx, guint attempt, const char *stage, guint number)
+static void take_event(void *ctx, const AcrProgressEvent *event)
 {
     AcrLiveNote *note = ctx;
-    g_free(note->stage);
-    note->stage = g_strdup(stage);
-    note->attempt = attempt;
-    note->number = number;
-    note->stage_ms = acr_live_now_ms();
-    write_note(note);
-    if (note->next)
-        note->next->stage(note->next->ctx, attempt, stage, number);
-}
-
-static void on_spent(void *ctx, const AcrSpent *spent)
-{
-    AcrLiveNote *note = ctx;
-    note->spent = *spent; /* written with the stage that follows */
-    if (note->next)
-        note->next->spent(note->next->ctx, spent);
-}
-
-static void on_note(void *ctx, const char *line)
-{
-    const AcrLiveNote *note = ctx;
-    if (note->next)
-        note->next->note(note->next->ctx, line);
-}
-
-static void on_warn(void *ctx, const char *line)
-{
-    const AcrLiveNote *note = ctx;
-    if (note->next)
-        note->next->warn(note->next->ctx, line);
+    bool holds = acr_doing_take(&note->doing, event);
+    if (holds && event->kind != ACR_PROGRESS_SPENT) /* written with the event that follows */
+        write_run_note(note);
 }
 
 void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next)
 {
-    gint64 now = acr_live_now_ms();
-    *note = (AcrLiveNote){.next = next, .begun_ms = now, .stage_ms = now};
-    note->progress = (AcrProgress){note, on_stage, on_note, on_spent, on_warn};
+    *note = (AcrLiveNote){.begun_ms = acr_now_ms()};
+    note->progress = (AcrProgress){note, take_event, next};
 }
 
 void acr_live_note_begin(AcrLiveNote *note, const AcrFolder *folder)
 {
     note->folder = folder;
-    write_note(note);
+    write_run_note(note);
 }
 
 void acr_live_note_clear(AcrLiveNote *note)
@@ -155,28 +101,13 @@ void acr_live_note_clear(AcrLiveNote *note)
     if (path)
         (void)unlink(path);
     note->folder = NULL;
-    g_clear_pointer(&note->stage, g_free);
+    acr_doing_clear(&note->doing);
 }
 
 void acr_live_run_read(const char *top, const char *name, AcrLiveRun *out)
 {
     g_autofree char *inside = name ? g_build_filename(name, NOTE, NULL) : g_strdup(NOTE);
     g_autoptr(AcrJson) json = acr_live_read(top, inside);
-    const AcrJson *spent = acr_json_get(json, "spent");
-    const char *stage = acr_json_get_string(json, "stage");
-    *out = (AcrLiveRun){
-        .stage = acr_text_shorten(stage ? stage : "", MAX_STAGE),
-        .stage_ms = time_of(json, "stage_ms"),
-        .attempt = (guint)CLAMP(acr_json_get_int(json, "attempt", 0), 0, G_MAXINT32),
-        .number = (guint)CLAMP(acr_json_get_int(json, "number", 0), 0, G_MAXINT32),
-        .spent = {.calls = (guint64)MAX(acr_json_get_int(spent, "calls", 0), 0),
-                  .tokens = acr_json_get_int(spent, "tokens", -1),
-                  .cost_microusd = acr_json_get_int(spent, "cost_microusd", -1),
-                  .charged_microusd = MAX(acr_json_get_int(spent, "charged_microusd", 0), 0)}};
+    acr_doing_from_json(json, &out->doing);
     acr_live_process_from_json(acr_json_get(json, "process"), &out->process);
-}
-
-void acr_live_run_clear(AcrLiveRun *run)
-{
-    g_clear_pointer(&run->stage, g_free);
 }

@@ -20,7 +20,6 @@ typedef struct {
     gint64 pid, begun_ms; /* since 1970 */
     char host[128];       /* the machine's name, UTF-8 */
 } AcrLiveProcess;
-gint64 acr_live_now_ms(void); /* since 1970 */
 /* Of this process, in a note: {"pid", "start", "boot", "host", "begun_ms"}; owned. */
 AcrJson *acr_live_process_to_json(gint64 begun_ms) ACR_MUST_USE;
 void acr_live_process_from_json(const AcrJson *json, AcrLiveProcess *out);
@@ -34,36 +33,27 @@ AcrJson *acr_live_read(const char *top, const char *name) ACR_MUST_USE;
 
 /* ---- A run ---- */
 
-/* Progress that is noted in a run folder and passed on to `next` (may be NULL). */
+/* A consumer of progress, which notes it in a run folder. */
 typedef struct {
     AcrProgress progress;
-    const AcrProgress *next;
     const AcrFolder *folder; /* NULL: nothing is noted */
-    gint64 begun_ms, stage_ms;
-    char *stage; /* owned; NULL: none has begun */
-    guint attempt, number;
-    AcrSpent spent;
+    gint64 begun_ms;
+    AcrDoing doing;
 } AcrLiveNote;
+/* `next` (may be NULL) gets all events, too. */
 void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next);
-/* From now on it is kept in `folder` (borrowed), whose lock is held. */
+/* From now on the run is noted in `folder` (borrowed), whose lock is held. */
 void acr_live_note_begin(AcrLiveNote *note, const AcrFolder *folder);
-/* Removes it: the run has ended in order. */
+/* Removes the note: the run has ended in order. */
 void acr_live_note_clear(AcrLiveNote *note);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLiveNote, acr_live_note_clear)
 
 /* What is noted of a run that has not ended in order. */
 typedef struct {
     AcrLiveProcess process; /* state NONE: there is no note */
-    char *stage;            /* owned; "" none yet */
-    gint64 stage_ms;        /* since 1970 */
-    guint attempt, number;
-    AcrSpent spent;
+    AcrDoing doing;
 } AcrLiveRun;
-/* Of the run folder `name` below `top` (NULL: `top` itself). */
+/* Of the run folder `name` below `top` (NULL: `top` itself). Clear its `doing`. */
 void acr_live_run_read(const char *top, const char *name, AcrLiveRun *out);
-void acr_live_run_clear(AcrLiveRun *run);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLiveRun, acr_live_run_clear)
-
-AcrJson *acr_spent_to_json(const AcrSpent *spent) ACR_MUST_USE; /* owned */
 
 #endif

@@ -180,13 +180,9 @@ static void count_call(const ModelCall *call, const AcrJson *record)
     acr_record_cost(record, !call->is_live, &sum);
     acr_cost_add(recorder->cost, call->request->label,
                  acr_conversation_name(call->request->conversation), &sum);
-    const AcrCostSum *total = acr_cost_total(recorder->cost);
-    AcrSpent spent = {.calls = total->calls,
-                      .tokens = acr_usage_tokens(&total->usage),
-                      .cost_microusd = acr_microusd(total->usage.cost_pico),
-                      .charged_microusd = acr_microusd(total->charged_pico)};
-    if (recorder->progress)
-        recorder->progress->spent(recorder->progress->ctx, &spent);
+    acr_progress_tell(recorder->progress,
+                      (AcrProgressEvent){.kind = ACR_PROGRESS_SPENT,
+                                         .spent = acr_cost_spent(acr_cost_total(recorder->cost))});
 }
 
 /* Asks the model. A failure that decides what the run does next is an answer. */

@@ -16,7 +16,6 @@ struct AcrBatchGrading {
     char *recipes;
     AcrPython *python;
     AcrExtensions *extensions;
-    AcrGradeWatch watch;
     AcrEvalOptions options;
     AcrEval *eval;
 };
@@ -54,13 +53,11 @@ static bool read_tasks(const AcrHost *host, AcrBatchGrading *grading, GError **e
 }
 
 AcrBatchGrading *acr_batch_grading_new(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
-                                       AcrConsole *console, const gint64 *spent_microusd,
-                                       GError **error)
+                                       const gint64 *spent_microusd, GError **error)
 {
     g_autoptr(AcrBatchGrading) grading = g_new0(AcrBatchGrading, 1);
     grading->spec = spec;
     grading->instances = instances;
-    grading->watch.console = console;
     if (!spec->run_id)
         spec->run_id = g_strdup(RUN_ID);
     if (!acr_verb_check_grading(spec, &grading->recipes, error) ||
@@ -79,8 +76,6 @@ AcrBatchGrading *acr_batch_grading_new(AcrHost *host, AcrRunSpec *spec, const GP
         .python = grading->python,
         .extensions = grading->extensions,
         .spent_microusd = spent_microusd,
-        .on_graded = acr_verb_on_graded,
-        .on_graded_ctx = &grading->watch,
     };
     grading->eval = acr_eval_new(&grading->options, grading->tasks, grading->predictions, error);
     return grading->eval ? g_steal_pointer(&grading) : NULL;

@@ -18,19 +18,18 @@
 
 struct AcrConsole {
     AcrProgress progress;
-    AcrEvents *events; /* NULL: nobody wants them */
+    AcrEvents *events; /* owned; NULL: nobody wants them */
     bool verbose, quiet, is_screen, has_colour;
-    gint64 max_cost_pico, max_tokens, max_ms; /* ACR_UNSET: no ceiling */
+    AcrSpent ceiling; /* members not above 0: none */
+    gint64 max_ms;    /* likewise */
     gint64 start_us;
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t over;
     pthread_t ticker;
     bool has_ticker, is_over;
-    gint64 stage_us;
-    char *stage;  /* what is done, in words; NULL: nothing yet */
-    char *status; /* of a verb that runs many, in its place */
-    AcrSpent spent;
+    AcrDoing doing;
+    char *status; /* of a verb that runs many, in place of its stage */
     AcrStatusBlock block;
 };
 
@@ -52,21 +51,10 @@ static guint lines_of(const AcrConsole *console)
     return has_own ? (is_known ? size.ws_row : 24) - 1u : ACR_STATUS_LINES;
 }
 
-static void add_share(GString *part, double used, double ceiling)
-{
-    if (ceiling > 0)
-        g_string_append_printf(part, " (%.0f%% of the ceiling)", MIN(used / ceiling, 1) * 100);
-}
-
-static void add_part(GPtrArray *parts, GString *part)
-{
-    g_ptr_array_add(parts, g_string_free(part, FALSE));
-}
-
 /* Adds the parts of a line, which begins one of the block unless it is the first. */
 static void add_line(GPtrArray *parts, const char *line, bool is_first)
 {
-    g_auto(GStrv) words = g_strsplit(line, ACR_STATUS_BETWEEN, -1);
+    g_auto(GStrv) words = g_strsplit(line, ACR_WORDS_BETWEEN, -1);
     for (guint i = 0; words[i]; i++)
         g_ptr_array_add(parts, g_strconcat(i || is_first ? "" : "\n", words[i], NULL));
 }
@@ -74,36 +62,24 @@ static void add_line(GPtrArray *parts, const char *line, bool is_first)
 /* What is shown, in parts that are not broken; NULL: there is nothing to show. */
 static GPtrArray *parts_of(const AcrConsole *console)
 {
-    const AcrSpent *spent = &console->spent;
-    if (!console->status && !console->stage)
+    const AcrSpent *spent = acr_doing_spent(&console->doing);
+    g_autofree char *doing =
+        console->status ? g_strdup(console->status) : acr_doing_text(&console->doing, 0);
+    if (!*doing)
         return NULL;
-    GPtrArray *parts = g_ptr_array_new_with_free_func(g_free);
-    g_auto(GStrv) lines = g_strsplit(console->status ? console->status : console->stage, "\n", -1);
-    add_line(parts, lines[0], true);
-    if (!console->status)
-        g_ptr_array_add(parts, acr_time_text((g_get_monotonic_time() - console->stage_us) / 1000));
-    if (spent->calls)
-        g_ptr_array_add(parts, g_strdup_printf("%" G_GUINT64_FORMAT " calls", spent->calls));
-    if (spent->tokens > 0) {
-        GString *tokens = g_string_new(NULL);
-        g_string_append_printf(tokens, "%" G_GINT64_FORMAT " tokens", spent->tokens);
-        add_share(tokens, (double)spent->tokens, (double)console->max_tokens);
-        add_part(parts, tokens);
-    }
-    if (spent->cost_microusd > 0 || spent->charged_microusd > 0) {
-        GString *cost = g_string_new(NULL);
-        bool is_known = spent->cost_microusd >= spent->charged_microusd;
-        gint64 microusd = MAX(spent->cost_microusd, spent->charged_microusd);
-        g_string_append_printf(cost, "$%.4f%s", (double)microusd / 1e6, is_known ? "" : " charged");
-        add_share(cost, (double)spent->charged_microusd * 1e6, (double)console->max_cost_pico);
-        add_part(parts, cost);
-    }
-    GString *time = g_string_new("in all ");
     gint64 ms = (g_get_monotonic_time() - console->start_us) / 1000;
-    g_autofree char *text = acr_time_text(ms);
-    g_string_append(time, text);
-    add_share(time, (double)ms, (double)console->max_ms);
-    add_part(parts, time);
+    GPtrArray *parts = g_ptr_array_new_with_free_func(g_free);
+    g_auto(GStrv) lines = g_strsplit(doing, "\n", -1);
+    g_autofree char *used = acr_spent_text(spent, &console->ceiling, ACR_WORDS_BETWEEN),
+                    *time = acr_time_text(ms);
+    add_line(parts, lines[0], true);
+    if (spent->calls > 0)
+        add_line(parts, used, true);
+    double share = console->max_ms > 0 ? MIN((double)ms / (double)console->max_ms, 1) : 0;
+    g_ptr_array_add(parts,
+                    console->max_ms > 0
+                        ? g_strdup_printf("in all %s (%.0f%% of the ceiling)", time, share * 100)
+                        : g_strconcat("in all ", time, NULL));
     for (guint i = 1; lines[i]; i++)
         add_line(parts, lines[i], false);
     return parts;
@@ -159,6 +135,13 @@ static void put_line(AcrConsole *console, const char *before, const char *line, 
     put(console, text);
 }
 
+static void put_toned(AcrConsole *console, AcrTone tone, const char *line)
+{
+    static const char *const colours[] = {"", "\033[32m", "\033[33m"};
+    bool is_plain = tone == ACR_TONE_PLAIN || !console->has_colour;
+    put_line(console, is_plain ? "" : colours[tone], line, is_plain ? "" : "\033[0m");
+}
+
 /* A line of progress; where nobody looks on, with its date. */
 static void log_line(AcrConsole *console, const char *line)
 {
@@ -189,14 +172,12 @@ void acr_console_step(AcrConsole *console, const char *line)
 
 void acr_console_say(AcrConsole *console, AcrTone tone, const char *format, ...)
 {
-    static const char *const colours[] = {"", "\033[32m", "\033[33m"};
     va_list args;
     va_start(args, format);
     g_autofree char *line = g_strdup_vprintf(format, args);
     va_end(args);
-    bool is_plain = tone == ACR_TONE_PLAIN || !console->has_colour;
     pthread_mutex_lock(&console->lock);
-    put_line(console, is_plain ? "" : colours[tone], line, is_plain ? "" : "\033[0m");
+    put_toned(console, tone, line);
     pthread_mutex_unlock(&console->lock);
 }
 
@@ -211,87 +192,51 @@ void acr_console_status(AcrConsole *console, const char *text)
     pthread_mutex_unlock(&console->lock);
 }
 
-void acr_console_follow(AcrConsole *console, gint64 ms, const AcrAmount *ceiling, gint64 max_ms)
+void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling, gint64 max_ms)
 {
     pthread_mutex_lock(&console->lock);
     console->start_us = g_get_monotonic_time() - ms * 1000;
-    console->max_cost_pico = ceiling->pico;
-    console->max_tokens = ceiling->tokens;
+    console->ceiling = *ceiling;
     console->max_ms = max_ms;
     pthread_mutex_unlock(&console->lock);
 }
 
-/* ---- What a run reports ---- */
+/* ---- The stream of events ---- */
 
-/* The stage as a line; elsewhere than on a terminal with what has been used until then. */
-static void log_stage(AcrConsole *console)
+/* A step as a line; elsewhere than on a terminal with what has been used until then. */
+static void log_step(AcrConsole *console, const char *words)
 {
-    const AcrSpent *spent = &console->spent;
-    GString *line = g_string_new(console->stage);
-    if (spent->calls && !console->is_screen) {
-        g_string_append_printf(line, " (%" G_GUINT64_FORMAT " calls", spent->calls);
-        if (spent->tokens > 0)
-            g_string_append_printf(line, ", %" G_GINT64_FORMAT " tokens", spent->tokens);
-        if (spent->cost_microusd > 0)
-            g_string_append_printf(line, ", $%.4f", (double)spent->cost_microusd / 1e6);
-        g_string_append_c(line, ')');
-    }
-    g_autofree char *text = g_string_free(line, FALSE);
-    log_line(console, text);
+    const AcrProgressEvent *spent = &console->doing.last[ACR_PROGRESS_SPENT];
+    bool has_spent = spent->spent.calls > 0 && !console->is_screen;
+    g_autofree char *used = has_spent ? acr_progress_words(spent) : NULL;
+    g_autofree char *line = used ? g_strdup_printf("%s (%s)", words, used) : g_strdup(words);
+    log_line(console, line);
 }
 
-static void on_stage(void *ctx, guint attempt, const char *stage, guint number)
+static void put_warning(AcrConsole *console, const AcrProgressEvent *event, const char *words)
+{
+    g_autofree char *line =
+        event->task ? g_strdup(words) : g_strdup_printf("%s: %s", g_get_prgname(), words);
+    put_toned(console, ACR_TONE_BAD, line);
+}
+
+static void take_event(void *ctx, const AcrProgressEvent *event)
 {
     AcrConsole *console = ctx;
-    AcrJson *event = acr_event_new("stage");
-    acr_json_set_string(event, "stage", stage);
-    acr_json_set_int(event, "attempt", attempt);
-    acr_json_set_int(event, "number", number);
-    acr_events_put(console->events, event);
+    AcrShown shown = acr_progress_shown(event);
+    g_autofree char *words = shown == ACR_SHOWN_NOWHERE ? NULL : acr_progress_words(event);
     pthread_mutex_lock(&console->lock);
-    g_free(console->stage);
-    console->stage = acr_stage_text(attempt, stage, number);
-    console->stage_us = g_get_monotonic_time();
-    if (!console->is_screen || console->verbose)
-        log_stage(console);
-    else
+    bool holds = acr_doing_take(&console->doing, event);
+    if (shown == ACR_SHOWN_ANYWHERE)
+        put_warning(console, event, words);
+    else if (shown == ACR_SHOWN_LOGGED)
+        log_line(console, words);
+    else if (shown == ACR_SHOWN_VERBOSE && console->verbose)
+        put_line(console, "    ", words, "");
+    else if (shown == ACR_SHOWN_AS_STEP && (!console->is_screen || console->verbose))
+        log_step(console, words);
+    else if (holds)
         put(console, NULL);
-    pthread_mutex_unlock(&console->lock);
-}
-
-static void put_line_event(AcrConsole *console, const char *kind, const char *line)
-{
-    AcrJson *event = acr_event_new(kind);
-    acr_json_set_string(event, "text", line);
-    acr_events_put(console->events, event);
-}
-
-static void on_note(void *ctx, const char *line)
-{
-    AcrConsole *console = ctx;
-    put_line_event(console, "note", line);
-    if (console->verbose)
-        acr_console_say(console, ACR_TONE_PLAIN, "    %s", line);
-}
-
-static void on_warn(void *ctx, const char *line)
-{
-    put_line_event(ctx, "warning", line);
-    acr_console_say(ctx, ACR_TONE_BAD, "%s: %s", g_get_prgname(), line);
-}
-
-static void on_spent(void *ctx, const AcrSpent *spent)
-{
-    AcrConsole *console = ctx;
-    AcrJson *event = acr_event_new("spent");
-    acr_json_set_int(event, "calls", (gint64)spent->calls);
-    acr_json_set_int(event, "tokens", spent->tokens);
-    acr_json_set_int(event, "cost_microusd", spent->cost_microusd);
-    acr_json_set_int(event, "charged_microusd", spent->charged_microusd);
-    acr_events_put(console->events, event);
-    pthread_mutex_lock(&console->lock);
-    console->spent = *spent;
-    put(console, NULL);
     pthread_mutex_unlock(&console->lock);
 }
 
@@ -319,11 +264,11 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec)
     console->quiet = spec->quiet || (spec->verb == ACR_FOR_REPLAY && !spec->verbose);
     console->is_screen = can_move_cursor();
     console->has_colour = console->is_screen && wants_colour();
-    console->max_cost_pico = spec->max_cost;
-    console->max_tokens = spec->max_tokens_total;
+    console->ceiling =
+        (AcrSpent){.tokens = spec->max_tokens_total, .cost_microusd = acr_microusd(spec->max_cost)};
     console->max_ms = spec->max_ms;
-    console->start_us = console->stage_us = g_get_monotonic_time();
-    console->progress = (AcrProgress){console, on_stage, on_note, on_spent, on_warn};
+    console->start_us = g_get_monotonic_time();
+    console->progress = (AcrProgress){.ctx = console, .take = take_event};
     pthread_mutex_init(&console->lock, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -355,7 +300,7 @@ void acr_console_free(AcrConsole *console)
     acr_events_free(console->events);
     pthread_cond_destroy(&console->over);
     pthread_mutex_destroy(&console->lock);
-    g_free(console->stage);
+    acr_doing_clear(&console->doing);
     g_free(console->status);
     g_free(console);
 }
@@ -368,10 +313,6 @@ const AcrProgress *acr_console_progress(AcrConsole *console)
 bool acr_console_open_events(AcrConsole *console, const char *where, GError **error)
 {
     console->events = where ? acr_events_open(where, error) : NULL;
+    console->progress.next = console->events ? acr_events_progress(console->events) : NULL;
     return !where || console->events;
-}
-
-AcrEvents *acr_console_events(AcrConsole *console)
-{
-    return console->events;
 }

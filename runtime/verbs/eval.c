@@ -42,7 +42,7 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
         return ACR_EXIT_USAGE;
     }
     g_autoptr(AcrConsole) console = acr_console_new(spec);
-    AcrGradeWatch watch = {.console = console};
+    host->progress = acr_console_progress(console);
     AcrEvalOptions options = {
         .spec = spec,
         .in_environment = is_in_environment(spec),
@@ -50,8 +50,6 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
         .host = host,
         .python = python,
         .extensions = extensions,
-        .on_graded = acr_verb_on_graded,
-        .on_graded_ctx = &watch,
     };
     g_auto(AcrEvalResult) result = {0};
     if (!acr_eval_run(&options, tasks, predictions, &result, &error)) {

@@ -18,10 +18,49 @@
 #define FIRST_BYTES "{\"event\":" /* of a file of events */
 
 struct AcrEvents {
+    AcrProgress progress;
     int fd;  /* owned; -1: nobody reads any more */
     int err; /* why, an errno */
     pthread_mutex_t lock;
 };
+
+/* Writes no more at once than a pipe takes that has room; 0 or an errno. */
+static int write_line(int fd, const char *at, gsize len)
+{
+    while (len > 0) {
+        struct pollfd what = {.fd = fd, .events = POLLOUT};
+        int ready = poll(&what, 1, READ_MS);
+        ssize_t n = ready > 0 ? write(fd, at, MIN(len, PIPE_BUF)) : 0;
+        if (ready == 0)
+            return ETIMEDOUT;
+        if ((ready < 0 || n < 0) && errno != EINTR && errno != EAGAIN)
+            return errno;
+        at += MAX(n, 0);
+        len -= (gsize)MAX(n, 0);
+    }
+    return 0;
+}
+
+static void put_event(void *ctx, const AcrProgressEvent *event)
+{
+    AcrEvents *events = ctx;
+    g_autoptr(AcrJson) json = acr_progress_to_json(event);
+    g_autofree char *text = acr_json_print(json);
+    g_autofree char *line = g_strconcat(text, "\n", NULL);
+    pthread_mutex_lock(&events->lock);
+    if (events->fd >= 0)
+        events->err = write_line(events->fd, line, strlen(line));
+    if (events->fd >= 0 && events->err != 0) {
+        close(events->fd);
+        events->fd = -1;
+    }
+    pthread_mutex_unlock(&events->lock);
+}
+
+const AcrProgress *acr_events_progress(const AcrEvents *events)
+{
+    return &events->progress;
+}
 
 /* Takes a descriptor that was handed to this process: only such ones are open after an exec. -1: that
  * number cannot be written to. */
@@ -76,6 +115,7 @@ AcrEvents *acr_events_open(const char *where, GError **error)
         return NULL;
     AcrEvents *events = g_new0(AcrEvents, 1);
     events->fd = fd;
+    events->progress = (AcrProgress){.ctx = events, .take = put_event};
     pthread_mutex_init(&events->lock, NULL);
     return events;
 }
@@ -90,46 +130,4 @@ void acr_events_free(AcrEvents *events)
         close(events->fd);
     pthread_mutex_destroy(&events->lock);
     g_free(events);
-}
-
-AcrJson *acr_event_new(const char *kind)
-{
-    AcrJson *event = acr_json_new_object();
-    acr_json_set_string(event, "event", kind);
-    acr_json_set_int(event, "time_ms", g_get_real_time() / 1000);
-    return event;
-}
-
-/* Writes no more at once than a pipe takes that has room; 0 or an errno. */
-static int write_line(int fd, const char *at, gsize len)
-{
-    while (len > 0) {
-        struct pollfd what = {.fd = fd, .events = POLLOUT};
-        int ready = poll(&what, 1, READ_MS);
-        ssize_t n = ready > 0 ? write(fd, at, MIN(len, PIPE_BUF)) : 0;
-        if (ready == 0)
-            return ETIMEDOUT;
-        if ((ready < 0 || n < 0) && errno != EINTR && errno != EAGAIN)
-            return errno;
-        at += MAX(n, 0);
-        len -= (gsize)MAX(n, 0);
-    }
-    return 0;
-}
-
-void acr_events_put(AcrEvents *events, AcrJson *event)
-{
-    g_autoptr(AcrJson) owned = event;
-    if (!events)
-        return;
-    g_autofree char *text = acr_json_print(owned);
-    g_autofree char *line = g_strconcat(text, "\n", NULL);
-    pthread_mutex_lock(&events->lock);
-    if (events->fd >= 0)
-        events->err = write_line(events->fd, line, strlen(line));
-    if (events->fd >= 0 && events->err != 0) {
-        close(events->fd);
-        events->fd = -1;
-    }
-    pthread_mutex_unlock(&events->lock);
 }

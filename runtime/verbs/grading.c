@@ -5,31 +5,6 @@
 
 #define MAX_RECIPES_BYTES ((gsize)16 * 1024 * 1024)
 
-void acr_verb_on_graded(void *ctx, const AcrPrediction *prediction, const AcrGraded *graded,
-                        guint ended, guint total)
-{
-    AcrGradeWatch *watch = ctx;
-    watch->resolved += graded->grade == ACR_GRADE_RESOLVED;
-    const char *grade =
-        graded->is_late ? "not graded: --max-time is reached" : acr_grade_name(graded->grade);
-    const char *why = graded->error   ? graded->error
-                      : graded->doubt ? graded->doubt
-                                      : graded->ungradable;
-    const char *mark = graded->doubt        ? ", not believed"
-                       : graded->ungradable ? ", cannot be graded here"
-                                            : "";
-    g_autofree char *line =
-        g_strdup_printf("%u/%u %s: %s%s%s%s%s", ended, total, prediction->instance_id, grade,
-                        graded->is_kept ? " (kept)" : "", mark, why ? ": " : "", why ? why : "");
-    g_autofree char *status =
-        g_strdup_printf("%u of %u graded · %u resolved", ended, total, watch->resolved);
-    if (why || graded->is_late)
-        acr_console_say(watch->console, ACR_TONE_BAD, "%s", line);
-    else
-        acr_console_log(watch->console, "%s", line);
-    acr_console_status(watch->console, status);
-}
-
 bool acr_verb_check_grading(const AcrRunSpec *spec, char **out_recipes, GError **error)
 {
     *out_recipes = NULL;

@@ -5,15 +5,6 @@
 #include "eval/eval.h"
 #include "verbs/verbs_private.h"
 
-/* What is shown while predictions are graded; zero-initialise all but the console, which is borrowed. */
-typedef struct {
-    AcrConsole *console;
-    guint resolved;
-} AcrGradeWatch;
-/* For AcrEvalOptions; `ctx`: an AcrGradeWatch. */
-void acr_verb_on_graded(void *ctx, const AcrPrediction *prediction, const AcrGraded *graded,
-                        guint ended, guint total);
-
 /* Checks --run-id and reads the user's own recipes; *out_recipes: owned, NULL: there are none. Errors: USAGE
  * of task, those of base. */
 bool acr_verb_check_grading(const AcrRunSpec *spec, char **out_recipes,
@@ -35,8 +26,7 @@ typedef struct AcrBatchGrading AcrBatchGrading;
 /* Prepares to grade the predictions for `instances`; all is borrowed, `spent_microusd` as it is at the end.
  * Owned. Errors: USAGE of task, those of batch, eval and py. */
 AcrBatchGrading *acr_batch_grading_new(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
-                                       AcrConsole *console, const gint64 *spent_microusd,
-                                       GError **error) ACR_MUST_USE;
+                                       const gint64 *spent_microusd, GError **error) ACR_MUST_USE;
 void acr_batch_grading_free(AcrBatchGrading *grading);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchGrading, acr_batch_grading_free)
 /* For AcrBatchOptions. */

@@ -174,10 +174,11 @@ static void log_summary(const AcrRunSpec *spec, const AcrRunResult *result, bool
 /* The last event: what the run came to. */
 static void tell_result(const AcrRunResult *result, const GError *error, AcrConsole *console)
 {
-    AcrJson *event = acr_event_new("result");
-    acr_json_set_string(event, "error", error ? error->message : NULL);
-    acr_json_set(event, "result", acr_run_result_to_json(result));
-    acr_events_put(acr_console_events(console), event);
+    g_autoptr(AcrJson) json = acr_run_result_to_json(result);
+    acr_progress_tell(acr_console_progress(console),
+                      (AcrProgressEvent){.kind = ACR_PROGRESS_RESULT,
+                                         .text = error ? error->message : NULL,
+                                         .result = json});
 }
 
 int acr_report(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,

@@ -4,7 +4,7 @@
  */
 #include "verbs/status_block.h"
 
-#include "base/base.h"
+#include "loops/progress.h"
 
 #define BETWEEN_COLUMNS 3
 #define FREE_COLUMNS 3 /* at the right: "^C" must not wrap */
@@ -62,38 +62,11 @@ void acr_status_block_draw(AcrStatusBlock *block, const GPtrArray *parts, guint 
             return;
         if (!fits)
             line = &block->widths[block->n++];
-        g_string_append(out, !fits ? "\n" : *line ? ACR_STATUS_BETWEEN : "");
+        g_string_append(out, !fits ? "\n" : *line ? ACR_WORDS_BETWEEN : "");
         *line += width + (*line ? BETWEEN_COLUMNS : 0);
         if (has_colour && i == 0)
             g_string_append_printf(out, "\033[1m%s\033[0m", part);
         else
             g_string_append(out, part);
     }
-}
-
-char *acr_time_text(gint64 ms)
-{
-    gint64 seconds = MAX(ms, 0) / 1000, minutes = seconds / 60;
-    if (minutes == 0)
-        return g_strdup_printf("%" G_GINT64_FORMAT " s", seconds);
-    if (minutes < 60)
-        return g_strdup_printf("%" G_GINT64_FORMAT " min %" G_GINT64_FORMAT " s", minutes,
-                               seconds % 60);
-    return g_strdup_printf("%" G_GINT64_FORMAT " h %" G_GINT64_FORMAT " min", minutes / 60,
-                           minutes % 60);
-}
-
-char *acr_forecast_text(gint64 ms, gint64 microusd)
-{
-    g_autofree char *time = acr_time_text(ms);
-    return microusd > 0 ? g_strdup_printf("about %s and $%.2f to go", time, (double)microusd / 1e6)
-                        : g_strdup_printf("about %s to go", time);
-}
-
-char *acr_stage_text(guint attempt, const char *stage, guint number)
-{
-    g_autofree char *which = attempt ? g_strdup_printf("attempt %u, ", attempt + 1) : g_strdup("");
-    const char *word = g_str_equal(stage, "patch") ? "try" : "round";
-    g_autofree char *count = number ? g_strdup_printf("%s %u: ", word, number) : g_strdup("");
-    return g_strconcat(which, count, stage, NULL);
 }

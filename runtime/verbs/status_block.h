@@ -6,8 +6,7 @@
 #include <stdbool.h>
 
 #define ACR_STATUS_MAX_LINES 24
-#define ACR_STATUS_LINES 4       /* of a block whose parts flow */
-#define ACR_STATUS_BETWEEN " · " /* parts of a line */
+#define ACR_STATUS_LINES 4 /* of a block whose parts flow */
 
 /* What stands on the screen; the cursor is at the end of its last line. */
 typedef struct {
@@ -22,12 +21,5 @@ void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out);
  * line. Nothing of it may be on the screen. */
 void acr_status_block_draw(AcrStatusBlock *block, const GPtrArray *parts, guint columns,
                            guint lines, bool has_colour, GString *out);
-
-/* Milliseconds as people say them: "34 s", "2 min 5 s", "1 h 3 min"; owned. */
-char *acr_time_text(gint64 ms);
-/* "attempt 2, round 3: search"; owned. */
-char *acr_stage_text(guint attempt, const char *stage, guint number);
-/* "about 5 min 0 s and $0.36 to go", without money where there is none; owned. */
-char *acr_forecast_text(gint64 ms, gint64 microusd);
 
 #endif

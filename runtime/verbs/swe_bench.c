@@ -7,87 +7,13 @@
 #include "batch/shards.h"
 #include "task/run_folder.h"
 #include "verbs/grading.h"
-#include "verbs/status_block.h"
 
-/* What is shown while tasks run. `patches` and `spent` are of all that have ended. */
-typedef struct {
-    AcrConsole *console;
-    const AcrRunSpec *spec;
-    AcrBatchSummary *summary;
-    GError *failure; /* of writing the summary; the first */
-    guint patches;
-    AcrBatchPace pace;
-    AcrSpent spent;
-} Watch;
-
-/* `before` and acr_forecast_text by what tasks have taken so far; "": nothing is left, or known. Owned. */
-static char *forecast(const Watch *watch, const char *before, guint ended, guint total)
+static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
 {
-    gint64 ms = 0, microusd = 0;
-    if (!acr_batch_forecast(&watch->pace, watch->spec->tasks_at_once, total - ended, &ms,
-                            &microusd))
-        return g_strdup("");
-    g_autofree char *text = acr_forecast_text(ms, microusd);
-    return g_strconcat(before, text, NULL);
-}
-
-static void show(const Watch *watch, guint ended, guint total)
-{
-    g_autofree char *left = forecast(watch, ACR_STATUS_BETWEEN, ended, total);
-    g_autofree char *text = g_strdup_printf("%u of %u tasks" ACR_STATUS_BETWEEN "%u with a patch%s",
-                                            ended, total, watch->patches, left);
-    const AcrProgress *progress = acr_console_progress(watch->console);
-    acr_console_status(watch->console, text);
-    progress->spent(progress->ctx, &watch->spent);
-}
-
-static void count(Watch *watch, const AcrBatchTask *task)
-{
-    const AcrCostSum *cost = &task->result->cost;
-    gint64 microusd = MAX(acr_microusd(cost->usage.cost_pico), 0);
-    watch->patches += task->result->exit_code == ACR_EXIT_OK;
-    watch->spent.calls += cost->calls;
-    watch->spent.cost_microusd += microusd;
-    watch->spent.charged_microusd += acr_microusd(cost->charged_pico);
-    watch->spent.tokens += MAX(acr_usage_tokens(&cost->usage), 0);
-    watch->pace = task->pace;
-}
-
-static void tell_task(const Watch *watch, const AcrBatchTask *task)
-{
-    const AcrRunResult *result = task->result;
-    const char *id = task->instance->instance_id, *status = acr_batch_status(result);
-    g_autofree char *left = forecast(watch, ", ", task->ended, task->total);
-    bool is_none = strcmp(status, ACR_STATUS_NONE) == 0;
-    if (result->exit_code == ACR_EXIT_INTERRUPTED)
-        acr_console_say(watch->console, ACR_TONE_BAD, "%u/%u %s: interrupted", task->ended,
-                        task->total, id);
-    else if (result->error)
-        acr_console_say(watch->console, ACR_TONE_BAD, "%u/%u %s: exit %d: %s", task->ended,
-                        task->total, id, result->exit_code, result->error);
-    else
-        acr_console_log(watch->console, "%u/%u %s: %s%s%s", task->ended, task->total, id,
-                        is_none ? "no patch" : status, task->was_over ? " (kept)" : "", left);
-}
-
-static void on_task(void *ctx, const AcrBatchTask *task)
-{
-    Watch *watch = ctx;
-    count(watch, task);
-    acr_batch_summary_add(watch->summary, task);
-    GError **keep_first = watch->failure ? NULL : &watch->failure;
-    if (!acr_batch_summary_write(watch->summary, keep_first))
-        acr_console_log(watch->console, "the summary is not up to date");
-    tell_task(watch, task);
-    show(watch, task->ended, task->total);
-}
-
-static void log_summary(const Watch *watch)
-{
-    g_autofree char *text = acr_batch_summary_text(watch->summary);
+    g_autofree char *text = acr_batch_summary_text(summary);
     g_auto(GStrv) lines = g_strsplit(g_strchomp(text), "\n", -1);
     for (guint i = 0; lines[i]; i++)
-        acr_console_log(watch->console, "%s", lines[i]);
+        acr_console_log(console, "%s", lines[i]);
 }
 
 /* Says what came of the batch; its exit code. */
@@ -141,51 +67,38 @@ static int report_grades(AcrHost *host, AcrBatchGrading *grading, AcrConsole *co
     return code;
 }
 
-/* Runs the tasks, with the watch as what reports each. */
-static int run_watched(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances, Watch *watch,
-                       AcrBatchGrading *grading)
+/* Runs the tasks, and grades what they predict. */
+static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances)
 {
     g_autoptr(GError) error = NULL;
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
+    g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(spec->out, &error);
+    if (!summary)
+        return acr_verb_fail(host, error);
     g_auto(AcrBatchResult) result = {0};
+    g_autoptr(AcrBatchGrading) grading = NULL;
+    host->progress = acr_console_progress(console);
+    if (spec->grade >= 0) {
+        grading = acr_batch_grading_new(host, spec, instances, &result.spent.cost_microusd, &error);
+        if (!grading)
+            return acr_verb_fail_grading(host, error);
+    }
     AcrBatchOptions batch = {
         .exe = host->exe,
         .spec = spec,
         .interrupt = host->interrupt,
-        .on_task = on_task,
-        .on_task_ctx = watch,
+        .progress = host->progress,
+        .summary = summary,
         .after_task = grading ? acr_batch_grading_take : NULL,
         .after_task_ctx = grading,
     };
-    show(watch, 0, instances->len);
     bool ok = acr_batch_run(&batch, instances, &result, &error);
-    acr_console_end(watch->console);
-    if (!ok || watch->failure)
-        return acr_verb_fail(host, ok ? watch->failure : error);
-    log_summary(watch);
-    int code = report(host, spec, &result, watch->console);
-    return report_grades(host, grading, watch->console, code);
-}
-
-static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(spec->out, &error);
-    if (!summary)
+    acr_console_end(console);
+    if (!ok)
         return acr_verb_fail(host, error);
-    g_autoptr(AcrConsole) console = acr_console_new(spec);
-    g_autoptr(AcrBatchGrading) grading = NULL;
-    Watch watch = {.console = console, .spec = spec, .summary = summary};
-    if (spec->grade >= 0) {
-        grading = acr_batch_grading_new(host, spec, instances, console, &watch.spent.cost_microusd,
-                                        &error);
-        if (!grading) {
-            acr_console_end(console);
-            return acr_verb_fail_grading(host, error);
-        }
-    }
-    int code = run_watched(host, spec, instances, &watch, grading);
-    g_clear_error(&watch.failure);
-    return code;
+    log_summary(console, summary);
+    int code = report(host, spec, &result, console);
+    return report_grades(host, grading, console, code);
 }
 
 /* A part without a task to run has results, of before or empty ones: nobody waits for more of it. */

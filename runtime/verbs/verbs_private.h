@@ -59,9 +59,7 @@ typedef struct AcrEvents AcrEvents;
  * of task. */
 AcrEvents *acr_events_open(const char *where, GError **error) ACR_MUST_USE; /* owned */
 void acr_events_free(AcrEvents *events);
-/* An event of that kind, now; owned. */
-AcrJson *acr_event_new(const char *kind) ACR_MUST_USE;
-void acr_events_put(AcrEvents *events, AcrJson *event); /* `event` is taken; `events` may be NULL */
+const AcrProgress *acr_events_progress(const AcrEvents *events); /* borrowed */
 
 /* ---- Progress (console.c) ---- */
 
@@ -76,7 +74,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConsole, acr_console_free)
 const AcrProgress *acr_console_progress(AcrConsole *console); /* borrowed */
 /* From now on progress goes to `where` (NULL: nowhere) too. Errors: those of acr_events_open. */
 bool acr_console_open_events(AcrConsole *console, const char *where, GError **error) ACR_MUST_USE;
-AcrEvents *acr_console_events(AcrConsole *console); /* borrowed; NULL: none */
 /* Shows `text` in place of the stage of one task, for a verb that runs many: its first line before what was
  * used, the others in lines of their own. Copied. */
 void acr_console_status(AcrConsole *console, const char *text);
@@ -84,8 +81,8 @@ void acr_console_status(AcrConsole *console, const char *text);
 void acr_console_log(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Likewise one that is not needed where the block shows the same, unless with --verbose. */
 void acr_console_step(AcrConsole *console, const char *line);
-/* What is shown began `ms` ago in another process, under these ceilings (members ACR_UNSET: none). */
-void acr_console_follow(AcrConsole *console, gint64 ms, const AcrAmount *ceiling, gint64 max_ms);
+/* What is shown began `ms` ago in another process, under these ceilings (members not above 0: none). */
+void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling, gint64 max_ms);
 /* Wipes the block, which does not come back: anybody may write now. */
 void acr_console_end(AcrConsole *console);
 typedef enum {

@@ -37,14 +37,14 @@ static void tell(Shown *shown, const char *name, char *line)
     g_hash_table_replace(shown->lines, g_strdup(name), line);
 }
 
-static void tell_parts(Shown *shown, const AcrWatched *watched)
+static void tell_parts(Shown *shown, const AcrBatchState *state)
 {
-    const GPtrArray *parts = watched->state.parts, *running = watched->state.running;
+    const GPtrArray *parts = state->parts, *running = state->running;
     for (guint i = 0; i < parts->len; i++) {
         const AcrBatchPart *part = parts->pdata[i];
         bool is_last = parts->len == 1 && part->state >= ACR_PART_OVER; /* at the end */
         if (!is_last)
-            tell(shown, part->name, acr_watched_process(watched, part));
+            tell(shown, part->name, acr_watched_process(state, part));
     }
     for (guint i = 0; i < running->len; i++) {
         const AcrBatchRunning *task = running->pdata[i];
@@ -54,39 +54,37 @@ static void tell_parts(Shown *shown, const AcrWatched *watched)
 }
 
 /* What has ended since; not what had before this began. */
-static void tell_ended(Shown *shown, const AcrWatched *watched)
+static void tell_ended(Shown *shown, const AcrBatchState *state)
 {
-    const AcrBatchState *state = &watched->state;
     GHashTableIter each;
     gpointer id;
     g_hash_table_iter_init(&each, state->ended);
     while (g_hash_table_iter_next(&each, &id, NULL)) {
-        if (!g_hash_table_add(shown->ended, g_strdup(id)) || shown->is_first || watched->is_run)
+        if (!g_hash_table_add(shown->ended, g_strdup(id)) || shown->is_first || state->is_run)
             continue;
-        g_autofree char *name = acr_one_line(id), *ending = acr_watched_ending(watched, id);
+        g_autofree char *name = acr_one_line(id), *ending = acr_watched_ending(state, id);
         acr_console_log(shown->console, "%u/%u %s: %s", state->n_ended, state->total, name, ending);
     }
 }
 
-static void show(Shown *shown, const AcrWatched *watched)
+static void show(Shown *shown, const AcrBatchState *state)
 {
-    const AcrBatchState *state = &watched->state;
-    const AcrProgress *progress = acr_console_progress(shown->console);
-    g_autofree char *block = acr_watched_block(watched);
-    if (shown->is_first && state->n_ended && !watched->is_run) {
+    g_autofree char *block = acr_watched_block(state);
+    if (shown->is_first && state->n_ended && !state->is_run) {
         g_auto(GStrv) lines = g_strsplit(block, "\n", 2);
         acr_console_step(shown->console, lines[0]);
     }
-    tell_parts(shown, watched);
-    tell_ended(shown, watched);
+    tell_parts(shown, state);
+    tell_ended(shown, state);
     shown->is_first = false;
     if (state->begun_ms)
-        acr_console_follow(shown->console, MAX(acr_live_now_ms() - state->begun_ms, 0),
-                           &state->ceiling, state->max_ms);
+        acr_console_follow(shown->console, MAX(acr_now_ms() - state->begun_ms, 0), &state->ceiling,
+                           state->max_ms);
     acr_console_status(shown->console, block);
-    progress->spent(progress->ctx, &state->spent);
+    acr_progress_tell(acr_console_progress(shown->console),
+                      (AcrProgressEvent){.kind = ACR_PROGRESS_SPENT, .spent = state->spent});
     if (shown->page)
-        acr_watch_page_send(shown->page, watched);
+        acr_watch_page_send(shown->page, state);
 }
 
 /* False: a signal came. */
@@ -110,15 +108,15 @@ static void linger(const AcrHost *host, const Shown *shown)
             return;
 }
 
-static int end(const AcrWatched *watched, AcrConsole *console)
+static int end(const AcrBatchState *state, AcrConsole *console)
 {
-    const GPtrArray *parts = watched->state.parts;
-    g_autofree char *text = acr_watched_text(watched);
-    bool is_finished = acr_watched_is_finished(watched);
+    const GPtrArray *parts = state->parts;
+    g_autofree char *text = acr_watched_text(state);
+    bool is_finished = acr_batch_state_is_finished(state);
     acr_console_end(console);
     for (guint i = 0; i < parts->len; i++) {
         const AcrBatchPart *part = parts->pdata[i];
-        g_autofree char *line = acr_watched_process(watched, part);
+        g_autofree char *line = acr_watched_process(state, part);
         if (part->state == ACR_PART_GONE || part->why)
             acr_console_say(console, ACR_TONE_BAD, "%s: %s", g_get_prgname(), line);
     }
@@ -142,21 +140,21 @@ static int watch(AcrHost *host, const AcrRunSpec *spec)
                            .lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
                            .is_first = true};
     for (;;) {
-        g_auto(AcrWatched) watched = {0};
+        g_auto(AcrBatchState) state = {0};
         g_autoptr(GError) error = NULL;
-        if (!acr_watched_read(spec->arguments[0], &watched, &error))
+        if (!acr_batch_state_read(spec->arguments[0], &state, &error))
             return acr_verb_fail(host, error);
         AcrExit served = !shown.console && spec->http ? serve(host, spec, &shown) : ACR_EXIT_OK;
         if (served != ACR_EXIT_OK)
             return served;
         if (!shown.console)
             shown.console = acr_console_new(spec);
-        show(&shown, &watched);
-        bool is_over = acr_batch_state_of(&watched.state) >= ACR_PART_OVER;
+        show(&shown, &state);
+        bool is_over = acr_batch_state_of(&state) >= ACR_PART_OVER;
         if (is_over && shown.page)
             linger(host, &shown);
         if (is_over)
-            return end(&watched, shown.console);
+            return end(&state, shown.console);
         if (!wait_a_moment(host, &shown)) {
             acr_console_end(shown.console);
             return ACR_EXIT_INTERRUPTED;
@@ -166,15 +164,15 @@ static int watch(AcrHost *host, const AcrRunSpec *spec)
 
 static int print_once(AcrHost *host, const AcrRunSpec *spec)
 {
-    g_auto(AcrWatched) watched = {0};
+    g_auto(AcrBatchState) state = {0};
     g_autoptr(GError) error = NULL;
-    if (!acr_watched_read(spec->arguments[0], &watched, &error))
+    if (!acr_batch_state_read(spec->arguments[0], &state, &error))
         return acr_verb_fail(host, error);
     if (spec->json) {
-        g_autoptr(AcrJson) json = acr_watched_to_json(&watched);
+        g_autoptr(AcrJson) json = acr_watched_to_json(&state);
         return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
     }
-    g_autofree char *text = acr_watched_text(&watched);
+    g_autofree char *text = acr_watched_text(&state);
     return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
 }
 

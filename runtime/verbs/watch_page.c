@@ -100,13 +100,13 @@ static void send_all(AcrWatchPage *page, const char *data)
             g_ptr_array_remove_index_fast(page->streams, i);
 }
 
-void acr_watch_page_send(AcrWatchPage *page, const AcrWatched *watched)
+void acr_watch_page_send(AcrWatchPage *page, const AcrBatchState *state)
 {
-    g_autoptr(AcrJson) json = acr_watched_to_json(watched);
+    g_autoptr(AcrJson) json = acr_watched_to_json(state);
     char *text = acr_json_print(json);
-    if (watched->state.n_ended != page->ended)
+    if (state->n_ended != page->ended)
         page->made_ms = 0;
-    page->ended = watched->state.n_ended;
+    page->ended = state->n_ended;
     pthread_mutex_lock(&page->lock);
     if (g_strcmp0(text, page->state) != 0)
         send_all(page, text);
@@ -145,10 +145,10 @@ void acr_watch_page_answer(AcrWatchPage *page)
         page->asked = g_ptr_array_new_with_free_func((GDestroyNotify)acr_http_incoming_unref);
     }
     pthread_mutex_unlock(&page->lock);
-    if (asked && (!page->made || acr_live_now_ms() - page->made_ms > KEPT_MS)) {
+    if (asked && (!page->made || acr_now_ms() - page->made_ms > KEPT_MS)) {
         g_clear_pointer(&page->made, g_bytes_unref);
         page->made = render(page);
-        page->made_ms = acr_live_now_ms();
+        page->made_ms = acr_now_ms();
     }
     for (guint i = 0; asked && i < asked->len; i++) {
         gsize len = 0;

@@ -12,7 +12,7 @@ void acr_watch_page_free(AcrWatchPage *page);
 /* The address, with its token; borrowed. */
 const char *acr_watch_page_url(const AcrWatchPage *page);
 /* Sends the state to all who look on. */
-void acr_watch_page_send(AcrWatchPage *page, const AcrWatched *watched);
+void acr_watch_page_send(AcrWatchPage *page, const AcrBatchState *state);
 /* Gives the page to those who have asked for it since. */
 void acr_watch_page_answer(AcrWatchPage *page);
 /* Whether anybody still looks on. */

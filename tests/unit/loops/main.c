@@ -17,5 +17,6 @@ int main(int argc, char **argv)
     register_regressions_tests();
     register_shown_tests();
     register_selection_tests();
+    register_progress_tests();
     return g_test_run();
 }

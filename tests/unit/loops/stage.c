@@ -52,13 +52,10 @@ static bool write_file(void *ctx, const char *path, const void *data, gsize len,
     return true;
 }
 
-static void on_stage(void *ctx, guint attempt, const char *name, guint number)
+static void take_event(void *ctx, const AcrProgressEvent *event)
 {
-}
-
-static void on_note(void *ctx, const char *line)
-{
-    g_string_append_printf(((Stage *)ctx)->notes, "%s\n", line);
+    if (event->kind == ACR_PROGRESS_NOTE)
+        g_string_append_printf(((Stage *)ctx)->notes, "%s\n", event->text);
 }
 
 static void executed_free(gpointer data)
@@ -88,7 +85,7 @@ void stage_set_up(Stage *stage, gconstpointer script)
     stage->executor = (AcrExecutor){stage, open_executor, tree, run_trial};
     stage->comparer = (AcrTestComparer){.ctx = stage, .compare = compare};
     stage->artifacts = (AcrArtifacts){stage, write_file};
-    stage->progress = (AcrProgress){.ctx = stage, .stage = on_stage, .note = on_note};
+    stage->progress = (AcrProgress){.ctx = stage, .take = take_event};
     stage->run = (AcrRun){.sbfl = ACR_VERIFY_NEVER,
                           .issue = "double(3) is 7",
                           .python = stage->python,

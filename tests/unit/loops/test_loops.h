@@ -13,5 +13,6 @@ void register_steps_tests(void);
 void register_regressions_tests(void);
 void register_shown_tests(void);
 void register_selection_tests(void);
+void register_progress_tests(void);
 
 #endif

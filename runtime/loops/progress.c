@@ -1,0 +1,350 @@
+/*
+ * The stream of progress events: which kinds there are, and for each its name, its members in JSON and its
+ * words. Consumers know none of this; they take events, and what the events come to.
+ */
+#include "loops/progress.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#define MAX_TEXT 60u           /* bytes of a text that is read back */
+#define MAX_NUMBER (1ll << 45) /* likewise of a number: sums of all tasks stay below 2^63 */
+
+typedef char *(*Words)(const AcrProgressEvent *event);
+typedef struct {
+    const char *name;
+    AcrShown shown;
+    Words words; /* as a line; NULL: `text` */
+    Words held;  /* in what the events come to; NULL: it is not shown there */
+    /* One that holds until the next of its kind has one of these in live.json: the object of its members, or the
+     * member of its time. */
+    const char *group, *time_key;
+    guint ends; /* bits of kinds that hold no longer */
+} Kind;
+
+typedef enum { TEXT, COUNT, AMOUNT, JSON } FieldType; /* AMOUNT: -1 is "not known" */
+typedef struct {
+    AcrProgressKind kind;
+    const char *key;
+    FieldType type;
+    gsize offset; /* in AcrProgressEvent */
+} Field;
+#define AT(member) offsetof(AcrProgressEvent, member)
+
+static const Field fields[] = {
+    {ACR_PROGRESS_STAGE, "stage", TEXT, AT(stage)},
+    {ACR_PROGRESS_STAGE, "attempt", COUNT, AT(attempt)},
+    {ACR_PROGRESS_STAGE, "number", COUNT, AT(number)},
+    {ACR_PROGRESS_NOTE, "text", TEXT, AT(text)},
+    {ACR_PROGRESS_WARNING, "text", TEXT, AT(text)},
+    {ACR_PROGRESS_SPENT, "calls", AMOUNT, AT(spent.calls)},
+    {ACR_PROGRESS_SPENT, "tokens", AMOUNT, AT(spent.tokens)},
+    {ACR_PROGRESS_SPENT, "cost_microusd", AMOUNT, AT(spent.cost_microusd)},
+    {ACR_PROGRESS_SPENT, "charged_microusd", AMOUNT, AT(spent.charged_microusd)},
+    {ACR_PROGRESS_TASK, "task", TEXT, AT(task)},
+    {ACR_PROGRESS_TASK, "text", TEXT, AT(text)},
+    {ACR_PROGRESS_TASK, "ended", COUNT, AT(ended)},
+    {ACR_PROGRESS_TASK, "total", COUNT, AT(total)},
+    {ACR_PROGRESS_GRADED, "task", TEXT, AT(task)},
+    {ACR_PROGRESS_GRADED, "text", TEXT, AT(text)},
+    {ACR_PROGRESS_GRADED, "ended", COUNT, AT(ended)},
+    {ACR_PROGRESS_GRADED, "total", COUNT, AT(total)},
+    {ACR_PROGRESS_GRADED, "resolved", COUNT, AT(good)},
+    {ACR_PROGRESS_RESULT, "error", TEXT, AT(text)},
+    {ACR_PROGRESS_RESULT, "result", JSON, AT(result)},
+};
+/* The field of a kind that comes after one of it (NULL: its first one); NULL: there is none. */
+static const Field *next_field(const Field *field, AcrProgressKind kind)
+{
+    for (field = field ? field + 1 : fields; field < fields + G_N_ELEMENTS(fields); field++)
+        if (field->kind == kind)
+            return field;
+    return NULL;
+}
+
+static char *stage_words(const AcrProgressEvent *event)
+{
+    g_autofree char *which =
+        event->attempt ? g_strdup_printf("attempt %u, ", event->attempt + 1) : g_strdup("");
+    const char *word = strcmp(event->stage, "patch") == 0 ? "try" : "round";
+    g_autofree char *count =
+        event->number ? g_strdup_printf("%s %u: ", word, event->number) : g_strdup("");
+    return g_strconcat(which, count, event->stage, NULL);
+}
+
+/* "1/6 bill-1: patch, about 5 s to go". */
+static char *end_words(const AcrProgressEvent *event)
+{
+    g_autofree char *left = event->left_ms >= 0 && !event->is_bad
+                                ? acr_forecast_text(event->left_ms, event->left_microusd)
+                                : NULL;
+    return g_strdup_printf("%u/%u %s: %s%s%s", event->ended, event->total, event->task, event->text,
+                           left ? ", " : "", left ? left : "");
+}
+
+static char *held_tasks(const AcrProgressEvent *event)
+{
+    g_autofree char *left =
+        event->left_ms >= 0 ? acr_forecast_text(event->left_ms, event->left_microusd) : NULL;
+    return g_strdup_printf("%u of %u tasks" ACR_WORDS_BETWEEN "%u with a patch%s%s", event->ended,
+                           event->total, event->good, left ? ACR_WORDS_BETWEEN : "",
+                           left ? left : "");
+}
+
+static char *held_grades(const AcrProgressEvent *event)
+{
+    return g_strdup_printf("%u of %u graded" ACR_WORDS_BETWEEN "%u resolved", event->ended,
+                           event->total, event->good);
+}
+
+static char *spent_words(const AcrProgressEvent *event)
+{
+    return acr_spent_text(&event->spent, NULL, ", ");
+}
+
+static const Kind kinds[ACR_PROGRESS_KINDS] = {
+    [ACR_PROGRESS_STAGE] = {"stage", ACR_SHOWN_AS_STEP, stage_words, stage_words, NULL, "stage_ms"},
+    [ACR_PROGRESS_NOTE] = {"note", ACR_SHOWN_VERBOSE},
+    [ACR_PROGRESS_WARNING] = {"warning", ACR_SHOWN_ANYWHERE},
+    [ACR_PROGRESS_SPENT] = {"spent", ACR_SHOWN_NOWHERE, spent_words, NULL, "spent"},
+    [ACR_PROGRESS_TASK] = {"task", ACR_SHOWN_LOGGED, end_words, held_tasks, "task"},
+    [ACR_PROGRESS_GRADED] = {"graded", ACR_SHOWN_LOGGED, end_words, held_grades, "graded"},
+    [ACR_PROGRESS_RESULT] = {"result", ACR_SHOWN_NOWHERE},
+};
+
+static bool is_kept(AcrProgressKind kind)
+{
+    return kinds[kind].group || kinds[kind].time_key;
+}
+
+/* ---- Telling ---- */
+
+gint64 acr_now_ms(void)
+{
+    return g_get_real_time() / 1000;
+}
+
+void acr_progress_tell(const AcrProgress *progress, AcrProgressEvent event)
+{
+    event.time_ms = acr_now_ms();
+    for (; progress; progress = progress->next)
+        progress->take(progress->ctx, &event);
+}
+
+void acr_progress_stage(const AcrProgress *progress, guint attempt, const char *stage, guint number)
+{
+    acr_progress_tell(progress, (AcrProgressEvent){.kind = ACR_PROGRESS_STAGE,
+                                                   .stage = stage,
+                                                   .attempt = attempt,
+                                                   .number = number});
+}
+
+void acr_progress_note(const AcrProgress *progress, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *line = g_strdup_vprintf(format, args);
+    va_end(args);
+    acr_progress_tell(progress, (AcrProgressEvent){.kind = ACR_PROGRESS_NOTE, .text = line});
+}
+
+void acr_progress_warn(const AcrProgress *progress, const char *line)
+{
+    if (line)
+        acr_progress_tell(progress, (AcrProgressEvent){.kind = ACR_PROGRESS_WARNING, .text = line});
+}
+
+AcrShown acr_progress_shown(const AcrProgressEvent *event)
+{
+    AcrShown shown = kinds[event->kind].shown;
+    bool is_begin = shown == ACR_SHOWN_LOGGED && !event->task;
+    return is_begin ? ACR_SHOWN_NOWHERE : event->is_bad ? ACR_SHOWN_ANYWHERE : shown;
+}
+
+char *acr_progress_words(const AcrProgressEvent *event)
+{
+    const Kind *kind = &kinds[event->kind];
+    return kind->words ? kind->words(event) : g_strdup(event->text);
+}
+
+/* ---- JSON ---- */
+
+static void write_fields(const AcrProgressEvent *event, AcrJson *json)
+{
+    for (const Field *field = NULL; (field = next_field(field, event->kind));) {
+        const void *at = (const char *)event + field->offset;
+        if (field->type == TEXT)
+            acr_json_set_string(json, field->key, *(const char *const *)at);
+        else if (field->type == JSON)
+            acr_json_set(json, field->key, acr_json_copy(*(const AcrJson *const *)at));
+        else
+            acr_json_set_int(json, field->key,
+                             field->type == COUNT ? *(const guint *)at : *(const gint64 *)at);
+    }
+}
+
+static void read_field(const Field *field, const AcrJson *json, AcrProgressEvent *event)
+{
+    void *at = (char *)event + field->offset;
+    const char *text = acr_json_get_string(json, field->key);
+    gint64 number = acr_json_get_int(json, field->key, -1);
+    if (field->type == TEXT)
+        *(char **)at = acr_text_shorten(text ? text : "", MAX_TEXT);
+    else if (field->type == COUNT)
+        *(guint *)at = (guint)CLAMP(number, 0, G_MAXINT32);
+    else
+        *(gint64 *)at = CLAMP(number, -1, MAX_NUMBER);
+}
+
+AcrJson *acr_progress_to_json(const AcrProgressEvent *event)
+{
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "event", kinds[event->kind].name);
+    acr_json_set_int(json, "time_ms", event->time_ms);
+    write_fields(event, json);
+    return json;
+}
+
+AcrJson *acr_spent_to_json(const AcrSpent *spent)
+{
+    AcrJson *json = acr_json_new_object();
+    write_fields(&(AcrProgressEvent){.kind = ACR_PROGRESS_SPENT, .spent = *spent}, json);
+    return json;
+}
+
+void acr_doing_to_json(const AcrDoing *doing, AcrJson *json)
+{
+    for (guint i = 0; i < ACR_PROGRESS_KINDS; i++) {
+        const AcrProgressEvent *event = &doing->last[i];
+        if (!event->time_ms)
+            continue;
+        AcrJson *group = kinds[i].group ? acr_json_new_object() : NULL;
+        write_fields(event, group ? group : json);
+        if (group)
+            acr_json_set(json, kinds[i].group, group);
+        if (kinds[i].time_key)
+            acr_json_set_int(json, kinds[i].time_key, event->time_ms);
+    }
+}
+
+void acr_doing_from_json(const AcrJson *json, AcrDoing *out)
+{
+    *out = (AcrDoing){0};
+    for (guint i = 0; i < ACR_PROGRESS_KINDS; i++) {
+        const AcrJson *group = kinds[i].group ? acr_json_get(json, kinds[i].group) : json;
+        if (!is_kept(i) || !group)
+            continue;
+        gint64 ms = kinds[i].time_key ? acr_json_get_int(json, kinds[i].time_key, 1) : 1;
+        out->last[i] = (AcrProgressEvent){.kind = i, .time_ms = CLAMP(ms, 1, ACR_MOST_MS)};
+        for (const Field *field = NULL; (field = next_field(field, i));)
+            read_field(field, group, &out->last[i]);
+    }
+}
+
+/* ---- What the events come to ---- */
+
+static void forget_event(AcrProgressEvent *event)
+{
+    for (const Field *field = NULL; (field = next_field(field, event->kind));)
+        if (field->type == TEXT)
+            g_free(*(char **)((char *)event + field->offset));
+    *event = (AcrProgressEvent){0};
+}
+
+bool acr_doing_take(AcrDoing *doing, const AcrProgressEvent *event)
+{
+    const Kind *kind = &kinds[event->kind];
+    for (guint i = 0; i < ACR_PROGRESS_KINDS; i++)
+        if (doing->last[i].time_ms && (kind->ends >> i & 1 || (is_kept(i) && i == event->kind)))
+            forget_event(&doing->last[i]);
+    if (!is_kept(event->kind))
+        return false;
+    AcrProgressEvent *kept = &doing->last[event->kind];
+    *kept = *event;
+    for (const Field *field = NULL; (field = next_field(field, event->kind));) {
+        char **text = (char **)((char *)kept + field->offset);
+        if (field->type == TEXT)
+            *text = g_strdup(*text);
+    }
+    return true;
+}
+
+void acr_doing_clear(AcrDoing *doing)
+{
+    for (guint i = 0; i < ACR_PROGRESS_KINDS; i++)
+        if (doing->last[i].time_ms)
+            forget_event(&doing->last[i]);
+}
+
+bool acr_doing_has_begun(const AcrDoing *doing)
+{
+    const AcrProgressEvent *stage = &doing->last[ACR_PROGRESS_STAGE];
+    return stage->time_ms && *stage->stage;
+}
+
+const AcrSpent *acr_doing_spent(const AcrDoing *doing)
+{
+    return &doing->last[ACR_PROGRESS_SPENT].spent;
+}
+
+char *acr_doing_text(const AcrDoing *doing, gint64 since_ms)
+{
+    const AcrProgressEvent *stage = &doing->last[ACR_PROGRESS_STAGE];
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; i < ACR_PROGRESS_KINDS; i++) {
+        const AcrProgressEvent *event = &doing->last[i];
+        g_autofree char *words = event->time_ms && kinds[i].held ? kinds[i].held(event) : NULL;
+        if (words && *words)
+            g_string_append_printf(text, "%s%s", text->len ? ACR_WORDS_BETWEEN : "", words);
+    }
+    if (acr_doing_has_begun(doing)) {
+        g_autofree char *time =
+            acr_time_text(acr_now_ms() - (since_ms ? since_ms : stage->time_ms));
+        g_string_append_printf(text, ACR_WORDS_BETWEEN "%s", time);
+    }
+    return g_string_free(text, FALSE);
+}
+
+static void add_share(GString *text, gint64 used, gint64 ceiling)
+{
+    if (ceiling > 0)
+        g_string_append_printf(text, " (%.0f%% of the ceiling)",
+                               MIN((double)used / (double)ceiling, 1) * 100);
+}
+
+char *acr_spent_text(const AcrSpent *spent, const AcrSpent *ceiling, const char *between)
+{
+    GString *text = g_string_new(NULL);
+    gint64 microusd = MAX(spent->cost_microusd, spent->charged_microusd);
+    g_string_append_printf(text, "%" G_GINT64_FORMAT " calls", MAX(spent->calls, 0));
+    if (spent->tokens > 0) {
+        g_string_append_printf(text, "%s%" G_GINT64_FORMAT " tokens", between, spent->tokens);
+        add_share(text, spent->tokens, ceiling ? ceiling->tokens : 0);
+    }
+    if (microusd > 0) {
+        g_string_append_printf(text, "%s$%.4f%s", between, (double)microusd / 1e6,
+                               microusd > spent->cost_microusd ? " charged" : "");
+        add_share(text, spent->charged_microusd, ceiling ? ceiling->cost_microusd : 0);
+    }
+    return g_string_free(text, FALSE);
+}
+
+char *acr_time_text(gint64 ms)
+{
+    gint64 seconds = MAX(ms, 0) / 1000, minutes = seconds / 60;
+    if (minutes == 0)
+        return g_strdup_printf("%" G_GINT64_FORMAT " s", seconds);
+    if (minutes < 60)
+        return g_strdup_printf("%" G_GINT64_FORMAT " min %" G_GINT64_FORMAT " s", minutes,
+                               seconds % 60);
+    return g_strdup_printf("%" G_GINT64_FORMAT " h %" G_GINT64_FORMAT " min", minutes / 60,
+                           minutes % 60);
+}
+
+char *acr_forecast_text(gint64 ms, gint64 microusd)
+{
+    g_autofree char *time = acr_time_text(ms);
+    return microusd > 0 ? g_strdup_printf("about %s and $%.2f to go", time, (double)microusd / 1e6)
+                        : g_strdup_printf("about %s to go", time);
+}
