@@ -19,7 +19,7 @@ static char *list_topics(const char *folder)
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));)
-        if (g_str_has_suffix(name, ENDING))
+        if (g_str_has_suffix(name, ENDING) && !g_str_has_prefix(name, "README"))
             g_ptr_array_add(names, g_strndup(name, strlen(name) - strlen(ENDING)));
     g_ptr_array_sort(names, by_name);
     g_ptr_array_add(names, NULL);
