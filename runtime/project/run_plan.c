@@ -14,9 +14,9 @@
 
 #define SUPERVISE "supervise.py"
 /* Those that it lays out for the project's Python. */
-static const char *const sources[] = {"pytest_report.py", "pytest_main.py", "unittest_report.py",
-                                      "unittest_main.py", "hooked_main.py", "sympy_main.py",
-                                      "line_tracer.py"};
+static const char *const sources[] = {
+    "acr_test_events.py", "acr_pytest_report.py", "pytest_main.py", "unittest_report.py",
+    "unittest_main.py",   "hooked_main.py",       "sympy_main.py",  "line_tracer.py"};
 
 #define TRACER "line_tracer.so"
 extern const char acr_line_tracer[];
@@ -57,9 +57,9 @@ static bool fail_of(const AcrExecuted *executed, GError **error)
                 limit ? " was hit" : "");
 }
 
-static AcrJson *execute(const AcrProject *project, const AcrOverlay *overlay,
-                        const AcrJson *request, gint64 time_ms, AcrExecuted *executed,
-                        GError **error)
+static AcrJson *run_supervisor(const AcrProject *project, const AcrOverlay *overlay,
+                               const AcrJson *request, gint64 time_ms, AcrExecuted *executed,
+                               GError **error)
 {
     g_autofree char *code = read_source(project, SUPERVISE, error), *text = acr_json_print(request);
     const char *python = code ? acr_sandbox_python(project->sandbox, error) : NULL;
@@ -94,7 +94,7 @@ bool acr_project_probe(const AcrProject *project, AcrProbe *out, GError **error)
     g_autoptr(AcrJson) request = acr_json_new_object();
     acr_json_set_bool(request, "probe", true);
     g_auto(AcrExecuted) executed = {0};
-    g_autoptr(AcrJson) answer = execute(project, NULL, request, PROBE_MS, &executed, error);
+    g_autoptr(AcrJson) answer = run_supervisor(project, NULL, request, PROBE_MS, &executed, error);
     const char *digest = acr_json_get_string(answer, "digest"),
                *version = acr_json_get_string(answer, "version");
     if (!digest || !version)
@@ -130,8 +130,8 @@ static AcrJson *make_request(const AcrProject *project, const AcrTestOrder *orde
 }
 
 /* Outcomes from the log, where none were reported. */
-static bool read_log(const AcrProject *project, const AcrJson *plan, AcrTestRun *run,
-                     GError **error)
+static bool read_log_outcomes(const AcrProject *project, const AcrJson *plan, AcrTestRun *run,
+                              GError **error)
 {
     const char *parser = acr_json_get_string(plan, "parser");
     if (!parser || run->ids->len > 0 || !run->log)
@@ -164,7 +164,7 @@ bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTe
     g_autoptr(AcrJson) request = make_request(project, order, error);
     g_auto(AcrExecuted) executed = {0};
     g_autoptr(AcrJson) answer =
-        request ? execute(project, order->overlay, request, order->time_ms, &executed, error)
+        request ? run_supervisor(project, order->overlay, request, order->time_ms, &executed, error)
                 : NULL;
     if (!executed.out)
         return false;
@@ -179,7 +179,7 @@ bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTe
     run.limit = acr_sandbox_limit_name(executed.limit);
     if (!answer && !run.limit)
         return fail_of(&executed, error);
-    if (!read_log(project, order->plan, &run, error))
+    if (!read_log_outcomes(project, order->plan, &run, error))
         return false;
     *out = run;
     run = (AcrTestRun){0};

@@ -12,10 +12,11 @@ def install():
     folder = os.path.dirname(os.path.abspath(__file__))
     sys.path.insert(0, folder)
     try:
+        import acr_test_events
         import unittest_report
     finally:
         sys.path.remove(folder)
-    path = unittest_report.take_report_path() if __name__ == "__main__" else os.environ.get("ACR_TESTS_REPORT")
+    path = acr_test_events.take_report_path() if __name__ == "__main__" else os.environ.get("ACR_TESTS_REPORT")
     if path:
         unittest_report.install(path)
 

@@ -1,24 +1,14 @@
 """Starts pytest in the current folder with the plug-in beside this file, which no file of the project sees."""
 
 import importlib.util
-import json
 import os
 import sys
 
-
-def load_plugin(folder):
-    """The plug-in, imported from outside the tree."""
-    spec = importlib.util.spec_from_file_location("acr_pytest_report", os.path.join(folder, "pytest_report.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+import acr_test_events  # with json, before a project's module of that name can be found
 
 
-def narrow(args, folder):
+def narrow(args, select):
     """With tests that are selected only their files are collected, if they are where their ids say."""
-    with open(os.path.join(folder, "select"), encoding="utf-8") as file:
-        select = json.load(file)
     files = list(dict.fromkeys(test.split("::")[0] for test in select or ()))
     if not files or not all(os.path.isfile(file) for file in files):
         return args
@@ -27,22 +17,26 @@ def narrow(args, folder):
 
 def main():
     """Runs it."""
-    folder = os.path.dirname(os.path.abspath(__file__))
-    sys.path[0] = os.getcwd()
+    folder, sys.path[0] = sys.path[0], os.getcwd()
     import pytest
 
     sys.path[0] = folder  # the plug-in imports nothing of the project
-    plugin = load_plugin(folder)
+    import acr_pytest_report
+
     sys.path[0] = os.getcwd()
-    for name in ("ACR_TESTS", "ACR_TESTS_REPORT"):
-        os.environ.pop(name, None)
-    args = narrow(sys.argv[1:], folder) + ["--maxfail=0", "--continue-on-collection-errors", "-p", "no:randomly"]
+    acr_test_events.take_report_path()
+    args = narrow(sys.argv[1:], acr_test_events.read_request("select")) + [
+        "--maxfail=0",
+        "--continue-on-collection-errors",
+        "-p",
+        "no:randomly",
+    ]
     if importlib.util.find_spec("xdist"):
         args += ["-n", "0"]
     if importlib.util.find_spec("pytest_cov"):
         args += ["--no-cov"]
     sys.argv[:] = [os.path.join(os.path.dirname(pytest.__file__), "__main__.py")] + args
-    sys.exit(pytest.main(args, plugins=[plugin]))
+    sys.exit(pytest.main(args, plugins=[acr_pytest_report]))
 
 
 main()

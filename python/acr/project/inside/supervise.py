@@ -110,12 +110,9 @@ def write_files(request, folder):
     for name, text in request["files"].items():
         with open(os.path.join(folder, name), "wb") as file:
             file.write(text.encode() if isinstance(text, str) else base64.b64decode(text["base64"]))
-    for source, name in (
-        ("pytest_report.py", "acr_pytest_report.py"),
-        ("unittest_report.py", "unittest_report.py"),
-        ("hooked_main.py", "sitecustomize.py"),
-    ):
-        shutil.copy(os.path.join(folder, source), os.path.join(everywhere, name))
+    for name in ("acr_test_events.py", "acr_pytest_report.py", "unittest_report.py"):
+        shutil.copy(os.path.join(folder, name), everywhere)
+    shutil.copy(os.path.join(folder, "hooked_main.py"), os.path.join(everywhere, "sitecustomize.py"))
     os.mkdir(os.path.join(folder, "bin"))
     for name in ("python", "python3"):
         with open(os.path.join(folder, "bin", name), "w", encoding="utf-8") as file:

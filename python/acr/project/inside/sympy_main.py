@@ -1,10 +1,10 @@
 """Runs sympy's own test runner, and reports how each test ended: `sympy_main.py bin/test ARG...`."""
 
-import json
 import os
 import sys
 
-FOLDER = os.path.dirname(os.path.abspath(__file__))
+import acr_test_events  # with json, before a project's module of that name can be found
+
 OUTCOMES = {
     "test_pass": "passed",
     "test_xfail": "xfailed",
@@ -81,15 +81,14 @@ def main():
 
     import unittest_report
 
-    report, tracer = unittest_report.Report(unittest_report.take_report_path()), unittest_report.load_tracer()
+    report, tracer = acr_test_events.Report(acr_test_events.take_report_path()), acr_test_events.load_tracer()
     sys.path[0] = os.getcwd()
     try:
         from sympy.testing import runtests
     except ImportError:  # before 1.6
         from sympy.utilities import runtests
     install(runtests.PyTestReporter, report, tracer, unittest_report.describe)
-    with open(os.path.join(FOLDER, "order"), encoding="utf-8") as file:
-        sort_files(runtests.SymPyTests, json.load(file) or ())
+    sort_files(runtests.SymPyTests, acr_test_events.read_request("order") or ())
     del sys.argv[0]
     sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
     runpy.run_path(sys.argv[0], run_name="__main__")

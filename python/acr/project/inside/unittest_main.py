@@ -1,17 +1,11 @@
 """Runs unittest's tests: `unittest_main.py NAME...`, or `unittest_main.py discover START PATTERN TOP`."""
 
-import json
 import os
 import sys
 
+import acr_test_events  # with json, before a project's module of that name can be found
+
 FAILED = "unittest.loader._FailedTest."
-FOLDER = os.path.dirname(os.path.abspath(__file__))
-
-
-def load(name):
-    """A list of the request, or None."""
-    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
-        return json.load(file)
 
 
 def find(unittest, args):
@@ -49,15 +43,16 @@ def is_wanted(test, name, wanted):
 
 def main():
     """Runs them."""
-    sys.path[0] = os.getcwd()
+    folder, sys.path[0] = sys.path[0], os.getcwd()
     import unittest
 
-    sys.path[0] = FOLDER  # the report imports nothing of the project
+    sys.path[0] = folder  # the report imports nothing of the project
     import unittest_report
 
-    report = unittest_report.install(unittest_report.take_report_path())
+    report = unittest_report.install(acr_test_events.take_report_path())
     sys.path[0] = os.getcwd()
-    args, select, order = sys.argv[1:], load("select"), load("order")
+    args, select = sys.argv[1:], acr_test_events.read_request("select")
+    order = acr_test_events.read_request("order")
     sys.argv[:] = ["python -m unittest"]
     tests = list(unittest_report.flatten(find(unittest, args)))
     if select is not None:

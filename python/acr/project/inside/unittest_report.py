@@ -1,36 +1,13 @@
 """Lets unittest's result classes, and all that are made of them, tell how each test ended."""
 
 import functools
-import json
-import os
 import threading
 import traceback
 import unittest
 
+import acr_test_events
+
 MESSAGE_CHARACTERS = 6000
-
-
-def load_tracer():
-    """A tracer of the tree, where one is asked for."""
-    path = os.environ.get("ACR_TESTS_TRACE")
-    if not path:
-        return None
-    space = {"__name__": "acr_line_tracer"}
-    with open(path, encoding="utf-8") as file:
-        exec(compile(file.read(), path, "exec"), space)
-    return space["Tracer"](os.environ["ACR_TESTS_ROOT"])
-
-
-class Report:
-    """Where events go, one line of JSON each."""
-
-    def __init__(self, path):
-        self.file = open(path, "a", encoding="utf-8")
-
-    def tell(self, **event):
-        """Writes an event."""
-        self.file.write(json.dumps(event) + "\n")
-        self.file.flush()
 
 
 def describe(err):
@@ -45,7 +22,7 @@ def describe(err):
 
 def install(path):
     """Wraps the methods of unittest.TestResult."""
-    report, tracer, is_outermost = Report(path), load_tracer(), watch_runs()
+    report, tracer, is_outermost = acr_test_events.Report(path), acr_test_events.load_tracer(), watch_runs()
     outcomes = {
         "addSuccess": "passed",
         "addError": "error",
@@ -133,9 +110,3 @@ def flatten(suite):
             yield from flatten(test)
         else:
             yield test
-
-
-def take_report_path():
-    """Where to report to; what the tests start does not see it."""
-    os.environ.pop("ACR_TESTS", None)
-    return os.environ.pop("ACR_TESTS_REPORT", None)

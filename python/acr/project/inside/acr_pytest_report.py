@@ -1,57 +1,33 @@
 """The plug-in by which pytest tells how each test ended, one line of JSON for each event."""
 
-import json
 import os
 
+import acr_test_events
 import pytest
 
-FOLDER = os.environ.get("ACR_TESTS", "")
-_report = open(os.environ["ACR_TESTS_REPORT"], "a", encoding="utf-8") if "ACR_TESTS_REPORT" in os.environ else None
-_owner = os.getpid()
+_tracer = acr_test_events.load_tracer()
+tell = acr_test_events.Report(os.environ.get("ACR_TESTS_REPORT"), os.getpid()).tell
 
-
-def _load_tracer():
-    """A tracer of the tree, where one is asked for."""
-    path = os.environ.get("ACR_TESTS_TRACE")
-    if not path:
-        return None
-    space = {"__name__": "acr_line_tracer"}
-    with open(path, encoding="utf-8") as file:
-        exec(compile(file.read(), path, "exec"), space)
-    return space["Tracer"](os.environ["ACR_TESTS_ROOT"])
-
-
-_tracer = _load_tracer()
-
-# Options of plug-ins that a project's settings may name although they are not installed here.
+# Options of plug-ins that a project's settings may name although they are not installed here. Behind a name: "=" a
+# value, "*" a value each time, "?" perhaps one.
 MISSING = {
-    "pytest_cov": (
-        ["--cov", "?"],
-        ["--cov-report", "*"],
-        ["--cov-config", "1"],
-        ["--cov-branch", "0"],
-        ["--no-cov", "0"],
-        ["--no-cov-on-fail", "0"],
-        ["--cov-fail-under", "1"],
-        ["--cov-append", "0"],
-        ["--cov-context", "1"],
-    ),
-    "xdist": (["-n", "1"], ["--numprocesses", "1"], ["--dist", "1"], ["--maxprocesses", "1"]),
-    "pytest_timeout": (["--timeout", "1"], ["--timeout-method", "1"], ["--timeout_method", "1"]),
-    "pytest_rerunfailures": (["--reruns", "1"], ["--reruns-delay", "1"], ["--only-rerun", "*"]),
-    "pytest_benchmark": (
-        ["--benchmark-disable", "0"],
-        ["--benchmark-skip", "0"],
-        ["--benchmark-sort", "1"],
-        ["--benchmark-columns", "1"],
-        ["--benchmark-group-by", "1"],
-        ["--benchmark-autosave", "0"],
-    ),
-    "pytest_randomly": (["--randomly-seed", "1"], ["--randomly-dont-reorganize", "0"]),
-    "pytest_mypy": (["--mypy", "0"], ["--mypy-ignore-missing-imports", "0"]),
-    "pytest_black": (["--black", "0"],),
-    "pytest_flake8": (["--flake8", "0"],),
-    "pytest_asyncio": (["--asyncio-mode", "1"],),
+    "pytest_cov": "--cov? --cov-report* --cov-config= --cov-branch --no-cov --no-cov-on-fail --cov-fail-under= --cov-append "
+    "--cov-context=",
+    "xdist": "-n= --numprocesses= --dist= --maxprocesses=",
+    "pytest_timeout": "--timeout= --timeout-method= --timeout_method=",
+    "pytest_rerunfailures": "--reruns= --reruns-delay= --only-rerun*",
+    "pytest_benchmark": "--benchmark-disable --benchmark-skip --benchmark-sort= --benchmark-columns= --benchmark-group-by= "
+    "--benchmark-autosave",
+    "pytest_randomly": "--randomly-seed= --randomly-dont-reorganize",
+    "pytest_mypy": "--mypy --mypy-ignore-missing-imports",
+    "pytest_black": "--black",
+    "pytest_flake8": "--flake8",
+    "pytest_asyncio": "--asyncio-mode=",
+}
+KINDS = {
+    "?": {"nargs": "?", "action": "append", "const": True},
+    "*": {"action": "append"},
+    "=": {"action": "store"},
 }
 
 
@@ -61,38 +37,16 @@ def pytest_addoption(parser):
 
     group = parser.getgroup("not installed")
     for module, options in MISSING.items():
-        if find_spec(module) is not None:
-            continue
-        for at, (name, kind) in enumerate(options):
-            how = {
-                "?": {"nargs": "?", "action": "append", "const": True},
-                "*": {"action": "append"},
-                "1": {"action": "store"},
-                "0": {"action": "store_true"},
-            }
-            add = group._addoption if name.startswith("-n") and len(name) == 2 else group.addoption
-            add(name, dest=f"acr_{module}_{at}", help=f"of {module}", **how[kind])
-
-
-def tell(**event):
-    """Writes an event, unless this is a process that the tests forked."""
-    if _report is not None and os.getpid() == _owner:
-        _report.write(json.dumps(event) + "\n")
-        _report.flush()
-
-
-def _load(name):
-    try:
-        with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError):
-        return None
+        for at, option in enumerate(() if find_spec(module) else options.split()):
+            name, how = option.rstrip("?*="), KINDS.get(option[-1], {"action": "store_true"})
+            add = group.addoption if name.startswith("--") else group._addoption
+            add(name, dest=f"acr_{module}_{at}", help=f"of {module}", **how)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Leaves the tests that were asked for, and puts those first that are nearest to a patch."""
-    select, order = _load("select"), _load("order")
+    select, order = acr_test_events.read_request("select"), acr_test_events.read_request("order")
     if select is not None:
         wanted = set(select)
         names = [{item.nodeid, item.nodeid.split("::")[0]} for item in items]  # a lost file is its tests
