@@ -4,11 +4,50 @@
  */
 #include "task/cost.h"
 
+#include <stddef.h>
+
 struct AcrCost {
     GHashTable *by_agent; /* name -> AcrCostSum */
     GHashTable *by_stage; /* "attempt_0/search" -> AcrCostSum */
     AcrCostSum total;
 };
+
+/* The counters of a sum, and their names in cost.json, result.json and the summary of a batch. */
+static const struct {
+    const char *name;
+    gsize offset;    /* in AcrCostSum, of 64 bits */
+    bool is_picousd; /* else as it is */
+} members[] = {
+#define MEMBER(name, of)                                                                           \
+    {                                                                                              \
+        name, offsetof(AcrCostSum, of), false                                                      \
+    }
+    MEMBER("calls", calls),
+    MEMBER("input_tokens", usage.input),
+    MEMBER("cached_tokens", usage.cached),
+    MEMBER("written_tokens", usage.written),
+    MEMBER("output_tokens", usage.output),
+    MEMBER("reasoning_tokens", usage.reasoning),
+    {"cost_microusd", offsetof(AcrCostSum, usage.cost_pico), true},
+    {"charged_microusd", offsetof(AcrCostSum, charged_pico), true},
+    MEMBER("unknown_cost_calls", unknown_cost_calls),
+    MEMBER("retries", retries),
+    MEMBER("wait_ms", wait_ms),
+};
+
+static gint64 *member_of(const AcrCostSum *sum, guint i)
+{
+    return (gint64 *)(void *)((char *)sum + members[i].offset);
+}
+
+void acr_cost_sum_add(AcrCostSum *sum, const AcrCostSum *more)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(members); i++)
+        if (__builtin_add_overflow(*member_of(sum, i), MAX(*member_of(more, i), 0),
+                                   member_of(sum, i)))
+            *member_of(sum, i) = G_MAXINT64;
+    sum->replayed_calls += more->replayed_calls;
+}
 
 AcrCost *acr_cost_new(void)
 {
@@ -60,18 +99,11 @@ AcrSpent acr_cost_spent(const AcrCostSum *sum)
 AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
 {
     AcrJson *json = acr_json_new_object();
-    const AcrUsage *usage = &sum->usage;
-    acr_json_set_int(json, "calls", (gint64)sum->calls);
-    acr_json_set_int(json, "input_tokens", usage->input);
-    acr_json_set_int(json, "cached_tokens", usage->cached);
-    acr_json_set_int(json, "written_tokens", usage->written);
-    acr_json_set_int(json, "output_tokens", usage->output);
-    acr_json_set_int(json, "reasoning_tokens", usage->reasoning);
-    acr_json_set_int(json, "cost_microusd", acr_microusd(usage->cost_pico));
-    acr_json_set_int(json, "charged_microusd", acr_microusd(sum->charged_pico));
-    acr_json_set_int(json, "unknown_cost_calls", (gint64)sum->unknown_cost_calls);
-    acr_json_set_int(json, "retries", (gint64)sum->retries);
-    acr_json_set_int(json, "wait_ms", sum->wait_ms);
+    for (guint i = 0; i < G_N_ELEMENTS(members); i++) {
+        gint64 value = *member_of(sum, i);
+        acr_json_set_int(json, members[i].name,
+                         members[i].is_picousd ? acr_microusd(value) : value);
+    }
     return json;
 }
 
@@ -85,19 +117,10 @@ static gint64 amount_of(const AcrJson *json, const char *key)
 
 void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out)
 {
-    *out = (AcrCostSum){
-        .usage = {.input = amount_of(json, "input_tokens"),
-                  .cached = amount_of(json, "cached_tokens"),
-                  .written = amount_of(json, "written_tokens"),
-                  .output = amount_of(json, "output_tokens"),
-                  .reasoning = amount_of(json, "reasoning_tokens"),
-                  .cost_pico = amount_of(json, "cost_microusd") * ACR_PICO},
-        .charged_pico = amount_of(json, "charged_microusd") * ACR_PICO,
-        .wait_ms = amount_of(json, "wait_ms"),
-        .calls = (guint64)amount_of(json, "calls"),
-        .unknown_cost_calls = (guint64)amount_of(json, "unknown_cost_calls"),
-        .retries = (guint64)amount_of(json, "retries"),
-    };
+    *out = (AcrCostSum){0};
+    for (guint i = 0; i < G_N_ELEMENTS(members); i++)
+        *member_of(out, i) =
+            amount_of(json, members[i].name) * (members[i].is_picousd ? ACR_PICO : 1);
     out->replayed_calls = out->calls; /* none of them was made by this process */
 }
 

@@ -105,27 +105,6 @@ void acr_record_add_tries(AcrJson *record, const AcrModelReport *report)
     acr_json_set(record, "tries", tries);
 }
 
-static void add_usage(AcrUsage *sum, const AcrUsage *usage)
-{
-    AcrUsage more = *usage;
-    for (gsize i = 0; i < G_N_ELEMENTS(counters); i++)
-        if (__builtin_add_overflow(*counter(sum, i), MAX(*counter(&more, i), 0), counter(sum, i)))
-            *counter(sum, i) = G_MAXINT64;
-}
-
-void acr_cost_sum_add(AcrCostSum *sum, const AcrCostSum *more)
-{
-    sum->calls += more->calls;
-    sum->replayed_calls += more->replayed_calls;
-    sum->unknown_cost_calls += more->unknown_cost_calls;
-    sum->retries += more->retries;
-    add_usage(&sum->usage, &more->usage);
-    if (__builtin_add_overflow(sum->wait_ms, MAX(more->wait_ms, 0), &sum->wait_ms))
-        sum->wait_ms = G_MAXINT64;
-    if (__builtin_add_overflow(sum->charged_pico, MAX(more->charged_pico, 0), &sum->charged_pico))
-        sum->charged_pico = G_MAXINT64;
-}
-
 static void add_try(const AcrJson *json, AcrCostSum *out, guint *sent)
 {
     AcrCostSum attempt = {
@@ -152,9 +131,9 @@ void acr_record_cost(const AcrJson *record, bool replayed, AcrCostSum *out)
         add_try(at, out, &sent);
     out->retries = sent > 1 ? sent - 1 : 0;
     if (!tries) {
-        AcrUsage usage;
-        usage_from_json(acr_json_get(record, "usage"), &usage);
-        add_usage(&out->usage, &usage);
-        out->unknown_cost_calls = usage.output >= 0 && usage.cost_pico < 0;
+        AcrCostSum call = {0};
+        usage_from_json(acr_json_get(record, "usage"), &call.usage);
+        acr_cost_sum_add(out, &call);
+        out->unknown_cost_calls = call.usage.output >= 0 && call.usage.cost_pico < 0;
     }
 }
