@@ -263,7 +263,7 @@ static bool answer_call(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
     return failed_call(reason->message, out);
 }
 
-static bool is_name(const char *name)
+static bool is_hook_name(const char *name)
 {
     gsize len = name ? strlen(name) : 0;
     return len > 0 && len <= MAX_NAME && !g_ascii_isdigit(*name) &&
@@ -277,7 +277,7 @@ static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *j
     g_ptr_array_add(all->rows, row);
     const char *name = acr_json_get_string(json, "name"),
                *summary = acr_json_get_string(json, "summary");
-    if (!is_name(name) || !summary || strlen(summary) > MAX_SUMMARY)
+    if (!is_hook_name(name) || !summary || strlen(summary) > MAX_SUMMARY)
         return "has no name of ASCII letters, or too long a description";
     *row = (Row){{.name = g_string_chunk_insert(all->strings, name),
                   .summary = g_string_chunk_insert(all->strings, summary),
@@ -290,7 +290,7 @@ static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *j
         const char *about = acr_json_get_string(param, "about"),
                    *otherwise = acr_json_get_string(param, "otherwise");
         name = acr_json_get_string(param, "name");
-        if (!is_name(name))
+        if (!is_hook_name(name))
             return "has an argument without a name of ASCII letters";
         row->spec.params[n++] =
             (AcrParam){g_string_chunk_insert(all->strings, name),
@@ -316,7 +316,7 @@ static bool take_calls(AcrExtensions *all, Extension *one)
 
 /* ---- Loading ---- */
 
-static bool load(AcrExtensions *all, const char *path, GError **error)
+static bool load_extension(AcrExtensions *all, const char *path, GError **error)
 {
     Extension *one = g_new0(Extension, 1);
     g_ptr_array_add(all->list, one);
@@ -348,7 +348,7 @@ bool acr_extensions_load(const AcrExtensionOptions *options, AcrExtensions **out
     all->calls = acr_calls_new();
     pthread_mutex_init(&all->turn, NULL);
     for (const char *const *at = options->files; *at; at++)
-        if (!load(all, *at, error))
+        if (!load_extension(all, *at, error))
             return false;
     *out = g_steal_pointer(&all);
     return true;
@@ -381,7 +381,7 @@ static bool is_for(const AcrJson *row, const char *event, const char **out_name)
 }
 
 /* Adds a line to *text (owned), which may be NULL; nothing where either is. */
-static void add_line(char **text, const char *line)
+static void add_said_line(char **text, const char *line)
 {
     if (!text || !line)
         return;
@@ -402,8 +402,8 @@ static bool tell_one(AcrExtensions *all, Extension *one, AcrSearch *search, cons
             continue;
         if (!ask_hook(all, one, kind, name, data, search, &said, error))
             return false;
-        add_line(out_note, acr_json_get_string(said, "text"));
-        add_line(out_veto, acr_json_get_string(said, "veto"));
+        add_said_line(out_note, acr_json_get_string(said, "text"));
+        add_said_line(out_veto, acr_json_get_string(said, "veto"));
     }
     return true;
 }
@@ -469,7 +469,7 @@ static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const
         const char *text = acr_json_get_string(said, "text");
         const char *between = text && strchr(text, '\n') ? ":\n" : ": ";
         g_autofree char *line = text ? g_strconcat(name, between, text, NULL) : NULL;
-        add_line(out_text, line);
+        add_said_line(out_text, line);
     }
     return true;
 }
@@ -503,7 +503,7 @@ bool acr_extensions_localise(AcrExtensions *all, AcrSearch *search, const char *
 /* ---- Sources of issues, parsers of logs ---- */
 
 /* Which of them has `name` in its list of that kind. */
-static Extension *find(const AcrExtensions *all, const char *list, const char *name)
+static Extension *find_extension(const AcrExtensions *all, const char *list, const char *name)
 {
     for (guint i = 0; all && name && i < all->list->len; i++) {
         Extension *one = all->list->pdata[i];
@@ -517,7 +517,7 @@ static Extension *find(const AcrExtensions *all, const char *list, const char *n
 
 const char *acr_extensions_parser(const AcrExtensions *all, const char *name)
 {
-    const Extension *one = find(all, "parsers", name);
+    const Extension *one = find_extension(all, "parsers", name);
     return one ? acr_json_get_string(one->added, "digest") : NULL;
 }
 
@@ -527,8 +527,8 @@ bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *outp
     g_autoptr(AcrJson) argument = acr_json_new_object(), said = NULL;
     acr_json_set_string(argument, "log", output);
     pthread_mutex_lock(&all->turn);
-    bool ok =
-        ask_hook(all, find(all, "parsers", name), "parser", name, argument, NULL, &said, error);
+    bool ok = ask_hook(all, find_extension(all, "parsers", name), "parser", name, argument, NULL,
+                       &said, error);
     pthread_mutex_unlock(&all->turn);
     const AcrJson *outcomes = acr_json_get(said, "outcomes");
     *out = outcomes ? acr_json_copy(outcomes) : NULL;
@@ -567,7 +567,7 @@ bool acr_extensions_issue(AcrExtensions *all, const char *reference, char **out_
     g_autofree char *scheme = colon ? g_strndup(reference, (gsize)(colon - reference)) : NULL;
     g_autofree char *why = NULL;
     g_autoptr(AcrJson) answer = NULL;
-    Extension *one = scheme ? find(all, "sources", scheme) : NULL;
+    Extension *one = scheme ? find_extension(all, "sources", scheme) : NULL;
     *out_text = NULL;
     if (!one)
         return true;

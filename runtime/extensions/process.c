@@ -28,7 +28,7 @@ static AcrJson *failure(const char *format, ...)
 }
 
 /* What the user's own code needs of the environment; nothing that may hold a key. Owned. */
-static char **make_environment(void)
+static char **make_worker_environment(void)
 {
     static const char *const kept[] = {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", NULL};
     g_auto(GStrv) names = g_listenv();
@@ -45,7 +45,7 @@ static bool spawn(AcrExtensionProcess *process, GError **error)
 {
     const AcrExtensionOptions *options = process->options;
     const char *const argv[] = {options->exe, ACR_EXTENSION_VERB, NULL};
-    g_auto(GStrv) environment = make_environment();
+    g_auto(GStrv) environment = make_worker_environment();
     process->cache = acr_tree_cache_open(NULL, options->interrupt, 0, error);
     g_autofree char *folder = process->cache ? acr_tree_cache_scratch(process->cache, error) : NULL;
     return folder &&
@@ -53,8 +53,8 @@ static bool spawn(AcrExtensionProcess *process, GError **error)
 }
 
 /* What a reply other than an answer means; the process is ended. */
-static bool give_up(AcrExtensionProcess *process, AcrPeerReply reply, gint64 timeout_ms,
-                    AcrJson **out, GError **error)
+static bool give_up_process(AcrExtensionProcess *process, AcrPeerReply reply, gint64 timeout_ms,
+                            AcrJson **out, GError **error)
 {
     g_autofree char *how = acr_peer_end(&process->peer, reply == ACR_PEER_GONE ? GRACE_MS : 0);
     g_clear_pointer(&process->cache, acr_tree_cache_free);
@@ -67,7 +67,7 @@ static bool give_up(AcrExtensionProcess *process, AcrPeerReply reply, gint64 tim
 }
 
 /* The answer's JSON, an object; anything else is a failure. */
-static AcrJson *read_answer(AcrPeerReply reply, GBytes *said)
+static AcrJson *read_worker_answer(AcrPeerReply reply, GBytes *said)
 {
     if (reply != ACR_PEER_ANSWERED && reply != ACR_PEER_READY) {
         g_autofree char *why = acr_bytes_text(said);
@@ -95,8 +95,9 @@ static GByteArray *reply_to(const AcrExtensionProcess *process, AcrSearch *searc
 }
 
 /* Sends `out` and waits for the answer, answering what is asked back. */
-static bool exchange(AcrExtensionProcess *process, const GByteArray *out, AcrSearch *search,
-                     gint64 timeout_ms, AcrJson **out_answer, GError **error)
+static bool exchange_with_process(AcrExtensionProcess *process, const GByteArray *out,
+                                  AcrSearch *search, gint64 timeout_ms, AcrJson **out_answer,
+                                  GError **error)
 {
     gint64 until_us = g_get_monotonic_time() + timeout_ms * 1000;
     g_autoptr(GByteArray) sent = NULL;
@@ -106,9 +107,9 @@ static bool exchange(AcrExtensionProcess *process, const GByteArray *out, AcrSea
         AcrPeerReply reply = acr_peer_await(&process->peer, sent ? sent : out, MAX(left_ms, 0),
                                             process->options->interrupt, &said);
         if (reply > ACR_PEER_ASKS)
-            return give_up(process, reply, timeout_ms, out_answer, error);
+            return give_up_process(process, reply, timeout_ms, out_answer, error);
         if (reply != ACR_PEER_ASKS) {
-            *out_answer = read_answer(reply, said);
+            *out_answer = read_worker_answer(reply, said);
             return true;
         }
         g_clear_pointer(&sent, g_byte_array_unref);
@@ -116,8 +117,9 @@ static bool exchange(AcrExtensionProcess *process, const GByteArray *out, AcrSea
     }
 }
 
-static bool ask(AcrExtensionProcess *process, const char *name, const AcrJson *question,
-                AcrSearch *search, AcrJson **out, GError **error)
+static bool ask_running_process(AcrExtensionProcess *process, const char *name,
+                                const AcrJson *question, AcrSearch *search, AcrJson **out,
+                                GError **error)
 {
     g_autofree char *text = acr_json_print(question);
     g_autoptr(GBytes) bytes = g_bytes_new(text, strlen(text));
@@ -127,12 +129,12 @@ static bool ask(AcrExtensionProcess *process, const char *name, const AcrJson *q
         *out = failure("what it is asked about is too large");
         return true;
     }
-    return exchange(process, sent, search, process->options->timeout_ms, out, error);
+    return exchange_with_process(process, sent, search, process->options->timeout_ms, out, error);
 }
 
 /* Starts it anew and asks its first question: the function `name` of extension_worker. */
-static bool begin(AcrExtensionProcess *process, const char *name, const AcrJson *question,
-                  AcrJson **out, GError **error)
+static bool begin_process(AcrExtensionProcess *process, const char *name, const AcrJson *question,
+                          AcrJson **out, GError **error)
 {
     g_autoptr(AcrJson) ready = NULL;
     g_autoptr(GByteArray) nothing = g_byte_array_new();
@@ -142,13 +144,13 @@ static bool begin(AcrExtensionProcess *process, const char *name, const AcrJson 
         *out = failure("%s", failed->message);
         return true;
     }
-    if (!exchange(process, nothing, NULL, START_TIMEOUT_MS, &ready, error))
+    if (!exchange_with_process(process, nothing, NULL, START_TIMEOUT_MS, &ready, error))
         return false;
     if (acr_json_get(ready, "error")) {
         *out = g_steal_pointer(&ready);
         return true;
     }
-    return ask(process, name, question, NULL, out, error);
+    return ask_running_process(process, name, question, NULL, out, error);
 }
 
 bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out, GError **error)
@@ -156,7 +158,7 @@ bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out, GEr
     g_autoptr(AcrJson) question = acr_json_new_object();
     acr_json_set_string(question, "path", process->path);
     acr_json_set(question, "source", acr_json_new_gbytes(process->source));
-    return begin(process, "load", question, out, error);
+    return begin_process(process, "load", question, out, error);
 }
 
 bool acr_extension_process_locate(const AcrExtensionOptions *options, const char *name,
@@ -165,7 +167,7 @@ bool acr_extension_process_locate(const AcrExtensionOptions *options, const char
     AcrExtensionProcess process = {.options = options};
     g_autoptr(AcrJson) question = acr_json_new_object();
     acr_json_set_string(question, "name", name);
-    bool ok = begin(&process, "locate", question, out, error);
+    bool ok = begin_process(&process, "locate", question, out, error);
     acr_extension_process_clear(&process);
     return ok;
 }
@@ -182,5 +184,5 @@ bool acr_extension_process_ask(AcrExtensionProcess *process, const AcrJson *ques
             return true;
         }
     }
-    return ask(process, "ask", question, search, out, error);
+    return ask_running_process(process, "ask", question, search, out, error);
 }

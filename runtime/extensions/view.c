@@ -14,7 +14,7 @@ static AcrJson *fault(const char *format, const char *what)
     return answer;
 }
 
-static AcrJson *files(AcrSearch *search)
+static AcrJson *answer_view_files(AcrSearch *search)
 {
     AcrSnapshot *snapshot = acr_index_snapshot(acr_search_index(search));
     AcrJson *answer = acr_json_new_object(), *list = acr_json_new_array();
@@ -84,7 +84,7 @@ static AcrJson *symbols(AcrSearch *search, const AcrJson *asked)
 }
 
 /* A built-in call: those of extensions would come back here. */
-static AcrJson *call(AcrSearch *search, const AcrJson *asked)
+static AcrJson *answer_view_call(AcrSearch *search, const AcrJson *asked)
 {
     const char *name = acr_json_get_string(asked, "name");
     const AcrCallSpec *spec = name ? acr_search_call_spec(name) : NULL;
@@ -110,10 +110,11 @@ AcrJson *acr_extension_view(AcrSearch *search, const char *repo, const AcrJson *
     if (!search || !what)
         return fault("there is no repository here", "");
     if (strcmp(what, "files") == 0)
-        return files(search);
+        return answer_view_files(search);
     if (strcmp(what, "read") == 0)
         return contents(search, asked);
     if (strcmp(what, "symbols") == 0)
         return symbols(search, asked);
-    return strcmp(what, "call") == 0 ? call(search, asked) : fault("there is no question ", what);
+    return strcmp(what, "call") == 0 ? answer_view_call(search, asked)
+                                     : fault("there is no question ", what);
 }

@@ -17,7 +17,7 @@ typedef struct {
     GError *failure;
 } Driver;
 
-static void driver_clear(Driver *driver)
+static void attempt_driver_clear(Driver *driver)
 {
     acr_attempt_work_clear(&driver->work);
     g_clear_pointer(&driver->candidates, g_ptr_array_unref);
@@ -26,7 +26,7 @@ static void driver_clear(Driver *driver)
     g_free(driver->reason);
     g_clear_error(&driver->failure);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, driver_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, attempt_driver_clear)
 
 void acr_outcome_clear(AcrOutcome *outcome)
 {

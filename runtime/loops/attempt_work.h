@@ -24,7 +24,7 @@ typedef struct {
     bool is_free;             /* the project's tests ran, and it breaks none */
     bool is_of_tests;         /* it changes tests alone; set where candidates are weighed */
     AcrTestComparison *tests; /* owned; that of AcrOutcome, or NULL */
-    /* Where candidates are weighed (weigh.c): */
+    /* Where candidates are compared (selection.c): */
     char *change;     /* owned; that of the same change is equal */
     AcrJson *scripts; /* owned; [{"script", "result"}] of all reproducers */
     guint passes;     /* of these */
@@ -130,7 +130,7 @@ AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate,
 /* Fails where there must be tests and none can be run. */
 AcrStep acr_step_know_tests(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
-/* ---- Suspects (suspects.c) ------------------------------------------------------------------- */
+/* ---- Localization (spectrum_clue.c) ---------------------------------------------------------- */
 
 /* Where failing tests, or the reproducer, point, as a clue for the search agent: *out_clue, owned; NULL:
  * nothing. Leaves sbfl.json in the run folder. */
@@ -150,7 +150,7 @@ bool acr_observe_result(const AcrRun *run, const char *call, AcrAnswer *answer,
 bool acr_observe_patch(const AcrAttemptWork *work, const AcrPatchResult *patch,
                        GError **error) ACR_MUST_USE;
 
-/* ---- Selection (weigh.c) ----------------------------------------------------------------- */
+/* ---- Selection (selection.c) ----------------------------------------------------------------- */
 
 /* Scripts that showed the issue, of all attempts; owned. */
 GPtrArray *acr_scripts_new(void) ACR_MUST_USE;

@@ -94,7 +94,7 @@ guint acr_candidate_worth(const AcrCandidate *candidate)
 }
 
 /* Above 0: `a` is better by what was run; below: `b`. */
-static int compare(const AcrCandidate *a, const AcrCandidate *b)
+static int compare_candidates(const AcrCandidate *a, const AcrCandidate *b)
 {
     const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
                              {!a->is_of_tests, !b->is_of_tests},
@@ -109,7 +109,7 @@ static int compare(const AcrCandidate *a, const AcrCandidate *b)
 
 bool acr_candidates_are_equal(const AcrCandidate *a, const AcrCandidate *b)
 {
-    return compare(a, b) == 0;
+    return compare_candidates(a, b) == 0;
 }
 
 /* `b` is the earlier one. */
@@ -119,7 +119,7 @@ static bool is_better(const AcrCandidate *a, const AcrCandidate *b)
         return a->diff != NULL;
     if (!a->diff)
         return a->status > b->status;
-    int order = compare(a, b);
+    int order = compare_candidates(a, b);
     gsize votes_a = acr_json_size(a->votes), votes_b = acr_json_size(b->votes);
     if (order == 0 && votes_a != votes_b)
         return votes_a > votes_b;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static bool give_up(AcrDeadEnd *end, bool repeats, const char *why)
+static bool give_up_model(AcrDeadEnd *end, bool repeats, const char *why)
 {
     end->why = why;
     end->repeats = repeats;
@@ -30,7 +30,7 @@ bool acr_dead_end_hear(AcrDeadEnd *end, const char *text)
 {
     end->empty = text[strspn(text, " \t\r\n")] == '\0' ? end->empty + 1 : 0;
     return end->empty >= ACR_DEAD_END_EMPTY &&
-           give_up(end, true, "the model gave three empty answers in a row");
+           give_up_model(end, true, "the model gave three empty answers in a row");
 }
 
 /* Whether the last two texts of the kind are the two before them. */
@@ -57,16 +57,17 @@ bool acr_dead_end_compare(AcrDeadEnd *end, char kind, const char *text)
     guint times = GPOINTER_TO_UINT(g_hash_table_lookup(end->seen, key)) + 1;
     g_hash_table_replace(end->seen, key, GUINT_TO_POINTER(times));
     if (times >= ACR_DEAD_END_SAME)
-        return give_up(end, true, "the model repeats itself: it said the same three times");
+        return give_up_model(end, true, "the model repeats itself: it said the same three times");
     return goes_in_circles(end->told, kind) &&
-           give_up(end, true, "the model goes in circles: it says the same two things in turn");
+           give_up_model(end, true,
+                         "the model goes in circles: it says the same two things in turn");
 }
 
 bool acr_dead_end_useless(AcrDeadEnd *end, guint weight)
 {
     end->useless += weight;
     return end->useless >= ACR_DEAD_END_USELESS &&
-           give_up(
+           give_up_model(
                end, false,
                "nothing that the model said led to code: no call that finds any, no answer that "
                "can be read");

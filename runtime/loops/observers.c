@@ -5,8 +5,8 @@
 #include "loops/attempt_work.h"
 
 /* Tells `data` (taken); *out_note and *out_veto as acr_extensions_tell. The note is shown to the user. */
-static bool tell(const AcrRun *run, const char *event, AcrJson *data, char **out_note,
-                 char **out_veto, GError **error)
+static bool tell_extensions(const AcrRun *run, const char *event, AcrJson *data, char **out_note,
+                            char **out_veto, GError **error)
 {
     g_autoptr(AcrJson) owned = data;
     if (!acr_extensions_tell(run->extensions, run->search, event, owned, out_note, out_veto, error))
@@ -21,7 +21,7 @@ bool acr_observe_call(const AcrRun *run, const char *call, char **out_veto, GErr
     g_autofree char *note = NULL;
     AcrJson *data = acr_json_new_object();
     acr_json_set_string(data, "call", call);
-    return tell(run, "call", data, &note, out_veto, error);
+    return tell_extensions(run, "call", data, &note, out_veto, error);
 }
 
 bool acr_observe_result(const AcrRun *run, const char *call, AcrAnswer *answer, GError **error)
@@ -31,7 +31,7 @@ bool acr_observe_result(const AcrRun *run, const char *call, AcrAnswer *answer, 
     acr_json_set_string(data, "call", call);
     acr_json_set_bool(data, "ok", answer->ok);
     acr_json_set_string(data, "output", answer->output);
-    if (!tell(run, "result", data, &note, NULL, error))
+    if (!tell_extensions(run, "result", data, &note, NULL, error))
         return false;
     if (note) {
         char *longer = g_strconcat(answer->output, "\nNote: ", note, "\n", NULL);
@@ -50,5 +50,5 @@ bool acr_observe_patch(const AcrAttemptWork *work, const AcrPatchResult *patch, 
     acr_json_set_int(data, "try", work->writer.number);
     acr_json_set_string(data, "status", acr_extract_status_name(patch->status));
     acr_json_set_string(data, "diff", diff);
-    return tell(work->run, "patch", data, &note, NULL, error);
+    return tell_extensions(work->run, "patch", data, &note, NULL, error);
 }

@@ -21,7 +21,7 @@ typedef struct {
     GError *failure;          /* of the last step; why FAILED or STOPPED */
 } Driver;
 
-static void driver_clear(Driver *driver)
+static void retrieval_driver_clear(Driver *driver)
 {
     g_free(driver->selected);
     acr_conversation_free(driver->extract);
@@ -30,7 +30,7 @@ static void driver_clear(Driver *driver)
     acr_json_free(driver->tools);
     g_clear_error(&driver->failure);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, driver_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, retrieval_driver_clear)
 
 void acr_retrieved_init(AcrRetrieved *retrieved, const AcrRun *run, const char *name)
 {
@@ -52,7 +52,7 @@ void acr_retrieved_clear(AcrRetrieved *retrieved)
     g_clear_pointer(&retrieved->clue, g_free);
 }
 
-static void stage(const Driver *driver, const char *name)
+static void begin_stage(const Driver *driver, const char *name)
 {
     acr_loops_stage(driver->run, driver->work->attempt, name, driver->machine.round);
 }
@@ -69,7 +69,7 @@ static void start_extract(Driver *driver)
 }
 
 /* The event of a step that failed; its error stays where it ends the retrieval. */
-static AcrRetrievalEvent failed(Driver *driver)
+static AcrRetrievalEvent failed_event(Driver *driver)
 {
     bool overflow = g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
     const char *what = NULL;
@@ -114,7 +114,7 @@ static void add_question(Driver *driver)
 }
 
 /* Asks the search agent and saves the conversation. */
-static bool ask(Driver *driver, const char **out_text)
+static bool ask_search_agent(Driver *driver, const char **out_text)
 {
     const char *hint = acr_prompts_text(driver->run->prompts, ACR_PROMPT_SEARCH_TOOLS);
     return acr_agent_ask_with(driver->work->model, driver->retrieved->conversation,
@@ -139,14 +139,14 @@ static AcrRetrievalEvent do_select(Driver *driver)
 {
     const AcrConversation *conversation = driver->retrieved->conversation;
     const char *text;
-    stage(driver, "select");
+    begin_stage(driver, "select");
     if (driver->machine.ask == ACR_ASK_NEXT && acr_conversation_calls(conversation)) {
         text = acr_conversation_message(conversation, acr_conversation_size(conversation) - 1)
                    ->content;
     } else {
         add_question(driver);
-        if (!ask(driver, &text))
-            return failed(driver);
+        if (!ask_search_agent(driver, &text))
+            return failed_event(driver);
     }
     g_free(driver->selected);
     driver->selected = g_strdup(text);
@@ -168,17 +168,17 @@ static AcrRetrievalEvent do_extract(Driver *driver)
     }
     if (!driver->extract)
         start_extract(driver);
-    stage(driver, "extract");
+    begin_stage(driver, "extract");
     if (!acr_agent_ask(driver->work->model, driver->extract, ACR_AGENT_EXTRACT,
                        driver->machine.round, &text, &driver->failure) ||
         !acr_loops_write_json(run, driver->work->attempt,
                               acr_conversation_to_json(driver->extract, 0), &driver->failure,
                               "search/agent_proxy_%u.json", driver->machine.round))
-        return failed(driver);
+        return failed_event(driver);
     acr_extraction_clear(&driver->extraction);
     if (!acr_agent_extract_read(run->python, run->calls, text, &driver->extraction,
                                 &driver->failure))
-        return failed(driver);
+        return failed_event(driver);
     if (driver->extraction.problem) {
         acr_loops_note(run, "the extract answer cannot be used: %s", driver->extraction.problem);
         acr_agent_tell(driver->extract, run->prompts, ACR_PROMPT_EXTRACT_RETRY, "problem",
@@ -263,11 +263,11 @@ static AcrRetrievalEvent do_search(Driver *driver)
     const AcrExtraction *extraction = &driver->extraction;
     g_autoptr(AcrResults) results = acr_results_new();
     g_autoptr(AcrJson) layer = acr_json_new_array();
-    stage(driver, "search");
+    begin_stage(driver, "search");
     driver->has_found = false;
     for (guint i = 0; i < extraction->calls->len; i++)
         if (!answer_call(driver, extraction->calls->pdata[i], results, layer))
-            return failed(driver);
+            return failed_event(driver);
     for (guint i = 0; i < extraction->remarks->len; i++)
         g_string_append_printf(results->full, "%s\n\n", (char *)extraction->remarks->pdata[i]);
     acr_json_append(driver->layers, g_steal_pointer(&layer));
@@ -275,16 +275,16 @@ static AcrRetrievalEvent do_search(Driver *driver)
                               extraction->replies);
     if (!acr_loops_write_json(driver->run, driver->work->attempt, acr_json_copy(driver->layers),
                               &driver->failure, "search/tool_call_layers.json"))
-        return failed(driver);
+        return failed_event(driver);
     return leads_nowhere(driver) ? ACR_RETRIEVAL_ON_DEAD_END : ACR_RETRIEVAL_ON_RESULTS;
 }
 
 static AcrRetrievalEvent do_analyse(Driver *driver)
 {
     const char *text;
-    stage(driver, "analyse");
-    if (!ask(driver, &text))
-        return failed(driver);
+    begin_stage(driver, "analyse");
+    if (!ask_search_agent(driver, &text))
+        return failed_event(driver);
     return acr_dead_end_hear(&driver->work->dead_end, text) ? ACR_RETRIEVAL_ON_DEAD_END
                                                             : ACR_RETRIEVAL_ON_ANSWER;
 }
@@ -293,7 +293,7 @@ static AcrRetrievalEvent do_locate(Driver *driver)
 {
     const AcrRun *run = driver->run;
     const GPtrArray *locations = driver->extraction.locations;
-    stage(driver, "locate");
+    begin_stage(driver, "locate");
     GPtrArray *located = acr_search_locate(run->search, locations);
     g_ptr_array_unref(driver->retrieved->located);
     driver->retrieved->located = located;
@@ -307,7 +307,7 @@ static AcrRetrievalEvent do_locate(Driver *driver)
                               &driver->failure, "search/bug_locations_before_process.json") ||
         !acr_loops_write_json(run, driver->work->attempt, acr_located_to_json(located),
                               &driver->failure, "search/bug_locations_after_process.json"))
-        return failed(driver);
+        return failed_event(driver);
     if (located->len)
         return ACR_RETRIEVAL_ON_FOUND;
     return acr_dead_end_useless(&driver->work->dead_end, ACR_USELESS_ROUND)
@@ -337,7 +337,7 @@ bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error)
     while (!acr_retrieval_is_over(&driver.machine)) {
         AcrRetrievalEvent event = acr_loops_go_on(run, &driver.failure)
                                       ? steps[driver.machine.state](&driver)
-                                      : failed(&driver);
+                                      : failed_event(&driver);
         bool legal = acr_retrieval_step(&driver.machine, event);
         g_assert(legal);
     }

@@ -19,7 +19,7 @@ typedef struct {
     GError *failure;
 } Driver;
 
-static void driver_clear(Driver *driver)
+static void review_driver_clear(Driver *driver)
 {
     acr_conversation_free(driver->conversation);
     acr_review_answer_clear(&driver->answer);
@@ -30,7 +30,7 @@ static void driver_clear(Driver *driver)
     acr_test_verdict_clear(&driver->with_patch);
     g_clear_error(&driver->failure);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, driver_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, review_driver_clear)
 
 /* The event of a step, where DONE is `done`; the error of one that failed is in driver->failure. */
 static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEvent done)
@@ -99,7 +99,7 @@ static bool save_review(Driver *driver)
                                 work->reproducer.number);
 }
 
-static AcrReviewEvent decide(Driver *driver)
+static AcrReviewEvent decide_review(Driver *driver)
 {
     bool patch = driver->answer.patch_correct, test = driver->answer.test_correct;
     acr_loops_note(driver->work->run, "review %u: the patch is %s, the test is %s",
@@ -133,7 +133,7 @@ static AcrReviewEvent do_judge(Driver *driver)
             acr_step_unproved(work, "no review can be read in %d tries", ACR_REVIEW_TRIES);
         return ACR_REVIEW_ON_INVALID;
     }
-    return save_review(driver) ? decide(driver) : event_of(driver, ACR_STEP_FAILED, 0);
+    return save_review(driver) ? decide_review(driver) : event_of(driver, ACR_STEP_FAILED, 0);
 }
 
 /* ---- Rewriting ------------------------------------------------------------------------------- */

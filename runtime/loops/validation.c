@@ -92,8 +92,8 @@ static char *find_fault(const AcrExecuted *without, const AcrExecuted *with)
 }
 
 /* Refuses the patch; `why` is taken. */
-static AcrStep refuse(AcrAttemptWork *work, AcrCandidate *candidate, const AcrExecuted *executed,
-                      char *why)
+static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
+                                const AcrExecuted *executed, char *why)
 {
     g_autofree char *output = acr_validation_text(executed);
     g_autofree char *message = why ? g_strconcat(output, "\n", why, NULL) : g_strdup(output);
@@ -157,5 +157,5 @@ AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError 
     candidate->is_validated = true;
     acr_loops_note(work->run, "validation %s patch %u", passed && !fault ? "accepted" : "rejected",
                    candidate->number);
-    return passed && !fault ? ACR_STEP_DONE : refuse(work, candidate, with, fault);
+    return passed && !fault ? ACR_STEP_DONE : refuse_validated(work, candidate, with, fault);
 }

@@ -40,7 +40,7 @@ static void shuffle(GPtrArray *order, guint vote)
     }
 }
 
-static AcrConversation *start(const AcrAttemptWork *work, const GPtrArray *order, guint vote)
+static AcrConversation *start_vote(const AcrAttemptWork *work, const GPtrArray *order, guint vote)
 {
     g_autoptr(GString) patches = g_string_new(NULL);
     for (guint i = 0; i < order->len; i++) {
@@ -60,7 +60,7 @@ static AcrConversation *start(const AcrAttemptWork *work, const GPtrArray *order
 /* One vote: the candidate's votes and reasons grow by it. NOT_DONE: there is no answer. */
 static AcrStep vote(AcrAttemptWork *work, const GPtrArray *order, guint number, GError **error)
 {
-    g_autoptr(AcrConversation) conversation = start(work, order, number);
+    g_autoptr(AcrConversation) conversation = start_vote(work, order, number);
     for (guint i = 0; i < ANSWER_TRIES; i++) {
         g_autoptr(GError) reason = NULL;
         g_autofree char *problem = NULL, *because = NULL;

@@ -34,8 +34,8 @@ static void take_plan(AcrBaseline *baseline, const AcrJson *plan)
 /* ---- The cache ---- */
 
 /* Where it is kept; owned; NULL with no error: nowhere. */
-static char *path_of(const AcrProject *project, const AcrProbe *probe, const AcrJson *plans,
-                     GError **error)
+static char *baseline_path(const AcrProject *project, const AcrProbe *probe, const AcrJson *plans,
+                           GError **error)
 {
     g_autofree char *inside = acr_project_inside_digest(project, error);
     if (!project->cache || project->overlay || !inside)
@@ -58,7 +58,7 @@ static void take_strings(GPtrArray *texts, const AcrJson *json)
 }
 
 /* A baseline that cannot be kept is made again the next time. */
-static void keep(const AcrProject *project, const AcrBaseline *baseline, const char *path)
+static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline, const char *path)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) json = acr_json_new_object();
@@ -204,8 +204,8 @@ static bool find_missing(const AcrProject *project, AcrBaseline *baseline, GErro
     return true;
 }
 
-static bool make(const AcrProject *project, const AcrJson *plans, const AcrProbe *probe,
-                 const AcrJson *order, AcrBaseline *out, GError **error)
+static bool make_baseline(const AcrProject *project, const AcrJson *plans, const AcrProbe *probe,
+                          const AcrJson *order, AcrBaseline *out, GError **error)
 {
     guint n = 0;
     for (const AcrJson *plan = acr_json_first(plans); plan && n < MAX_TRIED;
@@ -239,16 +239,16 @@ bool acr_project_baseline(const AcrProject *project, const char *const *changed,
     if (!plans || !acr_project_probe(project, &probe, error))
         return false;
     baseline.version = g_strdup(probe.version);
-    g_autofree char *path = path_of(project, &probe, plans, &failed);
+    g_autofree char *path = baseline_path(project, &probe, plans, &failed);
     if (failed)
         return acr_pass_error(error, &failed);
     if (!take_kept(project, path, &baseline)) {
         if (changed && !(order = acr_project_order(project, changed, error)))
             return false;
-        if (!make(project, plans, &probe, order, &baseline, error))
+        if (!make_baseline(project, plans, &probe, order, &baseline, error))
             return false;
         if (path)
-            keep(project, &baseline, path);
+            keep_baseline(project, &baseline, path);
     }
     *out = baseline;
     baseline = (AcrBaseline){0};

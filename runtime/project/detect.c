@@ -24,8 +24,8 @@ AcrJson *acr_project_ask(const AcrProject *project, const char *function, const 
 }
 
 /* Adds the pair of a file's path and its text, or of its first `max` bytes; false: it was left out. */
-static bool add_text(const AcrProject *project, gsize index, gsize max, bool is_cut, AcrJson *texts,
-                     gsize *total)
+static bool add_snapshot_text(const AcrProject *project, gsize index, gsize max, bool is_cut,
+                              AcrJson *texts, gsize *total)
 {
     g_autoptr(GBytes) bytes = acr_snapshot_read(project->snapshot, index, NULL);
     gsize len = 0;
@@ -65,7 +65,7 @@ AcrJson *acr_project_detect(const AcrProject *project, GError **error)
         const char *path = acr_json_string(at);
         gssize index = path ? acr_snapshot_find(project->snapshot, path) : -1;
         if (index >= 0)
-            (void)add_text(project, (gsize)index, MAX_TEXT_BYTES, false, texts, &total);
+            (void)add_snapshot_text(project, (gsize)index, MAX_TEXT_BYTES, false, texts, &total);
     }
     acr_json_set(question, "texts", texts);
     acr_json_set_string(question, "given", project->command);
@@ -79,7 +79,7 @@ AcrJson *acr_project_order(const AcrProject *project, const char *const *changed
     gsize total = 0;
     for (gsize i = 0; i < acr_snapshot_size(project->snapshot); i++)
         if (g_str_has_suffix(acr_snapshot_entry(project->snapshot, i)->path, ".py"))
-            (void)add_text(project, i, IMPORT_BYTES, true, texts, &total);
+            (void)add_snapshot_text(project, i, IMPORT_BYTES, true, texts, &total);
     acr_json_set(question, "texts", texts);
     acr_json_set(question, "changed", acr_json_new_strings(changed));
     return acr_project_ask(project, "order", question, error);

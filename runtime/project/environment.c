@@ -40,7 +40,7 @@ static char *find_pyenv(const char *version)
 }
 
 /* pyenv's, since what stands in the PATH may be its launcher; else that of the PATH. */
-static char *find_base(const char *version, GError **error)
+static char *find_base_python(const char *version, GError **error)
 {
     g_autofree char *name = g_strdup_printf("python%s", version);
     char *found = find_pyenv(version);
@@ -54,7 +54,7 @@ static char *find_base(const char *version, GError **error)
 
 /* ---- Making ---- */
 
-static void add(GPtrArray *argv, const char *how, const char *path)
+static void add_bind(GPtrArray *argv, const char *how, const char *path)
 {
     g_ptr_array_add(argv, g_strdup(how));
     g_ptr_array_add(argv, g_strdup(path));
@@ -83,17 +83,17 @@ static void add_sight(GPtrArray *argv, const char *base, const char *folder)
     g_autofree char *program = acr_path_real(base), *bin = g_path_get_dirname(program),
                     *prefix = g_path_get_dirname(bin);
     for (guint i = 0; i < G_N_ELEMENTS(system); i++)
-        add(argv, "--ro-bind-try", system[i]);
+        add_bind(argv, "--ro-bind-try", system[i]);
     const char *wheels = g_getenv("PIP_FIND_LINKS");
     if (wheels && g_path_is_absolute(wheels))
-        add(argv, "--ro-bind-try", wheels);
+        add_bind(argv, "--ro-bind-try", wheels);
     if (!g_str_has_prefix(prefix, "/usr"))
-        add(argv, "--ro-bind", prefix);
-    add(argv, "--bind", folder);
+        add_bind(argv, "--ro-bind", prefix);
+    add_bind(argv, "--bind", folder);
 }
 
 /* pip's own settings, and those of certificates and proxies. */
-static char **make_environment(void)
+static char **make_build_environment(void)
 {
     static const char *const kept[] = {"PIP_",        "SSL_CERT_",   "REQUESTS_CA_",
                                        "http_proxy",  "https_proxy", "HTTP_PROXY",
@@ -136,15 +136,15 @@ static GPtrArray *make_command(const AcrGradingPlan *plan, const char *base, con
     return argv;
 }
 
-static bool build(const AcrGradingPlan *plan, const char *folder, gint64 deadline_us,
-                  const AcrInterrupt *interrupt, GError **error)
+static bool build_environment(const AcrGradingPlan *plan, const char *folder, gint64 deadline_us,
+                              const AcrInterrupt *interrupt, GError **error)
 {
-    g_autofree char *base = find_base(plan->python, error),
+    g_autofree char *base = find_base_python(plan->python, error),
                     *ready = g_build_filename(folder, READY, NULL);
     if (!base || !acr_dir_remove(folder, error) || !acr_dir_make(folder, error))
         return false;
     g_autoptr(GPtrArray) argv = make_command(plan, base, folder);
-    g_auto(GStrv) environment = make_environment();
+    g_auto(GStrv) environment = make_build_environment();
     AcrSpawn spawn = {
         .argv = (const char *const *)argv->pdata,
         .envp = (const char *const *)environment,
@@ -191,7 +191,7 @@ char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gin
         if (acr_dir_make(cache, error))
             lock = take_lock(lock_path, deadline_us, interrupt, error);
         if (!lock || (!g_file_test(ready, G_FILE_TEST_EXISTS) &&
-                      !build(plan, folder, deadline_us, interrupt, error)))
+                      !build_environment(plan, folder, deadline_us, interrupt, error)))
             return NULL;
     }
     return g_build_filename(folder, "bin", "python", NULL);

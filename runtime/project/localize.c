@@ -49,7 +49,7 @@ static guint32 last_line(const AcrIndex *index, guint32 file)
     return row->n_symbols > 0 ? acr_index_symbol(index, (guint32)id)->last : 0;
 }
 
-static void add_line(Numbering *numbering, guint32 file, guint32 line)
+static void add_spectrum_line(Numbering *numbering, guint32 file, guint32 line)
 {
     gint64 key = (gint64)((guint64)file << 32 | line);
     guint32 number = GPOINTER_TO_UINT(g_hash_table_lookup(numbering->numbers, &key));
@@ -76,7 +76,7 @@ static void add_ranges(Numbering *numbering, guint32 file, const char *text)
         last = MIN(last, most);
         for (line = MAX(first, line); line <= last && numbering->left > 0;
              line++, numbering->left--)
-            add_line(numbering, file, (guint32)line);
+            add_spectrum_line(numbering, file, (guint32)line);
     }
 }
 

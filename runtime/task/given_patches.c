@@ -11,7 +11,7 @@ static void overlay_free(gpointer overlay)
     acr_overlay_free(overlay);
 }
 
-static char *name_of(guint number)
+static char *given_name(guint number)
 {
     return g_strdup_printf(ACR_GIVEN_FOLDER "/%u.diff", number);
 }
@@ -30,7 +30,8 @@ GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error)
 }
 
 /* What a diff makes of the snapshot; owned. `name` is for the message. */
-static AcrOverlay *apply(AcrSnapshot *snapshot, GBytes *diff, const char *name, GError **error)
+static AcrOverlay *apply_given(AcrSnapshot *snapshot, GBytes *diff, const char *name,
+                               GError **error)
 {
     gsize len;
     const void *data = g_bytes_get_data(diff, &len);
@@ -46,7 +47,7 @@ bool acr_given_check(const GPtrArray *diffs, AcrSnapshot *snapshot, const AcrRun
 {
     for (guint i = 0; i < diffs->len; i++) {
         g_autoptr(AcrOverlay) overlay =
-            apply(snapshot, diffs->pdata[i], spec->candidates[i], error);
+            apply_given(snapshot, diffs->pdata[i], spec->candidates[i], error);
         g_auto(GStrv) changed = overlay ? acr_overlay_changed(overlay) : NULL;
         if (!overlay)
             return false;
@@ -61,7 +62,7 @@ bool acr_given_save(const GPtrArray *diffs, const AcrFolder *folder, GError **er
     for (guint i = 0; i < diffs->len; i++) {
         gsize len;
         const void *data = g_bytes_get_data(diffs->pdata[i], &len);
-        g_autofree char *name = name_of(i + 1);
+        g_autofree char *name = given_name(i + 1);
         if (!acr_folder_write(folder, name, data ? data : "", len, error))
             return false;
     }
@@ -84,9 +85,9 @@ GPtrArray *acr_given_load(const AcrFolder *folder, AcrSnapshot *snapshot, GError
     g_autoptr(GPtrArray) overlays = g_ptr_array_new_with_free_func(overlay_free);
     gsize n = acr_json_size(acr_json_get(folder->meta, ACR_META_CANDIDATES));
     for (guint i = 0; i < n; i++) {
-        g_autofree char *name = name_of(i + 1);
+        g_autofree char *name = given_name(i + 1);
         g_autoptr(GBytes) diff = acr_folder_read_file(folder, name, MAX_BYTES, error);
-        AcrOverlay *overlay = diff ? apply(snapshot, diff, name, error) : NULL;
+        AcrOverlay *overlay = diff ? apply_given(snapshot, diff, name, error) : NULL;
         if (!overlay)
             return NULL;
         g_ptr_array_add(overlays, overlay);

@@ -51,11 +51,11 @@ char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts)
 }
 
 /* Whether it has all that a run cannot be without, or that has a default. */
-static bool is_whole(const AcrRunSpec *spec)
+static bool has_all_options(const AcrRunSpec *spec)
 {
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
-        bool is_needed = (option->required & spec->verb) || option->otherwise;
+        bool is_needed = (option->required & spec->verb) || option->default_value;
         if (is_needed && (option->flags & ACR_OPTION_BOUND) && (option->verbs & spec->verb) &&
             !acr_run_spec_is_given(spec, option))
             return false;
@@ -68,7 +68,7 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
     bool is_reproduction = g_strcmp0(acr_json_get_string(meta, "verb"), "reproduce") == 0;
     g_auto(AcrRunSpec) spec = acr_run_spec_of(is_reproduction ? ACR_FOR_REPRODUCE : ACR_FOR_RUN);
     if (!acr_run_spec_from_json(&spec, ACR_OPTION_BOUND, acr_json_get(meta, "options"), NULL) ||
-        !is_whole(&spec))
+        !has_all_options(&spec))
         return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                              "the options in meta.json are damaged");
     *out = spec;

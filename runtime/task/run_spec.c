@@ -27,12 +27,12 @@ static void *member(const AcrRunSpec *spec, const AcrOption *option)
     return (char *)spec + option->offset;
 }
 
-static bool is_text(const AcrOption *option)
+static bool is_text_option(const AcrOption *option)
 {
     return option->type <= ACR_OPTION_MODEL;
 }
 
-static bool is_list(const AcrOption *option)
+static bool is_list_option(const AcrOption *option)
 {
     return option->type >= ACR_OPTION_MODELS && option->type <= ACR_OPTION_HEADERS;
 }
@@ -40,7 +40,7 @@ static bool is_list(const AcrOption *option)
 bool acr_run_spec_is_given(const AcrRunSpec *spec, const AcrOption *option)
 {
     const void *at = member(spec, option);
-    if (is_text(option) || is_list(option))
+    if (is_text_option(option) || is_list_option(option))
         return *(void *const *)at != NULL;
     if (option->type == ACR_OPTION_FLAG)
         return *(const bool *)at;
@@ -56,7 +56,7 @@ AcrRunSpec acr_run_spec_of(AcrForVerb verb)
         void *at = member(&spec, &acr_options[i]);
         if (acr_options[i].type == ACR_OPTION_NUMBER)
             *(double *)at = ACR_UNSET;
-        else if (!is_text(&acr_options[i]) && !is_list(&acr_options[i]) &&
+        else if (!is_text_option(&acr_options[i]) && !is_list_option(&acr_options[i]) &&
                  acr_options[i].type != ACR_OPTION_FLAG)
             *(gint64 *)at = ACR_UNSET;
     }
@@ -68,9 +68,9 @@ AcrRunSpec acr_run_spec_of(AcrForVerb verb)
 void acr_run_spec_clear(AcrRunSpec *spec)
 {
     for (guint i = 0; i < acr_n_options; i++) {
-        if (is_text(&acr_options[i]))
+        if (is_text_option(&acr_options[i]))
             g_clear_pointer((char **)member(spec, &acr_options[i]), g_free);
-        else if (is_list(&acr_options[i]))
+        else if (is_list_option(&acr_options[i]))
             g_clear_pointer((char ***)member(spec, &acr_options[i]), g_strfreev);
     }
     g_clear_pointer(&spec->arguments, g_strfreev);
@@ -78,8 +78,8 @@ void acr_run_spec_clear(AcrRunSpec *spec)
 
 /* ---- Setting from text ---- */
 
-static bool refuse(GError **error, const AcrOption *option, const char *label, const char *wanted,
-                   const char *text)
+static bool refuse_value(GError **error, const AcrOption *option, const char *label,
+                         const char *wanted, const char *text)
 {
     bool is_secret = option->flags & ACR_OPTION_SECRET;
     return is_secret ? acr_task_refuse(error, "%s must be %s", label, wanted)
@@ -127,7 +127,7 @@ static bool add_to_list(AcrRunSpec *spec, const AcrOption *option, const char *l
     if (n == MAX_REPEATS)
         return acr_task_refuse(error, "%s may be given %d times", label, MAX_REPEATS);
     if (option->type == ACR_OPTION_HEADERS && !is_header(text))
-        return refuse(error, option, which, "'Name: value'", text);
+        return refuse_value(error, option, which, "'Name: value'", text);
     *at = g_renew(char *, *at, n + 2);
     (*at)[n] = option->type == ACR_OPTION_MODELS  ? absolute_script(text)
                : option->type == ACR_OPTION_FILES ? g_canonicalize_filename(text, NULL)
@@ -171,7 +171,7 @@ static bool set_in_range(AcrRunSpec *spec, const AcrOption *option, const char *
     }
     g_autofree char *wanted =
         g_strdup_printf("from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, option->min, option->max);
-    return refuse(error, option, label, wanted, text);
+    return refuse_value(error, option, label, wanted, text);
 }
 
 static bool set_word(AcrRunSpec *spec, const AcrOption *option, const char *label, const char *text,
@@ -186,7 +186,7 @@ static bool set_word(AcrRunSpec *spec, const AcrOption *option, const char *labe
     }
     g_autofree char *listed = g_strjoinv(", ", words),
                     *wanted = g_strconcat("one of ", listed, NULL);
-    return refuse(error, option, label, wanted, text);
+    return refuse_value(error, option, label, wanted, text);
 }
 
 static bool set_flag(AcrRunSpec *spec, const AcrOption *option, const char *label, const char *text,
@@ -194,7 +194,7 @@ static bool set_flag(AcrRunSpec *spec, const AcrOption *option, const char *labe
 {
     bool is_true = strcmp(text, "true") == 0;
     if (!is_true && strcmp(text, "false") != 0)
-        return refuse(error, option, label, "true or false", text);
+        return refuse_value(error, option, label, "true or false", text);
     *(bool *)member(spec, option) = is_true;
     return true;
 }
@@ -223,11 +223,11 @@ bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *lab
         return set_in_range(spec, option, label, text, error);
     case ACR_OPTION_USD:
         return acr_usd_parse(text, number) ||
-               refuse(error, option, label, "an amount of USD such as 0.25, at most nine million",
-                      text);
+               refuse_value(error, option, label,
+                            "an amount of USD such as 0.25, at most nine million", text);
     case ACR_OPTION_SECONDS:
         return acr_seconds_parse(text, number) ||
-               refuse(error, option, label, "seconds, above 0 and at most a year", text);
+               refuse_value(error, option, label, "seconds, above 0 and at most a year", text);
     case ACR_OPTION_WORD:
         return set_word(spec, option, label, text, error);
     case ACR_OPTION_FLAG:
@@ -244,23 +244,26 @@ static bool check_required(const AcrRunSpec *spec, GError **error)
         const AcrOption *option = &acr_options[i];
         char *const *text = member(spec, option);
         /* An empty text is what a script's unset variable gives. */
-        bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text(option) && !**text);
+        bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text_option(option) && !**text);
         if ((option->required & spec->verb) && is_empty)
             return acr_task_refuse(error, "--%s is missing", option->name);
     }
     return true;
 }
 
-static bool check_rivals(const AcrRunSpec *spec, GError **error)
+const AcrOption *acr_option_conflict(const AcrRunSpec *spec, const AcrOption *option)
+{
+    const char *name = option->conflicts_with;
+    const AcrOption *other = name ? acr_option_find(name, strlen(name), spec->verb) : NULL;
+    return other && acr_run_spec_is_given(spec, other) ? other : NULL;
+}
+
+static bool check_conflicts(const AcrRunSpec *spec, GError **error)
 {
     for (guint i = 0; i < acr_n_options; i++) {
-        const AcrOption *option = &acr_options[i];
-        const AcrOption *rival =
-            option->rival && acr_run_spec_is_given(spec, option)
-                ? acr_option_find(option->rival, strlen(option->rival), spec->verb)
-                : NULL;
-        if (rival && acr_run_spec_is_given(spec, rival))
-            return acr_task_refuse(error, "give --%s or --%s, not both", option->name, rival->name);
+        const AcrOption *option = &acr_options[i], *other = acr_option_conflict(spec, option);
+        if (other && acr_run_spec_is_given(spec, option))
+            return acr_task_refuse(error, "give --%s or --%s, not both", option->name, other->name);
     }
     return true;
 }
@@ -295,15 +298,15 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
         return false;
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
-        if ((option->verbs & spec->verb) && option->otherwise &&
+        if ((option->verbs & spec->verb) && option->default_value &&
             !acr_run_spec_is_given(spec, option) &&
-            !acr_run_spec_set(spec, option, option->name, option->otherwise, error))
+            !acr_run_spec_set(spec, option, option->name, option->default_value, error))
             return false;
     }
     bool on_issue = spec->verb & (ACR_FOR_RUN | ACR_FOR_REPRODUCE);
     if (spec->clear && !spec->repo && !(spec->arguments && spec->arguments[0]))
         return true; /* the cache is all that is asked about */
-    if (!check_required(spec, error) || !check_rivals(spec, error))
+    if (!check_required(spec, error) || !check_conflicts(spec, error))
         return false;
     if (on_issue && !spec->issue_file && !spec->issue_text)
         return acr_task_refuse(error, "give the issue by --issue FILE or by --issue-text TEXT");
@@ -335,13 +338,13 @@ char *acr_option_key(const AcrOption *option)
 static AcrJson *value_to_json(const AcrRunSpec *spec, const AcrOption *option, bool is_bound)
 {
     const void *at = member(spec, option);
-    if (is_text(option)) {
+    if (is_text_option(option)) {
         const char *text = *(char *const *)at;
         g_autofree char *real =
             text && is_bound && option->type == ACR_OPTION_PATH ? acr_path_real(text) : NULL;
         return acr_json_new_string(real ? real : text);
     }
-    if (is_list(option)) {
+    if (is_list_option(option)) {
         const char *const *texts = *(const char *const *const *)at;
         return texts ? acr_json_new_strings(texts) : acr_json_new_null();
     }
@@ -392,7 +395,7 @@ static bool set_from_json(AcrRunSpec *spec, const AcrOption *option, const AcrJs
                     option->type == ACR_OPTION_NUMBER;
     g_autofree char *text = is_plain ? acr_json_print(value) : take_text(value);
     return text && !is_fraction ? acr_run_spec_set(spec, option, option->name, text, error)
-                                : refuse(error, option, option->name, "of another type", "");
+                                : refuse_value(error, option, option->name, "of another type", "");
 }
 
 bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json, GError **error)

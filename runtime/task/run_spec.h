@@ -181,13 +181,13 @@ typedef struct {
     const char *argument; /* as --help names its value */
     const char *help;
     gint64 min, max;
-    const char *otherwise; /* the default, as a user would write it; NULL: none */
-    const char *variable;  /* of the environment, which may set it too */
-    const char *needs;     /* the option without which this one does nothing; NULL: none */
-    const char *rival;     /* the option that stands for the same: only one of both may be given */
-    const char *words;     /* "auto|always|never" */
-    const char *alone;     /* the value when none follows; NULL: one must */
-    guint required;        /* bits of the verbs that need it */
+    const char *default_value;  /* as a user would write it; NULL: none */
+    const char *variable;       /* of the environment, which may set it too */
+    const char *needs;          /* the option without which this one does nothing; NULL: none */
+    const char *conflicts_with; /* the option that cannot be given with it; NULL: none */
+    const char *words;          /* "auto|always|never" */
+    const char *implicit_value; /* what the option means without a value; NULL: it needs one */
+    guint required;             /* bits of the verbs that need it */
 } AcrOption;
 extern const AcrOption acr_options[];
 extern const guint acr_n_options;
@@ -196,6 +196,8 @@ extern const guint acr_n_options;
 const AcrOption *acr_option_find(const char *name, gsize len, guint verb);
 /* Whether it has a value, a default included once the spec is complete. */
 bool acr_run_spec_is_given(const AcrRunSpec *spec, const AcrOption *option);
+/* The option that this one conflicts with, where that is given; else NULL. */
+const AcrOption *acr_option_conflict(const AcrRunSpec *spec, const AcrOption *option);
 
 /* ---- Setting ---- */
 

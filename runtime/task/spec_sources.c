@@ -16,9 +16,7 @@
 /* Whether the option, or the one that stands for the same, was given already. */
 static bool is_settled(const AcrRunSpec *spec, const AcrOption *option)
 {
-    const AcrOption *rival =
-        option->rival ? acr_option_find(option->rival, strlen(option->rival), spec->verb) : NULL;
-    return acr_run_spec_is_given(spec, option) || (rival && acr_run_spec_is_given(spec, rival));
+    return acr_run_spec_is_given(spec, option) || acr_option_conflict(spec, option);
 }
 
 /* The lines of the variable come before those of the option. */
@@ -103,7 +101,7 @@ static const AcrOption *find_for_file(const char *name, guint verb)
 
 /* One line into `out`, unless `before` was given the same before the file was read. A name that
  * is another verb's is checked and left alone. */
-static bool take_line(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
+static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
 {
     if (!*g_strstrip(line) || *line == '#')
         return true;
@@ -167,7 +165,7 @@ bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
         return false;
     AcrRunSpec before = *spec; /* for what was given; nothing in it is freed by this name */
     for (guint i = 0; lines[i]; i++) {
-        if (take_line(spec, &before, lines[i], error))
+        if (take_setting(spec, &before, lines[i], error))
             continue;
         g_prefix_error(error, "'%s' line %u: ", path, i + 1);
         return false;

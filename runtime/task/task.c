@@ -84,7 +84,7 @@ static const char *work_tree(const Task *task)
 }
 
 /* Whether the change would go to the repository that was given: the folder may be from elsewhere. */
-static bool check_place(const Task *task, GError **error)
+static bool check_repository(const Task *task, GError **error)
 {
     g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, error);
     if (!given)
@@ -102,7 +102,7 @@ static bool check_work_tree(const Task *task, GError **error)
 {
     if (!task->spec->apply)
         return true;
-    if (task->git_dir && !check_place(task, error))
+    if (task->git_dir && !check_repository(task, error))
         return false;
     return work_tree(task) ||
            acr_task_refuse(error, "--apply needs a working tree, and '%s' has none",
@@ -111,7 +111,7 @@ static bool check_work_tree(const Task *task, GError **error)
 
 /* What can be wrong with the task itself is found before a folder is made: repository, revision,
  * models. */
-static bool prepare(Task *task, GError **error)
+static bool prepare_task(Task *task, GError **error)
 {
     acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     task->models = acr_task_models_new(task->spec, &task->limits, task->host, error);
@@ -142,13 +142,13 @@ static bool wants_tools(const Task *task)
 }
 
 /* Puts all that the run stands on into the folder; "ready" when it is there. `meta` is taken. */
-static bool begin(Task *task, AcrJson *meta, GError **error)
+static bool begin_folder(Task *task, AcrJson *meta, GError **error)
 {
     acr_json_free(task->folder.meta);
     task->folder.meta = meta;
     acr_json_set_int(meta, "format", ACR_META_FORMAT);
     acr_json_set_string(meta, "version", ACR_VERSION);
-    if (!task->workspace.snapshot && !prepare(task, error))
+    if (!task->workspace.snapshot && !prepare_task(task, error))
         return false;
     g_autofree char *saved = acr_folder_path(&task->folder, ACR_FILE_SNAPSHOT);
     if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error))
@@ -174,7 +174,7 @@ static bool take_up(Task *task, GError **error)
                                                   snapshot holds, not ours */
         return true;
     }
-    return begin(task, g_steal_pointer(&bound), error);
+    return begin_folder(task, g_steal_pointer(&bound), error);
 }
 
 /* ---- What the folder holds ---- */
@@ -381,8 +381,8 @@ static bool go_live(Task *task, GError **error)
 }
 
 /* Writes a result: of a run that is over, or the best so far at a ceiling. */
-static bool save(Task *task, const AcrArtifacts *artifacts, const AcrRunResult *result,
-                 GError **error)
+static bool save_result(Task *task, const AcrArtifacts *artifacts, const AcrRunResult *result,
+                        GError **error)
 {
     return acr_result_save(artifacts, result, error) &&
            (result->error ||
@@ -397,7 +397,7 @@ static bool apply(const Task *task, const AcrOutcome *found, GError **error)
 
 /* Everything after the folder is ready: index, journal, attempts, result. What a run that ends
  * before the end of its journal has come to is less than what is saved, which stays. */
-static bool work(Task *task, AcrRunResult *out, GError **error)
+static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
     bool is_done = task->folder.state == ACR_FOLDER_DONE;
     AcrJournalMode mode = is_done ? ACR_JOURNAL_READ : ACR_JOURNAL_APPEND;
@@ -419,7 +419,7 @@ static bool work(Task *task, AcrRunResult *out, GError **error)
     if (is_new && (is_over || is_stopped)) {
         if (!is_kept)
             g_propagate_error(error, g_steal_pointer(&late));
-        if (!is_kept || !save(task, &artifacts, out, error))
+        if (!is_kept || !save_result(task, &artifacts, out, error))
             return false;
     }
     if (is_over)
@@ -433,7 +433,7 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
     task->prompts = acr_prompts_load(task->host->prompts_dir, spec->prompts, error);
     if (!task->prompts || !(task->given = acr_given_read(task->spec, error)) ||
         !acr_limits_init(&task->limits, spec, error) ||
-        (!acr_folder_exists(spec->out) && !prepare(task, error)) ||
+        (!acr_folder_exists(spec->out) && !prepare_task(task, error)) ||
         !acr_folder_open(spec->out, &task->folder, error) || !take_up(task, error))
         return false;
     if (task->folder.state == ACR_FOLDER_DONE && !spec->apply) {
@@ -443,7 +443,8 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
     }
     if (task->folder.state != ACR_FOLDER_DONE)
         acr_live_note_begin(task->live, &task->folder);
-    return (task->workspace.snapshot || load_snapshot(task, error)) && work(task, out, error);
+    return (task->workspace.snapshot || load_snapshot(task, error)) &&
+           work_in_folder(task, out, error);
 }
 
 /* A run that was stopped at a ceiling and then fails keeps the result of then: result.json and *out
@@ -469,8 +470,8 @@ static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
 }
 
 /* Sets *out where an error came before there was anything to tell, or after all was done. */
-static bool finish(bool ok, AcrRunResult *result, const AcrHost *host, GError *reason,
-                   GError **error)
+static bool finish_task(bool ok, AcrRunResult *result, const AcrHost *host, GError *reason,
+                        GError **error)
 {
     g_clear_pointer(&result->found.overlay, acr_overlay_free); /* of the task's snapshot */
     if (ok)
@@ -495,7 +496,7 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
     bool ok = run_in_folder(&task, out, &reason);
     if (!ok)
         keep_saved(&task, reason, out);
-    return finish(ok, out, host, reason, error);
+    return finish_task(ok, out, host, reason, error);
 }
 
 /* ---- Replay ---- */
@@ -546,7 +547,7 @@ bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out, GE
         task.prompts = acr_prompts_load(host->prompts_dir, prompts, &reason);
         ok = task.prompts && load_snapshot(&task, &reason) && replay_attempts(&task, out, &reason);
     }
-    return finish(ok, out, host, reason, error);
+    return finish_task(ok, out, host, reason, error);
 }
 
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,

@@ -45,8 +45,8 @@ static bool take_value(Parser *parser, AcrRunSpec *spec, const AcrOption *option
     if (option->type == ACR_OPTION_FLAG)
         return attached ? acr_task_refuse(error, "%s takes no value", label)
                         : acr_run_spec_set(spec, option, label, "true", error);
-    if (!attached && option->alone && (!next || *next == '-'))
-        return acr_run_spec_set(spec, option, label, option->alone, error);
+    if (!attached && option->implicit_value && (!next || *next == '-'))
+        return acr_run_spec_set(spec, option, label, option->implicit_value, error);
     if (!attached && !next)
         return acr_task_refuse(error, "%s needs a value (%s)", label, option->argument);
     parser->next += !attached;

@@ -27,7 +27,7 @@ static char *value_of(const AcrRunSpec *spec, const AcrOption *option, int sourc
 {
     g_autofree char *key = acr_option_key(option);
     if (source == FROM_DEFAULT)
-        return g_strdup(option->otherwise);
+        return g_strdup(option->default_value);
     if (source == FROM_NOTHING || (option->flags & ACR_OPTION_SECRET))
         return source == FROM_NOTHING ? NULL : g_strdup("(hidden)");
     g_autoptr(AcrJson) all = acr_run_spec_to_json(spec, 0);
@@ -42,7 +42,7 @@ static AcrJson *describe(const AcrRunSpec *spec, const guint8 *from)
         const AcrOption *option = &acr_options[i];
         if (!is_shown(option, spec->verb))
             continue;
-        int source = from[i] != FROM_NOTHING || !option->otherwise ? from[i] : FROM_DEFAULT;
+        int source = from[i] != FROM_NOTHING || !option->default_value ? from[i] : FROM_DEFAULT;
         g_autofree char *value = value_of(spec, option, source);
         AcrJson *row = acr_json_new_object();
         acr_json_set_string(row, "option", option->name);

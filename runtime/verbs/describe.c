@@ -12,7 +12,7 @@ static AcrJson *describe_option(const AcrOption *option)
     acr_json_set_string(json, "letter", option->letter ? letter : NULL);
     acr_json_set_string(json, "argument", option->argument);
     acr_json_set_string(json, "help", option->help);
-    acr_json_set_string(json, "default", option->otherwise);
+    acr_json_set_string(json, "default", option->default_value);
     acr_json_set_string(json, "words", option->words);
     acr_json_set_string(json, "variable", option->variable);
     acr_json_set_bool(json, "is_path",

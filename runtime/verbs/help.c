@@ -18,9 +18,9 @@ static void add_option(GString *text, const AcrOption *option)
     g_autofree char *left =
         g_strdup_printf("%s--%s%s%s", letter, option->name, option->argument ? " " : "",
                         option->argument ? option->argument : "");
-    g_autofree char *help =
-        option->otherwise ? g_strdup_printf("%s (default %s)", option->help, option->otherwise)
-                          : g_strdup(option->help);
+    g_autofree char *help = option->default_value ? g_strdup_printf("%s (default %s)", option->help,
+                                                                    option->default_value)
+                                                  : g_strdup(option->help);
     add_row(text, left, help);
 }
 

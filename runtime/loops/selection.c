@@ -74,7 +74,7 @@ static bool find_change(const AcrAttemptWork *work, AcrCandidate *candidate, GEr
 }
 
 /* What was found of the same change counts for this one, too. */
-static void share(const AcrCandidate *from, AcrCandidate *to)
+static void share_findings(const AcrCandidate *from, AcrCandidate *to)
 {
     to->proof = from->proof;
     to->why = g_strdup(from->why);
@@ -86,12 +86,12 @@ static void share(const AcrCandidate *from, AcrCandidate *to)
 }
 
 /* Checks a given patch by the validation and the project's tests. */
-static AcrStep check(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
+static AcrStep check_given(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     for (guint i = 0; i < work->candidates->len; i++) {
         const AcrCandidate *other = work->candidates->pdata[i];
         if (other != candidate && other->is_judged && acr_candidates_are_same(other, candidate)) {
-            share(other, candidate);
+            share_findings(other, candidate);
             return ACR_STEP_DONE;
         }
     }
@@ -180,7 +180,7 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
     for (guint i = 0; i < work->candidates->len; i++) {
         AcrCandidate *candidate = work->candidates->pdata[i];
         if (candidate->attempt == ACR_GIVEN_ATTEMPT)
-            step = check(work, candidate, error);
+            step = check_given(work, candidate, error);
         if (step == ACR_STEP_FAILED)
             return step;
     }
@@ -194,7 +194,7 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
 /* ---- What is reported ---------------------------------------------------------------------------- */
 
 /* Where a candidate stands in the run folder; owned; NULL: it is not applicable. */
-static char *path_of(const AcrCandidate *candidate)
+static char *candidate_path(const AcrCandidate *candidate)
 {
     g_autofree char *folder = acr_loops_folder(candidate->attempt);
     if (!candidate->diff)
@@ -209,7 +209,7 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
     AcrJson *table = acr_json_new_array();
     for (guint i = 0; i < candidates->len; i++) {
         const AcrCandidate *candidate = candidates->pdata[i];
-        g_autofree char *path = path_of(candidate);
+        g_autofree char *path = candidate_path(candidate);
         AcrJson *row = acr_json_new_object();
         acr_json_set_string(row, "patch", path);
         acr_json_set_string(row, "status", acr_extract_status_name(candidate->status));
