@@ -148,6 +148,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReviewAnswer, acr_review_answer_clear)
  */
 bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out,
                            char **out_problem) ACR_MUST_USE;
+/* Sets the same members in `json`. */
+void acr_agent_review_to_json(const AcrReviewAnswer *answer, AcrJson *json);
 /* Reads {"expected", "reason"}: whether the issue asks for what makes a test fail, and why (owned).
  * False: *out_problem (owned) says what is missing. */
 bool acr_agent_regression_read(const char *answer, bool *out_expected, char **out_reason,

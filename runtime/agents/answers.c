@@ -4,6 +4,7 @@
  */
 #include "agents/agents_private.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define FENCE "```"
@@ -134,12 +135,34 @@ char *acr_agent_test_read(const char *answer, char **out_problem)
     return g_steal_pointer(&script);
 }
 
+/* The texts of a review, as models write them and review_pPATCH_tTEST.json keeps them. */
+static const struct {
+    const char *name;
+    gsize offset; /* in AcrReviewAnswer */
+} review_texts[] = {
+    {"patch-analysis", offsetof(AcrReviewAnswer, patch_analysis)},
+    {"patch-advice", offsetof(AcrReviewAnswer, patch_advice)},
+    {"test-analysis", offsetof(AcrReviewAnswer, test_analysis)},
+    {"test-advice", offsetof(AcrReviewAnswer, test_advice)},
+};
+
+static char **review_text(const AcrReviewAnswer *answer, guint i)
+{
+    return (char **)(void *)((char *)answer + review_texts[i].offset);
+}
+
 void acr_review_answer_clear(AcrReviewAnswer *answer)
 {
-    g_clear_pointer(&answer->patch_analysis, g_free);
-    g_clear_pointer(&answer->patch_advice, g_free);
-    g_clear_pointer(&answer->test_analysis, g_free);
-    g_clear_pointer(&answer->test_advice, g_free);
+    for (guint i = 0; i < G_N_ELEMENTS(review_texts); i++)
+        g_clear_pointer(review_text(answer, i), g_free);
+}
+
+void acr_agent_review_to_json(const AcrReviewAnswer *answer, AcrJson *json)
+{
+    acr_json_set_string(json, "patch-correct", answer->patch_correct ? "yes" : "no");
+    acr_json_set_string(json, "test-correct", answer->test_correct ? "yes" : "no");
+    for (guint i = 0; i < G_N_ELEMENTS(review_texts); i++)
+        acr_json_set_string(json, review_texts[i].name, *review_text(answer, i));
 }
 
 static bool take_decision(const AcrJson *json, const char *key, bool *out, char **out_problem)
@@ -170,10 +193,8 @@ bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out, char **out_
     if (!json || !take_decision(json, "patch-correct", &read.patch_correct, out_problem) ||
         !take_decision(json, "test-correct", &read.test_correct, out_problem))
         return false;
-    read.patch_analysis = take_text(json, "patch-analysis");
-    read.patch_advice = take_text(json, "patch-advice");
-    read.test_analysis = take_text(json, "test-analysis");
-    read.test_advice = take_text(json, "test-advice");
+    for (guint i = 0; i < G_N_ELEMENTS(review_texts); i++)
+        *review_text(&read, i) = take_text(json, review_texts[i].name);
     *out = read;
     return true;
 }

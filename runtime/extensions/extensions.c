@@ -171,6 +171,16 @@ static bool ask_extension(AcrExtensions *all, Extension *one, const AcrJson *que
     return acr_recorded_call(all->options.journal, &question_port, &call, out, error);
 }
 
+/* `argument` is taken; owned. */
+static AcrJson *make_question(const char *kind, const char *name, AcrJson *argument)
+{
+    AcrJson *question = acr_json_new_object();
+    acr_json_set_string(question, "kind", kind);
+    acr_json_set_string(question, "name", name);
+    acr_json_set(question, "argument", argument);
+    return question;
+}
+
 /*
  * Asks for one answer. *out (owned): {"error"} where it failed, which the user was shown; NULL where it
  * is switched off.
@@ -178,20 +188,16 @@ static bool ask_extension(AcrExtensions *all, Extension *one, const AcrJson *que
 static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      const AcrJson *argument, AcrSearch *search, AcrJson **out, GError **error)
 {
-    g_autoptr(AcrJson) question = acr_json_new_object(), answer = NULL;
     g_autofree char *what = g_strdup_printf("%s '%s'", kind, name);
+    g_autoptr(AcrJson) question = make_question(kind, name, acr_json_copy(argument));
     *out = NULL;
     if (is_off(one, what))
         return true;
-    acr_json_set_string(question, "kind", kind);
-    acr_json_set_string(question, "name", name);
-    acr_json_set(question, "argument", acr_json_copy(argument));
-    if (!ask_extension(all, one, question, search, &answer, error))
+    if (!ask_extension(all, one, question, search, out, error))
         return false;
-    const char *why = acr_json_get_string(answer, "error");
+    const char *why = acr_json_get_string(*out, "error");
     if (why)
         note_failure(all, one, what, why);
-    *out = g_steal_pointer(&answer);
     return true;
 }
 
@@ -542,10 +548,7 @@ static bool ask_once(AcrExtensions *all, Extension *one, const char *kind, const
                      AcrJson *argument, AcrSearch *search, AcrJson **out_answer, char **out_why,
                      GError **error)
 {
-    g_autoptr(AcrJson) question = acr_json_new_object();
-    acr_json_set_string(question, "kind", kind);
-    acr_json_set_string(question, "name", name);
-    acr_json_set(question, "argument", argument);
+    g_autoptr(AcrJson) question = make_question(kind, name, argument);
     if (!ask_extension(all, one, question, search, out_answer, error))
         return false;
     *out_why = g_strdup(acr_json_get_string(*out_answer, "error"));

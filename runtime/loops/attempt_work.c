@@ -86,3 +86,12 @@ void acr_step_tell_writer(AcrAttemptWork *work, char *text)
     g_free(work->writer.feedback);
     work->writer.feedback = text;
 }
+
+AcrStep acr_step_refuse(AcrAttemptWork *work, AcrCandidate *candidate, char *why,
+                        const char *message)
+{
+    acr_candidate_prove(candidate, ACR_PROOF_REFUSED, why);
+    acr_step_tell_writer(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
+                                                  "message", message, NULL));
+    return ACR_STEP_NOT_DONE;
+}

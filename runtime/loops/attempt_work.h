@@ -111,6 +111,9 @@ AcrStep acr_step_no_answer(AcrAttemptWork *work, const char *what, GError *reaso
                            GError **error) ACR_MUST_USE;
 /* What the patch writer's next try is told in place of the last feedback. `text` is taken. */
 void acr_step_tell_writer(AcrAttemptWork *work, char *text);
+/* Proves a patch REFUSED for `why` (taken), and tells the patch writer `message`. NOT_DONE. */
+AcrStep acr_step_refuse(AcrAttemptWork *work, AcrCandidate *candidate, char *why,
+                        const char *message) ACR_MUST_USE;
 /* Runs a trial. UNAVAILABLE: the sandbox failed; "WHAT: why" is then what work->unproved says. */
 AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *what,
                      const AcrExecuted **out, GError **error) ACR_MUST_USE;

@@ -1,6 +1,6 @@
 /*
- * How scripts and their executions are shown: to models shortened, in fences and tags that the text
- * cannot close; to files as JSON.
+ * How scripts and their executions are shown to models: shortened, in fences and tags that the text
+ * cannot close.
  */
 #include "loops/attempt_work.h"
 
@@ -56,20 +56,6 @@ char *acr_execution_text(const char *when, const AcrTestVerdict *verdict)
     append_stream(out, "stdout", executed->out);
     append_stream(out, "stderr", executed->err);
     return g_string_free(out, FALSE);
-}
-
-static AcrJson *int_or_null(int value, bool is_known)
-{
-    return is_known ? acr_json_new_int(value) : acr_json_new_null();
-}
-
-void acr_executed_to_json(const AcrExecuted *executed, AcrJson *json)
-{
-    acr_json_set(json, "exit", int_or_null(executed->exit_code, executed->exit_code >= 0));
-    acr_json_set(json, "signal", int_or_null(executed->signal, executed->signal != 0));
-    acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
-    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
-    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
 }
 
 char *acr_validation_text(const AcrExecuted *executed)

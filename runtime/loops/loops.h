@@ -158,6 +158,11 @@ AcrJson *acr_edits_to_json(const GPtrArray *edits, bool with_why) ACR_MUST_USE;
 /* Sets how a command ended, and both streams: members "exit" and "signal" (null for none), "limit",
  * "stdout", "stderr". */
 void acr_executed_to_json(const AcrExecuted *executed, AcrJson *json);
+/* Also "stdout_bytes" and "stderr_bytes"; "changed". */
+void acr_executed_add_totals(const AcrExecuted *executed, AcrJson *json);
+void acr_executed_add_changed(const AcrExecuted *executed, AcrJson *json);
+/* Reads all of these back; *out is owned, what is missing is empty. */
+void acr_executed_from_json(const AcrJson *json, AcrExecuted *out);
 
 /* ---- Attempts -------------------------------------------------------------------------------- */
 

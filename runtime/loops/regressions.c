@@ -133,10 +133,7 @@ static AcrStep refuse_patch(AcrAttemptWork *work, AcrCandidate *candidate)
     g_autofree char *message = broken_text(candidate->tests);
     acr_test_comparison_name_regressions(candidate->tests, why);
     acr_loops_note(work->run, "patch %u: %s", candidate->number, why->str);
-    acr_candidate_prove(candidate, ACR_PROOF_REFUSED, g_string_free(why, FALSE));
-    acr_step_tell_writer(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
-                                                  "message", message, NULL));
-    return ACR_STEP_NOT_DONE;
+    return acr_step_refuse(work, candidate, g_string_free(why, FALSE), message);
 }
 
 /* What was found of a patch is judged, and kept in regression_PATCH.json. */

@@ -83,16 +83,10 @@ static bool start_round(Driver *driver)
 /* review_pPATCH_tTEST.json */
 static bool save_review(Driver *driver)
 {
-    const AcrReviewAnswer *answer = &driver->answer;
     const AcrAttemptWork *work = driver->work;
     AcrJson *json = acr_json_new_object();
     acr_json_set_int(json, "round", driver->machine.round);
-    acr_json_set_string(json, "patch-correct", answer->patch_correct ? "yes" : "no");
-    acr_json_set_string(json, "test-correct", answer->test_correct ? "yes" : "no");
-    acr_json_set_string(json, "patch-analysis", answer->patch_analysis);
-    acr_json_set_string(json, "patch-advice", answer->patch_advice);
-    acr_json_set_string(json, "test-analysis", answer->test_analysis);
-    acr_json_set_string(json, "test-advice", answer->test_advice);
+    acr_agent_review_to_json(&driver->answer, json);
     acr_json_set(json, "conversation", acr_conversation_to_json(driver->conversation, 0));
     return acr_loops_write_json(work->run, work->attempt, json, &driver->failure,
                                 "review_p%u_t%u.json", work->writer.latest->number,

@@ -97,13 +97,10 @@ static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
 {
     g_autofree char *output = acr_validation_text(executed);
     g_autofree char *message = why ? g_strconcat(output, "\n", why, NULL) : g_strdup(output);
-    acr_candidate_prove(candidate, ACR_PROOF_REFUSED,
-                        why ? g_strdup_printf("validation rejected the patch: %s", why)
-                            : g_strdup("validation rejected the patch"));
-    acr_step_tell_writer(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
-                                                  "message", message, NULL));
-    g_free(why);
-    return ACR_STEP_NOT_DONE;
+    g_autofree char *fault = why;
+    return acr_step_refuse(
+        work, candidate, g_strconcat("validation rejected the patch", why ? ": " : NULL, why, NULL),
+        message);
 }
 
 /* Asks the checks of the user's extensions: before the command, which takes longer. */
@@ -118,11 +115,8 @@ static AcrStep ask_checks(AcrAttemptWork *work, AcrCandidate *candidate, GError 
         return ACR_STEP_DONE;
     g_autofree char *line = acr_text_quote(why, 200);
     acr_loops_note(run, "an extension rejected patch %u: %s", candidate->number, line);
-    acr_candidate_prove(candidate, ACR_PROOF_REFUSED,
-                        g_strdup_printf("an extension rejected the patch: %s", line));
-    acr_step_tell_writer(
-        work, acr_prompts_render(run->prompts, ACR_PROMPT_PATCH_REFUSED, "message", why, NULL));
-    return ACR_STEP_NOT_DONE;
+    return acr_step_refuse(work, candidate,
+                           g_strdup_printf("an extension rejected the patch: %s", line), why);
 }
 
 AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)

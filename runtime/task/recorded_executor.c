@@ -150,13 +150,10 @@ static AcrJson *run_live(void *call, AcrJson *time, GError **error)
     g_auto(AcrExecuted) executed = {0};
     if (!acr_trial_runner_run(&asked->self->runner, asked->trial, &executed, error))
         return NULL;
-    AcrJson *json = acr_json_new_object(), *changed = acr_json_new_array();
+    AcrJson *json = acr_json_new_object();
     acr_executed_to_json(&executed, json);
-    acr_json_set_int(json, "stdout_bytes", (gint64)executed.out_total);
-    acr_json_set_int(json, "stderr_bytes", (gint64)executed.err_total);
-    for (char **at = executed.changed; at && *at; at++)
-        acr_json_append(changed, acr_json_new_bytes(*at, strlen(*at)));
-    acr_json_set(json, "changed", changed);
+    acr_executed_add_totals(&executed, json);
+    acr_executed_add_changed(&executed, json);
     acr_json_set_int(time, "wall_ms", executed.wall_ms);
     acr_json_set_int(time, "peak_bytes", executed.peak_bytes);
     return json;
@@ -168,39 +165,11 @@ static bool trial_is_fatal(void *call, GError **failure)
     return acr_recorded_executor_ends_run(self, self->is_demanded, *failure);
 }
 
-static GBytes *take_bytes(const AcrJson *json, const char *key)
-{
-    GBytes *bytes = acr_json_get_bytes(json, key);
-    return bytes ? bytes : g_bytes_new_static("", 0);
-}
-
-static char **take_changed(const AcrJson *json)
-{
-    GPtrArray *paths = g_ptr_array_new();
-    for (const AcrJson *at = acr_json_first(acr_json_get(json, "changed")); at;
-         at = acr_json_next(at)) {
-        g_autoptr(GBytes) bytes = acr_json_bytes(at);
-        g_ptr_array_add(paths, acr_bytes_text(bytes));
-    }
-    g_ptr_array_add(paths, NULL);
-    return (char **)g_ptr_array_free(paths, FALSE);
-}
-
 static bool read_executed(void *call, const AcrJson *answer, void *out, GError **error)
 {
-    AcrExecuted *executed = out;
     if (!acr_recorded_executor_take_failure(answer, error))
         return false;
-    *executed = (AcrExecuted){
-        .exit_code = (int)acr_json_get_int(answer, "exit", -1),
-        .signal = (int)acr_json_get_int(answer, "signal", 0),
-        .out = take_bytes(answer, "stdout"),
-        .err = take_bytes(answer, "stderr"),
-        .out_total = (guint64)acr_json_get_int(answer, "stdout_bytes", 0),
-        .err_total = (guint64)acr_json_get_int(answer, "stderr_bytes", 0),
-        .changed = take_changed(answer),
-    };
-    (void)acr_sandbox_limit_from_name(acr_json_get_string(answer, "limit"), &executed->limit);
+    acr_executed_from_json(answer, out);
     return true;
 }
 

@@ -39,8 +39,7 @@ static AcrJson *describe(const AcrExecuted *executed)
 {
     AcrJson *json = acr_json_new_object();
     acr_executed_to_json(executed, json);
-    acr_json_set_int(json, "stdout_bytes", (gint64)executed->out_total);
-    acr_json_set_int(json, "stderr_bytes", (gint64)executed->err_total);
+    acr_executed_add_totals(executed, json);
     acr_json_set_int(json, "wall_ms", executed->wall_ms);
     gint64 peak_mb = (executed->peak_bytes + MB - 1) / MB;
     acr_json_set(json, "peak_mb", peak_mb ? acr_json_new_int(peak_mb) : acr_json_new_null());
