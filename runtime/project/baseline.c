@@ -50,13 +50,6 @@ static char *baseline_path(const AcrProject *project, const AcrProbe *probe, con
     return g_build_filename(project->cache, name, NULL);
 }
 
-static void take_strings(GPtrArray *texts, const AcrJson *json)
-{
-    for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at))
-        if (acr_json_string(at))
-            g_ptr_array_add(texts, g_strdup(acr_json_string(at)));
-}
-
 /* A baseline that cannot be kept is made again the next time. */
 static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline, const char *path)
 {
@@ -86,8 +79,10 @@ static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *
         acr_json_get_int(json, "time_ms", 0) < project->time_ms)
         return false;
     take_plan(out, plan);
-    take_strings(out->tried, acr_json_get(json, "tried"));
-    take_strings(out->flaky, acr_json_get(json, "flaky"));
+    g_ptr_array_unref(out->tried);
+    g_ptr_array_unref(out->flaky);
+    out->tried = acr_texts_from_json(acr_json_get(json, "tried"));
+    out->flaky = acr_texts_from_json(acr_json_get(json, "flaky"));
     out->missing = g_strdup(acr_json_get_string(json, "missing"));
     acr_test_run_init(&out->run);
     acr_test_run_take(&out->run, run);

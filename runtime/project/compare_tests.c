@@ -241,7 +241,6 @@ static void describe_runs(const Work *work)
     out->command = g_strdup(work->baseline->command);
     out->compared = count_good(work->baseline, work->run);
     out->not_run = work->run->not_run->len;
-    out->broken = acr_broken_tests_new();
     for (guint i = 0; i < work->regressions->len; i++) {
         const char *id = work->regressions->pdata[i];
         const AcrTested *result = g_hash_table_lookup(work->run->tests, id);
@@ -254,21 +253,14 @@ static void describe_runs(const Work *work)
     }
 }
 
-static GPtrArray *new_list(void)
-{
-    return g_ptr_array_new_with_free_func(g_free);
-}
-
 bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
                          const AcrOverlay *overlay, AcrTestRun *out_run, AcrTestComparison *out,
                          GError **error)
 {
     g_auto(AcrTestRun) run = {0};
-    g_autoptr(GPtrArray) regressions = new_list();
-    g_auto(AcrTestComparison) found = {.fixed = new_list(),
-                                       .unstable = new_list(),
-                                       .unconfirmed = new_list(),
-                                       .removed = new_list()};
+    g_autoptr(GPtrArray) regressions = g_ptr_array_new_with_free_func(g_free);
+    g_auto(AcrTestComparison) found = {0};
+    acr_test_comparison_init(&found);
     Work work = {project, baseline, overlay, &run, regressions, &found, 0};
     g_auto(GStrv) changed = acr_overlay_changed(overlay);
     g_autoptr(AcrJson) order = acr_project_order(project, (const char *const *)changed, error);

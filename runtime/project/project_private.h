@@ -54,6 +54,8 @@ AcrJson *acr_test_run_to_json(const AcrTestRun *run) ACR_MUST_USE;
 void acr_test_run_init(AcrTestRun *run);
 void acr_test_run_take(AcrTestRun *run, const AcrJson *json);
 
-GPtrArray *acr_broken_tests_new(void) ACR_MUST_USE; /* empty; of AcrBrokenTest */
+GPtrArray *acr_texts_from_json(const AcrJson *list) ACR_MUST_USE; /* owned; of char * */
+/* Makes all lists of a comparison, empty. */
+void acr_test_comparison_init(AcrTestComparison *comparison);
 
 #endif

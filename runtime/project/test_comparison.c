@@ -40,9 +40,11 @@ static void free_broken(gpointer data)
     g_free(test);
 }
 
-GPtrArray *acr_broken_tests_new(void)
+void acr_test_comparison_init(AcrTestComparison *comparison)
 {
-    return g_ptr_array_new_with_free_func(free_broken);
+    *comparison = (AcrTestComparison){.broken = g_ptr_array_new_with_free_func(free_broken)};
+    for (guint i = 0; i < G_N_ELEMENTS(lists); i++)
+        *list_of(comparison, i) = g_ptr_array_new_with_free_func(g_free);
 }
 
 void acr_test_comparison_clear(AcrTestComparison *comparison)
@@ -74,7 +76,7 @@ static void add_broken(AcrTestComparison *comparison, const char *id, const char
     AcrBrokenTest *test = g_new(AcrBrokenTest, 1);
     *test = (AcrBrokenTest){g_strdup(id), g_strdup(message), g_strdup(excuse)};
     if (!comparison->broken)
-        comparison->broken = acr_broken_tests_new();
+        comparison->broken = g_ptr_array_new_with_free_func(free_broken);
     g_ptr_array_add(comparison->broken, test);
 }
 
@@ -139,7 +141,7 @@ static void take_broken(const AcrJson *json, AcrTestComparison *out)
                   *regressions = acr_json_get(json, "regressions"),
                   *at = acr_json_first(acr_json_get(json, "broken")); /* of earlier journals */
     if (regressions || acr_json_get(json, "broken"))
-        out->broken = acr_broken_tests_new();
+        out->broken = g_ptr_array_new_with_free_func(free_broken);
     for (; at; at = acr_json_next(at))
         add_broken(out, acr_json_key(at), acr_json_string(at), NULL);
     for (at = acr_json_first(regressions); at; at = acr_json_next(at))
@@ -166,12 +168,7 @@ AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json)
     take_broken(json, comparison);
     for (guint i = 0; i < G_N_ELEMENTS(lists); i++) {
         const AcrJson *list = acr_json_get(json, lists[i].name);
-        if (!list)
-            continue;
-        *list_of(comparison, i) = g_ptr_array_new_with_free_func(g_free);
-        for (const AcrJson *at = acr_json_first(list); at; at = acr_json_next(at))
-            if (acr_json_string(at))
-                g_ptr_array_add(*list_of(comparison, i), g_strdup(acr_json_string(at)));
+        *list_of(comparison, i) = list ? acr_texts_from_json(list) : NULL;
     }
     return comparison;
 }

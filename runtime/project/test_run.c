@@ -174,6 +174,16 @@ AcrJson *acr_test_run_to_json(const AcrTestRun *run)
     return json;
 }
 
+GPtrArray *acr_texts_from_json(const AcrJson *list)
+{
+    GPtrArray *texts = g_ptr_array_new_with_free_func(g_free);
+    for (const AcrJson *at = acr_json_first(list); at && texts->len < MAX_TESTS;
+         at = acr_json_next(at))
+        if (acr_json_string(at))
+            g_ptr_array_add(texts, g_strdup(acr_json_string(at)));
+    return texts;
+}
+
 void acr_test_run_take(AcrTestRun *run, const AcrJson *json)
 {
     const AcrJson *at = acr_json_first(acr_json_get(json, "tests"));
@@ -187,9 +197,8 @@ void acr_test_run_take(AcrTestRun *run, const AcrJson *json)
             acr_test_run_add(run, acr_json_string(id), outcome, g_ascii_strtod(printed, NULL),
                              message ? acr_json_string(message) : NULL);
     }
-    for (at = acr_json_first(acr_json_get(json, "not_run")); at; at = acr_json_next(at))
-        if (acr_json_string(at) && run->not_run->len < MAX_TESTS)
-            g_ptr_array_add(run->not_run, g_strdup(acr_json_string(at)));
+    g_ptr_array_unref(run->not_run);
+    run->not_run = acr_texts_from_json(acr_json_get(json, "not_run"));
     run->running = g_strdup(acr_json_get_string(json, "running"));
     run->log = g_strdup(acr_json_get_string(json, "log"));
     run->exit_code = (int)acr_json_get_int(json, "exit", -1);

@@ -120,7 +120,11 @@ def _tests(tests: Any) -> list[str]:
     count = len(broken) if isinstance(broken, list) else 0
     more = f"; {len(expected)} fail as the issue asks" if expected else ""
     line = f"regressions: {count or 'none'} among {number_of(tests.get('compared'))} tests that passed before{more}"
-    return [line, *(f"  fails now: {code(name)}" for name in (broken[:10] if isinstance(broken, list) else []))]
+    rows = [f"  fails now: {code(name)}" for name in (broken[:10] if isinstance(broken, list) else [])]
+    for name in [name for name in tests if name not in ("regressions", "expected")][:20]:
+        ids = tests[name]
+        rows += [f"  {plain_line(name, 40)}: {len(ids)}"] if isinstance(ids, list) and ids else []
+    return [line, *rows]
 
 
 def _evidence(run: Run) -> str:
