@@ -70,7 +70,8 @@ bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *r
  */
 typedef struct {
     const char *event; /* its name in the journal */
-    /* The request as it is recorded, owned; NULL with an error. */
+    /* The request as it is recorded, owned; NULL with an error. May be missing: nothing is asked but
+     * that the event happens. */
     AcrJson *(*encode)(void *call, GError **error);
     /* Makes the event happen: the answer as it is recorded, owned; NULL with an error. It may add to
      * `time`; "wall_ms" is measured unless it sets that. */
@@ -79,7 +80,8 @@ typedef struct {
      * the failure into other words. Any other failure is the answer {"error": message}. NULL: each
      * failure ends the run. */
     bool (*is_fatal)(void *call, GError **failure);
-    /* Reads an answer into *out, live or recorded: both go this way. */
+    /* Reads an answer into *out, live or recorded: both go this way. May be missing, as the next two:
+     * then *out is an AcrJson *, owned. */
     bool (*decode)(void *call, const AcrJson *answer, void *out, GError **error);
     /* For acr_recorded_once: bytes of *out, and what frees its members. */
     gsize out_size;

@@ -31,7 +31,21 @@ static GHashTable *known_answers(AcrJournal *journal)
     return *known;
 }
 
+static void clear_json(gpointer out)
+{
+    acr_json_free(*(AcrJson **)out);
+}
+
 /* ---- Calls ---- */
+
+static bool read_answer(const AcrJournalPort *port, void *call, const AcrJson *answer, void *out,
+                        GError **error)
+{
+    if (port->decode)
+        return port->decode(call, answer, out, error);
+    *(AcrJson **)out = acr_json_copy(answer);
+    return true;
+}
 
 /* The answer as it is recorded, owned; NULL where a failure ends the run. */
 static AcrJson *make_happen(const AcrJournalPort *port, void *call, AcrJson *time, GError **error)
@@ -58,26 +72,31 @@ static bool answer_request(AcrJournal *journal, const AcrJournalPort *port, void
     if (journal && !acr_journal_ask(journal, port->event, request, &recorded, error))
         return false;
     if (recorded)
-        return port->decode(call, recorded, out, error);
+        return read_answer(port, call, recorded, out, error);
     time = acr_json_new_object();
     happened = make_happen(port, call, time, error);
     if (!happened || (journal && !acr_journal_append(journal, port->event, request, happened,
                                                      g_steal_pointer(&time), error)))
         return false;
-    return port->decode(call, happened, out, error);
+    return read_answer(port, call, happened, out, error);
+}
+
+static AcrJson *make_request(const AcrJournalPort *port, void *call, GError **error)
+{
+    return port->encode ? port->encode(call, error) : acr_json_new_object();
 }
 
 bool acr_recorded_call(AcrJournal *journal, const AcrJournalPort *port, void *call, void *out,
                        GError **error)
 {
-    g_autoptr(AcrJson) request = port->encode(call, error);
+    g_autoptr(AcrJson) request = make_request(port, call, error);
     return request && answer_request(journal, port, call, request, out, error);
 }
 
 const void *acr_recorded_once(AcrJournal *journal, const AcrJournalPort *port, void *call,
                               GError **error)
 {
-    g_autoptr(AcrJson) request = port->encode(call, error);
+    g_autoptr(AcrJson) request = make_request(port, call, error);
     g_autofree char *text = request ? acr_json_print(request) : NULL;
     if (!text)
         return NULL;
@@ -85,11 +104,11 @@ const void *acr_recorded_once(AcrJournal *journal, const AcrJournalPort *port, v
     const Known *known = g_hash_table_lookup(known_answers(journal), key);
     if (known)
         return known->out;
-    g_autofree void *out = g_malloc0(port->out_size);
+    g_autofree void *out = g_malloc0(port->out_size ? port->out_size : sizeof(AcrJson *));
     if (!answer_request(journal, port, call, request, out, error))
         return NULL;
     Known *kept = g_new(Known, 1);
-    *kept = (Known){g_steal_pointer(&out), port->clear};
+    *kept = (Known){g_steal_pointer(&out), port->clear ? port->clear : clear_json};
     g_hash_table_insert(known_answers(journal), g_steal_pointer(&key), kept);
     return kept->out;
 }

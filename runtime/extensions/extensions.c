@@ -154,14 +154,8 @@ static AcrJson *question_live(void *call, AcrJson *time, GError **error)
     return answer;
 }
 
-static bool read_said(void *call, const AcrJson *answer, void *out, GError **error)
-{
-    *(AcrJson **)out = acr_json_copy(answer);
-    return true;
-}
-
 static const AcrJournalPort question_port = {
-    .event = "extension", .encode = encode_question, .live = question_live, .decode = read_said};
+    .event = "extension", .encode = encode_question, .live = question_live};
 
 /* Asks the journal, then the process; `question` NULL: to load it. */
 static bool ask_extension(AcrExtensions *all, Extension *one, const AcrJson *question,

@@ -36,11 +36,6 @@ bool acr_recorded_executor_take_failure(const AcrJson *answer, GError **error)
 
 /* ---- Whether code can be run ---- */
 
-static AcrJson *encode_opening(void *call, GError **error)
-{
-    return acr_json_new_object();
-}
-
 /* Tells the user which sandbox was chosen, and what it leaves out. */
 static void tell_choice(const AcrRecordedExecutor *self)
 {
@@ -76,25 +71,7 @@ static AcrJson *open_live(void *call, AcrJson *time, GError **error)
     return json;
 }
 
-static bool read_opening(void *call, const AcrJson *answer, void *out, GError **error)
-{
-    *(AcrJson **)out = acr_json_copy(answer);
-    return true;
-}
-
-static void clear_opening(gpointer out)
-{
-    acr_json_free(*(AcrJson **)out);
-}
-
-static const AcrJournalPort opening_port = {
-    .event = "sandbox",
-    .encode = encode_opening,
-    .live = open_live,
-    .decode = read_opening,
-    .out_size = sizeof(AcrJson *),
-    .clear = clear_opening,
-};
+static const AcrJournalPort opening_port = {.event = "sandbox", .live = open_live};
 
 static bool open_executor(void *ctx, bool *out_available, char **out_text, GError **error)
 {

@@ -222,19 +222,12 @@ static bool read_localized(void *call, const AcrJson *answer, void *out, GError 
     return ok;
 }
 
-static void clear_localized(gpointer out)
-{
-    acr_json_free(*(AcrJson **)out);
-}
-
 static const AcrJournalPort localizing_port = {
     .event = "sbfl",
     .encode = encode_localizing,
     .live = localize_live,
     .is_fatal = localizing_is_fatal,
     .decode = read_localized,
-    .out_size = sizeof(AcrJson *),
-    .clear = clear_localized,
 };
 
 static bool localize_tests(void *ctx, const AcrIndex *index, const char *script,

@@ -151,6 +151,16 @@ static void equal_requests_are_one_event_where_it_happens_once(Fixture *f, gcons
     }
 }
 
+static void a_port_may_do_without_request_and_decoder(Fixture *f, gconstpointer data)
+{
+    static const AcrJournalPort plain = {.event = "plain", .live = double_live};
+    g_autoptr(AcrJournal) journal = acr_journal_open(f->path, ACR_JOURNAL_APPEND, NULL);
+    Doubling one = {3, 0}, two = {4, 0};
+    AcrJson *const *first = acr_recorded_once(journal, &plain, &one, NULL);
+    g_assert_cmpint(acr_json_get_int(*first, "twice", 0), ==, 6);
+    g_assert_true(acr_recorded_once(journal, &plain, &two, NULL) == (const void *)first);
+}
+
 #define ADD(name)                                                                                  \
     g_test_add("/journal/recorded_call/" #name, Fixture, NULL, set_up, name, tear_down)
 
@@ -162,4 +172,5 @@ void add_recorded_call_tests(void)
     ADD(another_request_diverges);
     ADD(without_a_journal_each_call_is_live);
     ADD(equal_requests_are_one_event_where_it_happens_once);
+    ADD(a_port_may_do_without_request_and_decoder);
 }
