@@ -234,6 +234,19 @@ void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *ou
                                .compared = count_good(baseline, NULL)};
 }
 
+/* A patch may skip what it would break: nothing else tells. */
+static void find_skipped(const Work *work)
+{
+    const AcrTestRun *before = &work->baseline->run, *after = work->run;
+    for (guint i = 0; i < before->ids->len; i++) {
+        const char *id = before->ids->pdata[i];
+        const AcrTested *now = g_hash_table_lookup(after->tests, id);
+        if (acr_test_is_good(acr_test_run_outcome(before, id)) && now &&
+            now->outcome == ACR_TESTED_SKIPPED)
+            g_ptr_array_add(work->out->skipped, g_strdup(id));
+    }
+}
+
 /* What is known when all runs are over. */
 static void describe_runs(const Work *work)
 {
@@ -276,6 +289,7 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
         !confirm(&work, false, mended, found.fixed, error))
         return false;
     describe_runs(&work);
+    find_skipped(&work);
     *out = found;
     *out_run = run;
     found = (AcrTestComparison){0};

@@ -129,7 +129,8 @@ typedef struct {
     ROW(fixed, "fixed")                                                                            \
     ROW(unstable, "flaky with the patch")                                                          \
     ROW(unconfirmed, "failed, but could not run again")                                            \
-    ROW(removed, "removed")
+    ROW(removed, "removed")                                                                        \
+    ROW(skipped, "passed before, and are skipped with the patch")
 
 /*
  * What a patch does to the project's tests. The journal, result.json, regression_N.json, `tests --json`

@@ -212,13 +212,17 @@ class FlakyTest(unittest.TestCase):
 def test_a_file_that_a_patch_makes_importable_is_mended(
     host: Host, make_repo: MakeRepo, with_pytest: list[str]
 ) -> None:
-    """Run again, it stands for its tests."""
+    """Run again, it stands for its tests. A test that the patch makes skip is listed."""
     lost = "from pkg import late\n\n\ndef test_late():\n    assert late\n"
-    files = {"pytest.ini": "[pytest]\n", "tests/test_lost.py": lost, "tests/test_sure.py": "def test_sure(): pass\n"}
+    sure = (
+        "import pkg\nimport pytest\n\n\n@pytest.mark.skipif(hasattr(pkg, 'late'), reason='')\ndef test_sure(): pass\n"
+    )
+    files = {"pytest.ini": "[pytest]\n", "tests/test_lost.py": lost, "tests/test_sure.py": sure}
     repo = make_repo(CODE | files)
     patch = diff_of(repo, {"pkg/__init__.py": CODE["pkg/__init__.py"] + "\n\nlate = 1\n"})
     row = outcome(host, repo, *with_pytest, "--patch", patch)
     assert (row["fixed"], row["unstable"]) == (["tests/test_lost.py"], [])
+    assert row["skipped"] == ["tests/test_sure.py::test_sure"]
 
 
 def test_a_patch_that_breaks_everything_is_refused_in_time(host: Host, make_repo: MakeRepo) -> None:
