@@ -19,8 +19,9 @@
 #define MAX_HONOURED_WAIT_MS                                                                       \
     (60ll * 60 * 1000)     /* a server that asks for a longer wait is given up */
 #define POSTSCRIPT_MS 5000 /* of pings behind an answer that is whole */
-#define MIN_TRY_MS 100     /* a try with less time than this is not begun */
-#define MAX_SHRINKS 3u     /* of the answer's limit, until body and limit fit what is left */
+#define ANSWER_EVERY_MS 500
+#define MIN_TRY_MS 100 /* a try with less time than this is not begun */
+#define MAX_SHRINKS 3u /* of the answer's limit, until body and limit fit what is left */
 
 typedef struct {
     AcrModel base;
@@ -40,6 +41,8 @@ typedef struct {
     const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
+    void (*on_answer)(void *ctx, gint64 begun_ms, gint64 tokens);
+    void *on_answer_ctx;
 } HttpModel;
 
 /* One call while it is made. */
@@ -97,7 +100,21 @@ typedef struct {
     AcrReader *reader; /* NULL before the first byte of a body */
     gint64 received;   /* bytes */
     bool went_silent;
+    gint64 begun_ms, shown_us; /* since 1970; when on_answer was called last */
 } Flow;
+
+/* Calls on_answer, unless it was called a moment ago. */
+static void show_answer(Flow *flow)
+{
+    const HttpModel *self = flow->self;
+    gint64 now_us = g_get_monotonic_time();
+
+    if (!self->on_answer || now_us - flow->shown_us < ANSWER_EVERY_MS * 1000)
+        return;
+    flow->shown_us = now_us;
+    self->on_answer(self->on_answer_ctx, flow->begun_ms,
+                    flow->reader ? acr_partial_tokens(acr_reader_partial(flow->reader)) : 0);
+}
 
 static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
 {
@@ -108,6 +125,7 @@ static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data,
         flow->reader = acr_reader_new(flow->self->endpoint.provider, head->status, head->headers);
     if (!acr_reader_feed(flow->reader, data, len))
         return ACR_HTTP_ENOUGH;
+    show_answer(flow);
     gint64 silent_us = g_get_monotonic_time() - acr_reader_partial(flow->reader)->content_us;
     if (acr_reader_is_settled(flow->reader))
         return silent_us > POSTSCRIPT_MS * 1000 ? ACR_HTTP_ENOUGH : ACR_HTTP_NEARLY;
@@ -215,7 +233,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) headers = headers_of(self, body);
     g_auto(AcrHttpResponse) response = {0};
-    Flow flow = {.self = self};
+    Flow flow = {.self = self, .begun_ms = g_get_real_time() / 1000, .shown_us = G_MININT32};
     AcrHttpRequest request = {
         .method = "POST",
         .url = self->endpoint.url,
@@ -232,6 +250,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         .interrupt = self->interrupt,
     };
 
+    show_answer(&flow);
     bool ok = acr_http_exchange(self->client, &request, &response, &error);
     attempt->sent = response.sent;
     attempt->status = response.status;
@@ -500,6 +519,8 @@ static void take_options(HttpModel *self, const AcrProvider *provider,
     self->interrupt = options->interrupt;
     self->on_wait = options->on_wait;
     self->on_wait_ctx = options->on_wait_ctx;
+    self->on_answer = options->on_answer;
+    self->on_answer_ctx = options->on_answer_ctx;
     self->dialect = (AcrDialect){.name = self->base.name,
                                  .model = self->model_name,
                                  .temperature = options->temperature,

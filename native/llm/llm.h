@@ -224,6 +224,10 @@ typedef struct {
     void (*on_wait)(void *ctx, const char *why,
                     gint64 wait_ms); /* called before each wait; may be NULL */
     void *on_wait_ctx;
+    /* Called when a request is sent, and at most twice a second while its answer comes; may be NULL. `begun_ms`: since
+     * 1970, when it was sent; `tokens`: of the answer so far, an estimate where the server does not count them. */
+    void (*on_answer)(void *ctx, gint64 begun_ms, gint64 tokens);
+    void *on_answer_ctx;
 } AcrModelOptions;
 #define ACR_LLM_RETRIES 8
 

@@ -53,7 +53,18 @@ void acr_partial_touch(AcrPartial *partial)
 {
     partial->content_us = g_get_monotonic_time();
     partial->has_said = true;
+    partial->pieces++;
     partial->usage.output = partial->usage.reasoning = -1; /* they counted what came before */
+}
+
+gint64 acr_partial_tokens(const AcrPartial *partial)
+{
+    gsize bytes = partial->content->len + partial->thoughts->len;
+
+    for (guint i = 0; i < partial->calls->len; i++)
+        bytes += ((const AcrToolCall *)partial->calls->pdata[i])->arguments->len;
+    gint64 estimate = MAX(partial->pieces, (gint64)bytes / 4);
+    return partial->usage.output > 0 ? partial->usage.output : estimate;
 }
 
 bool acr_partial_add(AcrPartial *partial, const char *text)

@@ -30,6 +30,7 @@ typedef struct {
     GString *thoughts, *signature; /* owned; of the thoughts that come; for `kept` */
     bool is_blocked;               /* the prompt was blocked: CONTENT_FILTER whatever else came */
     AcrFailure failure;            /* of ACR_PARSE_FAILED */
+    gint64 pieces;                 /* that came of text, thoughts and calls */
     gint64 content_us;             /* when content, not a ping, came last (g_get_monotonic_time) */
 } AcrPartial;
 typedef enum {
@@ -60,6 +61,8 @@ void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *si
 void acr_partial_forget_calls(AcrPartial *partial);
 /* The calls as AcrModelAnswer has them, but for "by"; owned; NULL: none. */
 AcrJson *acr_partial_tools(const AcrPartial *partial) ACR_MUST_USE;
+/* Tokens that have come: as the server counts them, else at least one for each piece and four bytes. */
+gint64 acr_partial_tokens(const AcrPartial *partial);
 /* Content other than text came: thoughts, calls. What was said of the output before it is forgotten. */
 void acr_partial_touch(AcrPartial *partial);
 /* Replaces a word (copied); NULL changes nothing. */
