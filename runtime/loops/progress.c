@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#define BRIEF_MS 1000          /* what is over sooner would flicker */
 #define MAX_TEXT 60u           /* bytes of a text that is read back */
 #define MAX_NUMBER (1ll << 45) /* likewise of a number: sums of all tasks stay below 2^63 */
 
@@ -20,7 +21,7 @@ typedef struct {
     /* One that holds until the next of its kind has one of these in live.json: the object of its members, or the
      * member of its time. */
     const char *group, *time_key;
-    guint ends; /* bits of kinds that hold no longer */
+    bool is_brief; /* holds until anything else does; shown after BRIEF_MS */
 } Kind;
 
 typedef enum { TEXT, COUNT, AMOUNT, JSON } FieldType; /* AMOUNT: -1 is "not known" */
@@ -254,12 +255,11 @@ static void forget_event(AcrProgressEvent *event)
 
 bool acr_doing_take(AcrDoing *doing, const AcrProgressEvent *event)
 {
-    const Kind *kind = &kinds[event->kind];
-    for (guint i = 0; i < ACR_PROGRESS_KINDS; i++)
-        if (doing->last[i].time_ms && (kind->ends >> i & 1 || (is_kept(i) && i == event->kind)))
-            forget_event(&doing->last[i]);
     if (!is_kept(event->kind))
         return false;
+    for (guint i = 0; i < ACR_PROGRESS_KINDS; i++)
+        if (doing->last[i].time_ms && (i == event->kind || kinds[i].is_brief))
+            forget_event(&doing->last[i]);
     AcrProgressEvent *kept = &doing->last[event->kind];
     *kept = *event;
     for (const Field *field = NULL; (field = next_field(field, event->kind));) {
@@ -288,19 +288,28 @@ const AcrSpent *acr_doing_spent(const AcrDoing *doing)
     return &doing->last[ACR_PROGRESS_SPENT].spent;
 }
 
+/* Whether it is shown: what is brief only when it is not. */
+static bool is_shown(const AcrProgressEvent *event)
+{
+    const Kind *kind = &kinds[event->kind];
+    return event->time_ms && kind->held &&
+           (!kind->is_brief || acr_now_ms() - event->since_ms >= BRIEF_MS);
+}
+
 char *acr_doing_text(const AcrDoing *doing, gint64 since_ms)
 {
-    const AcrProgressEvent *stage = &doing->last[ACR_PROGRESS_STAGE];
     GString *text = g_string_new(NULL);
+    since_ms = since_ms ? since_ms : doing->last[ACR_PROGRESS_STAGE].time_ms;
     for (guint i = 0; i < ACR_PROGRESS_KINDS; i++) {
         const AcrProgressEvent *event = &doing->last[i];
-        g_autofree char *words = event->time_ms && kinds[i].held ? kinds[i].held(event) : NULL;
-        if (words && *words)
+        g_autofree char *words = is_shown(event) ? kinds[i].held(event) : g_strdup("");
+        if (*words)
             g_string_append_printf(text, "%s%s", text->len ? ACR_WORDS_BETWEEN : "", words);
+        if (*words && event->since_ms)
+            since_ms = event->since_ms;
     }
     if (acr_doing_has_begun(doing)) {
-        g_autofree char *time =
-            acr_time_text(acr_now_ms() - (since_ms ? since_ms : stage->time_ms));
+        g_autofree char *time = acr_time_text(acr_now_ms() - since_ms);
         g_string_append_printf(text, ACR_WORDS_BETWEEN "%s", time);
     }
     return g_string_free(text, FALSE);

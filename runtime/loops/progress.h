@@ -36,6 +36,7 @@ typedef struct {
     guint attempt, number;    /* STAGE: attempt from 0; round or try from 1 (0: none) */
     const char *text;         /* NOTE, WARNING, TASK, GRADED: a line; RESULT: the error, or NULL */
     AcrSpent spent;           /* SPENT */
+    gint64 since_ms;          /* since 1970, of what began before the event; 0: it did not */
     const AcrJson *result;    /* RESULT */
     const char *task;         /* TASK, GRADED: whose end it is; NULL: nobody's, work begins */
     bool is_bad;              /* likewise: a user must not miss it */
@@ -62,8 +63,9 @@ AcrJson *acr_progress_to_json(const AcrProgressEvent *event) ACR_MUST_USE;
 
 /* Where the words of an event are shown. */
 typedef enum {
-    ACR_SHOWN_NOWHERE,  /* only in what the events come to */
-    ACR_SHOWN_VERBOSE,  /* a line with --verbose */
+    ACR_SHOWN_NOWHERE, /* only in what the events come to */
+    ACR_SHOWN_VERBOSE, /* a line with --verbose */
+    ACR_SHOWN_IF_LONG, /* what all events come to, where no block shows it and nothing was logged for long */
     ACR_SHOWN_AS_STEP,  /* a line where no block shows the same */
     ACR_SHOWN_LOGGED,   /* a line that stays, unless with --quiet */
     ACR_SHOWN_ANYWHERE, /* a line that stays */

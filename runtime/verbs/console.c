@@ -16,6 +16,8 @@
 
 #include "verbs/status_block.h"
 
+#define LONG_MS 30000 /* without a line in a log */
+
 struct AcrConsole {
     AcrProgress progress;
     AcrEvents *events; /* owned; NULL: nobody wants them */
@@ -29,7 +31,8 @@ struct AcrConsole {
     pthread_t ticker;
     bool has_ticker, is_over;
     AcrDoing doing;
-    char *status; /* of a verb that runs many, in place of its stage */
+    gint64 logged_ms; /* when a line was put last */
+    char *status;     /* of a verb that runs many, in place of its stage */
     AcrStatusBlock block;
 };
 
@@ -130,6 +133,7 @@ static void start_ticker(AcrConsole *console)
 
 static void put_line(AcrConsole *console, const char *before, const char *line, const char *after)
 {
+    console->logged_ms = acr_now_ms();
     g_autofree char *visible = acr_text_visible(line);
     g_autofree char *text = g_strconcat(before, visible, after, "\n", NULL);
     put(console, text);
@@ -220,6 +224,14 @@ static void put_warning(AcrConsole *console, const AcrProgressEvent *event, cons
     put_toned(console, ACR_TONE_BAD, line);
 }
 
+/* What goes on, where the last line is old and no block shows it. */
+static void log_long(AcrConsole *console, gint64 now_ms)
+{
+    g_autofree char *text = acr_doing_text(&console->doing, 0);
+    if (!console->is_screen && now_ms - console->logged_ms >= LONG_MS)
+        log_line(console, text);
+}
+
 static void take_event(void *ctx, const AcrProgressEvent *event)
 {
     AcrConsole *console = ctx;
@@ -235,7 +247,9 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
         put_line(console, "    ", words, "");
     else if (shown == ACR_SHOWN_AS_STEP && (!console->is_screen || console->verbose))
         log_step(console, words);
-    else if (holds)
+    else if (shown == ACR_SHOWN_IF_LONG)
+        log_long(console, event->time_ms);
+    if (holds)
         put(console, NULL);
     pthread_mutex_unlock(&console->lock);
 }
@@ -268,6 +282,7 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec)
         (AcrSpent){.tokens = spec->max_tokens_total, .cost_microusd = acr_microusd(spec->max_cost)};
     console->max_ms = spec->max_ms;
     console->start_us = g_get_monotonic_time();
+    console->logged_ms = acr_now_ms();
     console->progress = (AcrProgress){.ctx = console, .take = take_event};
     pthread_mutex_init(&console->lock, NULL);
     pthread_condattr_init(&clock);

@@ -105,14 +105,21 @@ char *acr_watched_process(const AcrBatchState *state, const AcrBatchPart *part)
 
 /* ---- The block ---- */
 
+/* What a task that runs is doing: "round 2: search · 34 s", with the time since it began; owned. */
+static char *doing_of(const AcrBatchRunning *running)
+{
+    g_autofree char *text = acr_doing_text(&running->run.doing, running->begun_ms),
+                    *time = acr_time_text(acr_now_ms() - running->begun_ms);
+    return has_begun(running) ? acr_one_line(text)
+                              : g_strconcat("starts" ACR_WORDS_BETWEEN, time, NULL);
+}
+
 /* A task that runs, in parts: "bill-1 · round 2: search · 34 s · $0.0123". */
 static void add_running(GString *text, const AcrBatchRunning *running, bool with_cost)
 {
     const AcrSpent *spent = acr_doing_spent(&running->run.doing);
-    g_autofree char *id = line_of(running->id, MAX_NAME), *stage = acr_watched_stage(running),
-                    *time = acr_time_text(acr_now_ms() - running->begun_ms);
-    g_string_append_printf(text, "%s" ACR_WORDS_BETWEEN "%s" ACR_WORDS_BETWEEN "%s", id, stage,
-                           time);
+    g_autofree char *id = line_of(running->id, MAX_NAME), *doing = doing_of(running);
+    g_string_append_printf(text, "%s" ACR_WORDS_BETWEEN "%s", id, doing);
     gint64 microusd = MAX(spent->cost_microusd, spent->charged_microusd);
     if (with_cost && has_begun(running) && microusd > 0)
         g_string_append_printf(text, ACR_WORDS_BETWEEN "$%.4f", (double)microusd / 1e6);
@@ -222,7 +229,9 @@ static AcrJson *running_to_json(gconstpointer item)
     gint64 now = acr_now_ms();
     bool has_stage = has_begun(running);
     AcrJson *json = acr_json_new_object();
+    g_autofree char *doing = doing_of(running);
     acr_json_set_string(json, "task", running->id);
+    acr_json_set_string(json, "doing", doing);
     acr_json_set_string(json, "stage", has_stage ? stage->stage : NULL);
     acr_json_set_int(json, "attempt", has_stage ? stage->attempt : 0);
     acr_json_set_int(json, "number", has_stage ? stage->number : 0);

@@ -15,8 +15,7 @@
       counts(now.by_error_class), usd(charged) + (most ? ` of ${usd(most)}` : "")];
     if (now.left.ms !== null) parts.push(`about ${time(now.left.ms)} and ${usd(now.left.cost_microusd)} to go`);
     state.textContent = parts.filter(Boolean).join("; ");
-    body.replaceChildren(...now.running.map((task) => row([task.task,
-      task.stage ? `${task.number ? `${task.number}: ` : ""}${task.stage}` : "starts", time(task.ms), task.calls,
+    body.replaceChildren(...now.running.map((task) => row([task.task, task.doing, time(task.ms), task.calls,
       usd(task.cost_microusd)])));
   };
   const renew = async () => {
