@@ -37,6 +37,8 @@ static const Field fields[] = {
     {ACR_PROGRESS_STAGE, "stage", TEXT, AT(stage)},
     {ACR_PROGRESS_STAGE, "attempt", COUNT, AT(attempt)},
     {ACR_PROGRESS_STAGE, "number", COUNT, AT(number)},
+    {ACR_PROGRESS_WAITING, "since_ms", AMOUNT, AT(since_ms)},
+    {ACR_PROGRESS_WAITING, "tokens", AMOUNT, AT(tokens)},
     {ACR_PROGRESS_NOTE, "text", TEXT, AT(text)},
     {ACR_PROGRESS_WARNING, "text", TEXT, AT(text)},
     {ACR_PROGRESS_SPENT, "calls", AMOUNT, AT(spent.calls)},
@@ -74,6 +76,13 @@ static char *stage_words(const AcrProgressEvent *event)
     return g_strconcat(which, count, event->stage, NULL);
 }
 
+static char *waiting_words(const AcrProgressEvent *event)
+{
+    g_autofree char *tokens =
+        g_strdup_printf(ACR_WORDS_BETWEEN "%" G_GINT64_FORMAT " tokens", event->tokens);
+    return g_strconcat("waiting for an answer", event->tokens > 0 ? tokens : "", NULL);
+}
+
 /* "1/6 bill-1: patch, about 5 s to go". */
 static char *end_words(const AcrProgressEvent *event)
 {
@@ -106,6 +115,8 @@ static char *spent_words(const AcrProgressEvent *event)
 
 static const Kind kinds[ACR_PROGRESS_KINDS] = {
     [ACR_PROGRESS_STAGE] = {"stage", ACR_SHOWN_AS_STEP, stage_words, stage_words, NULL, "stage_ms"},
+    [ACR_PROGRESS_WAITING] = {"waiting", ACR_SHOWN_IF_LONG, NULL, waiting_words, "waiting",
+                              .is_brief = true},
     [ACR_PROGRESS_NOTE] = {"note", ACR_SHOWN_VERBOSE},
     [ACR_PROGRESS_WARNING] = {"warning", ACR_SHOWN_ANYWHERE},
     [ACR_PROGRESS_SPENT] = {"spent", ACR_SHOWN_NOWHERE, spent_words, NULL, "spent"},

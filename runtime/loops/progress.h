@@ -19,6 +19,7 @@ typedef struct {
 
 typedef enum {
     ACR_PROGRESS_STAGE,   /* a stage begins */
+    ACR_PROGRESS_WAITING, /* for a model's answer */
     ACR_PROGRESS_NOTE,    /* what happened, e.g. "search_class(\"A\"): 2 places" */
     ACR_PROGRESS_WARNING, /* what a user must not miss: something was left out or mended */
     ACR_PROGRESS_SPENT,   /* told after each call of a model */
@@ -36,6 +37,7 @@ typedef struct {
     guint attempt, number;    /* STAGE: attempt from 0; round or try from 1 (0: none) */
     const char *text;         /* NOTE, WARNING, TASK, GRADED: a line; RESULT: the error, or NULL */
     AcrSpent spent;           /* SPENT */
+    gint64 tokens;            /* WAITING: of the answer so far */
     gint64 since_ms;          /* since 1970, of what began before the event; 0: it did not */
     const AcrJson *result;    /* RESULT */
     const char *task;         /* TASK, GRADED: whose end it is; NULL: nobody's, work begins */

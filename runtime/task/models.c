@@ -41,6 +41,13 @@ static void on_wait(void *ctx, const char *why, gint64 wait_ms)
                       why);
 }
 
+static void on_answer(void *ctx, gint64 begun_ms, gint64 tokens)
+{
+    acr_progress_tell(
+        ctx,
+        (AcrProgressEvent){.kind = ACR_PROGRESS_WAITING, .since_ms = begun_ms, .tokens = tokens});
+}
+
 /* A model, with the one that takes over behind it. */
 static AcrModel *make_model(const AcrRunSpec *spec, const char *name,
                             const AcrModelOptions *options, GError **error)
@@ -59,7 +66,8 @@ GPtrArray *acr_task_models_new(const AcrRunSpec *spec, const AcrLimits *limits, 
     AcrModelOptions options = acr_model_options_of(spec, limits, host->interrupt);
     options.labels = acr_role_names();
     options.on_wait = on_wait;
-    options.on_wait_ctx = (void *)host->progress;
+    options.on_answer = on_answer;
+    options.on_wait_ctx = options.on_answer_ctx = (void *)host->progress;
     for (guint i = 0; spec->models[i]; i++) {
         AcrModel *model = make_model(spec, spec->models[i], &options, error);
         if (!model)
