@@ -44,7 +44,7 @@ class Failure:
 
     `kind`: "status" (with `status`, `headers`, `body`), "cut" (the body breaks off half way), "cut stream"
     (events come, but not the last ones, and the connection ends in order), "close" (no answer at all),
-    "hang" (nothing comes until the server stops), "garbage" (200, no JSON).
+    "hang" (nothing comes until the server stops), "stall" (671 tokens come, and no more), "garbage" (200, no JSON).
     """
 
     kind: str
@@ -363,6 +363,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
         if failure.kind == "hang":
             self.server.owner.hang()
+        elif failure.kind == "stall":
+            piece = json.dumps(_chunk({"content": "x" * 4 * 670}))
+            self._send_events([piece, json.dumps(_chunk({"content": "x" * 4}))], pause=0.7)
+            self.server.owner.hang()
         elif failure.kind == "garbage":
             self._send(200, b"<html>not what you asked for</html>", {})
         elif failure.kind == "cut":
@@ -401,7 +405,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             chunks.append(head | {"object": "chat.completion.chunk"} | last)
         self._send_events([json.dumps(chunk) for chunk in chunks] + ["[DONE]"])
 
-    def _send_events(self, events: list[str]) -> None:
+    def _send_events(self, events: list[str], pause: float = 0) -> None:
         self.close_connection = True
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
@@ -410,3 +414,4 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         for event in events:
             self.wfile.write(f"data: {event}\n\n".encode())
+            time.sleep(pause)

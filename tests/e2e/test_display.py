@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any, Callable
 
@@ -20,7 +21,7 @@ Serve = Callable[..., LoopbackOpenAI]
 STAGE = r"(?:(?:round|try) \d+: )?(?:snapshot|index|select|extract|search|analyse|locate|patch)"
 # A line of the block, of which parts may stand in any line.
 PART = (
-    rf"{STAGE}|\d+ s|\d+ min \d+ s|\d+ calls|\d+ tokens(?: \(\d+% of the ceiling\))?"
+    rf"{STAGE}|waiting for an answer|\d+ s|\d+ min \d+ s|\d+ calls|\d+ tokens(?: \(\d+% of the ceiling\))?"
     r"|\$\d+\.\d{4}(?: charged)?(?: \(\d+% of the ceiling\))?|in all (?:\d+ s|\d+ min \d+ s)(?: \(\d+% of the ceiling\))?"
     r"|\d+ of \d+ tasks|\d+ with a patch|about .* to go"
 )
@@ -100,6 +101,23 @@ def test_ctrl_c_leaves_whole_lines(host: Host, sample_repo: Repo, loopback_opena
     assert shown.exit == 130
     assert not any(" · " in line for line in shown.lines), shown.lines
     assert shown.lines[-1] == "acr-host run: interrupted; rerun the same command to resume"
+
+
+def test_a_wait_for_an_answer_is_shown(
+    host: Host, sample_repo: Repo, loopback_openai: Serve, tmp_path: Path
+) -> None:
+    server = loopback_openai(script_lines())
+    server.fail(Failure("stall"), at=3)
+    run = arguments(sample_repo.path, tmp_path / "out", model=server.model)
+
+    def interrupt(press: Callable[[bytes], None]) -> None:
+        server.wait_for(4)
+        time.sleep(3.5)
+        press(b"\x03")
+
+    shown = on_screen(host, *run, env=server.environment, meanwhile=interrupt)
+    waits = r"round 2: \w+ · waiting for an answer · 671 tokens · \d s( ·|$)"
+    assert any(re.match(waits, line) for view in shown.views for line in view)
 
 
 def test_elsewhere_each_stage_is_a_dated_line(host: Host, sample_repo: Repo, tmp_path: Path) -> None:

@@ -83,7 +83,8 @@ def test_a_batch_at_work_and_then_killed(
     text = host.run("watch", out, "--once").check().out
     assert re.match(r"2 of 3 tasks, 1 failed, 1 patch, about \d+ s to go\n", text)
     assert f"process {at_work.pid} is at work\n" in text and "% of $500.00)" in text
-    assert re.search(r"^runs: bill-3 · round 2: analyse · \d+ s · \$\d\.\d{4}$", text, re.MULTILINE)
+    doing = r"^runs: bill-3 · round 2: analyse(?: · waiting for an answer)? · \d+ s · \$\d\.\d{4}$"
+    assert re.search(doing, text, re.MULTILINE)
     watching = host.start("watch", out)
     until(lambda: bool(watching.stderr and os.read(watching.stderr.fileno(), 65536)))
     assert digest(out) == before, "watch writes nothing"
@@ -145,6 +146,24 @@ def test_dated_lines_of_a_run_and_its_end(
     assert resumed.out.startswith("diff --git ")
     done = host.run("watch", out).check()
     assert done.out.startswith("1 of 1 tasks, 1 patch\nverdicts: 1 unverified\n")
+    server.violations.clear()
+
+
+def test_an_answer_is_awaited(host: Host, sample_repo: Repo, loopback_openai: Serve, tmp_path: Path) -> None:
+    server = loopback_openai(script_lines())
+    server.fail(Failure("stall"), at=ANALYSE_2)
+    out, events = tmp_path / "run", tmp_path / "events"
+    run = arguments(sample_repo.path, out, "--events", events, model=server.model)
+    child = host.start(*run, env=server.environment)
+    waiting = r"round 2: analyse · waiting for an answer · 671 tokens · \d+ s"
+    until((out / "live.json").exists)
+    until(lambda: any(re.fullmatch(waiting, task["doing"]) for task in now(host, out)["running"]))
+    assert re.search(waiting, host.run("watch", out, "--once").check().out)
+    os.kill(child.pid, signal.SIGINT)
+    child.communicate(timeout=30 * SLOWNESS)
+    told = [json.loads(line) for line in events.read_text("utf-8").splitlines()]
+    assert [fault for event in told for fault in schemas.faults("events", event)] == []
+    assert [event["tokens"] for event in told if event["event"] == "waiting"][-1] == 671
     server.violations.clear()
 
 

@@ -56,6 +56,34 @@ static void test_what_the_events_come_to_is_read_back(void)
     g_assert_cmpstr(text, ==, "round 2: search · 0 s");
 }
 
+static void check_text(const AcrDoing *doing, const char *text)
+{
+    g_autofree char *shown = acr_doing_text(doing, 0);
+    g_assert_cmpstr(shown, ==, text);
+}
+
+static void test_an_answer_is_awaited_until_something_else_holds(void)
+{
+    const gint64 now = acr_now_ms();
+    g_auto(AcrDoing) doing = {0};
+    AcrProgressEvent stage = {
+        .kind = ACR_PROGRESS_STAGE, .time_ms = now, .stage = "analyse", .number = 2};
+    AcrProgressEvent waiting = {.kind = ACR_PROGRESS_WAITING, .time_ms = now, .since_ms = now};
+    acr_doing_take(&doing, &stage);
+    acr_doing_take(&doing, &waiting);
+    check_text(&doing, "round 2: analyse · 0 s");
+    waiting.since_ms = now - 14500;
+    acr_doing_take(&doing, &waiting);
+    check_text(&doing, "round 2: analyse · waiting for an answer · 14 s");
+    waiting.tokens = 671;
+    acr_doing_take(&doing, &waiting);
+    check_text(&doing, "round 2: analyse · waiting for an answer · 671 tokens · 14 s");
+    acr_doing_take(&doing, &TOLD(.kind = ACR_PROGRESS_NOTE, .text = "a"));
+    check_text(&doing, "round 2: analyse · waiting for an answer · 671 tokens · 14 s");
+    acr_doing_take(&doing, &TOLD(.kind = ACR_PROGRESS_SPENT, .spent = {1, 1, 1, 1}));
+    check_text(&doing, "round 2: analyse · 0 s");
+}
+
 static void test_a_hostile_note_is_bounded(void)
 {
     static const char *const notes[] = {
@@ -104,6 +132,8 @@ void register_progress_tests(void)
                     test_an_event_has_the_members_of_its_kind);
     g_test_add_func("/loops/progress/what_the_events_come_to_is_read_back",
                     test_what_the_events_come_to_is_read_back);
+    g_test_add_func("/loops/progress/an_answer_is_awaited_until_something_else_holds",
+                    test_an_answer_is_awaited_until_something_else_holds);
     g_test_add_func("/loops/progress/a_hostile_note_is_bounded", test_a_hostile_note_is_bounded);
     g_test_add_func("/loops/progress/words_of_a_line", test_words_of_a_line);
 }
