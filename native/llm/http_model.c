@@ -36,7 +36,7 @@ typedef struct {
     char *ca_file;    /* owned, or NULL */
     char *authority;  /* owned; host and port or socket, for messages */
     GRand *random;    /* owned; jitter only: no answer depends on it */
-    guint max_retries;
+    guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
     const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
@@ -155,6 +155,13 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
                         "the response is still open but no content has come");
     if (error->code == ACR_HTTP_ERROR_TIMEOUT && is_time_over(flow->self))
         return fail_too_late(failure);
+    if (error->code == ACR_HTTP_ERROR_TIMEOUT && flow->reader &&
+        acr_reader_partial(flow->reader)->has_said) {
+        g_autofree char *why =
+            g_strdup_printf("%s, after %" G_GINT64_FORMAT " tokens of an answer that had not ended",
+                            error->message, acr_partial_tokens(acr_reader_partial(flow->reader)));
+        return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT, why);
+    }
     acr_fail(failure, rows[error->code].code, error->message);
     failure->retryable = failure->retryable && !rows[error->code].is_final;
     return false;
@@ -281,7 +288,8 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
     AcrModelRequest bounded = *request;
 
     bounded.tools = self->dialect.no_tools ? NULL : request->tools;
-    bounded.max_tokens = acr_spend_limit(&self->spend, request->max_tokens, request->room);
+    bounded.max_tokens = acr_spend_limit(
+        &self->spend, request->max_tokens ? request->max_tokens : self->max_tokens, request->room);
     for (guint i = 0; i <= MAX_SHRINKS; i++) {
         g_autoptr(AcrJson) json = self->endpoint.provider->request(&self->dialect, &bounded);
         g_autofree char *body = acr_json_print(json);
@@ -510,6 +518,7 @@ static void take_options(HttpModel *self, const AcrProvider *provider,
     self->effort = g_strdup(options->effort);
     self->ca_file = g_strdup(options->ca_file);
     self->max_retries = options->max_retries;
+    self->max_tokens = options->max_tokens;
     self->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TRY_TIMEOUT_MS;
     self->first_byte_ms =
         options->first_byte_ms > 0 ? options->first_byte_ms : FIRST_BYTE_TIMEOUT_MS;

@@ -210,9 +210,10 @@ typedef struct {
     const char *key_file;       /* holds the key, for its owner alone (mode 0600); NULL: none */
     const char *ca_file;        /* NULL: SSL_CERT_FILE's, CURL_CA_BUNDLE's, else the system's */
     gint64 timeout_ms;          /* of one try, a stream that still flows included; 0: 30 minutes */
-    gint64 first_byte_ms;       /* until the response begins; 0: 10 minutes */
-    gint64 idle_ms;             /* between pieces of its content; 0: 2 minutes */
-    guint max_retries; /* of one call, for retryable classes, each within a number of its own; 0:
+    guint max_tokens;     /* of each answer whose request sets no limit; 0: the model's default */
+    gint64 first_byte_ms; /* until the response begins; 0: 10 minutes */
+    gint64 idle_ms;       /* between pieces of its content; 0: 2 minutes */
+    guint max_retries;    /* of one call, for retryable classes, each within a number of its own; 0:
                           none; the program's default is ACR_LLM_RETRIES */
     gint64
         retry_base_ms; /* upper bound of the first wait, doubled for each further one; 0: 1,000 */

@@ -11,7 +11,8 @@ AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *li
         .instance_id = spec->instance_id,
         .temperature = spec->temperature,
         .effort = spec->effort,
-        .timeout_ms = MAX(spec->timeout_ms, 0),
+        .timeout_ms = MAX(spec->verb == ACR_FOR_ASK ? spec->timeout_ms : spec->answer_ms, 0),
+        .max_tokens = (guint)MAX(spec->max_tokens, 0),
         .shared_dir = spec->shared_dir,
         .max_retries = (guint)spec->retries,
         /* A model takes 0 for its own default. */

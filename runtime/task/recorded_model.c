@@ -235,6 +235,17 @@ static bool read_answer(void *call, const AcrJson *record, void *out, GError **e
 static const AcrJournalPort model_port = {
     .event = "model", .encode = encode_request, .live = ask_live, .decode = read_answer};
 
+/* Names a model that does not come to an end. */
+static void warn_of_cut(const ModelCall *call, const AcrModelAnswer *answer)
+{
+    g_autofree char *line = g_strdup_printf(
+        "model '%s' was cut off after %" G_GINT64_FORMAT " tokens of its answer (%s): it had not "
+        "come to an end; limit answers with --max-answer-tokens, or use another model",
+        call->self->model.name, MAX(answer->usage.output, 0), call->request->label);
+    if (call->is_live && g_strcmp0(answer->finish, "length") == 0)
+        acr_progress_warn(call->self->recorder->progress, line);
+}
+
 static bool tell_answer(AcrRecorder *recorder, const AcrModelRequest *request,
                         const AcrModelAnswer *answer, GError **error)
 {
@@ -253,6 +264,7 @@ static bool complete_recorded(AcrModel *model, const AcrModelRequest *request, A
     ModelCall call = {self, request, false};
     if (!acr_recorded_call(self->recorder->journal, &model_port, &call, out, error))
         return false;
+    warn_of_cut(&call, out);
     expect_answer(self, request, out);
     return tell_answer(self->recorder, request, out, error);
 }

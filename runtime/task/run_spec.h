@@ -91,6 +91,7 @@ typedef struct {
     /* Of `ask`. */
     char *system, *schema, *ledger;
     gint64 max_tokens, timeout_ms;
+    gint64 answer_ms; /* of `run` what timeout_ms is of `ask` */
     bool json_mode;
 
     /* Of `exec`. */

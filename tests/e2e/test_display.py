@@ -120,6 +120,19 @@ def test_a_wait_for_an_answer_is_shown(
     assert any(re.match(waits, line) for view in shown.views for line in view)
 
 
+def test_one_answer_has_limits_of_time_and_tokens(
+    host: Host, sample_repo: Repo, loopback_openai: Serve, tmp_path: Path
+) -> None:
+    server = loopback_openai(script_lines())
+    server.fail(Failure("stall"), Failure("stall"), at=0)
+    limits = ["--answer-time", "3", "--max-answer-tokens", "7000", "--retries", "1"]
+    run = arguments(sample_repo.path, tmp_path / "out", *limits, model=server.model)
+    result = host.run(*run, env=server.environment).check(3)
+    assert "after 671 tokens of an answer that had not ended" in result.err, result.told()
+    assert [body["max_tokens"] for body in server.requests] == [7000, 7000]
+    server.violations.clear()
+
+
 def test_elsewhere_each_stage_is_a_dated_line(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     run = arguments(sample_repo.path, tmp_path / "out")
     first = host.run(*run).check()
