@@ -36,7 +36,7 @@ typedef struct {
 
 /* Whether what the batch is to write below its folder lies there: a folder from elsewhere may hold a
  * link that leads out of it. */
-static bool check_place(const char *path, GError **error)
+static bool check_no_link(const char *path, GError **error)
 {
     return !g_file_test(path, G_FILE_TEST_IS_SYMLINK) ||
            acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED,
@@ -104,7 +104,7 @@ static void run_instance(const Batch *batch, const AcrInstance *instance, AcrRun
     };
     g_autofree char *place =
         g_build_filename(batch->options->spec->out, instance->instance_id, NULL);
-    bool is_ready = repo && check_place(place, &error);
+    bool is_ready = repo && check_no_link(place, &error);
     if (!repo)
         g_set_error(&error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED,
                     "no repository of '%s' in '%s'", instance->repo, repos);
@@ -261,7 +261,7 @@ static void follow_up(const Batch *batch, guint instance)
                             acr_budget_deadline(batch->limits.budget));
 }
 
-static void *work(void *data)
+static void *run_next_tasks(void *data)
 {
     Batch *batch = data;
     for (;;) {
@@ -291,12 +291,12 @@ void acr_batch_result_clear(AcrBatchResult *result)
 
 /* The ledger is made here where a ceiling needs it: tasks only find it, so that one that is removed
  * meanwhile is not made anew with nothing spent. */
-static bool begin(Batch *batch, GError **error)
+static bool begin_batch(Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;
     batch->shared_dir = acr_batch_shared_dir(spec->out);
     g_autofree char *ledger = acr_batch_ledger(batch->shared_dir);
-    if (!check_place(batch->shared_dir, error) || !acr_dir_make(batch->shared_dir, error) ||
+    if (!check_no_link(batch->shared_dir, error) || !acr_dir_make(batch->shared_dir, error) ||
         !acr_limits_init(&batch->limits, spec, error) || !acr_llm_resume(batch->shared_dir, error))
         return false;
     return acr_limits_open_batch(&batch->limits, spec, ledger, error);
@@ -318,7 +318,8 @@ static void run_all(Batch *batch)
     AcrBatchNote *note = &batch->note;
     acr_batch_note_write(note);
     tell_task(batch, NULL);
-    acr_batch_threads(batch->options->spec->tasks_at_once, batch->instances->len, work, batch);
+    acr_batch_threads(batch->options->spec->tasks_at_once, batch->instances->len, run_next_tasks,
+                      batch);
     batch->result.tasks = batch->instances->len;
     batch->result.not_begun = batch->instances->len - note->next;
     if (batch->ended == 0 &&
@@ -340,7 +341,7 @@ bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, A
                             .begun_ms = acr_now_ms(),
                             .task_begun_ms = g_new0(gint64, instances->len),
                             .left_ms = -1}};
-    bool ok = begin(&batch, error);
+    bool ok = begin_batch(&batch, error);
     if (ok)
         run_all(&batch);
     if (batch.failure)

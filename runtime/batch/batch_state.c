@@ -88,7 +88,7 @@ static void free_running(gpointer data)
 }
 
 /* A number of foreign JSON as it can be; -1 where it is none. */
-static gint64 number_of(const AcrJson *json, const char *key, gint64 most)
+static gint64 bounded_number(const AcrJson *json, const char *key, gint64 most)
 {
     gint64 number = acr_json_get_int(json, key, -1);
     return CLAMP(number, -1, most);
@@ -147,7 +147,7 @@ static guint take_rows(Reader *reader, GHashTable *wanted)
 static void take_running(Reader *reader, const AcrJson *task, GHashTable *ended)
 {
     const char *id = acr_json_get_string(task, "task");
-    gint64 begun_ms = number_of(task, "begun_ms", MOST);
+    gint64 begun_ms = bounded_number(task, "begun_ms", MOST);
     if (!id || !acr_name_is_safe(id, NULL) || !g_hash_table_remove(ended, id))
         return;
     g_autofree char *inside = g_build_filename(reader->name, id, NULL);
@@ -168,7 +168,7 @@ static void take_tasks(Reader *reader)
     AcrBatchState *state = reader->state;
     const AcrJson *tasks = acr_json_get(reader->note, "tasks"),
                   *running = acr_json_get(reader->note, "running");
-    gint64 next = number_of(reader->note, "next", G_MAXINT32);
+    gint64 next = bounded_number(reader->note, "next", G_MAXINT32);
     g_autoptr(GHashTable) ended = g_hash_table_new(g_str_hash, g_str_equal);
     guint total = 0;
     for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at), total++)
@@ -182,23 +182,23 @@ static void take_tasks(Reader *reader)
     state->n_ended += n;
     state->total += total;
     const AcrJson *left = acr_json_get(reader->note, "left");
-    gint64 left_ms = number_of(left, "ms", MOST);
+    gint64 left_ms = bounded_number(left, "ms", MOST);
     if (reader->part->state == ACR_PART_OVER || left_ms < 0)
         return;
     state->left_ms = MAX(state->left_ms, left_ms);
     state->left_microusd =
-        MAX(state->left_microusd, 0) + MAX(number_of(left, "cost_microusd", MOST), 0);
+        MAX(state->left_microusd, 0) + MAX(bounded_number(left, "cost_microusd", MOST), 0);
 }
 
 static void take_ceilings(Reader *reader, guint parts)
 {
     AcrBatchState *state = reader->state;
     const AcrJson *ceilings = acr_json_get(reader->note, "ceilings");
-    gint64 microusd = number_of(ceilings, "cost_microusd", MOST),
-           tokens = number_of(ceilings, "tokens", MOST);
+    gint64 microusd = bounded_number(ceilings, "cost_microusd", MOST),
+           tokens = bounded_number(ceilings, "tokens", MOST);
     state->ceiling.cost_microusd = microusd < 0 ? -1 : microusd * parts;
     state->ceiling.tokens = tokens < 0 ? -1 : tokens * parts;
-    state->max_ms = parts > 1 ? ACR_UNSET : number_of(ceilings, "ms", MOST);
+    state->max_ms = parts > 1 ? ACR_UNSET : bounded_number(ceilings, "ms", MOST);
 }
 
 static AcrPartState state_of_note(const AcrJson *note, const AcrLiveProcess *process)

@@ -55,7 +55,7 @@ static guint lines_of(const AcrConsole *console)
 }
 
 /* Adds the parts of a line, which begins one of the block unless it is the first. */
-static void add_line(GPtrArray *parts, const char *line, bool is_first)
+static void add_block_line(GPtrArray *parts, const char *line, bool is_first)
 {
     g_auto(GStrv) words = g_strsplit(line, ACR_WORDS_BETWEEN, -1);
     for (guint i = 0; words[i]; i++)
@@ -75,21 +75,21 @@ static GPtrArray *parts_of(const AcrConsole *console)
     g_auto(GStrv) lines = g_strsplit(doing, "\n", -1);
     g_autofree char *used = acr_spent_text(spent, &console->ceiling, ACR_WORDS_BETWEEN),
                     *time = acr_time_text(ms);
-    add_line(parts, lines[0], true);
+    add_block_line(parts, lines[0], true);
     if (spent->calls > 0)
-        add_line(parts, used, true);
+        add_block_line(parts, used, true);
     double share = console->max_ms > 0 ? MIN((double)ms / (double)console->max_ms, 1) : 0;
     g_ptr_array_add(parts,
                     console->max_ms > 0
                         ? g_strdup_printf("in all %s (%.0f%% of the ceiling)", time, share * 100)
                         : g_strconcat("in all ", time, NULL));
     for (guint i = 1; lines[i]; i++)
-        add_line(parts, lines[i], false);
+        add_block_line(parts, lines[i], false);
     return parts;
 }
 
 /* Writes the lines of `text` (NULL: none) in place of the block, and the block below them. */
-static void put(AcrConsole *console, const char *text)
+static void put_block(AcrConsole *console, const char *text)
 {
     g_autoptr(GString) bytes = g_string_new(NULL);
     g_autoptr(GPtrArray) parts = console->is_screen && !console->is_over ? parts_of(console) : NULL;
@@ -103,7 +103,7 @@ static void put(AcrConsole *console, const char *text)
         console->block = (AcrStatusBlock){0}; /* nobody can read it any more */
 }
 
-static void *tick(void *data)
+static void *tick_block(void *data)
 {
     AcrConsole *console = data;
     pthread_mutex_lock(&console->lock);
@@ -113,7 +113,7 @@ static void *tick(void *data)
         until.tv_sec++;
         pthread_cond_timedwait(&console->over, &console->lock, &until);
         if (!console->is_over)
-            put(console, NULL);
+            put_block(console, NULL);
     }
     pthread_mutex_unlock(&console->lock);
     return NULL;
@@ -125,7 +125,7 @@ static void start_ticker(AcrConsole *console)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    console->has_ticker = pthread_create(&console->ticker, NULL, tick, console) == 0;
+    console->has_ticker = pthread_create(&console->ticker, NULL, tick_block, console) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -136,7 +136,7 @@ static void put_line(AcrConsole *console, const char *before, const char *line, 
     console->logged_ms = acr_now_ms();
     g_autofree char *visible = acr_text_visible(line);
     g_autofree char *text = g_strconcat(before, visible, after, "\n", NULL);
-    put(console, text);
+    put_block(console, text);
 }
 
 static void put_toned(AcrConsole *console, AcrTone tone, const char *line)
@@ -192,7 +192,7 @@ void acr_console_status(AcrConsole *console, const char *text)
     pthread_mutex_lock(&console->lock);
     g_free(console->status);
     console->status = visible;
-    put(console, NULL);
+    put_block(console, NULL);
     pthread_mutex_unlock(&console->lock);
 }
 
@@ -250,7 +250,7 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
     else if (shown == ACR_SHOWN_IF_LONG)
         log_long(console, event->time_ms);
     if (holds)
-        put(console, NULL);
+        put_block(console, NULL);
     pthread_mutex_unlock(&console->lock);
 }
 
@@ -299,7 +299,7 @@ void acr_console_end(AcrConsole *console)
 {
     pthread_mutex_lock(&console->lock);
     console->is_over = true;
-    put(console, NULL);
+    put_block(console, NULL);
     pthread_cond_signal(&console->over);
     pthread_mutex_unlock(&console->lock);
     if (console->has_ticker)

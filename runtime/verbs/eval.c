@@ -14,8 +14,8 @@ static bool is_in_environment(const AcrRunSpec *spec)
     return strcmp(spec->sandbox, ENVIRONMENT) == 0;
 }
 
-static int report(AcrHost *host, const AcrRunSpec *spec, const AcrEvalResult *result,
-                  AcrConsole *console)
+static int report_grades(AcrHost *host, const AcrRunSpec *spec, const AcrEvalResult *result,
+                         AcrConsole *console)
 {
     if (acr_interrupted(host->interrupt)) {
         acr_console_say(console, ACR_TONE_BAD, "interrupted; rerun the same command to resume");
@@ -56,7 +56,7 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
         acr_console_end(console);
         return acr_verb_fail_grading(host, error);
     }
-    return report(host, spec, &result, console);
+    return report_grades(host, spec, &result, console);
 }
 
 /* What is known, then what was asked for: an id that is not asked for is still a known one. */
@@ -82,7 +82,7 @@ static bool read_all(const AcrHost *host, const AcrRunSpec *spec, GPtrArray **ou
 }
 
 /* Where the tests are run. */
-static bool check_place(const AcrRunSpec *spec, GError **error)
+static bool check_grading_place(const AcrRunSpec *spec, GError **error)
 {
     bool in_environment = is_in_environment(spec);
     if (!in_environment && strcmp(spec->sandbox, CONTAINER) != 0)
@@ -113,13 +113,13 @@ static bool enter_shard(AcrRunSpec *spec, const char *recipes, GPtrArray *tasks,
     return true;
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_eval(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) predictions = NULL, tasks = NULL;
     g_autoptr(AcrLock) shard = NULL;
     g_autofree char *recipes = NULL;
-    if (!check_place(spec, &error) || !acr_verb_check_grading(spec, &recipes, &error) ||
+    if (!check_grading_place(spec, &error) || !acr_verb_check_grading(spec, &recipes, &error) ||
         !read_all(host, spec, &tasks, &predictions, &error)) {
         acr_verb_fail(host, error);
         return ACR_EXIT_USAGE;
@@ -134,5 +134,5 @@ const AcrVerb acr_verb_eval = {
     .summary = "Grade predictions for benchmark tasks",
     .takes = ACR_FOR_EVAL,
     .uses_network = true,
-    .run = run,
+    .run = run_eval,
 };

@@ -17,8 +17,8 @@ static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
 }
 
 /* Says what came of the batch; its exit code. */
-static int report(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *result,
-                  AcrConsole *console)
+static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *result,
+                        AcrConsole *console)
 {
     g_autoptr(GString) also = g_string_new(NULL);
     if (result->stopped)
@@ -45,7 +45,8 @@ static int report(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *r
 }
 
 /* What would fail each task is reported before the first. *out_digest (owned): of what all tasks have alike. */
-static bool check(const AcrHost *host, const AcrRunSpec *spec, char **out_digest, GError **error)
+static bool check_models(const AcrHost *host, const AcrRunSpec *spec, char **out_digest,
+                         GError **error)
 {
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(host->prompts_dir, spec->prompts, error);
     for (guint i = 0; prompts && spec->models[i]; i++)
@@ -97,7 +98,7 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     if (!ok)
         return acr_verb_fail(host, error);
     log_summary(console, summary);
-    int code = report(host, spec, &result, console);
+    int code = report_batch(host, spec, &result, console);
     return report_grades(host, grading, console, code);
 }
 
@@ -114,7 +115,7 @@ static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrAr
     return ACR_EXIT_OK;
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) instances = acr_dataset_load(host, spec, ACR_DATASET_SOLVE,
@@ -125,7 +126,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
         (void)acr_verb_fail(host, error);
         return ACR_EXIT_USAGE;
     }
-    if (!check(host, spec, &digest, &error))
+    if (!check_models(host, spec, &digest, &error))
         return acr_verb_fail(host, error);
     const AcrShardBound bound = {.options = digest};
     if (!acr_shard_enter(spec, &bound, instances, &shard, &error)) {
@@ -140,5 +141,5 @@ const AcrVerb acr_verb_swe_bench = {
     .name = "swe-bench",
     .summary = "Run benchmark tasks and write their predictions",
     .takes = ACR_FOR_SWE_BENCH,
-    .run = run,
+    .run = run_swe_bench,
 };

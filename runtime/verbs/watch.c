@@ -30,7 +30,7 @@ static void shown_clear(Shown *shown)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Shown, shown_clear)
 
 /* Shows a line (taken) unless it is the last one of that name. */
-static void tell(Shown *shown, const char *name, char *line)
+static void tell_line(Shown *shown, const char *name, char *line)
 {
     if (g_strcmp0(g_hash_table_lookup(shown->lines, name), line) != 0)
         acr_console_step(shown->console, line);
@@ -44,12 +44,12 @@ static void tell_parts(Shown *shown, const AcrBatchState *state)
         const AcrBatchPart *part = parts->pdata[i];
         bool is_last = parts->len == 1 && part->state >= ACR_PART_OVER; /* at the end */
         if (!is_last)
-            tell(shown, part->name, acr_watched_process(state, part));
+            tell_line(shown, part->name, acr_watched_process(state, part));
     }
     for (guint i = 0; i < running->len; i++) {
         const AcrBatchRunning *task = running->pdata[i];
         g_autofree char *id = acr_one_line(task->id), *stage = acr_watched_stage(task);
-        tell(shown, task->id, g_strdup_printf("%s: %s", id, stage));
+        tell_line(shown, task->id, g_strdup_printf("%s: %s", id, stage));
     }
 }
 
@@ -67,7 +67,7 @@ static void tell_ended(Shown *shown, const AcrBatchState *state)
     }
 }
 
-static void show(Shown *shown, const AcrBatchState *state)
+static void show_state(Shown *shown, const AcrBatchState *state)
 {
     g_autofree char *block = acr_watched_block(state);
     if (shown->is_first && state->n_ended && !state->is_run) {
@@ -108,7 +108,7 @@ static void linger(const AcrHost *host, const Shown *shown)
             return;
 }
 
-static int end(const AcrBatchState *state, AcrConsole *console)
+static int end_watch(const AcrBatchState *state, AcrConsole *console)
 {
     const GPtrArray *parts = state->parts;
     g_autofree char *text = acr_watched_text(state);
@@ -124,7 +124,7 @@ static int end(const AcrBatchState *state, AcrConsole *console)
 }
 
 /* Begins to, and prints where. */
-static AcrExit serve(AcrHost *host, const AcrRunSpec *spec, Shown *shown)
+static AcrExit serve_page(AcrHost *host, const AcrRunSpec *spec, Shown *shown)
 {
     g_autoptr(GError) error = NULL;
     shown->page = acr_watch_page_new(host, spec->arguments[0], (guint)MAX(spec->port, 0), &error);
@@ -134,7 +134,7 @@ static AcrExit serve(AcrHost *host, const AcrRunSpec *spec, Shown *shown)
     return acr_out_exit(acr_out_text(line), ACR_EXIT_OK);
 }
 
-static int watch(AcrHost *host, const AcrRunSpec *spec)
+static int watch_folder(AcrHost *host, const AcrRunSpec *spec)
 {
     g_auto(Shown) shown = {.ended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
                            .lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
@@ -144,17 +144,18 @@ static int watch(AcrHost *host, const AcrRunSpec *spec)
         g_autoptr(GError) error = NULL;
         if (!acr_batch_state_read(spec->arguments[0], &state, &error))
             return acr_verb_fail(host, error);
-        AcrExit served = !shown.console && spec->http ? serve(host, spec, &shown) : ACR_EXIT_OK;
+        AcrExit served =
+            !shown.console && spec->http ? serve_page(host, spec, &shown) : ACR_EXIT_OK;
         if (served != ACR_EXIT_OK)
             return served;
         if (!shown.console)
             shown.console = acr_console_new(spec);
-        show(&shown, &state);
+        show_state(&shown, &state);
         bool is_over = acr_batch_state_of(&state) >= ACR_PART_OVER;
         if (is_over && shown.page)
             linger(host, &shown);
         if (is_over)
-            return end(&state, shown.console);
+            return end_watch(&state, shown.console);
         if (!wait_a_moment(host, &shown)) {
             acr_console_end(shown.console);
             return ACR_EXIT_INTERRUPTED;
@@ -176,11 +177,11 @@ static int print_once(AcrHost *host, const AcrRunSpec *spec)
     return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_watch(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
         return acr_verb_usage("give one folder");
-    return spec->once ? print_once(host, spec) : watch(host, spec);
+    return spec->once ? print_once(host, spec) : watch_folder(host, spec);
 }
 
 const AcrVerb acr_verb_watch = {
@@ -188,5 +189,5 @@ const AcrVerb acr_verb_watch = {
     .summary = "Show how a batch or a run goes on in its folder",
     .takes = ACR_FOR_WATCH,
     .arguments = "OUT",
-    .run = run,
+    .run = run_watch,
 };

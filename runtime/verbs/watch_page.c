@@ -24,21 +24,21 @@ struct AcrWatchPage {
     char *state; /* the last one that was sent */
 };
 
-static void refuse(AcrHttpIncoming *incoming, int status, const char *why)
+static void refuse_request(AcrHttpIncoming *incoming, int status, const char *why)
 {
     acr_http_incoming_answer(incoming, status, "text/plain", why, strlen(why));
 }
 
 /* In the server's thread. */
-static void take(void *ctx, AcrHttpIncoming *incoming)
+static void take_request(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrWatchPage *page = ctx;
     const char *path = acr_http_incoming_path(incoming);
     bool is_stream = strcmp(path, "/events") == 0;
     if (strcmp(acr_http_incoming_method(incoming), "GET") != 0)
-        return refuse(incoming, 405, "only GET\n");
+        return refuse_request(incoming, 405, "only GET\n");
     if (!is_stream && strcmp(path, "/") != 0)
-        return refuse(incoming, 404, "there is / and /events\n");
+        return refuse_request(incoming, 404, "there is / and /events\n");
     acr_http_incoming_set_header(incoming, "Cache-Control", "no-store");
     pthread_mutex_lock(&page->lock);
     if (is_stream) {
@@ -54,7 +54,7 @@ AcrWatchPage *acr_watch_page_new(const AcrHost *host, const char *out, guint por
 {
     AcrWatchPage *page = g_new0(AcrWatchPage, 1);
     AcrHttpServerOptions options = {
-        .port = port, .takes_token_of_query = true, .answer = take, .ctx = page};
+        .port = port, .takes_token_of_query = true, .answer = take_request, .ctx = page};
     pthread_mutex_init(&page->lock, NULL);
     page->out = g_strdup(out);
     page->asked = g_ptr_array_new_with_free_func((GDestroyNotify)acr_http_incoming_unref);
@@ -125,7 +125,7 @@ bool acr_watch_page_is_seen(AcrWatchPage *page)
 }
 
 /* The page of what there is, which is nothing before the first task ends. */
-static GBytes *render(const AcrWatchPage *page)
+static GBytes *render_page(const AcrWatchPage *page)
 {
     g_auto(AcrReportFiles) files = {0};
     GBytes *made = NULL;
@@ -147,7 +147,7 @@ void acr_watch_page_answer(AcrWatchPage *page)
     pthread_mutex_unlock(&page->lock);
     if (asked && (!page->made || acr_now_ms() - page->made_ms > KEPT_MS)) {
         g_clear_pointer(&page->made, g_bytes_unref);
-        page->made = render(page);
+        page->made = render_page(page);
         page->made_ms = acr_now_ms();
     }
     for (guint i = 0; asked && i < asked->len; i++) {
@@ -157,6 +157,6 @@ void acr_watch_page_answer(AcrWatchPage *page)
         if (data)
             acr_http_incoming_answer(asked->pdata[i], 200, "text/html; charset=utf-8", data, len);
         else
-            refuse(asked->pdata[i], 500, "there is no page\n");
+            refuse_request(asked->pdata[i], 500, "there is no page\n");
     }
 }

@@ -31,7 +31,7 @@ static gint by_count(gconstpointer a, gconstpointer b)
 }
 
 /* Adds "2 patch, 1 failed", the most frequent first, with `between` them. */
-static void add_counts(GString *text, const AcrJson *counts, const char *between)
+static void add_word_counts(GString *text, const AcrJson *counts, const char *between)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new();
     for (const AcrJson *at = acr_json_first(counts); at; at = acr_json_next(at))
@@ -51,7 +51,7 @@ static void add_named(GString *text, const char *name, const AcrJson *counts)
     if (acr_json_size(counts) == 0)
         return;
     g_string_append(text, name);
-    add_counts(text, counts, ", ");
+    add_word_counts(text, counts, ", ");
 }
 
 static bool has_begun(const AcrBatchRunning *running)
@@ -141,7 +141,7 @@ static void add_sums(GString *text, const AcrBatchState *state, const char *betw
     g_string_append_printf(text, "%u of %u tasks", state->n_ended, state->total);
     if (state->n_ended)
         g_string_append(text, between);
-    add_counts(text, state->by_status, between);
+    add_word_counts(text, state->by_status, between);
     if (state->left_ms >= 0) {
         g_autofree char *left = acr_forecast_text(state->left_ms, state->left_microusd);
         g_string_append_printf(text, "%s%s", between, left);
