@@ -219,6 +219,14 @@ char *acr_text_visible(const char *text) ACR_MUST_USE;
 /* `text` with its middle left out and said so, when it is longer than `max` bytes; cut at UTF-8
  * borders; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
+/*
+ * The answer in a model's text, without what the model thought aloud before it or between its parts
+ * (<think>…</think> and other tags, also without the opening one, special tokens, channels); owned
+ * (g_free). A text without thoughts comes back as it is; one of nothing but thoughts gives "".
+ *   out_thoughts  owned (g_free); the thoughts without their marks, parted by empty lines; NULL: none
+ * Marks in fences and between the marks of an edit are code. Linear.
+ */
+char *acr_thoughts_split(const char *text, char **out_thoughts) ACR_MUST_USE;
 /* `text` as a JSON string, its middle left out as above, for messages; owned (g_free). */
 char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 

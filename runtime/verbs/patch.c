@@ -53,7 +53,8 @@ static bool apply_text(const Patching *patching, const char *text, AcrPatchResul
  * without it, and does not want it, applies the same with it. */
 static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out, GError **error)
 {
-    g_autofree char *text = acr_utf8_repair_bytes(answer);
+    g_autofree char *saved = acr_utf8_repair_bytes(answer), *thoughts = NULL;
+    g_autofree char *text = acr_thoughts_split(saved, &thoughts);
     AcrWorkspace *workspace = patching->workspace;
     if (!workspace->index) {
         if (!apply_text(patching, text, out, error))

@@ -271,8 +271,47 @@ static void a_character_the_encoding_lacks_is_an_error(void)
     g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
 }
 
+static void thoughts_are_split_off_an_answer(void)
+{
+    static const struct {
+        const char *text, *answer, *thoughts;
+    } cases[] = {
+        {"<think>\nfirst idea\n</think>\n\nthe answer\n", "the answer\n", "first idea"},
+        {"<Thinking time=\"3s\">a</Thinking>b", "b", "a"},
+        {"a draft\n```\nx\n```\nno.\n</think>\nb\n", "b\n", "a draft\n```\nx\n```\nno."},
+        {"close with </think> then.\nmore</think>\n\nb", "b", "close with </think> then.\nmore"},
+        {"<think>I write <think> or </think> here\nmore\n</think>\nb", "b",
+         "I write <think> or\n\nhere\nmore"},
+        {"<reasoning>a</reasoning>\nb\n<scratchpad>\nc\n</scratchpad>\nd\n", "b\n\nd\n", "a\n\nc"},
+        {"[THINK]a[/THINK]b", "b", "a"},
+        {"\u25c1think\u25b7a\u25c1/think\u25b7b", "b", "a"},
+        {"<|channel>thought\na<channel|>b", "b", "a"},
+        {"<|START_THINKING|>a<|END_THINKING|>b", "b", "a"},
+        {"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b"
+         "<|return|>",
+         "b", "a"},
+        {"analysisThey ask.assistantfinalb", "b", "They ask."},
+        {"<think>\nnever closed", "", "never closed"},
+        /* None are thoughts: text, code, an edit of a parser of thoughts. */
+        {"b\n\nThe tag <think> opens thoughts.\n", NULL, NULL},
+        {"```\n<think>\n```\nb", NULL, NULL},
+        {"<original>\nx = 1\n</think>\n</original>\n<patched>\n<think>\n</patched>\n", NULL, NULL},
+        {"<<<<<<< SEARCH\n</think>\n=======\n<think>\n>>>>>>> REPLACE\nb\n", NULL, NULL},
+        {"", NULL, NULL},
+        {"b\n<think>", NULL, NULL},
+        {"b\n</think>\n", "b\n\n", NULL},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *thoughts = NULL;
+        g_autofree char *answer = acr_thoughts_split(cases[i].text, &thoughts);
+        g_assert_cmpstr(answer, ==, cases[i].answer ? cases[i].answer : cases[i].text);
+        g_assert_cmpstr(thoughts, ==, cases[i].thoughts);
+    }
+}
+
 void add_text_tests(void)
 {
+    g_test_add_func("/base/thoughts/are_split_off_an_answer", thoughts_are_split_off_an_answer);
     g_test_add_func("/base/text/what_a_terminal_obeys_is_shown_as_text",
                     what_a_terminal_obeys_is_shown_as_text);
     g_test_add_func("/base/text/repair_replaces_each_invalid_byte_and_nul",
