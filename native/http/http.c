@@ -28,7 +28,6 @@ bool acr_http_global_init(GError **error)
 {
     g_autofree char *key_log = g_strdup(g_getenv("SSLKEYLOGFILE"));
     CURLcode code = CURLE_OK;
-
     if (!acr_http_load_curl(error))
         return false;
     g_unsetenv("SSLKEYLOGFILE");
@@ -51,7 +50,6 @@ void acr_http_global_cleanup(void)
 AcrHttpClient *acr_http_client_new(void)
 {
     AcrHttpClient *client = g_new0(AcrHttpClient, 1);
-
     g_assert(acr_curl.multi_init); /* acr_http_global_init() comes first */
     client->multi = acr_curl.multi_init();
     client->easy = acr_curl.easy_init();
@@ -91,7 +89,6 @@ static bool fail_ended(const AcrHttpTransfer *x, GError **error)
         [ACR_HTTP_END_RESENDING] = {ACR_HTTP_ERROR_NETWORK,
                                     "the server closed a kept connection without a response"},
     };
-
     if (x->end == ACR_HTTP_END_BODY_BYTES)
         g_set_error(error, ACR_HTTP_ERROR, (gint)ends[x->end].code, "%s %zu bytes",
                     ends[x->end].text, x->body_limit);
@@ -139,7 +136,6 @@ static bool is_long_line(CURLcode code, bool sent)
 static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
 {
     long verified = 0;
-
     acr_curl.easy_getinfo(x->client->easy, CURLINFO_SSL_VERIFYRESULT, &verified);
     return code == CURLE_PEER_FAILED_VERIFICATION && verified > UNVERIFIED;
 }
@@ -147,7 +143,6 @@ static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
 static bool fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
 {
     const char *what = x->detail[0] ? x->detail : acr_curl.easy_strerror(code);
-
     if (x->end != ACR_HTTP_END_NONE)
         return fail_ended(x, error);
     if (is_long_line(code, x->asked))
@@ -165,7 +160,6 @@ static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 
                     AcrHttpEnd end)
 {
     gint64 left = timeout_ms - (g_get_monotonic_time() - from_us) / 1000;
-
     if (left <= 0 && x->end == ACR_HTTP_END_NONE)
         x->end = end;
     *left_ms = MIN(*left_ms, MAX(left, 0));
@@ -183,7 +177,6 @@ static gint64 next_step_ms(AcrHttpTransfer *x)
 {
     const AcrHttpRequest *request = x->request;
     gint64 left_ms = STEP_MS;
-
     if (x->enough_us > 0) {
         look_at(x, &left_ms, x->enough_us, lacks_bytes(x) ? NEARLY_MS : ENOUGH_MS,
                 ACR_HTTP_END_ENOUGH);
@@ -215,7 +208,6 @@ static CURLcode drive(AcrHttpTransfer *x)
         int queued = 0;
         gint64 wait_ms = 0;
         CURLMsg *message = NULL;
-
         if (acr_curl.multi_perform(x->client->multi, &running) != CURLM_OK)
             return CURLE_FAILED_INIT;
         message = acr_curl.multi_info_read(x->client->multi, &queued);
@@ -236,8 +228,7 @@ static gint64 said_length(const AcrHttpTransfer *x)
 {
     const char *text = acr_http_header(x->head.headers, "content-length");
     guint64 length = 0;
-
-    if (!text || x->body_bytes == 0)
+    if (!text || x->body_bytes == 0 || acr_http_is_packed(x))
         return -1;
     return g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT64, &length, NULL) ? (gint64)length
                                                                               : G_MAXINT64;
@@ -251,7 +242,6 @@ static bool is_of_other_length(AcrHttpTransfer *x, CURLcode code, GError **error
     bool is_shorter = (code == CURLE_PARTIAL_FILE && acr_http_length(x) >= 0) ||
                       (code == CURLE_OK && said > came) ||
                       (x->end == ACR_HTTP_END_ENOUGH && x->dropped_bytes == 0 && lacks_bytes(x));
-
     x->is_longer = x->is_longer || (code == CURLE_OK && said >= 0 && said < came);
     if (code == CURLE_OK && !x->is_longer) {
         acr_curl.easy_getinfo(x->client->easy, CURLINFO_ACTIVESOCKET, &fd);
@@ -322,7 +312,6 @@ static bool exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHt
     g_auto(AcrHttpTransfer)
         x = {.request = request, .client = client, .start_us = g_get_monotonic_time()};
     CURLcode code = CURLE_OK;
-
     client->current = &x;
     if (!begin(&x, error))
         return false;
@@ -353,7 +342,6 @@ bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, Acr
     const struct timespec now = {0};
     g_autoptr(AcrHttpClient) own = client ? NULL : acr_http_client_new();
     sigset_t pipe_set, old_set, pending;
-
     memset(out, 0, sizeof *out);
     sigemptyset(&pipe_set);
     sigaddset(&pipe_set, SIGPIPE);

@@ -65,6 +65,7 @@ typedef struct {
     const char *const *headers; /* NULL-terminated "Name: value" */
     const void *body;
     gsize body_len;
+    bool unpacks; /* a body that comes compressed, though nobody asked for that, is unpacked */
     gint64 connect_timeout_ms; /* 0: 10,000 */
     gint64
         first_byte_timeout_ms; /* from the start to the first header line; 0: none beyond total */

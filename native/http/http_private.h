@@ -78,6 +78,8 @@ void acr_http_set_receiver(AcrHttpTransfer *x);
  * out. */
 void acr_http_keep_header(GHashTable *headers, const char *line, gsize len);
 
+/* Whether its Content-Length is not that of the body that is handed on. */
+bool acr_http_is_packed(const AcrHttpTransfer *x);
 /* The body's Content-Length; -1: it has none. */
 gint64 acr_http_length(const AcrHttpTransfer *x);
 /* Looks on the connection, once the body has come, whether there is more. */

@@ -1,7 +1,6 @@
 /*
  * What comes in, counted and kept by libcurl's callbacks. The ceilings are counted here, as
- * libcurl's own do not bound chunked bodies. Nothing is unpacked but what a transfer coding packed:
- * no Accept-Encoding is sent.
+ * libcurl's own do not bound chunked bodies, nor what is unpacked.
  */
 #include <poll.h>
 #include <string.h>
@@ -23,7 +22,6 @@ static void note_bytes(AcrHttpTransfer *x)
 void acr_http_keep_header(GHashTable *headers, const char *line, gsize len)
 {
     const char *colon = memchr(line, ':', len);
-
     if (!colon)
         return;
     g_autofree char *name = acr_utf8_repair(line, (gsize)(colon - line));
@@ -40,7 +38,6 @@ const char *acr_http_header(GHashTable *headers, const char *name)
 static void end_head(AcrHttpTransfer *x)
 {
     long status = 0;
-
     acr_curl.easy_getinfo(x->client->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status < 200)
         return;
@@ -53,7 +50,6 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
 {
     AcrHttpTransfer *x = ctx;
     gsize len = size * count;
-
     note_bytes(x);
     x->header_bytes += len;
     x->header_count++;
@@ -77,7 +73,6 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
 static size_t hand_on(AcrHttpTransfer *x, const char *data, gsize len)
 {
     AcrHttpNext next = x->request->on_body(x->request->on_body_ctx, &x->head, data, len);
-
     x->nearly = next == ACR_HTTP_NEARLY;
     switch (next) {
     case ACR_HTTP_MORE:
@@ -107,7 +102,6 @@ static size_t on_body(char *data, size_t size, size_t count, void *ctx)
 {
     AcrHttpTransfer *x = ctx;
     gsize len = size * count;
-
     note_bytes(x);
     if (x->enough_us > 0)
         return drop(x, len);
@@ -126,10 +120,17 @@ static size_t on_body(char *data, size_t size, size_t count, void *ctx)
 
 /* ---- Behind the body ---- */
 
+bool acr_http_is_packed(const AcrHttpTransfer *x)
+{
+    const char *coding = acr_http_header(x->head.headers, "content-encoding");
+    return x->request->unpacks && coding && g_ascii_strcasecmp(coding, "identity") != 0;
+}
+
 gint64 acr_http_length(const AcrHttpTransfer *x)
 {
     curl_off_t length = -1;
-
+    if (acr_http_is_packed(x))
+        return -1;
     acr_curl.easy_getinfo(x->client->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     return length;
 }
@@ -140,7 +141,6 @@ void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd)
     bool is_plain = x->request->unix_socket ||
                     g_ascii_strncasecmp(x->request->url, "https:", strlen("https:")) != 0;
     char byte = 0;
-
     if (fd == CURL_SOCKET_BAD || !is_plain || !x->head_ended || x->body_bytes == 0 ||
         acr_http_length(x) != (gint64)x->body_bytes)
         return;
@@ -153,7 +153,6 @@ void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd)
 static int on_close(void *ctx, curl_socket_t fd)
 {
     AcrHttpClient *client = ctx;
-
     if (client->current)
         acr_http_look_behind(client->current, fd);
     return close(fd);
@@ -164,7 +163,6 @@ static int on_debug(CURL *easy, curl_infotype type, char *text, size_t len, void
 {
     static const char excess[] = "Excess found";
     AcrHttpTransfer *x = ctx;
-
     (void)easy;
     if (type == CURLINFO_TEXT && len >= strlen(excess) && memcmp(text, excess, strlen(excess)) == 0)
         x->is_longer = true;
@@ -174,7 +172,6 @@ static int on_debug(CURL *easy, curl_infotype type, char *text, size_t len, void
 void acr_http_set_receiver(AcrHttpTransfer *x)
 {
     CURL *easy = x->client->easy;
-
     x->body = x->request->on_body ? NULL : g_byte_array_new();
     x->body_limit = x->request->body_limit > 0 ? x->request->body_limit : ACR_HTTP_MAX_BODY_BYTES;
     x->head.headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -188,6 +185,8 @@ void acr_http_set_receiver(AcrHttpTransfer *x)
     acr_curl.easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug);
     acr_curl.easy_setopt(easy, CURLOPT_DEBUGDATA, x);
     acr_curl.easy_setopt(easy, CURLOPT_VERBOSE, 1L);
+    if (x->request->unpacks)
+        acr_curl.easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity");
 }
 
 void acr_http_response_clear(AcrHttpResponse *response)

@@ -35,7 +35,6 @@ static void append_header(AcrHttpTransfer *x, const char *line)
 static bool set_headers(AcrHttpTransfer *x, GError **error)
 {
     bool typed = false;
-
     for (const char *const *h = x->request->headers; h && *h; h++) {
         typed = typed || g_ascii_strncasecmp(*h, "Content-Type:", strlen("Content-Type:")) == 0;
         if (strpbrk(*h, "\r\n"))
@@ -54,7 +53,6 @@ static void set_method(const AcrHttpTransfer *x)
     const AcrHttpRequest *request = x->request;
     const char *method = request->method ? request->method : request->body ? "POST" : "GET";
     CURL *easy = x->client->easy;
-
     if (request->body || strcmp(method, "POST") == 0) {
         acr_curl.easy_setopt(easy, CURLOPT_POST, 1L);
         acr_curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
@@ -63,14 +61,14 @@ static void set_method(const AcrHttpTransfer *x)
     acr_curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 }
 
-/* The system's folder of certificates is left out with its file: the one given stands for both. */
+/* A file of certificates or a folder of them, as c_rehash makes it. The system's own are left out
+ * with it: the one given stands for both. */
 static bool set_certificates(const AcrHttpTransfer *x, GError **error)
 {
-    static const char *const variables[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE"};
+    static const char *const variables[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"};
     CURL *easy = x->client->easy;
     const char *file = x->request->ca_file;
     const char *named_by = "the request";
-
     for (gsize i = 0; !file && i < G_N_ELEMENTS(variables); i++) {
         file = g_getenv(variables[i]);
         file = file && *file ? file : NULL;
@@ -78,13 +76,14 @@ static bool set_certificates(const AcrHttpTransfer *x, GError **error)
     }
     if (!file)
         return true;
-    if (access(file, R_OK) != 0 || !g_file_test(file, G_FILE_TEST_IS_REGULAR))
+    bool is_folder = g_file_test(file, G_FILE_TEST_IS_DIR);
+    if (access(file, R_OK) != 0 || (!is_folder && !g_file_test(file, G_FILE_TEST_IS_REGULAR)))
         return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
                              "cannot read the certificates '%s' that %s names", file, named_by);
-    acr_curl.easy_setopt(easy, CURLOPT_CAINFO, file);
-    acr_curl.easy_setopt(easy, CURLOPT_CAPATH, NULL);
-    acr_curl.easy_setopt(easy, CURLOPT_PROXY_CAINFO, file);
-    acr_curl.easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL);
+    acr_curl.easy_setopt(easy, CURLOPT_CAINFO, is_folder ? NULL : file);
+    acr_curl.easy_setopt(easy, CURLOPT_CAPATH, is_folder ? file : NULL);
+    acr_curl.easy_setopt(easy, CURLOPT_PROXY_CAINFO, is_folder ? NULL : file);
+    acr_curl.easy_setopt(easy, CURLOPT_PROXY_CAPATH, is_folder ? file : NULL);
     return true;
 }
 
@@ -92,7 +91,6 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
 {
     const AcrHttpRequest *request = x->request;
     CURL *easy = x->client->easy;
-
     x->authority = acr_http_url_authority(request->url);
     if (!x->authority)
         return refuse(error, "the URL is not one of http or https");
@@ -114,7 +112,6 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
 static int on_connection(void *ctx, char *remote, char *local, int remote_port, int local_port)
 {
     AcrHttpTransfer *x = ctx;
-
     if (x->asked) {
         x->end = ACR_HTTP_END_RESENDING;
         return CURL_PREREQFUNC_ABORT;
@@ -127,7 +124,6 @@ static int on_connection(void *ctx, char *remote, char *local, int remote_port, 
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
     int size = RECEIVE_BUFFER_BYTES;
-
     (void)ctx;
     (void)purpose;
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
@@ -140,7 +136,6 @@ static void set_behaviour(AcrHttpTransfer *x)
     CURL *easy = x->client->easy;
     gint64 connect_ms =
         request->connect_timeout_ms > 0 ? request->connect_timeout_ms : CONNECT_TIMEOUT_MS;
-
     acr_curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     acr_curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     acr_curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

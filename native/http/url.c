@@ -19,10 +19,8 @@ static void free_part(char **part)
 static CURLU *parse(const char *text)
 {
     AUTO_PART *scheme = NULL;
-
     g_assert(acr_curl.url); /* acr_http_global_init() comes first */
     CURLU *url = acr_curl.url();
-
     if (url && acr_curl.url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
         acr_curl.url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
         (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0))
@@ -36,7 +34,6 @@ char *acr_http_url_authority(const char *url)
     AUTO_URL *parsed = parse(url);
     AUTO_PART *host = NULL;
     AUTO_PART *port = NULL;
-
     if (!parsed || acr_curl.url_get(parsed, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
         acr_curl.url_get(parsed, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
         return NULL;
@@ -54,7 +51,6 @@ bool acr_http_url_is_loopback(const char *url)
 {
     AUTO_URL *parsed = parse(url);
     AUTO_PART *host = NULL;
-
     if (!parsed || acr_curl.url_get(parsed, CURLUPART_HOST, &host, 0) != CURLUE_OK)
         return false;
     return g_ascii_strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||

@@ -10,32 +10,17 @@
 
 #define API_VERSION "2023-06-01"
 #define BEARER_VERSION "2026-10-21" /* from this one on */
-#define DEFAULT_LIMIT 8192          /* a limit must be sent; of models that no table knows */
-#define MAX_OWN_LIMIT                                                                              \
-    32000 /* where none is wanted: more is taken off the key's limit of a minute */
-#define WINDOW_EXCEEDED "model_context_window_exceeded"
 
 static AcrJson *append_call(AcrJson *blocks, const AcrJson *call)
 {
-    AcrJson *block = acr_json_new_object();
-
-    acr_json_set_string(block, "type", "tool_use");
-    acr_json_set_string(block, "id", acr_json_get_string(call, "id"));
-    acr_json_set_string(block, "name", acr_json_get_string(call, "name"));
-    acr_json_set(block, "input", acr_tool_arguments(call));
-    acr_json_append(blocks, block);
-    return block;
+    return acr_json_add(blocks, "type", ACR_TEXT("tool_use"), "id", ACR_MEMBER(call, "id"), "name",
+                        ACR_MEMBER(call, "name"), "input", acr_tool_arguments(call));
 }
 
 static AcrJson *append_result(AcrJson *blocks, const AcrJson *result)
 {
-    AcrJson *block = acr_json_new_object();
-
-    acr_json_set_string(block, "type", "tool_result");
-    acr_json_set_string(block, "tool_use_id", acr_json_get_string(result, "id"));
-    acr_json_set_string(block, "content", acr_json_get_string(result, "text"));
-    acr_json_append(blocks, block);
-    return block;
+    return acr_json_add(blocks, "type", ACR_TEXT("tool_result"), "tool_use_id",
+                        ACR_MEMBER(result, "id"), "content", ACR_MEMBER(result, "text"));
 }
 
 static const AcrTurnForm form = {.assistant = "assistant",
@@ -43,9 +28,6 @@ static const AcrTurnForm form = {.assistant = "assistant",
                                  .is_typed = true,
                                  .append_call = append_call,
                                  .append_result = append_result};
-static const AcrWord finish_words[] = {{"end_turn", "stop"},       {"stop_sequence", "stop"},
-                                       {"pause_turn", "stop"},     {"max_tokens", "length"},
-                                       {"tool_use", "tool_calls"}, {NULL, NULL}};
 
 /* ---- Where it is asked ---- */
 
@@ -54,14 +36,12 @@ static const char *version_of(const AcrEndpoint *endpoint)
 {
     const char *given = acr_endpoint_find_header(endpoint, "anthropic-version");
     const char *version = given ? given : acr_variable("ANTHROPIC_API_VERSION");
-
     return version ? version : API_VERSION;
 }
 
 static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
 {
     bool has_v1 = g_str_has_suffix(endpoint->base_url, "/v1");
-
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     acr_endpoint_headers_from(endpoint, "ANTHROPIC_CUSTOM_HEADERS");
@@ -99,33 +79,17 @@ static void mark_prefix(AcrTurns *turns)
     mark(turns->user_ends[0]);
 }
 
-static gint64 limit_of(const AcrDialect *dialect, const AcrModelRequest *request)
-{
-    gint64 own = dialect->max_output > 0 ? MIN(dialect->max_output, MAX_OWN_LIMIT) : DEFAULT_LIMIT;
-
-    return request->max_tokens > 0 ? request->max_tokens : own;
-}
-
 static AcrJson *output_of(const AcrDialect *dialect, const AcrModelRequest *request)
 {
-    AcrJson *config = acr_json_new_object();
-
-    if (request->schema && !dialect->no_schema) {
-        AcrJson *format = acr_json_new_object();
-
-        acr_json_set_string(format, "type", "json_schema");
-        acr_json_set(format, "schema", acr_json_copy(request->schema));
-        acr_json_set(config, "format", format);
-    }
-    if (dialect->effort)
-        acr_json_set_string(config, "effort", dialect->effort);
-    return config;
+    bool has_schema = request->schema && !dialect->no_schema;
+    AcrJson *format = ACR_IF(has_schema, acr_json_of("type", ACR_TEXT("json_schema"), "schema",
+                                                     acr_json_copy(request->schema), NULL));
+    return acr_json_of("format", format, "effort", ACR_EFFORT(dialect), NULL);
 }
 
 static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();
-
     for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool))
         acr_json_append(list, acr_tool_new(dialect, tool, "input_schema", true));
     return list;
@@ -136,35 +100,27 @@ static AcrJson *anthropic_request(const AcrDialect *dialect, const AcrModelReque
     g_autofree char *words =
         acr_json_instruction(request, false, request->schema && !dialect->no_schema);
     g_auto(AcrTurns) turns = {0};
-    AcrJson *json = acr_json_new_object();
-
     acr_turns_init(&turns, dialect, request, &form);
     if (!dialect->no_cache)
         mark_prefix(&turns);
-    acr_turns_add_system(&turns, &form, words);
-    acr_json_set_string(json, "model", dialect->model);
-    acr_json_set_int(json, "max_tokens", limit_of(dialect, request));
-    acr_json_set_if_any(json, "system", g_steal_pointer(&turns.system));
-    acr_json_set(json, "messages", g_steal_pointer(&turns.messages));
-    acr_json_set_if_any(json, "tools", tools_of(dialect, request->tools));
-    if (dialect->temperature >= 0)
-        acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
-    acr_json_set_if_any(json, "output_config", output_of(dialect, request));
-    if (!dialect->no_stream)
-        acr_json_set_bool(json, "stream", true);
-    return json;
+    acr_turns_add_system(&turns, dialect, &form, words);
+    return acr_json_of(
+        "model", ACR_TEXT(dialect->model), "max_tokens", acr_json_new_int(request->max_tokens),
+        "system", acr_json_any(g_steal_pointer(&turns.system)), "messages",
+        g_steal_pointer(&turns.messages), "tools", acr_json_any(tools_of(dialect, request->tools)),
+        "temperature", ACR_TEMPERATURE(dialect), "output_config",
+        acr_json_any(output_of(dialect, request)), "stream", ACR_STREAM(dialect), NULL);
 }
 
 static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
-    static const char *const schema[] = {"output_config", "structured output", "output format",
-                                         "schema", NULL};
-
     return acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
            acr_learn(&dialect->no_cache, acr_failure_is_about(failure, "cache_control")) ||
-           acr_drop_effort(dialect, acr_failure_says(failure, ACR_STRINGS("effort"))) ||
-           acr_learn(&dialect->no_schema, acr_failure_says(failure, schema)) ||
-           acr_drop_effort(dialect, acr_failure_says(failure, ACR_STRINGS("output_config"))) ||
+           acr_drop_effort(dialect, acr_failure_says(failure, "effort")) ||
+           acr_learn(
+               &dialect->no_schema,
+               acr_failure_says(failure, "output_config|structured output|output format|schema")) ||
+           acr_drop_effort(dialect, acr_failure_says(failure, "output_config")) ||
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
@@ -183,7 +139,6 @@ static void grow(AcrPartial *partial, gint64 *counter, const AcrJson *usage, con
 static void read_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
 {
     AcrUsage *counters = &partial->usage;
-
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         return;
     grow(partial, &counters->input, usage, "input_tokens");
@@ -204,7 +159,6 @@ static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
     const AcrJson *input = acr_json_get(block, "input");
     g_autofree char *whole = acr_json_size(input) > 0 ? acr_json_print(input) : NULL;
     const char *piece = acr_json_get_string(block, "partial_json");
-
     acr_partial_add_call(partial, index, acr_json_get_string(block, "id"),
                          acr_json_get_string(block, "name"), whole ? whole : piece);
 }
@@ -213,7 +167,6 @@ static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const char *type = acr_json_get_string(block, "type");
-
     if (!type)
         return true;
     if (strcmp(type, "text") == 0 || strcmp(type, "text_delta") == 0)
@@ -231,15 +184,10 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 /* A block is whole: thoughts go back with the calls as they were. */
 static void end_block(AcrPartial *partial)
 {
-    AcrJson *block = acr_json_new_object();
-
-    acr_json_set_string(block, "type", "thinking");
-    acr_json_set_string(block, "thinking", partial->thoughts->str);
-    acr_json_set_string(block, "signature", partial->signature->str);
     if (partial->signature->len > 0)
-        acr_partial_keep(partial, block);
-    else
-        acr_json_free(block);
+        acr_partial_keep(partial, acr_json_of("type", ACR_TEXT("thinking"), "thinking",
+                                              ACR_TEXT(partial->thoughts->str), "signature",
+                                              ACR_TEXT(partial->signature->str), NULL));
     g_string_truncate(partial->thoughts, 0);
     g_string_truncate(partial->signature, 0);
 }
@@ -249,30 +197,9 @@ static void take_end(AcrPartial *partial, const AcrJson *message)
 {
     const AcrJson *details = acr_json_get(message, "stop_details");
     const char *explanation = acr_json_get_string(details, "explanation");
-
-    acr_partial_finish(partial, finish_words, acr_json_get_string(message, "stop_reason"));
+    acr_partial_finish(partial, acr_json_get_string(message, "stop_reason"));
     if (explanation && g_strcmp0(partial->finish, "refusal") == 0)
         g_string_assign(partial->refusal, explanation);
-}
-
-/* The answer is whole. Where the window was full before anything came, the prompt was too long. */
-static AcrParseStep settle(AcrPartial *partial)
-{
-    if (g_strcmp0(partial->finish, WINDOW_EXCEEDED) != 0)
-        return ACR_PARSE_DONE;
-    partial->is_complete = true;
-    if (partial->content->len == 0 && !partial->has_calls)
-        return acr_partial_fail(partial, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-                                "the prompt leaves no room for an answer (" WINDOW_EXCEEDED ")");
-    acr_partial_set(&partial->finish, "length");
-    return ACR_PARSE_DONE;
-}
-
-static AcrParseStep fail_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
-{
-    acr_failure_clear(&partial->failure);
-    acr_failure_of_response(200, json, event->data, event->len, NULL, &partial->failure);
-    return ACR_PARSE_FAILED;
 }
 
 static AcrParseStep take_start(AcrPartial *partial, const AcrJson *message)
@@ -288,16 +215,6 @@ static AcrParseStep anthropic_event(AcrPartial *partial, const AcrEvent *event, 
     const char *type = said ? said : event->name;
     gint64 index = acr_json_get_int(json, "index", 0);
     bool ok = true;
-
-    if (strcmp(type, "error") == 0 || strcmp(event->name, "error") == 0)
-        return fail_event(partial, event, json);
-    if (strcmp(type, "ping") == 0)
-        return ACR_PARSE_MORE;
-    if (acr_json_type(json) != ACR_JSON_OBJECT)
-        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is not a JSON object");
-    if (!said && acr_failure_in_body(json))
-        return fail_event(partial, event, json);
     if (strcmp(type, "message_start") == 0)
         return take_start(partial, acr_json_get(json, "message"));
     if (strcmp(type, "content_block_start") == 0) {
@@ -310,7 +227,7 @@ static AcrParseStep anthropic_event(AcrPartial *partial, const AcrEvent *event, 
         take_end(partial, acr_json_get(json, "delta"));
         read_usage(partial, acr_json_get(json, "usage"), true);
     } else if (strcmp(type, "message_stop") == 0) {
-        return settle(partial);
+        return ACR_PARSE_DONE;
     }
     return ok ? ACR_PARSE_MORE : ACR_PARSE_FAILED;
 }
@@ -318,7 +235,6 @@ static AcrParseStep anthropic_event(AcrPartial *partial, const AcrEvent *event, 
 static AcrParseStep anthropic_answer(AcrPartial *partial, const AcrJson *body)
 {
     const AcrJson *content = acr_json_get(body, "content");
-
     if (acr_json_type(content) != ACR_JSON_ARRAY)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
                                 "the response holds no list of content");
@@ -331,7 +247,7 @@ static AcrParseStep anthropic_answer(AcrPartial *partial, const AcrJson *body)
     take_start(partial, body);
     take_end(partial, body);
     read_usage(partial, acr_json_get(body, "usage"), true);
-    return settle(partial);
+    return ACR_PARSE_DONE;
 }
 
 const AcrProvider acr_provider_anthropic = {
@@ -344,5 +260,6 @@ const AcrProvider acr_provider_anthropic = {
     .event = anthropic_event,
     .answer = anthropic_answer,
     .correct = anthropic_correct,
+    .needs_limit = true,
     .calls_tools = true,
 };

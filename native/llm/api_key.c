@@ -14,14 +14,12 @@
 const char *acr_variable(const char *name)
 {
     const char *value = g_getenv(name);
-
     return value && *value ? value : NULL;
 }
 
 const char *acr_first_variable(const char *const *names)
 {
     const char *value = NULL;
-
     for (; !value && names && *names; names++)
         value = acr_variable(*names);
     return value;
@@ -30,6 +28,18 @@ const char *acr_first_variable(const char *const *names)
 static bool refuse(GError **error, const char *source, const char *why)
 {
     return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s %s", source, why);
+}
+
+char *acr_key_bare(char *text)
+{
+    gsize len = strlen(g_strstrip(text));
+    if (len >= 2 && strchr("\"'", *text) && text[len - 1] == *text) {
+        memmove(text, text + 1, len - 2);
+        text[len - 2] = '\0';
+    }
+    if (g_ascii_strncasecmp(text, "Bearer ", strlen("Bearer ")) == 0)
+        memmove(text, text + strlen("Bearer "), strlen(text + strlen("Bearer ")) + 1);
+    return g_strstrip(text);
 }
 
 bool acr_key_check(const char *key, const char *source, GError **error)
@@ -48,11 +58,10 @@ bool acr_key_check(const char *key, const char *source, GError **error)
 static bool take_line(char *text, gsize len, const char *source, char **out_key, GError **error)
 {
     const char *end = memchr(text, '\n', len);
-    char *key = g_strstrip(g_strndup(text, end ? (gsize)(end - text) : len));
+    char *key = acr_key_bare(g_strndup(text, end ? (gsize)(end - text) : len));
     bool ok = memchr(text, '\0', len)
                   ? refuse(error, source, "contains a character that no key has")
                   : acr_key_check(key, source, error);
-
     explicit_bzero(text, len);
     if (ok)
         *out_key = key;
@@ -64,7 +73,6 @@ static bool take_line(char *text, gsize len, const char *source, char **out_key,
 static bool check_result(const AcrSpawnResult *result, gint64 timeout_ms, GError **error)
 {
     g_autofree char *why = NULL;
-
     if (result->interrupted)
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     if (result->timed_out)
@@ -95,7 +103,6 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
     g_auto(AcrSpawnResult) result = {0};
     gsize len = 0;
     char *text = NULL;
-
     if (!acr_spawn_run(&spawn, &result, NULL))
         return refuse(error, "the key command", "cannot be run by '/bin/sh'");
     text = (char *)g_bytes_get_data(result.out, &len); /* ours alone, and to be wiped */
@@ -109,7 +116,6 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
 static bool check_file(int fd, const char *source, GError **error)
 {
     struct stat st = {0};
-
     if (fstat(fd, &st) != 0)
         return refuse(error, source, g_strerror(errno));
     if (!S_ISREG(st.st_mode))
@@ -131,7 +137,6 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
     char *buffer = NULL;
     gssize len = 0;
     bool ok = false;
-
     if (fd < 0)
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot open %s: %s", source,
                              g_strerror(errno));

@@ -28,7 +28,6 @@ void acr_aws_credentials_clear(AcrAwsCredentials *credentials)
 const char *acr_aws_profile(void)
 {
     const char *profile = acr_first_variable(ACR_STRINGS("AWS_PROFILE", "AWS_DEFAULT_PROFILE"));
-
     return profile ? profile : "default";
 }
 
@@ -37,7 +36,6 @@ static bool begins_profile(char *line, const char *profile)
 {
     char *end = strchr(line, ']');
     char *name = line + 1;
-
     if (!end)
         return false;
     *end = '\0';
@@ -65,7 +63,6 @@ static void take_setting(AcrAwsCredentials *out, char *line)
         {"region", &out->region},
     };
     char *value = strchr(line, '=');
-
     if (!value)
         return;
     *value++ = '\0';
@@ -88,7 +85,6 @@ static void take_profile(AcrAwsCredentials *out, char *text)
     const char *profile = acr_aws_profile();
     bool is_inside = false;
     char *line = NULL;
-
     while ((line = strsep(&text, "\r\n"))) {
         if (*line == '[')
             is_inside = begins_profile(line, profile);
@@ -110,7 +106,6 @@ static bool read_file(const char *variable, const char *name, AcrAwsCredentials 
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_FILE_BYTES, &failure);
     gsize len = 0;
     char *data = NULL;
-
     if (!bytes && !g_error_matches(failure, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
                              "cannot read AWS settings: %s", failure->message);
@@ -138,7 +133,6 @@ static bool read_files(AcrAwsCredentials *out, GError **error)
 {
     g_auto(AcrAwsCredentials) config = {0};
     g_auto(AcrAwsCredentials) credentials = {0};
-
     if (!read_file("AWS_CONFIG_FILE", "config", &config, error) ||
         !read_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", &credentials, error))
         return false;
@@ -165,7 +159,6 @@ bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error)
     g_auto(AcrAwsCredentials) read = {0};
     const char *access = acr_variable("AWS_ACCESS_KEY_ID");
     const char *secret = acr_variable("AWS_SECRET_ACCESS_KEY");
-
     if (!access != !secret)
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s is set, but %s is not",
                              access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",

@@ -22,7 +22,6 @@ static char *url_of(const AcrEndpoint *endpoint, const char *version)
     g_autofree char *resource = g_strndup(base, strlen(base) - strlen(end));
     g_autofree char *deployment = g_uri_escape_string(endpoint->model, NULL, FALSE);
     g_autofree char *query = version ? g_uri_escape_string(version, NULL, FALSE) : NULL;
-
     if (!version)
         return g_strconcat(resource, V1_PATH "/chat/completions", NULL);
     return g_strdup_printf("%s" DATED_PATH "/deployments/%s/chat/completions?api-version=%s",
@@ -33,7 +32,6 @@ static bool azure_prepare(AcrEndpoint *endpoint, GError **error)
 {
     bool is_v1 = g_str_has_suffix(endpoint->base_url, V1_PATH);
     const char *version = is_v1 ? NULL : acr_variable(VERSION_VARIABLE);
-
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     endpoint->url = url_of(endpoint, version);

@@ -16,51 +16,27 @@ static const char *const key_variables[] = {"AWS_BEARER_TOKEN_BEDROCK", NULL};
 static const char *const base_variables[] = {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL",
                                              NULL};
 
-static AcrJson *append_wrapped(AcrJson *blocks, const char *kind, AcrJson *inside)
-{
-    AcrJson *block = acr_json_new_object();
-
-    acr_json_set(block, kind, inside);
-    acr_json_append(blocks, block);
-    return block;
-}
-
 static AcrJson *append_call(AcrJson *blocks, const AcrJson *call)
 {
-    AcrJson *use = acr_json_new_object();
-
-    acr_json_set_string(use, "toolUseId", acr_json_get_string(call, "id"));
-    acr_json_set_string(use, "name", acr_json_get_string(call, "name"));
-    acr_json_set(use, "input", acr_tool_arguments(call));
-    return append_wrapped(blocks, "toolUse", use);
+    return acr_json_add(blocks, "toolUse",
+                        acr_json_of("toolUseId", ACR_MEMBER(call, "id"), "name",
+                                    ACR_MEMBER(call, "name"), "input", acr_tool_arguments(call),
+                                    NULL));
 }
 
 static AcrJson *append_result(AcrJson *blocks, const AcrJson *result)
 {
-    AcrJson *said = acr_json_new_object(), *content = acr_json_new_array(),
-            *text = acr_json_new_object();
-
-    acr_json_set_string(text, "text", acr_json_get_string(result, "text"));
-    acr_json_append(content, text);
-    acr_json_set_string(said, "toolUseId", acr_json_get_string(result, "id"));
-    acr_json_set(said, "content", content);
-    return append_wrapped(blocks, "toolResult", said);
+    AcrJson *content = acr_json_new_array();
+    acr_json_add(content, "text", ACR_MEMBER(result, "text"));
+    return acr_json_add(
+        blocks, "toolResult",
+        acr_json_of("toolUseId", ACR_MEMBER(result, "id"), "content", content, NULL));
 }
 
 static const AcrTurnForm form = {.assistant = "assistant",
                                  .list = "content",
                                  .append_call = append_call,
                                  .append_result = append_result};
-static const AcrWord finish_words[] = {
-    {"end_turn", "stop"},
-    {"stop_sequence", "stop"},
-    {"max_tokens", "length"},
-    {"tool_use", "tool_calls"},
-    {"content_filtered", "content_filter"},
-    {"guardrail_intervened", "content_filter"},
-    {NULL, NULL},
-};
-#define WINDOW_EXCEEDED "model_context_window_exceeded"
 
 /* ---- Where it is asked ---- */
 
@@ -88,7 +64,6 @@ static char *bedrock_base(GError **error)
     g_auto(AcrAwsCredentials) settings = {0};
     const char *fips = acr_variable("AWS_USE_FIPS_ENDPOINT");
     bool is_fips = fips && g_ascii_strcasecmp(fips, "true") == 0;
-
     if (!acr_aws_credentials_read(&settings, error))
         return NULL;
     if (!settings.region && !settings.access_key && !acr_first_variable(key_variables))
@@ -111,7 +86,6 @@ static bool is_own_host(const char *base_url)
 static bool take_keys(AcrEndpoint *endpoint, GError **error)
 {
     AcrAwsCredentials *keys = &endpoint->aws;
-
     if (!acr_aws_credentials_read(keys, error))
         return false;
     if (!keys->access_key)
@@ -128,7 +102,6 @@ static bool take_keys(AcrEndpoint *endpoint, GError **error)
 static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
 {
     g_autofree char *model = g_uri_escape_string(endpoint->model, NULL, FALSE);
-
     endpoint->url = g_strconcat(endpoint->base_url, "/model/", model, "/converse-stream", NULL);
     endpoint->is_own = is_own_host(endpoint->base_url);
     if (acr_endpoint_find_header(endpoint, "Authorization")) /* the user's own */
@@ -157,7 +130,6 @@ static void bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
 static bool may_cache(const AcrDialect *dialect)
 {
     static const char *const able[] = {"claude", "amazon.nova", "application-inference-profile"};
-
     for (gsize i = 0; i < G_N_ELEMENTS(able); i++)
         if (strstr(dialect->model, able[i]))
             return !dialect->no_cache;
@@ -177,31 +149,21 @@ static void mark_prefix(AcrTurns *turns)
 static AcrJson *format_of(const AcrJson *schema)
 {
     g_autofree char *text = acr_json_print(schema);
-    AcrJson *definition = acr_json_new_object();
-    AcrJson *structure = acr_json_new_object();
-    AcrJson *format = acr_json_new_object();
-
-    acr_json_set_string(definition, "schema", text);
-    acr_json_set_string(definition, "name", "answer");
-    acr_json_set(structure, "jsonSchema", definition);
-    acr_json_set_string(format, "type", "json_schema");
-    acr_json_set(format, "structure", structure);
-    return format;
+    AcrJson *definition = acr_json_of("schema", ACR_TEXT(text), "name", ACR_TEXT("answer"), NULL);
+    return acr_json_of("type", ACR_TEXT("json_schema"), "structure",
+                       acr_json_of("jsonSchema", definition, NULL), NULL);
 }
 
 static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
 {
-    AcrJson *config = acr_json_new_object(), *list = acr_json_new_array();
-
+    AcrJson *list = acr_json_new_array();
     for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool)) {
-        AcrJson *spec = acr_tool_new(dialect, tool, NULL, true), *schema = acr_json_new_object();
-
-        acr_json_set(schema, "json", acr_json_copy(acr_json_get(tool, "schema")));
-        acr_json_set(spec, "inputSchema", schema);
-        append_wrapped(list, "toolSpec", spec);
+        AcrJson *spec = acr_tool_new(dialect, tool, NULL, true);
+        acr_json_set(spec, "inputSchema",
+                     acr_json_of("json", acr_json_copy(acr_json_get(tool, "schema")), NULL));
+        acr_json_add(list, "toolSpec", spec);
     }
-    acr_json_set(config, "tools", list);
-    return config;
+    return acr_json_of("tools", list, NULL);
 }
 
 static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest *request)
@@ -209,29 +171,18 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
     bool has_schema = request->schema && !dialect->no_schema;
     g_autofree char *words = acr_json_instruction(request, false, has_schema);
     g_auto(AcrTurns) turns = {0};
-    AcrJson *json = acr_json_new_object();
-    AcrJson *inference = acr_json_new_object();
-    AcrJson *output = acr_json_new_object();
-
     acr_turns_init(&turns, dialect, request, &form);
-    acr_turns_add_system(&turns, &form, words);
+    acr_turns_add_system(&turns, dialect, &form, words);
     if (may_cache(dialect))
         mark_prefix(&turns);
-    if (request->max_tokens > 0)
-        acr_json_set_int(inference, "maxTokens", request->max_tokens);
-    if (dialect->temperature >= 0)
-        acr_json_set(inference, "temperature", acr_json_new_double(dialect->temperature));
-    if (has_schema)
-        acr_json_set(output, "textFormat", format_of(request->schema));
-    if (dialect->effort)
-        acr_json_set_string(output, "effort", dialect->effort);
-    acr_json_set(json, "messages", g_steal_pointer(&turns.messages));
-    acr_json_set_if_any(json, "system", g_steal_pointer(&turns.system));
-    if (request->tools)
-        acr_json_set(json, "toolConfig", tools_of(dialect, request->tools));
-    acr_json_set_if_any(json, "inferenceConfig", inference);
-    acr_json_set_if_any(json, "outputConfig", output);
-    return json;
+    AcrJson *inference =
+        acr_json_of("maxTokens", ACR_LIMIT(request), "temperature", ACR_TEMPERATURE(dialect), NULL);
+    AcrJson *output = acr_json_of("textFormat", ACR_IF(has_schema, format_of(request->schema)),
+                                  "effort", ACR_EFFORT(dialect), NULL);
+    return acr_json_of("messages", g_steal_pointer(&turns.messages), "system",
+                       acr_json_any(g_steal_pointer(&turns.system)), "toolConfig",
+                       ACR_IF(request->tools, tools_of(dialect, request->tools)), "inferenceConfig",
+                       acr_json_any(inference), "outputConfig", acr_json_any(output), NULL);
 }
 
 /* ---- Answer ---- */
@@ -243,7 +194,6 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage)
     gint64 total = acr_partial_counter(partial, usage, "totalTokens");
     AcrUsage found = ACR_USAGE_UNKNOWN;
     gint64 plain;
-
     found.input = acr_partial_counter(partial, usage, "inputTokens");
     found.output = acr_partial_counter(partial, usage, "outputTokens");
     found.cached = acr_partial_counter(partial, usage, "cacheReadInputTokens");
@@ -255,27 +205,16 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage)
     acr_partial_use(partial, &found);
 }
 
-/* An answer that filled the model's window fails: the next one will not fit either. */
-static AcrParseStep finish_answer(AcrPartial *partial)
-{
-    if (g_strcmp0(partial->finish, WINDOW_EXCEEDED) != 0)
-        return ACR_PARSE_DONE;
-    partial->is_complete = true; /* and its usage counts */
-    return acr_partial_fail(partial, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-                            "the answer did not fit into the model's context window");
-}
-
 /* An exception's name stands in the frame, not in the JSON. */
 static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
-    g_autoptr(AcrJson) error = acr_json_new_object();
     const char *message = acr_json_get_string(json, "message");
-
     if (!message)
         message = acr_json_get_string(json, "Message");
-    acr_json_set_string(error, "type", event->name);
-    acr_json_set_string(error, "message", message ? message : "the server aborted the stream");
-    return acr_partial_fail_json(partial, error);
+    g_autoptr(AcrJson) error =
+        acr_json_of("type", ACR_TEXT(event->name), "message",
+                    ACR_TEXT(message ? message : "the server aborted the stream"), NULL);
+    return acr_partial_fail_json(partial, error, event->data);
 }
 
 /* Of `reasoningContent`, whole or a piece of it; thoughts go back with the calls as they were. */
@@ -283,30 +222,21 @@ static void take_thoughts(AcrPartial *partial, const AcrJson *thoughts)
 {
     const AcrJson *whole = acr_json_get(thoughts, "reasoningText");
     const AcrJson *from = whole ? whole : thoughts;
-
     acr_partial_think(partial, acr_json_get_string(from, "text"),
                       acr_json_get_string(from, "signature"));
-    if (!acr_json_get(thoughts, "redactedContent"))
-        return;
-    AcrJson *block = acr_json_new_object();
-    acr_json_set(block, "reasoningContent", acr_json_copy(thoughts));
-    acr_partial_keep(partial, block);
+    if (acr_json_get(thoughts, "redactedContent"))
+        acr_partial_keep(partial, acr_json_of("reasoningContent", acr_json_copy(thoughts), NULL));
 }
 
 static void end_block(AcrPartial *partial)
 {
-    AcrJson *block = acr_json_new_object(), *reasoning = acr_json_new_object(),
-            *text = acr_json_new_object();
-
-    acr_json_set_string(text, "text", partial->thoughts->str);
-    if (partial->signature->len > 0)
-        acr_json_set_string(text, "signature", partial->signature->str);
-    acr_json_set(reasoning, "reasoningText", text);
-    acr_json_set(block, "reasoningContent", reasoning);
-    if (partial->thoughts->len > 0 || partial->signature->len > 0)
-        acr_partial_keep(partial, block);
-    else
-        acr_json_free(block);
+    const char *signature = partial->signature->len ? partial->signature->str : NULL;
+    if (partial->thoughts->len > 0 || signature) {
+        AcrJson *text = acr_json_of("text", ACR_TEXT(partial->thoughts->str), "signature",
+                                    signature ? ACR_TEXT(signature) : NULL, NULL);
+        acr_partial_keep(partial, acr_json_of("reasoningContent",
+                                              acr_json_of("reasoningText", text, NULL), NULL));
+    }
     g_string_truncate(partial->thoughts, 0);
     g_string_truncate(partial->signature, 0);
 }
@@ -318,7 +248,6 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
                   *thoughts = acr_json_get(block, "reasoningContent"),
                   *input = acr_json_get(use, "input");
     g_autofree char *whole = acr_json_type(input) == ACR_JSON_OBJECT ? acr_json_print(input) : NULL;
-
     if (use)
         acr_partial_add_call(partial, index, acr_json_get_string(use, "toolUseId"),
                              acr_json_get_string(use, "name"),
@@ -338,32 +267,26 @@ static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, co
                                         "metadata",          NULL};
     const AcrJson *delta = acr_json_get(json, "delta"), *start = acr_json_get(json, "start");
     gint64 index = acr_json_get_int(json, "contentBlockIndex", 0);
-
     if (event->is_exception)
         return on_exception(partial, event, json);
     if (!g_strv_contains(known, event->name))
         return ACR_PARSE_MORE;
-    if (acr_json_type(json) != ACR_JSON_OBJECT)
-        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is not a JSON object");
-    partial->began = true;
     if ((start && !take_block(partial, index, start)) ||
         (delta && !take_block(partial, index, delta)))
         return ACR_PARSE_FAILED;
     if (strcmp(event->name, "contentBlockStop") == 0)
         end_block(partial);
-    acr_partial_finish(partial, finish_words, acr_json_get_string(json, "stopReason"));
+    acr_partial_finish(partial, acr_json_get_string(json, "stopReason"));
     if (strcmp(event->name, "metadata") != 0)
         return ACR_PARSE_MORE;
     read_usage(partial, acr_json_get(json, "usage"));
-    return partial->finish ? finish_answer(partial) : ACR_PARSE_MORE;
+    return partial->finish ? ACR_PARSE_DONE : ACR_PARSE_MORE;
 }
 
 static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
 {
     const AcrJson *message = acr_json_get(acr_json_get(body, "output"), "message");
     const AcrJson *content = acr_json_get(message, "content");
-
     if (acr_json_type(content) != ACR_JSON_ARRAY)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
                                 "the response holds no output.message.content");
@@ -373,9 +296,9 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
             return ACR_PARSE_FAILED;
         end_block(partial);
     }
-    acr_partial_finish(partial, finish_words, acr_json_get_string(body, "stopReason"));
+    acr_partial_finish(partial, acr_json_get_string(body, "stopReason"));
     read_usage(partial, acr_json_get(body, "usage"));
-    return finish_answer(partial);
+    return ACR_PARSE_DONE;
 }
 
 /* ---- Corrections ---- */
@@ -383,17 +306,17 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
 /* The model behind says what it refuses in prose, in words of its own. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
-    static const char *const cache[] = {"cachepoint", "cache point", "prompt caching",
-                                        "cache_control", NULL};
-    static const char *const schema[] = {
-        "textformat", "schema", "structured output", "output_config.format", "outputconfig", NULL};
-    static const char *const output[] = {"outputconfig", "output_config", NULL};
-
-    return acr_learn(&dialect->no_cache, acr_failure_says(failure, cache)) ||
-           acr_drop_effort(dialect, acr_failure_says(failure, ACR_STRINGS("effort"))) ||
-           acr_learn(&dialect->no_schema, acr_failure_says(failure, schema)) ||
-           acr_drop_effort(dialect, acr_failure_says(failure, output)) ||
-           acr_drop_temperature(dialect, acr_failure_says(failure, ACR_STRINGS("temperature")));
+    return acr_learn(
+               &dialect->no_cache,
+               acr_failure_says(failure, "cachepoint|cache point|prompt caching|cache_control")) ||
+           acr_drop_effort(dialect, acr_failure_says(failure, "effort")) ||
+           acr_learn(
+               &dialect->no_schema,
+               acr_failure_says(
+                   failure,
+                   "textformat|schema|structured output|output_config.format|outputconfig")) ||
+           acr_drop_effort(dialect, acr_failure_says(failure, "outputconfig|output_config")) ||
+           acr_drop_temperature(dialect, acr_failure_says(failure, "temperature"));
 }
 
 const AcrProvider acr_provider_bedrock = {

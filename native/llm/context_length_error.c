@@ -1,88 +1,98 @@
 /*
  * Refusals of a prompt that is too long, in the words of the servers: the one thing for which no
- * two of them have the same code. Where the words hold the number of tokens that fit, it is read,
- * so that the next prompt can be made to fit in advance.
+ * two of them have the same code. They name what is too long and say that it is; most also say how
+ * many tokens fit, which is read, so that the next prompt can be made to fit in advance.
  */
 #include "llm/failure.h"
 
 #include <string.h>
 
-#define MAX_BETWEEN 24u /* bytes between the words and their number */
+#define MAX_BETWEEN 24u /* bytes between words and their number */
+#define MAX_NUMBERS 16u /* of one message that are read */
 
-typedef struct {
-    const char *words; /* in lower case */
-    enum { NOWHERE, BEHIND, BEFORE } number;
-} Phrase;
+/* Behind these words the window stands. */
+#define BEFORE_WINDOW                                                                              \
+    "context length is|context length of|prompt length is|context length is only|"                 \
+    "context size (|tokens allowed|configured limit of|model token limit:|"                        \
+    "max input tokens:|context window of|limit of|length should be [1,|must have less than|"       \
+    "must be <=|cannot exceed|n_ctx:|maximum input length|max_seq_len|model with|"                 \
+    "while limit is|maximum length|tokens limit|maximum number of|max size:|"                      \
+    "maximum context length:"
+/* What is too long, how it is said that it is, and what shows that something else is meant. */
+#define NOUNS                                                                                      \
+    "context|prompt|input|token count|tokens to keep|total tokens|too many tokens|"                \
+    "message tokens|messages|text bytes|request body|request (|token limit|requested tokens"
+#define VERBS                                                                                      \
+    "exceed|too long|too large|longer than|greater than|must be <=|less than|is only|"             \
+    "overflow|too many|reduce the length|over the limit|should be [1,|"                            \
+    "maximum context length|maximum prompt length|\xe8\xb6\x85|\xe8\xbf\x87\xe9\x95\xbf"
+#define OTHERS                                                                                     \
+    "per minute|per day|rate limit|quota|credit|balance|tools|budget|tpm|api key|stop|"            \
+    "schema|image"
+/* These suffice by themselves. */
+#define CODES                                                                                      \
+    "contextwindowexceedederror|exceed_context_size_error|context_length_exceeded|"                \
+    "tokens_limit_reached|model_max_prompt_tokens_exceeded"
 
-/* Those with a number first: the first that is found counts. */
-static const Phrase phrases[] = {
-    {"maximum context length is", BEHIND},
-    {"maximum context length of", BEHIND},
-    {"maximum prompt length is", BEHIND},
-    {"context length is only", BEHIND},
-    {"the available context size (", BEHIND},
-    {"maximum number of tokens allowed", BEHIND},
-    {"exceed the configured limit of", BEHIND},
-    {"exceeded model token limit:", BEHIND},
-    {"max input tokens:", BEHIND},
-    {" maximum context length", BEFORE},
-    {"prompt is too long", NOWHERE}, /* "…: 215049 tokens > 200000 maximum" */
-    {"exceed context limit", NOWHERE},
-    {"maximum context length", NOWHERE},
-    {"exceeds the available context size", NOWHERE},
-    {"exceeds the context length", NOWHERE},
-    {"exceeds the context window", NOWHERE},
-    {"input is too long for requested model", NOWHERE},
-    {"too many total text bytes", NOWHERE},
-    {"maximum number of tokens allowed", NOWHERE},
-    {"too many input tokens", NOWHERE},
-    {"contextwindowexceedederror", NOWHERE},
-    {"exceed_context_size_error", NOWHERE},
-    {"context_length_exceeded", NOWHERE},
-};
-
-/* The number at `at`, with commas between its digits; 0: none that can be a window. */
-static gint64 number_at(const char *at)
+guint acr_numbers_in(const char *text, gint64 *out, guint max)
 {
-    gint64 number = 0;
-
-    for (; g_ascii_isdigit(*at) || (*at == ',' && number > 0 && g_ascii_isdigit(at[1])); at++) {
-        if (*at != ',')
-            number = number * 10 + (*at - '0');
-        if (number > ACR_MAX_WINDOW)
-            return 0;
+    guint n = 0;
+    for (const char *at = text; *at && n < max;) {
+        bool is_part = at > text && (g_ascii_isalnum(at[-1]) || strchr("_-.#:", at[-1]));
+        gint64 number = 0;
+        if (!g_ascii_isdigit(*at)) {
+            at++;
+            continue;
+        }
+        for (; g_ascii_isdigit(*at) || (*at == ',' && g_ascii_isdigit(at[1])); at++)
+            if (*at != ',' && number <= ACR_MAX_WINDOW)
+                number = number * 10 + (*at - '0');
+        is_part =
+            is_part || g_ascii_isalpha(*at) || *at == '_' || (*at == '.' && g_ascii_isdigit(at[1]));
+        if (!is_part && number > 0 && number <= ACR_MAX_WINDOW)
+            out[n++] = number;
     }
-    return number;
+    return n;
 }
 
-/* The number that stands where the phrase says, which begins at `at` in the text. */
-static gint64 number_of(const Phrase *phrase, const char *text, const char *at)
+/* The number behind the words, close to them; 0: none. */
+static gint64 number_behind(const char *text, const char *words)
 {
-    const char *end = at + strlen(phrase->words);
-    const char *sign = strstr(end, "> "); /* "… > 200000": what the sum is compared with */
+    const char *at = strstr(text, words);
+    gint64 number = 0;
+    if (!at)
+        return 0;
+    at += strlen(words);
+    for (guint i = 0; i < MAX_BETWEEN && *at && !g_ascii_isdigit(*at); i++)
+        at++;
+    return acr_numbers_in(at, &number, 1) && g_ascii_isdigit(*at) ? number : 0;
+}
 
-    if (phrase->number == NOWHERE)
-        return sign ? number_at(sign + 2) : 0;
-    if (phrase->number == BEHIND) {
-        for (guint i = 0; i < MAX_BETWEEN && *end && !g_ascii_isdigit(*end); i++)
-            end++;
-        return number_at(end);
+/* How many tokens fit; 0: the text does not say. */
+static gint64 window_in(const char *text)
+{
+    gint64 numbers[MAX_NUMBERS], most = 0, next = 0;
+    guint n = acr_numbers_in(text, numbers, MAX_NUMBERS);
+    g_auto(GStrv) before = g_strsplit(BEFORE_WINDOW, "|", -1);
+    const char *sign = strstr(text, "> "); /* "… > 200000": what the sum is compared with */
+    if (sign && acr_numbers_in(sign + 2, &most, 1) && g_ascii_isdigit(sign[2]))
+        return most;
+    for (char **words = before; *words; words++)
+        if ((most = number_behind(text, *words)) > 1)
+            return most;
+    /* What was sent is more than what fits. */
+    for (guint i = 0; i < n; i++) {
+        next = numbers[i] > most ? most : MAX(next, numbers[i] < most ? numbers[i] : 0);
+        most = MAX(most, numbers[i]);
     }
-    while (at > text && g_ascii_isspace(at[-1]))
-        at--;
-    while (at > text && (g_ascii_isdigit(at[-1]) || at[-1] == ','))
-        at--;
-    return number_at(at + (*at == ','));
+    return next > 1 ? next : 0;
 }
 
 bool acr_is_context_length_error(const char *text, gint64 *out_window)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++) {
-        const char *at = strstr(text, phrases[i].words);
-
-        *out_window = at ? number_of(&phrases[i], text, at) : 0;
-        if (*out_window > 0 || (at && phrases[i].number == NOWHERE))
-            return true;
-    }
-    return false;
+    bool is_meant =
+        acr_says_any(text, CODES) ||
+        (acr_says_any(text, NOUNS) && acr_says_any(text, VERBS) && !acr_says_any(text, OTHERS));
+    *out_window = is_meant ? window_in(text) : 0;
+    return is_meant;
 }

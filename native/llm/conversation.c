@@ -14,7 +14,6 @@ struct AcrConversation {
 static void clear_message(gpointer data)
 {
     AcrMessage *message = data;
-
     g_free(message->content);
     acr_json_free(message->tools);
 }
@@ -22,7 +21,6 @@ static void clear_message(gpointer data)
 const char *acr_role_name(AcrRole role)
 {
     static const char *const names[] = {"system", "user", "assistant"};
-
     g_assert((gsize)role < G_N_ELEMENTS(names));
     return names[role];
 }
@@ -30,7 +28,6 @@ const char *acr_role_name(AcrRole role)
 AcrConversation *acr_conversation_new(const char *name)
 {
     AcrConversation *conversation = g_new0(AcrConversation, 1);
-
     conversation->name = g_strdup(name);
     conversation->messages = g_array_new(FALSE, FALSE, sizeof(AcrMessage));
     g_array_set_clear_func(conversation->messages, clear_message);
@@ -62,39 +59,30 @@ static AcrMessage *message_at(const AcrConversation *conversation, gsize n)
 const AcrJson *acr_conversation_calls(const AcrConversation *conversation)
 {
     gsize size = conversation->messages->len;
-
     return size ? acr_json_get(message_at(conversation, size - 1)->tools, "calls") : NULL;
 }
 
 /* What the user's message says to the calls before it: to each its text, else all of it to the first. */
 static AcrJson *answer_calls(const AcrJson *asked, const char *content, const GPtrArray *texts)
 {
-    AcrJson *tools = acr_json_new_object(), *results = acr_json_new_array();
+    AcrJson *results = acr_json_new_array();
     guint n = 0;
-
     for (const AcrJson *call = acr_json_first(acr_json_get(asked, "calls")); call;
          call = acr_json_next(call), n++) {
-        AcrJson *result = acr_json_new_object();
         const char *text = n ? "(see the first result)" : content;
         g_autofree char *own = texts && n < texts->len
                                    ? acr_utf8_repair(texts->pdata[n], strlen(texts->pdata[n]))
                                    : NULL;
-
-        acr_json_set_string(result, "id", acr_json_get_string(call, "id"));
-        acr_json_set_string(result, "name", acr_json_get_string(call, "name"));
-        acr_json_set_string(result, "text", own ? own : text);
-        acr_json_append(results, result);
+        acr_json_add(results, "id", ACR_MEMBER(call, "id"), "name", ACR_MEMBER(call, "name"),
+                     "text", ACR_TEXT(own ? own : text));
     }
-    acr_json_set_string(tools, "by", acr_json_get_string(asked, "by"));
-    acr_json_set(tools, "results", results);
-    return tools;
+    return acr_json_of("by", ACR_MEMBER(asked, "by"), "results", results, NULL);
 }
 
 void acr_conversation_add(AcrConversation *conversation, AcrRole role, const char *content)
 {
     AcrMessage message = {.role = role, .content = acr_utf8_repair(content, strlen(content))};
     gsize size = conversation->messages->len;
-
     if (acr_conversation_calls(conversation))
         message.tools =
             answer_calls(message_at(conversation, size - 1)->tools, message.content, NULL);
@@ -105,11 +93,9 @@ void acr_conversation_add(AcrConversation *conversation, AcrRole role, const cha
 static void append_call(GString *out, const AcrJson *call)
 {
     g_autoptr(AcrJson) arguments = acr_tool_arguments(call);
-
     g_string_append_printf(out, "%s%s(", out->len ? "\n" : "", acr_json_get_string(call, "name"));
     for (const AcrJson *at = acr_json_first(arguments); at; at = acr_json_next(at)) {
         g_autofree char *value = acr_json_print(at);
-
         g_string_append_printf(out, "%s%s=%s", at == acr_json_first(arguments) ? "" : ", ",
                                acr_json_key(at), value);
     }
@@ -120,7 +106,6 @@ char *acr_model_answer_text(const AcrModelAnswer *answer)
 {
     GString *out = g_string_new(answer->content);
     const AcrJson *calls = acr_json_get(answer->tools, "calls");
-
     if (calls && out->len)
         g_string_append_c(out, '\n');
     for (const AcrJson *at = acr_json_first(calls); at; at = acr_json_next(at))
@@ -131,7 +116,6 @@ char *acr_model_answer_text(const AcrModelAnswer *answer)
 void acr_conversation_add_answer(AcrConversation *conversation, const AcrModelAnswer *answer)
 {
     g_autofree char *text = acr_model_answer_text(answer);
-
     acr_conversation_add(conversation, ACR_ROLE_ASSISTANT, text);
     if (answer->tools)
         message_at(conversation, conversation->messages->len - 1)->tools =
@@ -142,7 +126,6 @@ void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray
 {
     gsize last = conversation->messages->len - 1;
     AcrMessage *message = message_at(conversation, last);
-
     g_assert(message->tools && last > 0);
     acr_json_free(message->tools);
     message->tools =
@@ -155,7 +138,6 @@ static void flatten(AcrConversation *conversation, gsize n)
     AcrMessage *message = message_at(conversation, n);
     bool is_answer = message->role == ACR_ROLE_ASSISTANT;
     gsize other = is_answer ? n + 1 : n - 1;
-
     if (!message->tools)
         return;
     g_clear_pointer(&message->tools, acr_json_free);
@@ -171,7 +153,6 @@ gsize acr_conversation_size(const AcrConversation *conversation)
 gsize acr_conversation_bytes(const AcrConversation *conversation)
 {
     gsize bytes = 0;
-
     for (gsize i = 0; i < conversation->messages->len; i++)
         bytes += strlen(acr_conversation_message(conversation, i)->content);
     return bytes;
@@ -186,7 +167,6 @@ void acr_conversation_replace(AcrConversation *conversation, gsize n, const char
 {
     char *text =
         acr_utf8_repair(content, strlen(content)); /* first: `content` may be the old text */
-
     AcrMessage *message = message_at(conversation, n);
     flatten(conversation, n);
     g_free(message->content);
@@ -205,14 +185,10 @@ void acr_conversation_remove(AcrConversation *conversation, gsize first, gsize n
 AcrJson *acr_conversation_to_json(const AcrConversation *conversation, gsize from)
 {
     AcrJson *array = acr_json_new_array();
-
     for (gsize i = from; i < conversation->messages->len; i++) {
         const AcrMessage *message = acr_conversation_message(conversation, i);
-        AcrJson *object = acr_json_new_object();
-
-        acr_json_set_string(object, "role", acr_role_name(message->role));
-        acr_json_set_string(object, "content", message->content);
-        acr_json_append(array, object);
+        acr_json_add(array, "role", ACR_TEXT(acr_role_name(message->role)), "content",
+                     ACR_TEXT(message->content));
     }
     return array;
 }

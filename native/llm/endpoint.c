@@ -18,10 +18,8 @@
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
 {
     gsize len = strlen(name);
-
     for (guint i = 0; i < endpoint->headers->len; i++) {
         const char *line = endpoint->headers->pdata[i]; /* once made, the list ends in NULL */
-
         if (line && g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':')
             return line + len + strlen(": ");
     }
@@ -37,7 +35,6 @@ void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *va
 void acr_endpoint_bearer(AcrEndpoint *endpoint)
 {
     g_autofree char *bearer = g_strconcat("Bearer ", endpoint->key, NULL);
-
     if (endpoint->key)
         acr_endpoint_header(endpoint, "Authorization", bearer);
     explicit_bzero(bearer, strlen(bearer));
@@ -62,7 +59,6 @@ static bool is_public(const char *name)
         "accept",  "content-type",   "user-agent",        "referer",     "http-referer",
         "x-title", "anthropic-beta", "anthropic-version", "openai-beta", NULL};
     g_autofree char *lower = g_ascii_strdown(name, -1);
-
     return g_strv_contains(names, lower);
 }
 
@@ -72,7 +68,6 @@ static void add_given_header(AcrEndpoint *endpoint, const char *line)
 {
     g_auto(GStrv) pair = g_strsplit(line, ":", 2);
     g_auto(GStrv) words = NULL;
-
     if (!pair[0] || !pair[1] || !*g_strstrip(pair[0]))
         return;
     acr_endpoint_header(endpoint, pair[0], g_strstrip(pair[1]));
@@ -91,7 +86,6 @@ void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable)
 {
     const char *value = acr_variable(variable);
     g_auto(GStrv) lines = g_strsplit(value ? value : "", "\n", MAX_GIVEN_HEADERS);
-
     for (char **line = lines; *line; line++) {
         add_given_header(endpoint, *line);
         explicit_bzero(*line, strlen(*line));
@@ -117,7 +111,6 @@ static const char *own_path(const AcrProvider *provider)
 {
     const char *host = provider->base_url ? strstr(provider->base_url, "://") : NULL;
     const char *path = host ? strchr(host + 3, '/') : NULL;
-
     return path ? path : "";
 }
 
@@ -125,7 +118,6 @@ static const char *own_path(const AcrProvider *provider)
 static bool read_unix(AcrEndpoint *endpoint, const char *base)
 {
     bool is_coded = g_str_has_prefix(base, "http+unix://");
-
     if (!is_coded && !g_str_has_prefix(base, "unix:"))
         return false;
     const char *path = base + strlen(is_coded ? "http+unix://" : "unix:");
@@ -148,10 +140,20 @@ static bool refuse_base(const AcrEndpoint *endpoint, GError **error)
         endpoint->shown_name);
 }
 
+/* What is posted to is often given as the base URL. */
+static void cut_path(char *base)
+{
+    static const char *const ends[] = {"/chat/completions", "/completions", "/responses",
+                                       "/messages",         "/models",      "/api/chat",
+                                       "/api/generate"};
+    for (gsize i = 0; i < G_N_ELEMENTS(ends); i++)
+        if (g_str_has_suffix(base, ends[i]))
+            base[strlen(base) - strlen(ends[i])] = '\0';
+}
+
 static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
 {
     gsize len = 0;
-
     if (strpbrk(base, "?#@ \t\r\n"))
         return refuse_base(endpoint, error);
     if (!read_unix(endpoint, base))
@@ -160,6 +162,7 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
         return refuse_base(endpoint, error);
     for (len = strlen(endpoint->base_url); len > 0 && endpoint->base_url[len - 1] == '/'; len--)
         endpoint->base_url[len - 1] = '\0';
+    cut_path(endpoint->base_url);
     g_autofree char *authority = acr_http_url_authority(endpoint->base_url);
     return authority || refuse_base(endpoint, error);
 }
@@ -168,7 +171,6 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
 static void add_path(AcrEndpoint *endpoint)
 {
     const char *host = strstr(endpoint->base_url, "://");
-
     if (!endpoint->provider->base_path || strchr(host + strlen("://"), '/'))
         return;
     char *longer = g_strconcat(endpoint->base_url, endpoint->provider->base_path, NULL);
@@ -180,7 +182,6 @@ static void add_path(AcrEndpoint *endpoint)
 static bool is_own_address(const AcrProvider *provider, const char *base_url)
 {
     gsize len = provider->base_url ? strlen(provider->base_url) : 0;
-
     return len > 0 && g_str_has_prefix(base_url, "https://") &&
            strncmp(base_url, provider->base_url, len) == 0 &&
            (base_url[len] == '\0' || base_url[len] == '/');
@@ -192,7 +193,6 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
     const char *base = option ? option : acr_first_variable(provider->base_variables);
     g_autofree char *found = NULL;
     g_autoptr(GError) reason = NULL;
-
     if (!base && provider->base) {
         found = provider->base(&reason);
         base = found;
@@ -218,11 +218,10 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
 static bool find_key(AcrEndpoint *endpoint, const AcrModelOptions *options, GError **error)
 {
     const char *const *names = endpoint->provider->key_variables;
-
     if (!acr_key_from_options(options, &endpoint->key, error))
         return false;
     for (; !endpoint->key && names && *names; names++) {
-        endpoint->key = g_strstrip(g_strdup(acr_variable(*names) ? acr_variable(*names) : ""));
+        endpoint->key = acr_key_bare(g_strdup(acr_variable(*names) ? acr_variable(*names) : ""));
         endpoint->key_variable = *names;
         if (!*endpoint->key)
             g_clear_pointer(&endpoint->key, acr_wipe);
@@ -240,7 +239,6 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
     bool has_own = false; /* a header that the user gave says who asks */
     g_autofree char *names =
         provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
-
     for (gsize i = 0; i < G_N_ELEMENTS(own); i++)
         has_own = has_own || acr_endpoint_find_header(endpoint, own[i]);
     if (endpoint->key || provider->needs_no_key || endpoint->unix_socket || has_own)
@@ -254,7 +252,6 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
 static void keep_credentials(AcrEndpoint *endpoint, const char *text)
 {
     const char *colon = strchr(text, ':');
-
     acr_endpoint_secret(endpoint, text);
     acr_endpoint_secret(endpoint, colon ? colon + 1 : NULL);
 }
@@ -265,13 +262,11 @@ static void keep_proxy_secrets(AcrEndpoint *endpoint)
 {
     static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
                                         "ALL_PROXY"};
-
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         const char *value = acr_variable(names[i]);
         const char *end = value ? strrchr(value, '@') : NULL;
         const char *scheme = end ? g_strstr_len(value, end - value, "://") : NULL;
         const char *start = scheme ? scheme + strlen("://") : value;
-
         if (!end)
             continue;
         char *given = g_strndup(start, (gsize)(end - start));

@@ -62,6 +62,9 @@ const char *acr_first_variable(const char *const *names);
  */
 bool acr_key_from_options(const AcrModelOptions *options, char **out_key,
                           GError **error) ACR_MUST_USE;
+/* The key in a text, which is changed: without blanks around it, the quotes that files of variables have,
+ * and the word Bearer. */
+char *acr_key_bare(char *text);
 /* Whether a key can stand in a header: AUTH else, naming `source` ("OPENAI_API_KEY"). */
 bool acr_key_check(const char *key, const char *source, GError **error) ACR_MUST_USE;
 

@@ -36,7 +36,6 @@ typedef struct {
 AcrEventStream *acr_eventstream_new(AcrOnEvent on_event, void *ctx)
 {
     AcrEventStream *stream = g_new0(AcrEventStream, 1);
-
     stream->on_event = on_event;
     stream->ctx = ctx;
     stream->message = g_byte_array_new();
@@ -79,7 +78,6 @@ static guint32 crc32_of(const guint8 *data, gsize len)
 static const guint8 *take(Value *left, gsize n)
 {
     const guint8 *at = left->data;
-
     if (n > left->len)
         return NULL;
     left->data += n;
@@ -92,7 +90,6 @@ static bool take_value(Value *left, guint8 type, Value *out)
 {
     static const guint8 sizes[] = {0, 0, 1, 2, 4, 8, 0, 0, 8, 16}; /* by type */
     const guint8 *size = NULL;
-
     if (type >= G_N_ELEMENTS(sizes))
         return false;
     out->len = sizes[type];
@@ -112,13 +109,11 @@ static GHashTable *read_headers(const guint8 *data, gsize len)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     Value left = {data, len};
-
     while (left.len > 0) {
         const guint8 *size = take(&left, 1);
         const guint8 *name = take(&left, *size);
         const guint8 *type = name ? take(&left, 1) : NULL;
         Value value = {0};
-
         if (!type || !take_value(&left, *type, &value))
             return NULL;
         if (*type != TYPE_STRING && *size > 0 && *name == ':')
@@ -134,7 +129,6 @@ static GHashTable *read_headers(const guint8 *data, gsize len)
 static const char *text_of(GHashTable *headers, const char *name)
 {
     const char *text = g_hash_table_lookup(headers, name);
-
     return text ? text : "";
 }
 
@@ -148,7 +142,6 @@ static bool give_out(AcrEventStream *stream, GHashTable *headers, const char *pa
     bool is_error = strcmp(type, "error") == 0;
     bool is_exception = is_error || strcmp(type, "exception") == 0;
     g_autoptr(AcrJson) json = acr_json_new_object();
-
     acr_json_set_string(json, "message", text_of(headers, ":error-message"));
     g_autofree char *words = is_error && len == 0 ? acr_json_print(json) : NULL;
     AcrEvent event = {
@@ -159,7 +152,6 @@ static bool give_out(AcrEventStream *stream, GHashTable *headers, const char *pa
         .len = words ? strlen(words) : len,
         .is_exception = is_exception,
     };
-
     if (stream->on_event(stream->ctx, &event))
         return true;
     stream->is_over = true;
@@ -170,7 +162,6 @@ static bool check_prelude(AcrEventStream *stream)
 {
     const guint8 *data = stream->message->data;
     gsize total = read_u32(data), headers = read_u32(data + 4);
-
     if (crc32_of(data, PRELUDE_BYTES - SUM_BYTES) != read_u32(data + PRELUDE_BYTES - SUM_BYTES))
         return fail(stream, "the checksum of an event's lengths is wrong");
     if (total < FRAME_BYTES || headers > total - FRAME_BYTES)
@@ -187,7 +178,6 @@ static bool read_message(AcrEventStream *stream)
     gsize end = stream->wanted - SUM_BYTES;
     gsize headers_len = read_u32(data + 4);
     guint8 *payload = data + PRELUDE_BYTES + headers_len;
-
     if (crc32_of(data, end) != read_u32(data + end))
         return fail(stream, "the checksum of an event is wrong");
     g_autoptr(GHashTable) headers = read_headers(data + PRELUDE_BYTES, headers_len);
@@ -206,7 +196,6 @@ bool acr_eventstream_feed(AcrEventStream *stream, const char *data, gsize len)
     while (!stream->is_over && len > 0) {
         gsize until = stream->wanted ? stream->wanted : PRELUDE_BYTES;
         gsize part = MIN(len, until - stream->message->len);
-
         g_byte_array_append(stream->message, (const guint8 *)data, (guint)part);
         data += part;
         len -= part;

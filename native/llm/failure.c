@@ -43,8 +43,9 @@ static const Words table[] = {
       "insufficient_credits", "weight_exceeds_budget", "openrouter_credits", "openrouter_key_limit",
       "openrouter_guardrail_budget", "openrouter_workspace_budget"}},
     {ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-     RANK_STRONG,
-     {"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"}},
+     RANK_STRONG, /* Zhipu's is a number */
+     {"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded",
+      "1261"}},
     {ACR_LLM_ERROR_AUTH, /* LiteLLM's no_db_connection: not its own key, and no others known */
      RANK_STRONG,
      {"invalid_api_key", "authentication_error", "auth_error", "permission_error",
@@ -89,7 +90,7 @@ static const Words phrases[] = {
     {ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG, {"in_flight_budget_exhausted"}},
     {ACR_LLM_ERROR_BILLING,
      RANK_STRONG,
-     {"credit balance is too low", "specified api usage limits"}},
+     {"credit balance is too low", "specified api usage limits", "insufficient balance"}},
     {ACR_LLM_ERROR_CONTENT_FILTER,
      RANK_STRONG,
      {"content filtering policy", "content management policy", "violating our usage policy",
@@ -118,43 +119,62 @@ bool acr_fail(AcrFailure *out, AcrLlmError code, const char *message)
 
 guint acr_failure_retries(AcrLlmError code)
 {
-    switch (code) {
-    case ACR_LLM_ERROR_RATE_LIMIT:
-    case ACR_LLM_ERROR_OVERLOADED:
-        return ACR_LLM_RETRIES;
-    case ACR_LLM_ERROR_SERVER:
-    case ACR_LLM_ERROR_NETWORK:
-    case ACR_LLM_ERROR_UNREACHABLE:
-    case ACR_LLM_ERROR_TRUNCATED:
-        return 4;
-    case ACR_LLM_ERROR_TIMEOUT:
-    case ACR_LLM_ERROR_MALFORMED:
-        return 2;
-    default:
-        return 0;
-    }
+    static const guint retries[ACR_LLM_ERRORS] = {
+        [ACR_LLM_ERROR_RATE_LIMIT] = ACR_LLM_RETRIES,
+        [ACR_LLM_ERROR_OVERLOADED] = ACR_LLM_RETRIES,
+        [ACR_LLM_ERROR_SERVER] = 4,
+        [ACR_LLM_ERROR_NETWORK] = 4,
+        [ACR_LLM_ERROR_UNREACHABLE] = 4,
+        [ACR_LLM_ERROR_TRUNCATED] = 4,
+        [ACR_LLM_ERROR_TIMEOUT] = 2,
+        [ACR_LLM_ERROR_MALFORMED] = 2,
+    };
+    return (guint)code < ACR_LLM_ERRORS ? retries[code] : 0;
 }
 
 /* ---- The parts of an error ---- */
 
-const AcrJson *acr_failure_in_body(const AcrJson *body)
+/* A code or status that stands for success: some servers name one beside each answer. */
+static bool is_success(const AcrJson *object)
 {
-    const AcrJson *error = NULL;
-
-    if (acr_json_type(body) == ACR_JSON_ARRAY)
-        body = acr_json_first(body);
-    error = acr_json_get(body, "error");
-    if (acr_json_type(error) == ACR_JSON_OBJECT || acr_json_type(error) == ACR_JSON_STRING)
-        return error;
-    return acr_json_get_string(body, "message") ? body : NULL;
+    static const char *const members[] = {"code", "status_code", "error_code"};
+    static const char *const words[] = {"0", "200", "ok", "success", NULL};
+    for (gsize i = 0; i < G_N_ELEMENTS(members); i++) {
+        const AcrJson *member = acr_json_get(object, members[i]);
+        g_autofree char *word =
+            g_ascii_strdown(acr_json_string(member) ? acr_json_string(member) : "", -1);
+        gint64 number = acr_json_int(member, -1);
+        if (number == 0 || number == 200 || g_strv_contains(words, word))
+            return true;
+    }
+    return false;
 }
 
 static const char *message_of(const AcrJson *error)
 {
+    static const char *const members[] = {"message", "Message", "msg", "error_msg", "status_msg"};
     const char *text = acr_json_string(error);
+    for (gsize i = 0; !text && i < G_N_ELEMENTS(members); i++)
+        text = acr_json_get_string(error, members[i]);
+    return text;
+}
 
-    text = text ? text : acr_json_get_string(error, "message");
-    return text ? text : acr_json_get_string(error, "Message");
+const AcrJson *acr_failure_in_body(const AcrJson *body)
+{
+    static const char *const members[] = {"error", "base_resp"};
+    static const char *const answers[] = {"choices", "candidates", "content", "output"};
+    if (acr_json_type(body) == ACR_JSON_ARRAY)
+        body = acr_json_first(body);
+    for (gsize i = 0; i < G_N_ELEMENTS(members); i++) {
+        const AcrJson *error = acr_json_get(body, members[i]);
+        const char *text = acr_json_string(error);
+        if ((text && *text) || (acr_json_type(error) == ACR_JSON_OBJECT && !is_success(error)))
+            return error;
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(answers); i++)
+        if (acr_json_size(acr_json_get(body, answers[i])) > 0)
+            return NULL;
+    return message_of(body) && !is_success(body) ? body : NULL;
 }
 
 const char *acr_header_request_id(GHashTable *headers)
@@ -162,7 +182,6 @@ const char *acr_header_request_id(GHashTable *headers)
     static const char *const names[] = {"x-request-id",     "request-id",      "apim-request-id",
                                         "x-amzn-requestid", "x-generation-id", "x-litellm-call-id"};
     const char *id = NULL;
-
     for (gsize i = 0; !id && i < G_N_ELEMENTS(names); i++)
         id = acr_http_header(headers, names[i]);
     return id;
@@ -173,7 +192,6 @@ static char *bare_word(const char *word)
 {
     const char *hash = strrchr(word, '#');
     const char *start = hash ? hash + 1 : word;
-
     return g_strndup(start, MIN(strcspn(start, ":"), 100));
 }
 
@@ -190,7 +208,6 @@ static GPtrArray *words_of(const AcrJson *error, GHashTable *headers)
 {
     GPtrArray *found = g_ptr_array_new_with_free_func(g_free);
     const AcrJson *details = acr_json_get(error, "details");
-
     for (gsize i = 0; i < G_N_ELEMENTS(word_members); i++)
         add_word(found, acr_json_get_string(error, word_members[i]));
     add_word(found, acr_http_header(headers, "x-amzn-errortype"));
@@ -215,7 +232,6 @@ static char *prose_of(const AcrJson *error, const char *text, gsize len)
                                      : acr_utf8_repair(text, MIN(len, MAX_SAID_BYTES));
     g_autofree char *more = g_strndup(raw ? raw : "", MAX_SAID_BYTES);
     g_autofree char *all = g_strconcat(shown, "\n", more, NULL);
-
     return g_ascii_strdown(all, -1);
 }
 
@@ -223,13 +239,11 @@ static char *prose_of(const AcrJson *error, const char *text, gsize len)
 static int number_of(const AcrJson *error)
 {
     static const char *const members[] = {"code", "status", "statusCode"};
-
     for (gsize i = 0; i < G_N_ELEMENTS(members); i++) {
         const char *text = acr_json_get_string(error, members[i]);
         char *end = NULL;
         gint64 number =
             text ? g_ascii_strtoll(text, &end, 10) : acr_json_get_int(error, members[i], 0);
-
         if (number >= 400 && number < 600 && (!text || *end == '\0'))
             return (int)number;
     }
@@ -252,7 +266,6 @@ static AcrLlmError class_of_status(int status)
         {498, ACR_LLM_ERROR_RATE_LIMIT}, {503, ACR_LLM_ERROR_OVERLOADED},
         {504, ACR_LLM_ERROR_SERVER},     {529, ACR_LLM_ERROR_OVERLOADED},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         if (rows[i].status == status)
             return rows[i].code;
@@ -264,7 +277,6 @@ static const Words *best_row(const GPtrArray *found)
 {
     static const Words none = {.code = ACR_LLM_ERRORS};
     const Words *best = &none;
-
     for (guint i = 0; i < found->len; i++)
         for (gsize k = 0; k < G_N_ELEMENTS(table); k++)
             for (gsize n = 0; table[k].words[n]; n++)
@@ -272,6 +284,12 @@ static const Words *best_row(const GPtrArray *found)
                     g_ascii_strcasecmp(table[k].words[n], found->pdata[i]) == 0)
                     best = &table[k];
     return best;
+}
+
+/* A quota of the day: what the server asks to wait for is its next try, not the next day. */
+static bool is_of_the_day(const char *text)
+{
+    return acr_says_any(text, "per day|per-day|per_day|perday|daily");
 }
 
 static AcrLlmError class_of_prose(const char *prose, gint64 *out_window)
@@ -289,7 +307,6 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
                                  const Words *best, gint64 *out_window)
 {
     AcrLlmError in_prose = class_of_prose(prose, out_window);
-
     /* One request alone passes the tokens of a minute: waiting does not help, shortening does. */
     if (best->code == ACR_LLM_ERROR_RATE_LIMIT && strstr(prose, "request too large for"))
         return ACR_LLM_ERROR_CONTEXT_OVERFLOW;
@@ -308,11 +325,13 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
 }
 
 /* The body's word first, then what the header says, then the status. */
-static AcrLlmError decide(int status, AcrLlmError by_body, const char *should_retry)
+static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
+                          const char *should_retry)
 {
-    AcrLlmError code = by_body != ACR_LLM_ERRORS ? by_body : class_of_status(status);
+    AcrLlmError code = by_body != ACR_LLM_ERRORS ? by_body
+                       : is_blocked              ? ACR_LLM_ERROR_BAD_REQUEST
+                                                 : class_of_status(status);
     bool is_servers = status >= 500 || status < 300;
-
     if (code == ACR_LLM_ERRORS)
         code = is_servers ? ACR_LLM_ERROR_SERVER : ACR_LLM_ERROR_BAD_REQUEST;
     /* "true": it says that the fault is its own */
@@ -328,25 +347,22 @@ static AcrLlmError decide(int status, AcrLlmError by_body, const char *should_re
 static char *shown_word(const AcrJson *error, GHashTable *headers)
 {
     const char *type = acr_http_header(headers, "x-amzn-errortype");
-
     for (gsize i = 0; i <= G_N_ELEMENTS(word_members); i++) {
         const char *word =
             i < G_N_ELEMENTS(word_members) ? acr_json_get_string(error, word_members[i]) : type;
-
         if (word && *word && !g_ascii_isdigit(*word) && strcmp(word, "error") != 0)
             return bare_word(word);
     }
     return NULL;
 }
 
-static char *describe(int status, const AcrJson *error, const char *word, const char *id,
-                      const char *text, gsize len)
+static char *describe_response(int status, const AcrJson *error, const char *word, const char *id,
+                               bool is_blocked, const char *text, gsize len)
 {
     GString *out = g_string_new(NULL);
     const char *message = message_of(error);
     g_autofree char *raw = message ? NULL : acr_utf8_repair(text, MIN(len, ACR_LLM_MAX_MESSAGE));
     g_autofree char *shown = acr_text_shorten(message ? message : raw, ACR_LLM_MAX_MESSAGE);
-
     g_string_append_printf(out, "HTTP %d", status);
     if (word)
         g_string_append_printf(out, " %s", word);
@@ -354,6 +370,8 @@ static char *describe(int status, const AcrJson *error, const char *word, const 
         g_string_append_printf(out, ": %s", shown);
     if (status >= 300 && status < 400)
         g_string_append(out, " (redirects are not followed: check the base URL)");
+    if (is_blocked)
+        g_string_append(out, " (not the model's server but a firewall or proxy before it)");
     if (id)
         g_string_append_printf(out, " (request id %.100s)", id);
     return g_string_free(out, FALSE);
@@ -372,18 +390,23 @@ void acr_failure_of_response(int status, const AcrJson *body, const char *text, 
     const char *should_retry = said ? said : "";
     int number = number_of(error);
     int meant = number && (status < 300 || status >= 400) ? number : status;
+    bool is_blocked = meant == 403 && !body && len > 0;
     gint64 stated = acr_json_get_int(error, "n_ctx", 0);
     gint64 window = 0;
     AcrLlmError by_body = class_of_body(meant, error, prose, best_row(found), &window);
-    AcrLlmError code = decide(meant, by_body, should_retry);
-
+    AcrLlmError code = decide(meant, by_body, is_blocked, should_retry);
+    g_autofree char *whole = g_ascii_strdown(text, (gssize)MIN(len, MAX_SAID_BYTES));
+    if (code == ACR_LLM_ERROR_RATE_LIMIT && (is_of_the_day(whole) || is_of_the_day(prose)) &&
+        !strstr(prose, "try again in"))
+        code = ACR_LLM_ERROR_BILLING;
     *out = (AcrFailure){
         .code = code,
         .retryable =
             acr_failure_retries(code) > 0 && g_ascii_strcasecmp(should_retry, "false") != 0,
         .retry_after_ms = acr_retry_after_ms(headers, (gint64)time(NULL)),
-        .message = describe(status, error, word, id ? id : acr_json_get_string(body, "request_id"),
-                            text, len),
+        .message = describe_response(status, error, word,
+                                     id ? id : acr_json_get_string(body, "request_id"), is_blocked,
+                                     text, len),
         .param = g_strdup(acr_json_get_string(error, "param")),
     };
     if (code == ACR_LLM_ERROR_CONTEXT_OVERFLOW)

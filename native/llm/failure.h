@@ -2,6 +2,8 @@
 #ifndef ACR_LLM_FAILURE_H
 #define ACR_LLM_FAILURE_H
 
+#include <string.h>
+
 #include "llm/llm.h"
 
 #define ACR_LLM_MAX_MESSAGE 1024u /* bytes of a server's own words in an error */
@@ -26,7 +28,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFailure, acr_failure_clear)
 /* Fills *out, retryable by its class; false always. `message` is copied. */
 bool acr_fail(AcrFailure *out, AcrLlmError code, const char *message);
 
-/* The error in a body, or NULL: its "error" member, or the body itself where it has a message. */
+/* The error in a body: its "error" member, or the body itself where it has a message and no answer;
+ * NULL: none, or one whose code says success. */
 const AcrJson *acr_failure_in_body(const AcrJson *body);
 /* Classifies a response that failed. `body` may be NULL: no JSON; then `text` is shown. */
 void acr_failure_of_response(int status, const AcrJson *body, const char *text, gsize len,
@@ -36,6 +39,18 @@ guint acr_failure_retries(AcrLlmError code);
 /* Whether a message (in lower case) says that the prompt is too long; *out_window then is how many
  * tokens fit, 0 where it does not say so. */
 bool acr_is_context_length_error(const char *text, gint64 *out_window);
+/* The whole numbers of a text that stand by themselves, commas between their digits or not; how many
+ * of them, at most `max`, are in `out`. */
+guint acr_numbers_in(const char *text, gint64 *out, guint max);
+/* Whether the text holds one of the words, which '|' parts. */
+static inline bool acr_says_any(const char *text, const char *words)
+{
+    g_auto(GStrv) list = g_strsplit(words, "|", -1);
+    for (char **word = list; *word; word++)
+        if (strstr(text, *word))
+            return true;
+    return false;
+}
 /* The request's id as the server names it, in whichever header; borrowed; NULL: it does not. */
 const char *acr_header_request_id(GHashTable *headers);
 

@@ -27,10 +27,8 @@ static bool ask(FallbackModel *self, AcrModel *model, const AcrModelRequest *req
 {
     bool ok = acr_model_complete(model, request, out, error);
     const AcrModelReport *report = acr_model_report(model);
-
     for (guint i = 0; report->tries && i < report->tries->len; i++) {
         AcrModelTry copy = g_array_index(report->tries, AcrModelTry, i);
-
         copy.request_id = g_strdup(copy.request_id);
         g_array_append_val(self->report.tries, copy);
     }
@@ -43,7 +41,6 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
 {
     FallbackModel *self = (FallbackModel *)model;
     g_autoptr(GError) reason = NULL;
-
     g_array_set_size(self->report.tries, 0);
     if (!self->has_fallen) {
         if (ask(self, self->first, request, out, &reason))
@@ -57,7 +54,6 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
     if (reason && error && *error) {
         g_autofree char *before =
             g_strdup_printf("%s; before that: %s", (*error)->message, reason->message);
-
         g_free((*error)->message);
         (*error)->message = g_steal_pointer(&before);
     }
@@ -68,7 +64,6 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
 static void fallback_skip(AcrModel *model, const AcrModelRequest *request)
 {
     FallbackModel *self = (FallbackModel *)model;
-
     acr_model_skip(self->first, request);
     acr_model_skip(self->second, request);
 }
@@ -81,7 +76,6 @@ static const AcrModelReport *fallback_report(AcrModel *model)
 static void fallback_free(AcrModel *model)
 {
     FallbackModel *self = (FallbackModel *)model;
-
     acr_model_free(self->first);
     acr_model_free(self->second);
     g_array_unref(self->report.tries);
@@ -97,7 +91,6 @@ AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second)
                                     .skip = fallback_skip,
                                     .report = fallback_report};
     FallbackModel *self = g_new0(FallbackModel, 1);
-
     self->base = (AcrModel){.ops = &ops, .name = g_strdup(first->name)};
     self->base.remark = g_strdup(first->remark ? first->remark : second->remark);
     self->first = first;

@@ -10,46 +10,22 @@
 
 static AcrJson *append_result(AcrJson *parts, const AcrJson *result)
 {
-    AcrJson *part = acr_json_new_object(), *answer = acr_json_new_object(),
-            *response = acr_json_new_object();
     const char *id = acr_json_get_string(result, "id");
-
-    acr_json_set_string(response, "output", acr_json_get_string(result, "text"));
-    if (id)
-        acr_json_set_string(answer, "id", id);
-    acr_json_set_string(answer, "name", acr_json_get_string(result, "name"));
-    acr_json_set(answer, "response", response);
-    acr_json_set(part, "functionResponse", answer);
-    acr_json_append(parts, part);
-    return part;
+    AcrJson *response = acr_json_of("output", ACR_MEMBER(result, "text"), NULL);
+    return acr_json_add(parts, "functionResponse",
+                        acr_json_of("id", id ? ACR_TEXT(id) : NULL, "name",
+                                    ACR_MEMBER(result, "name"), "response", response, NULL));
 }
 
 /* An answer that calls goes back part by part as it came, with the signatures of its thoughts. */
 static const AcrTurnForm form = {
     .assistant = "model", .list = "parts", .append_result = append_result, .keeps_all = true};
-static const AcrWord finish_words[] = {
-    {"STOP", "stop"},
-    {"MAX_TOKENS", "length"},
-    {"FUNCTION_CALL", "tool_calls"}, /* of servers that imitate it: its own word is STOP */
-    {"SAFETY", "content_filter"},
-    {"RECITATION", "content_filter"},
-    {"LANGUAGE", "content_filter"},
-    {"BLOCKLIST", "content_filter"},
-    {"PROHIBITED_CONTENT", "content_filter"},
-    {"SPII", "content_filter"},
-    {"IMAGE_SAFETY", "content_filter"},
-    {"IMAGE_PROHIBITED_CONTENT", "content_filter"},
-    {"IMAGE_RECITATION", "content_filter"},
-    {NULL, NULL},
-};
-
 /* ---- Where it is asked ---- */
 
 /* Whether an address ends in a version: "/v1", "/v1beta", "/v1alpha1". */
 static bool has_version(const char *base_url)
 {
     const char *last = strrchr(base_url, '/');
-
     if (!last || last[1] != 'v' || !g_ascii_isdigit(last[2]))
         return false;
     for (last += 3; g_ascii_isalnum(*last);)
@@ -63,7 +39,6 @@ static char *path_of(const AcrEndpoint *endpoint)
     static const char *const folders[] = {"models/", "tunedModels/"};
     const char *folder = folders[0];
     const char *name = endpoint->model;
-
     for (gsize i = 0; i < G_N_ELEMENTS(folders); i++) {
         if (g_str_has_prefix(endpoint->model, folders[i])) {
             folder = folders[i];
@@ -78,7 +53,6 @@ static char *path_of(const AcrEndpoint *endpoint)
 static bool gemini_prepare(AcrEndpoint *endpoint, GError **error)
 {
     g_autofree char *path = path_of(endpoint);
-
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     endpoint->url = g_strconcat(endpoint->base_url, "/", path, NULL);
@@ -100,51 +74,32 @@ static AcrJson *thinking_of(const AcrDialect *dialect)
                 {"medium", 8192, "MEDIUM"}, {"high", 24576, "HIGH"},     {"xhigh", 24576, "HIGH"},
                 {"max", 24576, "HIGH"}};
     bool has_budget = strstr(dialect->model, "gemini-2") != NULL;
-    AcrJson *config = acr_json_new_object();
-
-    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        if (g_ascii_strcasecmp(dialect->effort, rows[i].effort) != 0)
-            continue;
-        if (has_budget)
-            acr_json_set_int(config, "thinkingBudget", rows[i].budget);
-        else
-            acr_json_set_string(config, "thinkingLevel", rows[i].level);
-    }
-    if (acr_json_size(config) == 0) { /* a word of the user's own is the server's to judge */
-        g_autofree char *level = g_ascii_strup(dialect->effort, -1);
-
-        acr_json_set_string(config, "thinkingLevel", level);
-    }
-    return config;
+    g_autofree char *own = g_ascii_strup(dialect->effort, -1); /* is the server's to judge */
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        if (g_ascii_strcasecmp(dialect->effort, rows[i].effort) == 0)
+            return has_budget
+                       ? acr_json_of("thinkingBudget", acr_json_new_int(rows[i].budget), NULL)
+                       : acr_json_of("thinkingLevel", ACR_TEXT(rows[i].level), NULL);
+    return acr_json_of("thinkingLevel", ACR_TEXT(own), NULL);
 }
 
 static AcrJson *config_of(const AcrDialect *dialect, const AcrModelRequest *request)
 {
     bool has_json = (request->json || request->schema) && !dialect->no_json;
-    AcrJson *config = acr_json_new_object();
-
-    if (dialect->temperature >= 0)
-        acr_json_set(config, "temperature", acr_json_new_double(dialect->temperature));
-    if (request->max_tokens > 0)
-        acr_json_set_int(config, "maxOutputTokens", request->max_tokens);
-    if (has_json)
-        acr_json_set_string(config, "responseMimeType", "application/json");
-    if (has_json && request->schema && !dialect->no_schema)
-        acr_json_set(config, "responseJsonSchema", acr_json_copy(request->schema));
-    if (dialect->effort)
-        acr_json_set(config, "thinkingConfig", thinking_of(dialect));
-    return config;
+    bool has_schema = has_json && request->schema && !dialect->no_schema;
+    return acr_json_of("temperature", ACR_TEMPERATURE(dialect), "maxOutputTokens",
+                       ACR_LIMIT(request), "responseMimeType",
+                       ACR_IF(has_json, ACR_TEXT("application/json")), "responseJsonSchema",
+                       ACR_IF(has_schema, acr_json_copy(request->schema)), "thinkingConfig",
+                       ACR_IF(dialect->effort, thinking_of(dialect)), NULL);
 }
 
 static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
 {
-    AcrJson *list = acr_json_new_array(), *all = acr_json_new_object(),
-            *functions = acr_json_new_array();
-
+    AcrJson *list = acr_json_new_array(), *functions = acr_json_new_array();
     for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool))
         acr_json_append(functions, acr_tool_new(dialect, tool, "parametersJsonSchema", false));
-    acr_json_set(all, "functionDeclarations", functions);
-    acr_json_append(list, all);
+    acr_json_add(list, "functionDeclarations", functions);
     return list;
 }
 
@@ -153,29 +108,24 @@ static AcrJson *gemini_request(const AcrDialect *dialect, const AcrModelRequest 
     g_autofree char *words = acr_json_instruction(
         request, !dialect->no_json, request->schema && !dialect->no_schema && !dialect->no_json);
     g_auto(AcrTurns) turns = {0};
-    AcrJson *json = acr_json_new_object();
-    AcrJson *instruction = acr_json_new_object();
-
     acr_turns_init(&turns, dialect, request, &form);
-    acr_turns_add_system(&turns, &form, words);
-    acr_json_set(json, "contents", g_steal_pointer(&turns.messages));
-    acr_json_set_if_any(instruction, "parts", g_steal_pointer(&turns.system));
-    acr_json_set_if_any(json, "systemInstruction", instruction);
-    if (request->tools)
-        acr_json_set(json, "tools", tools_of(dialect, request->tools));
-    acr_json_set_if_any(json, "generationConfig", config_of(dialect, request));
-    return json;
+    acr_turns_add_system(&turns, dialect, &form, words);
+    AcrJson *parts = acr_json_any(g_steal_pointer(&turns.system));
+    return acr_json_of("contents", g_steal_pointer(&turns.messages), "systemInstruction",
+                       ACR_IF(parts, acr_json_of("parts", parts, NULL)), "tools",
+                       ACR_IF(request->tools, tools_of(dialect, request->tools)),
+                       "generationConfig", acr_json_any(config_of(dialect, request)), NULL);
 }
 
 static bool gemini_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
-    static const char *const json[] = {"responsemimetype", "response_mime_type", "json mode",
-                                       "application/json", NULL};
-
-    return acr_drop_temperature(dialect, acr_failure_says(failure, ACR_STRINGS("temperature"))) ||
-           acr_drop_effort(dialect, acr_failure_says(failure, ACR_STRINGS("thinking"))) ||
-           acr_learn(&dialect->no_schema, acr_failure_says(failure, ACR_STRINGS("schema"))) ||
-           acr_learn(&dialect->no_json, acr_failure_says(failure, json));
+    return acr_drop_temperature(dialect, acr_failure_says(failure, "temperature")) ||
+           acr_drop_effort(dialect, acr_failure_says(failure, "thinking")) ||
+           acr_learn(&dialect->no_schema, acr_failure_says(failure, "schema")) ||
+           acr_learn(
+               &dialect->no_json,
+               acr_failure_says(failure,
+                                "responsemimetype|response_mime_type|json mode|application/json"));
 }
 
 /* ---- Answers ---- */
@@ -189,7 +139,6 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage)
     gint64 thoughts = acr_partial_counter(partial, usage, "thoughtsTokenCount");
     gint64 output = acr_partial_counter(partial, usage, "candidatesTokenCount");
     AcrUsage said = acr_partial_prompt(partial, prompt, cached, -1);
-
     if (output >= 0)
         output += MAX(thoughts, 0);
     else if (acr_json_type(acr_json_get(usage, "candidatesTokenCount")) == ACR_JSON_NULL)
@@ -205,16 +154,13 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage)
 static bool take_candidate(AcrPartial *partial, const AcrJson *candidate)
 {
     const AcrJson *parts = acr_json_get(acr_json_get(candidate, "content"), "parts");
-    const char *reason = acr_json_get_string(candidate, "finishReason");
-
     for (const AcrJson *part = acr_json_first(parts); part; part = acr_json_next(part)) {
         const AcrJson *call = acr_json_get(part, "functionCall");
         bool is_thought = acr_json_get_bool(part, "thought", false);
-
         if (!is_thought)
             acr_partial_keep(partial, acr_json_copy(part));
         if (is_thought)
-            acr_partial_touch(partial);
+            acr_partial_show_thoughts(partial, acr_json_get_string(part, "text"));
         else if (call)
             acr_partial_add_whole_call(partial, acr_json_get_string(call, "id"),
                                        acr_json_get_string(call, "name"),
@@ -222,8 +168,7 @@ static bool take_candidate(AcrPartial *partial, const AcrJson *candidate)
         else if (!acr_partial_add(partial, acr_json_get_string(part, "text")))
             return false;
     }
-    if (reason && strcmp(reason, "FINISH_REASON_UNSPECIFIED") != 0)
-        acr_partial_finish(partial, finish_words, reason);
+    acr_partial_finish(partial, acr_json_get_string(candidate, "finishReason"));
     return true;
 }
 
@@ -231,12 +176,6 @@ static AcrParseStep take_chunk(AcrPartial *partial, const AcrJson *json)
 {
     const AcrJson *candidates = acr_json_get(json, "candidates");
     const char *blocked = acr_json_get_string(acr_json_get(json, "promptFeedback"), "blockReason");
-
-    if (acr_failure_in_body(json))
-        return acr_partial_fail_json(partial, json);
-    if (acr_json_type(json) != ACR_JSON_OBJECT)
-        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "a piece of the answer is not a JSON object");
     acr_partial_set(&partial->model, acr_json_get_string(json, "modelVersion"));
     if (blocked && acr_json_size(candidates) == 0 &&
         strcmp(blocked, "BLOCK_REASON_UNSPECIFIED") != 0)
@@ -250,38 +189,14 @@ static AcrParseStep take_chunk(AcrPartial *partial, const AcrJson *json)
 
 static AcrParseStep gemini_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
-    return strcmp(event->name, "error") == 0 && json ? acr_partial_fail_json(partial, json)
-                                                     : take_chunk(partial, json);
+    return take_chunk(partial, json);
 }
 
-/* Ends that a model comes to by no fault of the request, with nothing to show for it. */
-static bool is_mishap(const AcrPartial *partial)
+/* Its own word for an end with calls is that of any end. */
+static void gemini_settle(AcrPartial *partial)
 {
-    static const char *const words[] = {"MALFORMED_FUNCTION_CALL",
-                                        "UNEXPECTED_TOOL_CALL",
-                                        "TOO_MANY_TOOL_CALLS",
-                                        "MALFORMED_RESPONSE",
-                                        "OTHER",
-                                        NULL};
-
-    return partial->content->len == 0 && partial->finish && g_strv_contains(words, partial->finish);
-}
-
-/* The answer as far as it came; MORE: its end has not come. */
-static AcrParseStep gemini_settle(AcrPartial *partial)
-{
-    if (!partial->finish && !partial->is_blocked)
-        return ACR_PARSE_MORE;
-    partial->is_complete = true;
-    if (!partial->is_blocked && is_mishap(partial)) {
-        g_autofree char *why =
-            g_strdup_printf("the answer ended with %s and without text", partial->finish);
-
-        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, why);
-    }
     if (partial->has_calls && g_strcmp0(partial->finish, "stop") == 0)
         acr_partial_set(&partial->finish, "tool_calls");
-    return ACR_PARSE_DONE;
 }
 
 /* One chunk, or a list of them as servers send it that do not stream. */
@@ -290,15 +205,14 @@ static AcrParseStep gemini_answer(AcrPartial *partial, const AcrJson *body)
     bool is_list = acr_json_type(body) == ACR_JSON_ARRAY;
     const AcrJson *chunk = is_list ? acr_json_first(body) : body;
     AcrParseStep step = ACR_PARSE_MORE;
-
     for (; chunk && step == ACR_PARSE_MORE; chunk = is_list ? acr_json_next(chunk) : NULL)
-        step = take_chunk(partial, chunk);
-    if (step == ACR_PARSE_MORE)
-        step = gemini_settle(partial);
-    if (step != ACR_PARSE_MORE)
-        return step;
-    return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                            "the response has no finished candidate");
+        step = acr_failure_in_body(chunk) ? acr_partial_fail_json(partial, chunk, "")
+                                          : take_chunk(partial, chunk);
+    if (step == ACR_PARSE_MORE && (partial->finish || partial->is_blocked))
+        return ACR_PARSE_DONE;
+    return step == ACR_PARSE_FAILED ? step
+                                    : acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                                       "the response has no finished candidate");
 }
 
 const AcrProvider acr_provider_gemini = {
@@ -310,7 +224,8 @@ const AcrProvider acr_provider_gemini = {
     .request = gemini_request,
     .event = gemini_event,
     .answer = gemini_answer,
-    .ended = gemini_settle,
+    .settle = gemini_settle,
+    .stream_end = ACR_END_BY_REASON,
     .correct = gemini_correct,
     .calls_tools = true,
 };

@@ -22,6 +22,10 @@
 #define ANSWER_EVERY_MS 500
 #define MIN_TRY_MS 100 /* a try with less time than this is not begun */
 #define MAX_SHRINKS 3u /* of the answer's limit, until body and limit fit what is left */
+/* The limit of an answer where one must be sent and none is wanted: of models that no table knows; and
+ * of the others at most, since more is taken off the key's limit of a minute. */
+#define DEFAULT_LIMIT 8192
+#define MAX_OWN_LIMIT 32000
 
 typedef struct {
     AcrModel base;
@@ -38,6 +42,7 @@ typedef struct {
     GRand *random;    /* owned; jitter only: no answer depends on it */
     guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
+    bool has_answered;             /* the key was right once */
     const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
@@ -58,7 +63,6 @@ typedef struct {
 static void http_free(AcrModel *model)
 {
     HttpModel *self = (HttpModel *)model;
-
     acr_http_client_free(self->client);
     acr_limiter_free(self->limiter);
     acr_endpoint_clear(&self->endpoint);
@@ -108,7 +112,6 @@ static void show_answer(Flow *flow)
 {
     const HttpModel *self = flow->self;
     gint64 now_us = g_get_monotonic_time();
-
     if (!self->on_answer || now_us - flow->shown_us < ANSWER_EVERY_MS * 1000)
         return;
     flow->shown_us = now_us;
@@ -119,7 +122,6 @@ static void show_answer(Flow *flow)
 static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
 {
     Flow *flow = ctx;
-
     flow->received += (gint64)len;
     if (!flow->reader)
         flow->reader = acr_reader_new(flow->self->endpoint.provider, head->status, head->headers);
@@ -149,7 +151,6 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
         [ACR_HTTP_ERROR_LENGTH] = {ACR_LLM_ERROR_TRUNCATED, false},
         [ACR_HTTP_ERROR_STOPPED] = {ACR_LLM_ERROR_FAILED, true},
     };
-
     if (flow->went_silent)
         return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT,
                         "the response is still open but no content has come");
@@ -173,7 +174,6 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
 {
     bool broke_off = g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_NETWORK);
     bool is_refusal = response->status >= 300;
-
     if (response->status > 0 && !flow->reader)
         flow->reader =
             acr_reader_new(flow->self->endpoint.provider, response->status, response->headers);
@@ -192,7 +192,6 @@ static GPtrArray *headers_of(const HttpModel *self, const char *body)
 {
     const AcrProvider *provider = self->endpoint.provider;
     GPtrArray *headers = g_ptr_array_new_with_free_func(acr_wipe);
-
     for (guint i = 0; i + 1 < self->endpoint.headers->len; i++)
         g_ptr_array_add(headers, g_strdup(self->endpoint.headers->pdata[i]));
     if (provider->sign)
@@ -204,12 +203,10 @@ static GPtrArray *headers_of(const HttpModel *self, const char *body)
 /* Takes out of an answer what the server gives back of our keys, before e.g. a journal holds it. */
 static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, AcrModelTry *attempt)
 {
-    char **const texts[] = {&attempt->request_id, &out->content, &out->finish, &out->model,
-                            &out->request_id};
-
+    char **const texts[] = {&attempt->request_id, &out->content,    &out->finish,
+                            &out->model,          &out->request_id, &out->thoughts};
     for (gsize i = 0; i < (ok ? G_N_ELEMENTS(texts) : 1); i++) {
         char *clean = *texts[i] ? acr_redact_answer(*texts[i], self->endpoint.secrets) : NULL;
-
         if (clean) {
             g_free(*texts[i]);
             *texts[i] = clean;
@@ -224,7 +221,6 @@ static void finish_tools(const HttpModel *self, const AcrModelRequest *request, 
     bool are_asked = request->tools && !self->dialect.no_tools;
     g_autofree char *text = are_asked && out->tools ? acr_json_print(out->tools) : NULL;
     g_autofree char *clean = text ? acr_redact_answer(text, self->endpoint.secrets) : NULL;
-
     g_clear_pointer(&out->tools, acr_json_free);
     if (!text)
         return;
@@ -248,6 +244,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         .headers = (const char *const *)headers->pdata,
         .body = body,
         .body_len = strlen(body),
+        .unpacks = true,
         .first_byte_timeout_ms = self->first_byte_ms,
         .idle_timeout_ms = self->idle_ms,
         .total_timeout_ms = CLAMP(time_left_ms(self), 1, self->timeout_ms),
@@ -256,7 +253,6 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         .on_body_ctx = &flow,
         .interrupt = self->interrupt,
     };
-
     show_answer(&flow);
     bool ok = acr_http_exchange(self->client, &request, &response, &error);
     attempt->sent = response.sent;
@@ -273,12 +269,35 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         said->answered = MAX(said->answered, 1);
     acr_reader_free(flow.reader);
     hide_secrets(self, ok, out, attempt);
-    if (ok)
+    if (ok && acr_fail_cut_prompt(call->request->conversation, &attempt->usage, failure)) {
+        acr_model_answer_clear(out);
+        ok = false;
+    }
+    if (ok) {
         finish_tools(self, call->request, out);
+        acr_model_answer_split(out);
+        self->has_answered = true;
+    } else if (failure->code == ACR_LLM_ERROR_AUTH && response.status == 403 &&
+               self->has_answered) {
+        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* not the key's fault, but this prompt's */
+    }
     return ok;
 }
 
 /* ---- One try ---- */
+
+/* The limit of the answer's tokens that is sent; 0: none. */
+static guint limit_of(const HttpModel *self, const AcrModelRequest *request)
+{
+    const AcrDialect *dialect = &self->dialect;
+    gint64 limit = acr_spend_limit(
+        &self->spend, request->max_tokens ? request->max_tokens : self->max_tokens, request->room);
+    if (limit == 0 && self->endpoint.provider->needs_limit)
+        limit = dialect->max_output > 0 ? MIN(dialect->max_output, MAX_OWN_LIMIT) : DEFAULT_LIMIT;
+    if (limit > 0 && dialect->is_limited)
+        limit = MIN(limit, dialect->max_output);
+    return (guint)(limit > 0 && dialect->room > 0 ? MIN(limit, dialect->room) : limit);
+}
 
 /* The body of a try whose worst case is reserved; owned; NULL, with the failure: it does not fit.
  */
@@ -286,18 +305,15 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
                           AcrExchange *said, guint64 *out_id, AcrFailure *failure)
 {
     AcrModelRequest bounded = *request;
-
     bounded.tools = self->dialect.no_tools ? NULL : request->tools;
-    bounded.max_tokens = acr_spend_limit(
-        &self->spend, request->max_tokens ? request->max_tokens : self->max_tokens, request->room);
+    bounded.max_tokens = limit_of(self, request);
     for (guint i = 0; i <= MAX_SHRINKS; i++) {
         g_autoptr(AcrJson) json = self->endpoint.provider->request(&self->dialect, &bounded);
         g_autofree char *body = acr_json_print(json);
         bool again = false;
-
         acr_failure_clear(failure);
         said->sent = (gint64)strlen(body);
-        said->limit = bounded.max_tokens;
+        said->limit = self->dialect.sent_limit = bounded.max_tokens;
         if (acr_spend_reserve(&self->spend, strlen(body), &bounded.max_tokens, &again, attempt,
                               out_id, failure))
             return g_steal_pointer(&body);
@@ -316,7 +332,6 @@ static bool enter(Call *call, AcrFailure *failure)
     gint64 waited_ms = 0;
     g_autofree char *why = NULL;
     g_autofree char *message = NULL;
-
     if (!self->limiter)
         return true;
     switch (acr_limiter_enter(self->limiter, deadline_us, self->interrupt, self->on_wait,
@@ -341,7 +356,6 @@ static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure
     bool is_throttled = !attempt->ok && (failure->code == ACR_LLM_ERROR_RATE_LIMIT ||
                                          failure->code == ACR_LLM_ERROR_OVERLOADED);
     gint64 hold_ms = is_throttled ? failure->retry_after_ms : 0;
-
     if (hold_ms > MAX_HONOURED_WAIT_MS)
         hold_ms = 0; /* nobody waits that long: each caller gives up */
     if (call->self->limiter)
@@ -355,7 +369,6 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     AcrExchange said = {.asked = (gint64)acr_conversation_bytes(call->request->conversation)};
     guint64 id = 0;
     g_autoptr(GError) error = NULL;
-
     if (is_time_over(self))
         return fail_too_late(failure);
     if (!enter(call, failure))
@@ -388,7 +401,6 @@ static void open_breaker(const Call *call, const AcrFailure *failure, const char
 {
     bool concerns_all =
         failure->code == ACR_LLM_ERROR_AUTH || failure->code == ACR_LLM_ERROR_BILLING;
-
     if (!concerns_all || !call->self->limiter || call->is_kept_back)
         return;
     g_autofree char *why =
@@ -402,7 +414,6 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
     HttpModel *self = call->self;
     g_autofree char *text = acr_redact_line(failure->message ? failure->message : "failed",
                                             self->endpoint.secrets, 2 * ACR_LLM_MAX_MESSAGE);
-
     self->report.window = failure->window;
     open_breaker(call, failure, text);
     return acr_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s",
@@ -416,7 +427,6 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     guint *retries = &call->retries[failure->code];
     gint64 ms = acr_backoff_ms(self->retry_base_ms, *retries, failure->retry_after_ms,
                                g_rand_double(self->random));
-
     if (!failure->retryable || call->total >= self->max_retries ||
         *retries >= acr_failure_retries(failure->code) || ms > MAX_HONOURED_WAIT_MS ||
         ms >= time_left_ms(self) - MIN_TRY_MS)
@@ -445,17 +455,17 @@ static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
 {
     HttpModel *self = (HttpModel *)model;
     Call call = {.self = self, .request = request};
-
     g_array_set_size(self->report.tries, 0);
     self->report.window = 0;
     self->dialect.asks_schema = request->schema != NULL;
     self->dialect.asks_tools = request->tools != NULL;
+    self->dialect.room = 0;
     for (;;) {
         g_auto(AcrFailure) failure = {0};
-
         if (try_once(&call, out, &failure))
             return true;
-        if (acr_correct(self->endpoint.provider, &self->dialect, &failure)) {
+        if (acr_move_to_responses(&self->endpoint, &failure) ||
+            acr_correct(self->endpoint.provider, &self->dialect, &failure)) {
             call.wait_ms = 0;
             continue;
         }
@@ -475,7 +485,6 @@ static void http_facts(AcrModel *model, AcrModelFacts *out)
 {
     const HttpModel *self = (const HttpModel *)model;
     const AcrEndpoint *endpoint = &self->endpoint;
-
     *out = (AcrModelFacts){
         .address = self->authority,
         .key = endpoint->key ? (endpoint->key_variable ? endpoint->key_variable : "option") : NULL,
@@ -497,7 +506,6 @@ static bool http_reach(AcrModel *model, gint64 timeout_ms, int *out_status, GErr
                               .total_timeout_ms = timeout_ms,
                               .ca_file = self->ca_file,
                               .interrupt = self->interrupt};
-
     bool ok = acr_http_exchange(NULL, &request, &response, &reason);
     *out_status = response.status;
     if (ok || response.status > 0) /* it answers, whatever becomes of the page */
@@ -547,7 +555,6 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
                                     .reach = http_reach};
     HttpModel *self = g_new0(HttpModel, 1);
     g_autoptr(AcrModel) made = &self->base;
-
     self->base = (AcrModel){.ops = &ops, .name = g_strdup(name)};
     self->model_name = acr_utf8_repair(model, strlen(model));
     self->random = g_rand_new();

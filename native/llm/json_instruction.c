@@ -18,7 +18,6 @@ char *acr_json_instruction(const AcrModelRequest *request, bool has_json, bool h
 {
     g_autofree char *schema =
         request->schema && !has_schema ? acr_json_print(request->schema) : NULL;
-
     if (!request->json && !request->schema)
         return g_strdup(request->tools ? request->tools_hint : NULL);
     if (schema)

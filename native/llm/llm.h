@@ -11,7 +11,7 @@
 #include "money/money.h"
 
 /* Classes of failure, from the client's taxonomy; a caller branches on CONTEXT_OVERFLOW, USED_UP,
- * EXPECT, CEILING. */
+ * INCOMPLETE, EXPECT, CEILING. */
 typedef enum {
     ACR_LLM_ERROR_FAILED,
     ACR_LLM_ERROR_USAGE, /* unknown provider, unusable option, missing or malformed script */
@@ -29,9 +29,10 @@ typedef enum {
     ACR_LLM_ERROR_UNREACHABLE, /* no such host, or nothing listens; shown as "network" */
     ACR_LLM_ERROR_TRUNCATED,
     ACR_LLM_ERROR_MALFORMED,
-    ACR_LLM_ERROR_USED_UP, /* script: no line is left for that label */
-    ACR_LLM_ERROR_EXPECT,  /* script: the request lacks a string that the line expects */
-    ACR_LLM_ERROR_CEILING, /* money, tokens or time */
+    ACR_LLM_ERROR_INCOMPLETE, /* the caller's: no answer came to its end, however often it was asked */
+    ACR_LLM_ERROR_USED_UP,    /* script: no line is left for that label */
+    ACR_LLM_ERROR_EXPECT,     /* script: the request lacks a string that the line expects */
+    ACR_LLM_ERROR_CEILING,    /* money, tokens or time */
     ACR_LLM_ERROR_INTERRUPTED,
     ACR_LLM_ERRORS,
 } AcrLlmError;
@@ -100,7 +101,8 @@ typedef struct {
 typedef struct {
     char *content;    /* owned; valid UTF-8 without NUL, maybe "" */
     char *finish;     /* owned; in OpenAI's words, whoever answers: "stop", "length", "tool_calls",
-                         "content_filter"; any other word as the provider says it */
+                         "content_filter" */
+    char *thoughts;   /* owned; what the model thought aloud: never parsed; NULL: not shown */
     char *model;      /* owned; as the provider names it, else as it was asked for; or NULL */
     char *request_id; /* owned; or NULL */
     AcrJson *tools;   /* owned; the tools that it calls, as in AcrMessage; NULL: none */
@@ -109,6 +111,10 @@ typedef struct {
 void acr_model_answer_clear(AcrModelAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrModelAnswer, acr_model_answer_clear)
 
+/* Splits off the thoughts that stand in the text (see acr_thoughts_split): once, where it comes in. */
+void acr_model_answer_split(AcrModelAnswer *answer);
+/* Why an answer is not a whole one: a phrase such as "it was cut off …"; static; NULL: it is. */
+const char *acr_model_answer_problem(const AcrModelAnswer *answer);
 /* What an answer says, its calls behind its text as `name(argument="value")`; owned (g_free). */
 char *acr_model_answer_text(const AcrModelAnswer *answer) ACR_MUST_USE;
 /* Adds an answer. If it calls tools, the user's next message answers all its calls: the first of them

@@ -24,12 +24,12 @@ const char *acr_llm_error_name(AcrLlmError code)
         [ACR_LLM_ERROR_UNREACHABLE] = "network",
         [ACR_LLM_ERROR_TRUNCATED] = "truncated_stream",
         [ACR_LLM_ERROR_MALFORMED] = "malformed",
+        [ACR_LLM_ERROR_INCOMPLETE] = "incomplete",
         [ACR_LLM_ERROR_USED_UP] = "used_up",
         [ACR_LLM_ERROR_EXPECT] = "expect",
         [ACR_LLM_ERROR_CEILING] = "ceiling",
         [ACR_LLM_ERROR_INTERRUPTED] = "interrupted",
     };
-
     return (guint)code < ACR_LLM_ERRORS ? names[code] : names[ACR_LLM_ERROR_FAILED];
 }
 
@@ -44,10 +44,39 @@ void acr_model_answer_clear(AcrModelAnswer *answer)
         return;
     g_free(answer->content);
     g_free(answer->finish);
+    g_free(answer->thoughts);
     g_free(answer->model);
     g_free(answer->request_id);
     acr_json_free(answer->tools);
     memset(answer, 0, sizeof *answer);
+}
+
+void acr_model_answer_split(AcrModelAnswer *answer)
+{
+    g_autofree char *thoughts = NULL;
+    char *text = acr_thoughts_split(answer->content, &thoughts);
+    g_free(answer->content);
+    answer->content = text;
+    if (!thoughts)
+        return;
+    char *all = answer->thoughts ? g_strdup_printf("%s\n\n%s", answer->thoughts, thoughts)
+                                 : g_strdup(thoughts);
+    g_free(answer->thoughts);
+    answer->thoughts = all;
+}
+
+const char *acr_model_answer_problem(const AcrModelAnswer *answer)
+{
+    bool is_empty = !*answer->content && !answer->tools;
+    if (g_strcmp0(answer->finish, "length") == 0)
+        return is_empty ? "it reached its limit of tokens before its first word: all went into "
+                          "thoughts"
+                        : "it was cut off at its limit of tokens (finish reason \"length\")";
+    if (g_strcmp0(answer->finish, "content_filter") == 0)
+        return "a content filter cut it off (finish reason \"content_filter\")";
+    if (is_empty && answer->thoughts)
+        return "it holds nothing but thoughts";
+    return NULL;
 }
 
 bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
@@ -65,7 +94,6 @@ void acr_model_skip(AcrModel *model, const AcrModelRequest *request)
 const AcrModelReport *acr_model_report(AcrModel *model)
 {
     static const AcrModelReport nothing = {0};
-
     return model->ops->report ? model->ops->report(model) : &nothing;
 }
 
@@ -85,7 +113,6 @@ bool acr_model_reach(AcrModel *model, gint64 timeout_ms, int *out_status, GError
 guint acr_report_sent(const AcrModelReport *report)
 {
     guint sent = 0;
-
     for (guint i = 0; report->tries && i < report->tries->len; i++)
         sent += g_array_index(report->tries, AcrModelTry, i).sent;
     return sent;

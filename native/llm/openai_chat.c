@@ -1,15 +1,12 @@
 /*
  * OpenAI's chat completions dialect, which many servers speak: the request's JSON, the events of a
  * stream, the JSON of a whole answer, and the corrections that a model may ask for. Nothing is sent
- * here. A stream is complete by its [DONE] and by nothing else.
+ * here. A stream is complete by its [DONE].
  */
 #include "llm/provider.h"
 
 #include <math.h>
 #include <string.h>
-
-static const AcrWord finish_words[] = {
-    {"function_call", "tool_calls"}, {"eos", "stop"}, {"max_tokens", "length"}, {NULL, NULL}};
 
 bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error)
 {
@@ -24,7 +21,6 @@ void acr_openai_headers(AcrEndpoint *endpoint)
 {
     const char *organization = acr_variable("OPENAI_ORG_ID");
     const char *project = acr_variable("OPENAI_PROJECT_ID");
-
     acr_endpoint_headers_from(endpoint, "OPENAI_CUSTOM_HEADERS");
     acr_endpoint_bearer(endpoint);
     if (organization)
@@ -41,14 +37,13 @@ static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
 
 /* ---- Request ---- */
 
+/* Servers refuse an answer without a text that goes back to them. */
 AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
 {
-    AcrJson *message = acr_json_new_object();
-
-    acr_json_set_string(message, "role", role);
-    acr_json_set_string(message, "content", content);
-    acr_json_append(messages, message);
-    return message;
+    bool is_blank = content && !content[strspn(content, " \t\r\n")];
+    bool is_answer = strcmp(role, "assistant") == 0;
+    return acr_json_add(messages, "role", ACR_TEXT(role), "content",
+                        ACR_TEXT(is_blank && is_answer ? "(no answer)" : content));
 }
 
 /* An answer that calls tools; thoughts go back with it to servers that gave them. */
@@ -58,17 +53,12 @@ static void append_calls(AcrJson *messages, const AcrJson *tools)
     AcrJson *message =
         acr_openai_append_message(messages, "assistant", text && *text ? text : NULL);
     AcrJson *calls = acr_json_new_array();
-
     for (const AcrJson *call = acr_json_first(acr_json_get(tools, "calls")); call;
          call = acr_json_next(call)) {
-        AcrJson *json = acr_json_new_object(), *function = acr_json_new_object();
-
-        acr_json_set_string(json, "id", acr_json_get_string(call, "id"));
-        acr_json_set_string(json, "type", "function");
-        acr_json_set_string(function, "name", acr_json_get_string(call, "name"));
-        acr_json_set_string(function, "arguments", acr_json_get_string(call, "arguments"));
-        acr_json_set(json, "function", function);
-        acr_json_append(calls, json);
+        AcrJson *function = acr_json_of("name", ACR_MEMBER(call, "name"), "arguments",
+                                        ACR_MEMBER(call, "arguments"), NULL);
+        acr_json_add(calls, "id", ACR_MEMBER(call, "id"), "type", ACR_TEXT("function"), "function",
+                     function);
     }
     acr_json_set(message, "tool_calls", calls);
     for (const AcrJson *kept = acr_json_first(acr_json_get(tools, "kept")); kept;
@@ -88,15 +78,35 @@ static void append_results(AcrJson *messages, const AcrJson *tools)
 static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();
-
     for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool)) {
-        AcrJson *json = acr_json_new_object();
-
-        acr_json_set_string(json, "type", "function");
-        acr_json_set(json, "function", acr_tool_new(dialect, tool, "parameters", true));
-        acr_json_append(list, json);
+        acr_json_add(list, "type", ACR_TEXT("function"), "function",
+                     acr_tool_new(dialect, tool, "parameters", true));
     }
     return list;
+}
+
+/* The messages (taken) with those of one role in a row as one, and the user in the system's place. */
+static AcrJson *merge_messages(const AcrDialect *dialect, AcrJson *messages)
+{
+    AcrJson *merged = acr_json_new_array(), *last = NULL;
+    for (const AcrJson *at = acr_json_first(messages); at; at = acr_json_next(at)) {
+        const char *given = acr_json_get_string(at, "role"),
+                   *text = acr_json_get_string(at, "content");
+        bool is_moved = dialect->no_system && strcmp(given, "system") == 0;
+        const char *role = is_moved ? "user" : given,
+                   *before = acr_json_get_string(last, "content");
+        if (before && text && acr_json_size(at) == 2 && acr_json_size(last) == 2 &&
+            strcmp(acr_json_get_string(last, "role"), role) == 0) {
+            g_autofree char *both = g_strdup_printf("%s\n\n%s", before, text);
+            acr_json_set_string(last, "content", both);
+            continue;
+        }
+        last = acr_json_copy(at);
+        acr_json_set_string(last, "role", role);
+        acr_json_append(merged, last);
+    }
+    acr_json_free(messages);
+    return merged;
 }
 
 /* The conversation, with `words` (may be NULL) at the end of its first system message. */
@@ -108,7 +118,6 @@ static AcrJson *messages_of(const AcrDialect *dialect, const AcrModelRequest *re
     gsize size = acr_conversation_size(conversation);
     bool begins_with_system =
         size > 0 && acr_conversation_message(conversation, 0)->role == ACR_ROLE_SYSTEM;
-
     if (words && !begins_with_system)
         acr_openai_append_message(messages, "system", words);
     for (gsize i = 0; i < size; i++) {
@@ -117,7 +126,6 @@ static AcrJson *messages_of(const AcrDialect *dialect, const AcrModelRequest *re
         g_autofree char *longer = words && begins_with_system && i == 0
                                       ? g_strdup_printf("%s\n\n%s", message->content, words)
                                       : NULL;
-
         if (tools && message->role == ACR_ROLE_ASSISTANT)
             append_calls(messages, tools);
         else if (tools)
@@ -126,62 +134,39 @@ static AcrJson *messages_of(const AcrDialect *dialect, const AcrModelRequest *re
             acr_openai_append_message(messages, acr_role_name(message->role),
                                       longer ? longer : message->content);
     }
-    return messages;
-}
-
-void acr_openai_set_schema(AcrJson *object, const AcrJson *schema)
-{
-    acr_json_set_string(object, "name", "answer");
-    acr_json_set(object, "schema", acr_json_copy(schema));
-    acr_json_set_bool(object, "strict", true);
+    return dialect->no_system || dialect->takes_turns ? merge_messages(dialect, messages)
+                                                      : messages;
 }
 
 static AcrJson *format_of(const AcrJson *schema)
 {
-    AcrJson *format = acr_json_new_object();
-    AcrJson *inside = acr_json_new_object();
-
-    acr_json_set_string(format, "type", schema ? "json_schema" : "json_object");
-    if (schema)
-        acr_openai_set_schema(inside, schema);
-    acr_json_set_if_any(format, "json_schema", inside);
-    return format;
+    AcrJson *inside = ACR_IF(schema, acr_json_of(ACR_OPENAI_SCHEMA(schema), NULL));
+    return acr_json_of("type", ACR_TEXT(schema ? "json_schema" : "json_object"), "json_schema",
+                       inside, NULL);
 }
 
 AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *request)
 {
-    bool wants_json = request->json || request->schema;
     bool has_schema = request->schema && !dialect->no_schema;
-    bool has_json = wants_json && !dialect->no_json;
+    bool has_json = (request->json || request->schema) && !dialect->no_json;
+    bool has_usage = !dialect->no_stream && !dialect->no_stream_options;
     g_autofree char *words = acr_json_instruction(request, has_json, has_schema && has_json);
-    AcrJson *json = acr_json_new_object();
-
-    acr_json_set_string(json, "model", dialect->model);
-    acr_json_set(json, "messages", messages_of(dialect, request, words));
-    if (dialect->temperature >= 0)
-        acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
-    if (dialect->effort)
-        acr_json_set_string(json, "reasoning_effort", dialect->effort);
-    if (request->max_tokens > 0)
-        acr_json_set_int(json,
-                         dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens",
-                         request->max_tokens);
-    if (request->tools)
-        acr_json_set(json, "tools", tools_of(dialect, request->tools));
-    if (has_json)
-        acr_json_set(json, "response_format", format_of(has_schema ? request->schema : NULL));
-    if (!dialect->no_stream)
-        acr_json_set_bool(json, "stream", true);
-    if (!dialect->no_stream && !dialect->no_stream_options)
-        acr_json_set(json, "stream_options", acr_json_constant("{\"include_usage\":true}"));
-    return json;
+    return acr_json_of(
+        "model", ACR_TEXT(dialect->model), "messages", messages_of(dialect, request, words),
+        "temperature", ACR_TEMPERATURE(dialect), "reasoning_effort", ACR_EFFORT(dialect),
+        dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens", ACR_LIMIT(request),
+        "tools", ACR_IF(request->tools, tools_of(dialect, request->tools)), "response_format",
+        ACR_IF(has_json, format_of(has_schema ? request->schema : NULL)), "stream",
+        ACR_STREAM(dialect), "stream_options",
+        ACR_IF(has_usage, acr_json_constant("{\"include_usage\":true}")), NULL);
 }
 
 bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     const char *limit = dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens";
-    bool is_format = acr_failure_is_about(failure, "response_format");
-
+    /* Some servers check JSON mode themselves, and refuse an answer that holds none. */
+    bool is_format = acr_failure_is_about(failure, "response_format") ||
+                     acr_failure_says(failure, "json_validate_failed|generate json");
     if (acr_learn(&dialect->renamed_limit, acr_failure_is_about(failure, limit))) {
         dialect->max_completion_tokens = !dialect->max_completion_tokens;
         return true;
@@ -202,7 +187,6 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
 static const AcrJson *either(const AcrJson *object, const char *key, const char *other)
 {
     const AcrJson *member = acr_json_get(object, key);
-
     return member ? member : acr_json_get(object, other);
 }
 
@@ -212,7 +196,6 @@ static double stated_cost(const AcrJson *usage)
 {
     double cost = acr_json_get_double(usage, "cost", -1);
     const AcrJson *details = acr_json_get(usage, "cost_details");
-
     return cost >= 0 && acr_json_get_bool(usage, "is_byok", false)
                ? cost + acr_json_get_double(details, "upstream_inference_cost", NAN)
                : cost;
@@ -224,7 +207,6 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
     const AcrJson *sent = either(usage, "prompt_tokens_details", "input_tokens_details");
     const AcrJson *received = either(usage, "completion_tokens_details", "output_tokens_details");
     bool is_chat = acr_json_get(usage, "prompt_tokens") != NULL;
-
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         return;
     gint64 prompt = acr_partial_counter(partial, usage, is_chat ? "prompt_tokens" : "input_tokens"),
@@ -263,7 +245,6 @@ static void take_calls(AcrPartial *partial, const AcrJson *calls)
         const char *id = acr_json_get_string(call, "id"),
                    *name = acr_json_get_string(function, "name");
         gint64 begun = (gint64)partial->calls->len, index = acr_json_get_int(call, "index", -1);
-
         if (index < 0)
             index = (id || name || begun == 0) ? -1 - begun : -begun;
         if (acr_json_type(arguments) == ACR_JSON_OBJECT)
@@ -278,14 +259,15 @@ static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
     const char *reasoning = acr_json_get_string(message, "reasoning_content");
     const char *thoughts = acr_json_get_string(message, "reasoning");
-
     acr_partial_add_refusal(partial, acr_json_get_string(message, "refusal"));
     if (acr_json_get_string(acr_json_get(message, "function_call"), "name"))
         partial->has_calls = true;
-    if (reasoning)
+    if (reasoning && *reasoning)
         acr_partial_think(partial, reasoning, NULL);
+    else if (thoughts && *thoughts)
+        acr_partial_show_thoughts(partial, thoughts);
     take_calls(partial, acr_json_get(message, "tool_calls"));
-    if ((reasoning && *reasoning) || (thoughts && *thoughts) || partial->has_calls)
+    if (partial->has_calls)
         acr_partial_touch(partial);
     return add_content(partial, acr_json_get(message, "content"));
 }
@@ -294,7 +276,6 @@ static bool take_message(AcrPartial *partial, const AcrJson *message)
 static bool is_taken(const AcrPartial *partial, guint number)
 {
     const AcrToolCall *call = partial->calls->pdata[number];
-
     for (guint i = 0; i < number; i++)
         if (g_strcmp0(((AcrToolCall *)partial->calls->pdata[i])->id, call->id) == 0)
             return true;
@@ -303,11 +284,10 @@ static bool is_taken(const AcrPartial *partial, guint number)
 
 /* The answer is whole. A call that was not given an id of its own gets one; servers that show their thoughts want
  * them back with the calls. */
-static AcrParseStep settle(AcrPartial *partial)
+void acr_openai_settle(AcrPartial *partial)
 {
     for (guint i = 0; i < partial->calls->len; i++) {
         AcrToolCall *call = partial->calls->pdata[i];
-
         if (call->id && !is_taken(partial, i))
             continue;
         g_free(call->id);
@@ -315,7 +295,6 @@ static AcrParseStep settle(AcrPartial *partial)
     }
     if (partial->thoughts->len > 0)
         acr_partial_keep(partial, acr_json_new_string(partial->thoughts->str));
-    return ACR_PARSE_DONE;
 }
 
 static const AcrJson *choice_0(const AcrJson *choices)
@@ -330,20 +309,12 @@ AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const 
 {
     const AcrJson *choice = choice_0(acr_json_get(json, "choices"));
     const AcrJson *usage = acr_json_get(json, "usage");
-
-    if (event->len >= 6 && memcmp(event->data, "[DONE]", 6) == 0)
-        return settle(partial);
-    if (acr_json_type(json) != ACR_JSON_OBJECT)
-        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is not a JSON object");
-    if (strcmp(event->name, "error") == 0 || acr_failure_in_body(json))
-        return acr_partial_fail_json(partial, json);
+    if (!json)
+        return ACR_PARSE_DONE;
     acr_partial_set(&partial->model, acr_json_get_string(json, "model"));
     if (!take_message(partial, acr_json_get(choice, "delta")))
         return ACR_PARSE_FAILED;
-    acr_partial_finish(partial, finish_words, acr_json_get_string(choice, "finish_reason"));
-    if (acr_json_type(usage) != ACR_JSON_OBJECT)
-        usage = acr_json_get(acr_json_get(json, "x_groq"), "usage");
+    acr_partial_finish(partial, acr_json_get_string(choice, "finish_reason"));
     acr_openai_read_usage(partial, usage);
     return ACR_PARSE_MORE;
 }
@@ -352,16 +323,15 @@ AcrParseStep acr_openai_answer(AcrPartial *partial, const AcrJson *body)
 {
     const AcrJson *choice = choice_0(acr_json_get(body, "choices"));
     const AcrJson *message = acr_json_get(choice, "message");
-
     if (acr_json_type(message) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
                                 "the response holds no choices[0].message");
     acr_partial_set(&partial->model, acr_json_get_string(body, "model"));
     if (!take_message(partial, message))
         return ACR_PARSE_FAILED;
-    acr_partial_finish(partial, finish_words, acr_json_get_string(choice, "finish_reason"));
+    acr_partial_finish(partial, acr_json_get_string(choice, "finish_reason"));
     acr_openai_read_usage(partial, acr_json_get(body, "usage"));
-    return settle(partial);
+    return ACR_PARSE_DONE;
 }
 
 const AcrProvider acr_provider_openai = {

@@ -26,7 +26,6 @@ static char *ollama_base(GError **error)
     bool is_bare_ipv6 = colon && *authority != '[' && strchr(authority, ':') != colon;
     const char *host = authority;
     g_autofree char *bracketed = is_bare_ipv6 ? g_strdup_printf("[%s]", authority) : NULL;
-
     (void)error;
     if (mark)
         *mark = '\0';
@@ -48,73 +47,28 @@ static char *ollama_base(GError **error)
 
 #define IMITATOR .prepare = acr_openai_prepare, .is_imitator = true
 #define OWN_SERVER .needs_no_key = true, .base_path = "/v1", IMITATOR
+#define SERVER(id, url, keys, bases, ...)                                                          \
+    const AcrProvider acr_provider_##id = {.name = #id,                                            \
+                                           .base_url = url,                                        \
+                                           .key_variables = keys,                                  \
+                                           .base_variables = bases,                                \
+                                           ACR_OPENAI_CHAT,                                        \
+                                           __VA_ARGS__}
 
-const AcrProvider acr_provider_groq = {
-    .name = "groq",
-    .key_variables = ACR_STRINGS("GROQ_API_KEY"),
-    .base_variables = ACR_STRINGS("GROQ_BASE_URL"),
-    .base_url = "https://api.groq.com/openai/v1",
-    .base_path = "/openai/v1", /* its own client takes the address without */
-    .prepare = acr_openai_prepare,
-    ACR_OPENAI_CHAT,
-};
-
-const AcrProvider acr_provider_deepseek = {
-    .name = "deepseek",
-    .key_variables = ACR_STRINGS("DEEPSEEK_API_KEY"),
-    .base_variables = ACR_STRINGS("DEEPSEEK_BASE_URL"),
-    .base_url = "https://api.deepseek.com/v1",
-    .base_path = "/v1",
-    .has_no_schema = true, /* but JSON mode */
-    IMITATOR,
-    ACR_OPENAI_CHAT,
-};
-
-const AcrProvider acr_provider_openrouter = {
-    .name = "openrouter",
-    .key_variables = ACR_STRINGS("OPENROUTER_API_KEY"),
-    .base_variables = ACR_STRINGS("OPENROUTER_BASE_URL"),
-    .base_url = "https://openrouter.ai/api/v1",
-    IMITATOR,
-    ACR_OPENAI_CHAT,
-};
-
+/* Groq's own client takes the address without its path. */
+SERVER(groq, "https://api.groq.com/openai/v1", ACR_STRINGS("GROQ_API_KEY"),
+       ACR_STRINGS("GROQ_BASE_URL"), .base_path = "/openai/v1", .prepare = acr_openai_prepare);
+/* DeepSeek has JSON mode, but no schemas. */
+SERVER(deepseek, "https://api.deepseek.com/v1", ACR_STRINGS("DEEPSEEK_API_KEY"),
+       ACR_STRINGS("DEEPSEEK_BASE_URL"), .base_path = "/v1", .has_no_schema = true, IMITATOR);
+SERVER(openrouter, "https://openrouter.ai/api/v1", ACR_STRINGS("OPENROUTER_API_KEY"),
+       ACR_STRINGS("OPENROUTER_BASE_URL"), IMITATOR);
 /* A gateway of one's own, but what it passes on is billed: it is not local. */
-const AcrProvider acr_provider_litellm = {
-    .name = "litellm",
-    .key_variables = ACR_STRINGS("LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"),
-    .base_variables = ACR_STRINGS("LITELLM_PROXY_API_BASE", "LITELLM_BASE_URL"),
-    .base_url = "http://127.0.0.1:4000/v1",
-    OWN_SERVER,
-    ACR_OPENAI_CHAT,
-};
-
-const AcrProvider acr_provider_vllm = {
-    .name = "vllm",
-    .key_variables = ACR_STRINGS("VLLM_API_KEY"),
-    .base_variables = ACR_STRINGS("VLLM_BASE_URL"),
-    .base_url = "http://127.0.0.1:8000/v1",
-    .is_local = true,
-    OWN_SERVER,
-    ACR_OPENAI_CHAT,
-};
-
-const AcrProvider acr_provider_llamacpp = {
-    .name = "llamacpp",
-    .key_variables = ACR_STRINGS("LLAMA_API_KEY"),
-    .base_variables = ACR_STRINGS("LLAMA_BASE_URL"),
-    .base_url = "http://127.0.0.1:8080/v1",
-    .is_local = true,
-    OWN_SERVER,
-    ACR_OPENAI_CHAT,
-};
-
-const AcrProvider acr_provider_ollama = {
-    .name = "ollama",
-    .key_variables = ACR_STRINGS("OLLAMA_API_KEY"),
-    .base_url = "http://127.0.0.1:" OLLAMA_PORT "/v1",
-    .is_local = true,
-    .base = ollama_base,
-    OWN_SERVER,
-    ACR_OPENAI_CHAT,
-};
+SERVER(litellm, "http://127.0.0.1:4000/v1", ACR_STRINGS("LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"),
+       ACR_STRINGS("LITELLM_PROXY_API_BASE", "LITELLM_BASE_URL"), OWN_SERVER);
+SERVER(vllm, "http://127.0.0.1:8000/v1", ACR_STRINGS("VLLM_API_KEY"), ACR_STRINGS("VLLM_BASE_URL"),
+       .is_local = true, OWN_SERVER);
+SERVER(llamacpp, "http://127.0.0.1:8080/v1", ACR_STRINGS("LLAMA_API_KEY"),
+       ACR_STRINGS("LLAMA_BASE_URL"), .is_local = true, OWN_SERVER);
+SERVER(ollama, "http://127.0.0.1:" OLLAMA_PORT "/v1", ACR_STRINGS("OLLAMA_API_KEY"), NULL,
+       .is_local = true, .base = ollama_base, OWN_SERVER);

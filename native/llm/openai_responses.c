@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-static const AcrWord incomplete_words[] = {{"max_output_tokens", "length"}, {NULL, NULL}};
-
 static bool responses_prepare(AcrEndpoint *endpoint, GError **error)
 {
     acr_openai_headers(endpoint);
@@ -25,20 +23,15 @@ static const char *system_of(const AcrConversation *conversation)
 {
     const AcrMessage *first =
         acr_conversation_size(conversation) > 0 ? acr_conversation_message(conversation, 0) : NULL;
-
     return first && first->role == ACR_ROLE_SYSTEM ? first->content : NULL;
 }
 
 static AcrJson *text_of(const AcrJson *schema)
 {
-    AcrJson *text = acr_json_new_object();
-    AcrJson *format = acr_json_new_object();
-
-    acr_json_set_string(format, "type", schema ? "json_schema" : "json_object");
-    if (schema)
-        acr_openai_set_schema(format, schema);
-    acr_json_set(text, "format", format);
-    return text;
+    AcrJson *format =
+        schema ? acr_json_of("type", ACR_TEXT("json_schema"), ACR_OPENAI_SCHEMA(schema), NULL)
+               : acr_json_of("type", ACR_TEXT("json_object"), NULL);
+    return acr_json_of("format", format, NULL);
 }
 
 /* An answer that calls goes back item by item as it came, its encrypted thoughts too. */
@@ -49,12 +42,8 @@ static void append_items(AcrJson *input, const AcrJson *tools)
         acr_json_append(input, acr_json_copy(at));
     for (const AcrJson *at = acr_json_first(acr_json_get(tools, "results")); at;
          at = acr_json_next(at)) {
-        AcrJson *item = acr_json_new_object();
-
-        acr_json_set_string(item, "type", "function_call_output");
-        acr_json_set_string(item, "call_id", acr_json_get_string(at, "id"));
-        acr_json_set_string(item, "output", acr_json_get_string(at, "text"));
-        acr_json_append(input, item);
+        acr_json_add(input, "type", ACR_TEXT("function_call_output"), "call_id",
+                     ACR_MEMBER(at, "id"), "output", ACR_MEMBER(at, "text"));
     }
 }
 
@@ -62,10 +51,8 @@ static void append_items(AcrJson *input, const AcrJson *tools)
 static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();
-
     for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool)) {
         AcrJson *json = acr_tool_new(dialect, tool, "parameters", true);
-
         acr_json_set_string(json, "type", "function");
         if (!acr_json_get(json, "strict"))
             acr_json_set_bool(json, "strict", false);
@@ -78,15 +65,12 @@ static AcrJson *input_of(const AcrDialect *dialect, const AcrModelRequest *reque
                          bool needs_word)
 {
     AcrJson *input = acr_json_new_array();
-
     /* JSON mode wants its word in the input: the instructions do not count. */
     if (needs_word && !acr_mentions_json(request->conversation, from))
         acr_openai_append_message(input, "developer", ACR_JSON_INSTRUCTION);
     for (gsize i = from; i < acr_conversation_size(request->conversation); i++) {
         const AcrMessage *message = acr_conversation_message(request->conversation, i);
-
         const AcrJson *tools = acr_message_tools(dialect, request, message);
-
         if (tools)
             append_items(input, tools);
         else
@@ -100,47 +84,33 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
     const char *system = system_of(request->conversation);
     bool has_json = (request->json || request->schema) && !dialect->no_json;
     bool has_schema = has_json && request->schema && !dialect->no_schema;
+    bool has_thoughts = request->tools && !dialect->no_encrypted;
     g_autofree char *words =
         has_json && !request->schema ? NULL : acr_json_instruction(request, has_json, has_schema);
     g_autofree char *both = system && words ? g_strdup_printf("%s\n\n%s", system, words) : NULL;
-    AcrJson *json = acr_json_new_object();
-    AcrJson *reasoning = acr_json_new_object();
-
-    acr_json_set_string(json, "model", dialect->model);
-    if (system || words)
-        acr_json_set_string(json, "instructions", both ? both : system ? system : words);
-    acr_json_set(json, "input",
-                 input_of(dialect, request, system ? 1 : 0, has_json && !has_schema));
-    if (dialect->temperature >= 0)
-        acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
-    if (dialect->effort)
-        acr_json_set_string(reasoning, "effort", dialect->effort);
-    acr_json_set_if_any(json, "reasoning", reasoning);
-    if (request->max_tokens > 0)
-        acr_json_set_int(json, "max_output_tokens", request->max_tokens);
-    if (has_json)
-        acr_json_set(json, "text", text_of(has_schema ? request->schema : NULL));
-    if (request->tools)
-        acr_json_set(json, "tools", tools_of(dialect, request->tools));
-    if (request->tools && !dialect->no_encrypted)
-        acr_json_set(json, "include", acr_json_constant("[\"reasoning.encrypted_content\"]"));
-    acr_json_set_bool(json, "store", false);
-    if (!dialect->no_stream)
-        acr_json_set_bool(json, "stream", true);
-    return json;
+    const char *instructions = both ? both : system ? system : words;
+    return acr_json_of("model", ACR_TEXT(dialect->model), "instructions",
+                       ACR_IF(instructions, ACR_TEXT(instructions)), "input",
+                       input_of(dialect, request, system ? 1 : 0, has_json && !has_schema),
+                       "temperature", ACR_TEMPERATURE(dialect), "reasoning",
+                       ACR_IF(dialect->effort, acr_json_of("effort", ACR_EFFORT(dialect), NULL)),
+                       "max_output_tokens", ACR_LIMIT(request), "text",
+                       ACR_IF(has_json, text_of(has_schema ? request->schema : NULL)), "tools",
+                       ACR_IF(request->tools, tools_of(dialect, request->tools)), "include",
+                       ACR_IF(has_thoughts, acr_json_constant("[\"reasoning.encrypted_content\"]")),
+                       "store", acr_json_new_bool(false), "stream", ACR_STREAM(dialect), NULL);
 }
 
 static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     static const char *const formats[] = {"text", "text.format", "response_format", "json_schema"};
-    static const char *const encrypted[] = {"encrypted content", "encrypted_content", NULL};
     bool is_format = false;
-
     for (gsize i = 0; i < G_N_ELEMENTS(formats); i++)
         is_format = is_format || acr_failure_is_about(failure, formats[i]);
     return acr_learn(&dialect->no_encrypted,
-                     dialect->asks_tools && (acr_failure_is_about(failure, "include") ||
-                                             acr_failure_says(failure, encrypted))) ||
+                     dialect->asks_tools &&
+                         (acr_failure_is_about(failure, "include") ||
+                          acr_failure_says(failure, "encrypted content|encrypted_content"))) ||
            acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
            acr_drop_effort(dialect, acr_failure_is_about(failure, "reasoning") ||
                                         acr_failure_is_about(failure, "reasoning.effort")) ||
@@ -155,10 +125,8 @@ static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
 static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
     const AcrJson *content = acr_json_get(message, "content");
-
     for (const AcrJson *part = acr_json_first(content); part; part = acr_json_next(part)) {
         const char *type = acr_json_get_string(part, "type");
-
         if (g_strcmp0(type, "refusal") == 0)
             acr_partial_add_refusal(partial, acr_json_get_string(part, "refusal"));
         else if (g_strcmp0(type, "output_text") == 0 &&
@@ -171,7 +139,6 @@ static bool take_message(AcrPartial *partial, const AcrJson *message)
 static bool is_call(const AcrJson *item)
 {
     const char *type = acr_json_get_string(item, "type");
-
     return type && g_str_has_suffix(type, "_call");
 }
 
@@ -179,7 +146,6 @@ static bool is_call(const AcrJson *item)
 static void take_item(AcrPartial *partial, const AcrJson *item)
 {
     const char *type = acr_json_get_string(item, "type");
-
     partial->has_calls = partial->has_calls || is_call(item);
     acr_partial_keep(partial, acr_json_copy(item));
     if (g_strcmp0(type, "function_call") == 0)
@@ -193,7 +159,6 @@ static void take_item(AcrPartial *partial, const AcrJson *item)
 static bool take_output(AcrPartial *partial, const AcrJson *output)
 {
     bool is_first = true;
-
     if (acr_json_size(output) > 0)
         acr_partial_forget_calls(partial);
     for (const AcrJson *item = acr_json_first(output); item; item = acr_json_next(item)) {
@@ -215,11 +180,10 @@ static bool take_output(AcrPartial *partial, const AcrJson *output)
 static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
 {
     const AcrJson *error = acr_json_get(response, "error");
-
     acr_openai_read_usage(partial, acr_json_get(response, "usage"));
     partial->is_complete = acr_json_type(acr_json_get(response, "usage")) == ACR_JSON_OBJECT;
     if (acr_json_type(error) == ACR_JSON_OBJECT)
-        return acr_partial_fail_json(partial, error);
+        return acr_partial_fail_json(partial, error, "");
     return acr_partial_fail(partial, ACR_LLM_ERROR_SERVER, "the response failed without a reason");
 }
 
@@ -229,7 +193,6 @@ static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
     const char *status = acr_json_get_string(response, "status");
     const char *reason =
         acr_json_get_string(acr_json_get(response, "incomplete_details"), "reason");
-
     acr_partial_set(&partial->model, acr_json_get_string(response, "model"));
     if (g_strcmp0(status, "failed") == 0 || g_strcmp0(status, "cancelled") == 0)
         return take_failure(partial, response);
@@ -240,7 +203,7 @@ static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
         return ACR_PARSE_FAILED;
     acr_openai_read_usage(partial, acr_json_get(response, "usage"));
     if (strcmp(status, "incomplete") == 0)
-        acr_partial_finish(partial, incomplete_words, reason ? reason : status);
+        acr_partial_finish(partial, reason ? reason : status);
     else
         acr_partial_set(&partial->finish,
                         partial->has_calls && partial->content->len == 0 ? "tool_calls" : "stop");
@@ -256,16 +219,11 @@ static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, 
     const char *said = acr_json_get_string(json, "type");
     const char *type = said ? said : event->name;
     const char *delta = acr_json_get_string(json, "delta");
-
-    if (event->len >= 6 && memcmp(event->data, "[DONE]", 6) == 0)
-        return ACR_PARSE_MORE; /* not of this dialect, and no end in it */
-    if (acr_json_type(json) != ACR_JSON_OBJECT)
-        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is not a JSON object");
-    if (g_str_has_suffix(type, ".delta"))
-        acr_partial_touch(partial); /* reasoning and calls are signs of life too */
-    if (strcmp(type, "error") == 0)
-        return acr_partial_fail_json(partial, json);
+    if (strcmp(type, "response.reasoning_summary_text.delta") == 0 ||
+        strcmp(type, "response.reasoning_text.delta") == 0)
+        acr_partial_show_thoughts(partial, delta);
+    else if (g_str_has_suffix(type, ".delta"))
+        acr_partial_touch(partial); /* calls are signs of life too */
     if (g_strv_contains(ends, type))
         return take_response(partial, acr_json_get(json, "response"));
     if (strcmp(type, "response.output_text.delta") == 0)
@@ -279,8 +237,6 @@ static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, 
         partial->has_calls = partial->has_calls || is_call(acr_json_get(json, "item"));
     else if (strcmp(type, "response.output_item.done") == 0)
         take_item(partial, acr_json_get(json, "item"));
-    else if (acr_json_get(json, "error") && acr_failure_in_body(json)) /* a gateway's own shape */
-        return acr_partial_fail_json(partial, json);
     return ACR_PARSE_MORE;
 }
 

@@ -2,7 +2,7 @@
  * An answer while it comes, and the small readings that every dialect needs: text under a ceiling,
  * words of how it ended, counters that a server may leave out or get wrong, errors inside a stream.
  */
-#include "llm/partial_answer.h"
+#include "llm/provider.h"
 
 #include <string.h>
 
@@ -13,7 +13,6 @@
 static void free_call(gpointer data)
 {
     AcrToolCall *call = data;
-
     g_free(call->id);
     g_free(call->name);
     g_string_free(call->arguments, TRUE);
@@ -26,6 +25,7 @@ void acr_partial_init(AcrPartial *partial)
                             .refusal = g_string_new(NULL),
                             .thoughts = g_string_new(NULL),
                             .signature = g_string_new(NULL),
+                            .shown_thoughts = g_string_new(NULL),
                             .calls = g_ptr_array_new_with_free_func(free_call),
                             .kept = acr_json_new_array(),
                             .usage = ACR_USAGE_UNKNOWN,
@@ -35,8 +35,7 @@ void acr_partial_init(AcrPartial *partial)
 void acr_partial_clear(AcrPartial *partial)
 {
     GString *const texts[] = {partial->content, partial->refusal, partial->thoughts,
-                              partial->signature};
-
+                              partial->signature, partial->shown_thoughts};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
         if (texts[i])
             g_string_free(texts[i], TRUE);
@@ -60,7 +59,6 @@ void acr_partial_touch(AcrPartial *partial)
 gint64 acr_partial_tokens(const AcrPartial *partial)
 {
     gsize bytes = partial->content->len + partial->thoughts->len;
-
     for (guint i = 0; i < partial->calls->len; i++)
         bytes += ((const AcrToolCall *)partial->calls->pdata[i])->arguments->len;
     gint64 estimate = MAX(partial->pieces, (gint64)bytes / 4);
@@ -70,7 +68,6 @@ gint64 acr_partial_tokens(const AcrPartial *partial)
 bool acr_partial_add(AcrPartial *partial, const char *text)
 {
     gsize len = text ? strlen(text) : 0;
-
     partial->began = true;
     if (len == 0)
         return true;
@@ -78,7 +75,6 @@ bool acr_partial_add(AcrPartial *partial, const char *text)
     if (len > ACR_LLM_MAX_ANSWER - partial->content->len) {
         g_autofree char *why =
             g_strdup_printf("the answer has more than %u bytes", ACR_LLM_MAX_ANSWER);
-
         acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, why);
         partial->failure.retryable = false;
         return false;
@@ -87,10 +83,15 @@ bool acr_partial_add(AcrPartial *partial, const char *text)
     return true;
 }
 
+static void append_bounded(GString *text, const char *more)
+{
+    if (more && strlen(more) < ACR_LLM_MAX_ANSWER - text->len)
+        g_string_append(text, more);
+}
+
 void acr_partial_add_refusal(AcrPartial *partial, const char *text)
 {
-    if (text && partial->refusal->len + strlen(text) < ACR_LLM_MAX_ANSWER)
-        g_string_append(partial->refusal, text);
+    append_bounded(partial->refusal, text);
 }
 
 /* ---- Tool calls ---- */
@@ -100,7 +101,6 @@ static AcrToolCall *find_call(const AcrPartial *partial, gint64 index, const cha
 {
     for (guint i = partial->calls->len; i-- > 0;) {
         AcrToolCall *call = partial->calls->pdata[i];
-
         if (call->index == index)
             return id && *id && call->id && strcmp(call->id, id) != 0 ? NULL : call;
     }
@@ -112,7 +112,6 @@ void acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, con
 {
     AcrToolCall *call = find_call(partial, index, id);
     gsize len = (arguments ? strlen(arguments) : 0) + (call ? call->arguments->len : 0);
-
     partial->has_calls = true;
     acr_partial_touch(partial);
     if (len > MAX_ARGUMENTS || (!call && partial->calls->len >= ACR_LLM_MAX_TOOL_CALLS))
@@ -135,7 +134,6 @@ void acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char 
                                 const AcrJson *arguments)
 {
     g_autofree char *text = arguments ? acr_json_print(arguments) : NULL;
-
     acr_partial_add_call(partial, -1 - (gint64)partial->calls->len, id, name, text);
 }
 
@@ -144,13 +142,17 @@ void acr_partial_keep(AcrPartial *partial, AcrJson *item)
     acr_json_append(partial->kept, item);
 }
 
-void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *signature)
+void acr_partial_show_thoughts(AcrPartial *partial, const char *thoughts)
 {
     acr_partial_touch(partial);
-    if (thoughts && strlen(thoughts) < ACR_LLM_MAX_ANSWER - partial->thoughts->len)
-        g_string_append(partial->thoughts, thoughts);
-    if (signature && strlen(signature) < ACR_LLM_MAX_ANSWER - partial->signature->len)
-        g_string_append(partial->signature, signature);
+    append_bounded(partial->shown_thoughts, thoughts);
+}
+
+void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *signature)
+{
+    acr_partial_show_thoughts(partial, thoughts);
+    append_bounded(partial->thoughts, thoughts);
+    append_bounded(partial->signature, signature);
 }
 
 void acr_partial_forget_calls(AcrPartial *partial)
@@ -174,24 +176,19 @@ void acr_partial_refuse_calls(AcrPartial *partial)
 
 AcrJson *acr_partial_tools(const AcrPartial *partial)
 {
-    AcrJson *calls = acr_json_new_array(), *tools = acr_json_new_object();
-
+    AcrJson *calls = acr_json_new_array();
+    if (partial->calls->len == 0) {
+        acr_json_free(calls);
+        return NULL;
+    }
     for (guint i = 0; i < partial->calls->len; i++) {
         const AcrToolCall *call = partial->calls->pdata[i];
-        AcrJson *json = acr_json_new_object();
-
-        acr_json_set_string(json, "id", call->id);
-        acr_json_set_string(json, "name", call->name ? call->name : "");
-        acr_json_set_string(json, "arguments", call->arguments->len ? call->arguments->str : "{}");
-        acr_json_append(calls, json);
+        acr_json_add(calls, "id", ACR_TEXT(call->id), "name",
+                     ACR_TEXT(call->name ? call->name : ""), "arguments",
+                     ACR_TEXT(call->arguments->len ? call->arguments->str : "{}"));
     }
-    acr_json_set_string(tools, "text", partial->content->str);
-    acr_json_set(tools, "calls", calls);
-    acr_json_set(tools, "kept", acr_json_copy(partial->kept));
-    if (partial->calls->len > 0)
-        return tools;
-    acr_json_free(tools);
-    return NULL;
+    return acr_json_of("text", ACR_TEXT(partial->content->str), "calls", calls, "kept",
+                       acr_json_copy(partial->kept), NULL);
 }
 
 /* ---- Words and counters ---- */
@@ -204,14 +201,39 @@ void acr_partial_set(char **word, const char *value)
     *word = acr_text_shorten(value, ACR_LLM_MAX_MESSAGE);
 }
 
-void acr_partial_finish(AcrPartial *partial, const AcrWord *table, const char *word)
+/* How servers say that an answer ended, whatever dialect they speak; without regard to case. */
+static const struct {
+    const char *ours;
+    const char *words[20]; /* ended by NULL */
+} finish_words[] = {
+    {"stop",
+     {"stop", "end_turn", "stop_sequence", "eos", "eos_token", "eosFound", "stopStringFound",
+      "endoftext", "complete", "completed", "normal", "done", "finished", "end"}},
+    {"tool_calls", {"tool_calls", "tool_call", "toolCalls", "tool_use", "function_call"}},
+    {"length",
+     {"length", "max_tokens", "max_output_tokens", "max_length", "model_length", "token_limit",
+      "limit", "maxPredictedTokensReached", "pause_turn"}},
+    {"content_filter",
+     {"content_filter", "content_filtered", "guardrail_intervened", "SAFETY", "RECITATION",
+      "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
+      "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "sensitive", "ERROR_TOXIC"}},
+    {ACR_FINISH_WINDOW,
+     {ACR_FINISH_WINDOW, "contextLengthReached", "context_length_exceeded", "context_length",
+      "ERROR_LIMIT"}},
+};
+
+void acr_partial_finish(AcrPartial *partial, const char *word)
 {
-    if (!word)
+    static const char *const none[] = {"", "null", "FINISH_REASON_UNSPECIFIED", NULL};
+    const char *ours = word;
+    if (!word || g_strv_contains(none, word))
         return;
     partial->content_us = g_get_monotonic_time();
-    while (table->word && strcmp(table->word, word) != 0)
-        table++;
-    acr_partial_set(&partial->finish, table->word ? table->ours : word);
+    for (gsize i = 0; i < G_N_ELEMENTS(finish_words); i++)
+        for (gsize k = 0; finish_words[i].words[k]; k++)
+            if (g_ascii_strcasecmp(finish_words[i].words[k], word) == 0)
+                ours = finish_words[i].ours;
+    acr_partial_set(&partial->finish, ours);
 }
 
 AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char *message)
@@ -221,17 +243,16 @@ AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char 
     return ACR_PARSE_FAILED;
 }
 
-AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error)
+AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error, const char *text)
 {
     acr_failure_clear(&partial->failure);
-    acr_failure_of_response(200, error, "", 0, NULL, &partial->failure);
+    acr_failure_of_response(200, error, text, strlen(text), NULL, &partial->failure);
     return ACR_PARSE_FAILED;
 }
 
 gint64 acr_partial_counter(AcrPartial *partial, const AcrJson *object, const char *key)
 {
     gint64 value = acr_json_get_int(object, key, -1);
-
     if (value >= 0 && value < ACR_MAX_COUNTER)
         return value;
     if (acr_json_type(acr_json_get(object, key)) != ACR_JSON_NULL)
@@ -243,7 +264,6 @@ AcrUsage acr_partial_prompt(AcrPartial *partial, gint64 prompt, gint64 cached, g
 {
     AcrUsage usage = ACR_USAGE_UNKNOWN;
     gint64 parts = MAX(cached, 0) + MAX(written, 0);
-
     if (prompt < 0)
         return usage;
     if (parts > prompt) {
@@ -259,7 +279,6 @@ AcrUsage acr_partial_prompt(AcrPartial *partial, gint64 prompt, gint64 cached, g
 void acr_partial_use(AcrPartial *partial, const AcrUsage *said)
 {
     AcrUsage *usage = &partial->usage;
-
     if (acr_usage_sent(said) >= MAX(acr_usage_sent(usage), 0)) {
         usage->input = said->input;
         usage->cached = said->cached;

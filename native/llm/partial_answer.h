@@ -28,6 +28,7 @@ typedef struct {
     GPtrArray *calls;    /* owned; of AcrToolCall, as far as they came */
     AcrJson *kept;       /* owned; a list: what the provider wants back as it was */
     GString *thoughts, *signature; /* owned; of the thoughts that come; for `kept` */
+    GString *shown_thoughts;       /* owned; all thoughts that came as text */
     bool is_blocked;               /* the prompt was blocked: CONTENT_FILTER whatever else came */
     AcrFailure failure;            /* of ACR_PARSE_FAILED */
     gint64 pieces;                 /* that came of text, thoughts and calls */
@@ -55,7 +56,9 @@ void acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char 
 void acr_partial_refuse_calls(AcrPartial *partial);
 /* Keeps what must be sent back with the calls (taken). */
 void acr_partial_keep(AcrPartial *partial, AcrJson *item);
-/* Appends to thoughts or their signature (either may be NULL), under the ceiling of an answer. */
+/* Thoughts that need not be sent back (may be NULL), under the ceiling of an answer. */
+void acr_partial_show_thoughts(AcrPartial *partial, const char *thoughts);
+/* Likewise thoughts or their signature (either may be NULL) that are kept for `kept`. */
 void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *signature);
 /* Forgets calls and what was kept: the whole comes again. */
 void acr_partial_forget_calls(AcrPartial *partial);
@@ -67,15 +70,12 @@ gint64 acr_partial_tokens(const AcrPartial *partial);
 void acr_partial_touch(AcrPartial *partial);
 /* Replaces a word (copied); NULL changes nothing. */
 void acr_partial_set(char **word, const char *value);
-/* Sets `finish` by a table of {the provider's word, ours} ended by {NULL}; an unknown word stays as
- * it is; NULL changes nothing. */
-typedef struct {
-    const char *word, *ours;
-} AcrWord;
-void acr_partial_finish(AcrPartial *partial, const AcrWord *table, const char *word);
+/* Sets `finish`, in our words; an unknown word stays as it is; NULL, "" and "null" change nothing. */
+void acr_partial_finish(AcrPartial *partial, const char *word);
+#define ACR_FINISH_WINDOW "model_context_window_exceeded"
 AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char *message);
-/* The error object of a stream, classified; FAILED. */
-AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error);
+/* The error of a stream, classified, `text` being all that came; FAILED. */
+AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error, const char *text);
 
 #define ACR_MAX_COUNTER ((gint64)1 << 53) /* beyond it a JSON number is not exact */
 /* A counter; -1 where the server says none, or nonsense, which is noted in the answer. */

@@ -15,15 +15,20 @@ typedef struct {
     const char *effort;         /* borrowed; NULL: not sent, or refused */
     bool max_completion_tokens; /* the name of the limit: this, or max_tokens */
     bool renamed_limit;         /* the other name was tried already */
-    gint64 max_output;          /* tokens of one answer, by the table; not above 0: unknown */
-    bool asks_schema;           /* the request at hand has one */
-    bool no_schema, no_json;    /* response formats that were refused: asked for in words */
+    gint64 max_output; /* tokens of one answer, by the table or a refusal; not above 0: unknown */
+    bool is_limited;   /* … by a refusal: no request asks for more */
+    gint64 room;       /* tokens that a refusal has left this call's answer; 0: not said */
+    guint sent_limit;  /* the limit that the last request sent; 0: none */
+    bool asks_schema;  /* the request at hand has one */
+    bool no_schema, no_json; /* response formats that were refused: asked for in words */
     bool no_stream_options;
     bool no_stream;            /* asked for whole */
     bool no_cache;             /* marks of what to cache were refused */
     bool asks_tools, no_tools; /* the request at hand has some; they were refused: not sent */
     bool no_strict;            /* that a schema of theirs is strict was refused */
     bool no_encrypted;         /* asking for thoughts that can be sent back was refused */
+    bool no_system;            /* the system role was refused: the user says it */
+    bool takes_turns;          /* two messages of one role in a row were refused: they are one */
 } AcrDialect;
 
 struct AcrProvider {
@@ -35,8 +40,12 @@ struct AcrProvider {
     bool is_imitator;                  /* of OpenAI: may know the older name of the limit only */
     bool has_no_schema;                /* a schema is asked for in words */
     bool needs_no_key;                 /* servers that people run themselves */
-    bool calls_tools;                  /* its models are made to call tools */
-    bool is_local; /* such a server: what it answers costs nothing to anybody else */
+    bool needs_limit;                  /* of the answer, in each request */
+    /* What ends a stream: an event alone; that, or an end in order behind a reason of the answer's end,
+     * since many servers forget the event; or such a reason alone. */
+    enum { ACR_END_BY_EVENT, ACR_END_IN_ORDER, ACR_END_BY_REASON } stream_end;
+    bool calls_tools; /* its models are made to call tools */
+    bool is_local;    /* such a server: what it answers costs nothing to anybody else */
     enum { ACR_FRAMES_SSE, ACR_FRAMES_EVENTSTREAM } framing;
     /* Finds the base URL in other ways than option, variables, own one; may be NULL. Owned; NULL
      * without error: none found. */
@@ -50,13 +59,13 @@ struct AcrProvider {
     void (*sign)(const AcrEndpoint *endpoint, const char *body, gsize len, GPtrArray *headers);
     /* The request's body; owned (acr_json_free). */
     AcrJson *(*request)(const AcrDialect *dialect, const AcrModelRequest *request);
-    /* Reads one event of a stream. `json` is its data parsed; NULL where it is no JSON. */
+    /* Reads one event of a stream, failures excepted. `json` is its data, an object; NULL: [DONE]. */
     AcrParseStep (*event)(AcrPartial *partial, const AcrEvent *event, const AcrJson *json);
     /* Reads the whole body of an answer that was not streamed. Never MORE. */
     AcrParseStep (*answer)(AcrPartial *partial, const AcrJson *body);
-    /* The end of a stream without terminal event; may be NULL: it was cut. MORE: likewise. With it
-     * a stream may be whole as soon as a reason of its end, or of a blocked prompt, has come. */
-    AcrParseStep (*ended)(AcrPartial *partial);
+    /* Completes an answer that is whole, since its stream ended behind a reason of its end; may be
+     * NULL: nothing is to be done. */
+    void (*settle)(AcrPartial *partial);
     /* Learns from the message of a BAD_REQUEST; true: the changed request may pass. Each change is
      * made once. */
     bool (*correct)(AcrDialect *dialect, const AcrFailure *failure);
@@ -82,13 +91,15 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
 AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json);
 AcrParseStep acr_openai_answer(AcrPartial *partial, const AcrJson *body);
 bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure);
+void acr_openai_settle(AcrPartial *partial);
 #define ACR_OPENAI_CHAT                                                                            \
     .request = acr_openai_request, .event = acr_openai_event, .answer = acr_openai_answer,         \
-    .correct = acr_openai_correct
+    .correct = acr_openai_correct, .settle = acr_openai_settle, .stream_end = ACR_END_IN_ORDER
 /* A list's {"role", "content"} appended; borrowed. */
 AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content);
-/* Sets what names a schema and holds the answer to it. */
-void acr_openai_set_schema(AcrJson *object, const AcrJson *schema);
+/* Pairs that name a schema and hold the answer to it. */
+#define ACR_OPENAI_SCHEMA(s)                                                                       \
+    "name", ACR_TEXT("answer"), "schema", acr_json_copy(s), "strict", acr_json_new_bool(true)
 /* The counters, as chat completions or Responses name them, and the cost that gateways state;
  * `usage` may be no object. */
 void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage);
@@ -98,10 +109,18 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage);
 /* What the provider learns from the refusal of a request; true: the changed request may pass. */
 bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFailure *failure);
 
+/* Whether the model is one that only OpenAI's Responses have: it is asked there from now on, at the
+ * same server. */
+bool acr_move_to_responses(AcrEndpoint *endpoint, const AcrFailure *failure);
+/* Whether the server has dropped a part of the prompt without a word, as Ollama does with what exceeds
+ * its window: its own count of tokens is too small for what was sent. Then a CONTEXT_OVERFLOW. */
+bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
+                         AcrFailure *failure);
+
 /* Whether the refusal is about that parameter: by its `param`, or by a message that quotes it. */
 bool acr_failure_is_about(const AcrFailure *failure, const char *param);
-/* Whether its message holds one of the words (in lower case; NULL-terminated). */
-bool acr_failure_says(const AcrFailure *failure, const char *const *words);
+/* Whether its message, in lower case, holds one of the words, which '|' parts. */
+bool acr_failure_says(const AcrFailure *failure, const char *words);
 /* Sets a flag of the dialect if `is_so`; true: for the first time. */
 bool acr_learn(bool *flag, bool is_so);
 /* Stops sending the temperature, or the effort, if it is sent and `is_so`. */
@@ -155,11 +174,27 @@ void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRe
                     const AcrTurnForm *form);
 void acr_turns_clear(AcrTurns *turns);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTurns, acr_turns_clear)
-/* One more block of the system prompt, behind the conversation's own; `text` may be NULL. */
-void acr_turns_add_system(AcrTurns *turns, const AcrTurnForm *form, const char *text);
+/* One more block of the system prompt, behind the conversation's own; `text` may be NULL. Where the
+ * system role was refused, all of them move to the user's first turn. */
+void acr_turns_add_system(AcrTurns *turns, const AcrDialect *dialect, const AcrTurnForm *form,
+                          const char *text);
 /* A constant's JSON; owned by what it is put into. */
 AcrJson *acr_json_constant(const char *text) ACR_MUST_USE;
-/* Sets the member if the value (taken) holds something. */
-void acr_json_set_if_any(AcrJson *object, const char *key, AcrJson *value);
+/* An object of pairs of a key and an AcrJson (taken; NULL leaves the pair out), ended by NULL. */
+AcrJson *acr_json_of(const char *key, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
+/* The same at the end of a list, which owns it; the object, borrowed. */
+#define acr_json_add(list, ...) acr_json_added(list, acr_json_of(__VA_ARGS__, NULL))
+AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
+#define ACR_TEXT(text) acr_json_new_string(text)
+/* The string of a member, null where it has none. */
+#define ACR_MEMBER(object, key) acr_json_new_string(acr_json_get_string(object, key))
+/* The value (taken) if it holds something, else NULL. */
+AcrJson *acr_json_any(AcrJson *value) ACR_MUST_USE;
+#define ACR_IF(condition, value) ((condition) ? (value) : NULL)
+/* What most requests send in one way or another; NULL: it is not sent. */
+#define ACR_TEMPERATURE(d) ACR_IF((d)->temperature >= 0, acr_json_new_double((d)->temperature))
+#define ACR_EFFORT(d) ACR_IF((d)->effort, ACR_TEXT((d)->effort))
+#define ACR_LIMIT(r) ACR_IF((r)->max_tokens > 0, acr_json_new_int((r)->max_tokens))
+#define ACR_STREAM(d) ACR_IF(!(d)->no_stream, acr_json_new_bool(true))
 
 #endif

@@ -38,7 +38,6 @@ const AcrProvider *acr_provider_find(const char *name, gsize len)
 static char *provider_names(void)
 {
     GString *names = g_string_new(NULL);
-
     for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
         g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", providers[i]->name);
     return g_string_free(names, FALSE);
@@ -49,7 +48,6 @@ static const AcrProvider *provider_of(const char *name)
 {
     const char *slash = strchr(name, '/');
     const char *bare = slash ? NULL : acr_prices_provider_of(name);
-
     if (slash)
         return acr_provider_find(name, (gsize)(slash - name));
     return bare ? acr_provider_find(bare, strlen(bare)) : NULL;
@@ -60,7 +58,6 @@ bool acr_llm_same_key(const char *a, const char *b)
     const AcrProvider *first = provider_of(a);
     const AcrProvider *second = provider_of(b);
     const char *const *variables = first ? first->key_variables : NULL;
-
     if (!first || !second)
         return false;
     return first == second || (variables && second->key_variables &&
@@ -70,7 +67,6 @@ bool acr_llm_same_key(const char *a, const char *b)
 char **acr_llm_keys_set(void)
 {
     g_autoptr(GPtrArray) set = g_ptr_array_new();
-
     for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
         for (const char *const *at = providers[i]->key_variables; at && *at; at++)
             if (acr_variable(*at)) {
@@ -94,7 +90,6 @@ static bool refuse_name(const char *name, GError **error)
     const char *slash = strchr(name, '/');
     g_autofree char *known = provider_names();
     g_autofree char *shown = acr_redact_line(name, NULL, 200);
-
     if (!slash || slash == name || !slash[1])
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
                     "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), "
@@ -115,7 +110,6 @@ static bool is_script(const char *name)
 bool acr_llm_check_name(const char *name, GError **error)
 {
     const char *slash = strchr(name, '/');
-
     return is_script(name) || (provider_of(name) && (!slash || slash[1])) ||
            refuse_name(name, error);
 }
@@ -124,7 +118,6 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError
 {
     const char *slash = strchr(name, '/');
     const char *model = slash ? slash + 1 : name;
-
     if (!acr_llm_check_name(name, error))
         return NULL;
     if (is_script(name))

@@ -48,7 +48,6 @@ static int lock_slot(int fd, short type, int slot)
     struct flock lock = {
         .l_type = type, .l_whence = SEEK_SET, .l_start = SLOTS_AT + slot, .l_len = 1};
     int rc = 0;
-
     do
         rc = fcntl(fd, F_OFD_SETLK, &lock);
     while (rc != 0 && errno == EINTR);
@@ -63,7 +62,6 @@ static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
     guint64 hold_ms = 0;
     bool is_read = pread(limiter->fd, text, HOLD_DIGITS, 0) == HOLD_DIGITS &&
                    g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT64, &hold_ms, NULL);
-
     return is_read && (gint64)hold_ms <= now + MAX_HOLD_MS ? (gint64)hold_ms : 0;
 }
 
@@ -72,14 +70,12 @@ static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
 static void write_hold(const AcrLimiter *limiter, gint64 hold_ms)
 {
     g_autofree char *text = g_strdup_printf("%0*" G_GINT64_FORMAT, HOLD_DIGITS, hold_ms);
-
     (void)!pwrite(limiter->fd, text, HOLD_DIGITS, 0);
 }
 
 AcrLimiter *acr_limiter_open(const char *dir, const char *endpoint, const char *key, GError **error)
 {
     g_autoptr(GString) both = g_string_new(endpoint);
-
     g_string_append_c(both, '\0');
     g_string_append(both, key ? key : "");
     g_autofree char *hash = acr_sha256_hex(both->str, both->len);
@@ -115,7 +111,6 @@ static char *read_pause(const char *path)
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PAUSE_BYTES, NULL);
     g_autofree char *repaired = bytes ? acr_utf8_repair_bytes(bytes) : g_strdup("");
     g_autofree char *line = acr_redact_line(g_strstrip(repaired), NULL, MAX_PAUSE_BYTES);
-
     return g_strdup(*line ? line : "an earlier failure");
 }
 
@@ -127,11 +122,9 @@ static bool try_to_enter(AcrLimiter *limiter, gint64 *out_hold_ms)
     gint64 since_ms = now - read_hold(limiter, now);
     gint64 open_slots = MIN(1 + since_ms / GRADUAL_MS, MAX_SLOTS);
     bool entered = false;
-
     *out_hold_ms = MAX(-since_ms, 0);
     for (int i = 0; *out_hold_ms == 0 && !entered && i < open_slots; i++) {
         int err = lock_slot(limiter->fd, F_WRLCK, i);
-
         entered = err != EAGAIN && err != EACCES;
         limiter->slot = err == 0 ? i : -1;
     }
@@ -145,12 +138,10 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
 {
     gint64 start_us = g_get_monotonic_time();
     bool is_told = false;
-
     for (;;) {
         gint64 hold_ms = 0;
         gint64 left_ms =
             deadline_us > 0 ? (deadline_us - g_get_monotonic_time()) / 1000 : G_MAXINT64;
-
         *out_waited_ms = (g_get_monotonic_time() - start_us) / 1000;
         if (acr_interrupted(interrupt))
             return ACR_LIMITER_INTERRUPTED;
@@ -172,7 +163,6 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
         gint64 slice_ms = hold_ms > 0
                               ? MIN(hold_ms, WAIT_SLICE_MS)
                               : WAIT_SLICE_MS / 2 + g_get_monotonic_time() % (WAIT_SLICE_MS / 2);
-
         (void)acr_llm_wait(MIN(left_ms, slice_ms), interrupt);
     }
 }
@@ -181,7 +171,6 @@ void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms)
 {
     gint64 now = now_ms();
     gint64 until = now + (hold_ms > 0 ? MIN(hold_ms, MAX_HOLD_MS) : USUAL_HOLD_MS);
-
     if (throttled && until > read_hold(limiter, now))
         write_hold(limiter, until);
     if (limiter->slot >= 0)
@@ -194,7 +183,6 @@ void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms)
 AcrLlmError acr_llm_paused_class(const char *why)
 {
     const char *billing = acr_llm_error_name(ACR_LLM_ERROR_BILLING);
-
     return g_str_has_prefix(why, billing) ? ACR_LLM_ERROR_BILLING : ACR_LLM_ERROR_AUTH;
 }
 
@@ -202,7 +190,6 @@ void acr_limiter_pause(AcrLimiter *limiter, const char *why)
 {
     g_autofree char *line = acr_redact_line(why, NULL, MAX_PAUSE_BYTES - 1);
     g_autofree char *text = g_strconcat(line, "\n", NULL);
-
     /* Without it every user of the key finds out for itself. */
     (void)!acr_file_write_atomic(limiter->paused_path, text, strlen(text), 0600, NULL);
 }
@@ -213,7 +200,6 @@ static GPtrArray *find_pauses(const char *shared_dir)
     GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GDir) dir = g_dir_open(shared_dir, 0, NULL);
     const char *name = NULL;
-
     while (dir && (name = g_dir_read_name(dir)))
         if (g_str_has_prefix(name, PAUSED_PREFIX))
             g_ptr_array_add(paths, g_build_filename(shared_dir, name, NULL));
@@ -223,14 +209,12 @@ static GPtrArray *find_pauses(const char *shared_dir)
 char *acr_llm_paused(const char *shared_dir)
 {
     g_autoptr(GPtrArray) paths = find_pauses(shared_dir);
-
     return paths->len > 0 ? read_pause(paths->pdata[0]) : NULL;
 }
 
 bool acr_llm_resume(const char *shared_dir, GError **error)
 {
     g_autoptr(GPtrArray) paths = find_pauses(shared_dir);
-
     for (guint i = 0; i < paths->len; i++)
         if (g_unlink(paths->pdata[i]) != 0 && errno != ENOENT)
             return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,

@@ -26,14 +26,12 @@ static int hex_byte(const char *digits)
 {
     int high = g_ascii_xdigit_value(digits[0]);
     int low = high < 0 ? -1 : g_ascii_xdigit_value(digits[1]);
-
     return low < 0 ? -1 : high * 16 + low;
 }
 
 /* How many bytes at the start of `text` spell the character; 0: they do not. */
 static gsize spelled(const char *text, char c)
 {
-
     if (*text == '%' && hex_byte(text + 1) == (guchar)c)
         return 3;
     if (*text == c && c != '\\')
@@ -54,7 +52,6 @@ static gsize spelled(const char *text, char c)
 static gsize matched(const char *text, const char *secret, gsize *out_bytes)
 {
     gsize n = 0;
-
     *out_bytes = 0;
     for (gsize bytes = 0; secret[n] && (bytes = spelled(text + *out_bytes, secret[n])) > 0; n++)
         *out_bytes += bytes;
@@ -68,7 +65,6 @@ static gsize found_at(const char *text, const char *secret, bool parts)
     gsize bytes = 0;
     gsize n = matched(text, secret, &bytes);
     gsize most = n == len || (parts && len >= MIN_CUT_OF && n >= MIN_END) ? bytes : 0;
-
     for (gsize from = 1; parts && len >= MIN_CUT_OF && from + MIN_END <= len; from++) {
         n = matched(text, secret + from, &bytes);
         if (n >= MIN_PART || (n >= MIN_END && from + n == len))
@@ -83,11 +79,9 @@ static char *without(const char *text, const char *secret, bool parts)
     GString *out = NULL;
     const char *kept = text; /* what stands before it is in `out` */
     const char beginnings[] = {*secret, '%', '\\', '\0'};
-
     /* Answers are long: what cannot begin a secret is skipped at once. */
     for (const char *at = text; *(at += parts ? 0 : strcspn(at, beginnings));) {
         gsize bytes = found_at(at, secret, parts);
-
         if (bytes == 0) {
             at++;
             continue;
@@ -108,13 +102,11 @@ static char *without(const char *text, const char *secret, bool parts)
 static char *without_all(const char *text, const GPtrArray *secrets, gsize min_len, bool parts)
 {
     char *clean = NULL;
-
     for (guint i = 0; secrets && i < secrets->len; i++) {
         const char *secret = secrets->pdata[i];
         char *next = secret && strlen(secret) >= min_len
                          ? without(clean ? clean : text, secret, parts)
                          : NULL;
-
         if (next) {
             g_free(clean);
             clean = next;
@@ -128,7 +120,6 @@ char *acr_redact_line(const char *text, const GPtrArray *secrets, gsize max)
     g_autofree char *repaired = acr_utf8_repair(text, strlen(text));
     g_autofree char *clean = without_all(repaired, secrets, MIN_SECRET, true);
     char *shown = acr_text_shorten(clean ? clean : repaired, max);
-
     for (char *c = shown; *c; c++)
         if (g_ascii_iscntrl(*c))
             *c = ' ';

@@ -32,6 +32,7 @@ struct AcrReader {
     AcrPartial partial;
     AcrParseStep step;
     bool is_ending; /* no byte follows: an event may be half of one */
+    char half[7];   /* the first half of a character, "\ud83c", whose other half has not come */
 };
 
 static AcrParseStep fail(AcrReader *reader, AcrLlmError code, const char *why)
@@ -46,20 +47,67 @@ static void fail_for_good(AcrReader *reader, const char *why)
     reader->partial.failure.retryable = false;
 }
 
+/* The escape of one half of a character at `at`: 'd' and the first of `digits`. */
+static bool is_half(const char *at, const char *digits)
+{
+    return at[0] == '\\' && at[1] == 'u' && (at[2] | ' ') == 'd' &&
+           strchr(digits, at[3] | (g_ascii_isalpha(at[3]) ? ' ' : 0)) && at[3];
+}
+
+/* Some servers cut an answer between the two escapes of one character. The text of an event with such
+ * a half taken from the end of a text, or given back to the beginning of one; owned. */
+static char *join_halves(AcrReader *reader, const AcrEvent *event)
+{
+    GString *text = g_string_new_len(event->data, (gssize)event->len);
+    for (gsize i = 0; i + 7 < text->len; i++) {
+        const char *at = text->str + i;
+        if (*at == '"' && *reader->half && is_half(at + 1, "cdef")) {
+            g_string_insert(text, (gssize)i + 1, reader->half);
+            *reader->half = '\0';
+        } else if (is_half(at, "89ab") && at[6] == '"' && (i == 0 || at[-1] != '\\')) {
+            memcpy(reader->half, at, 6);
+            g_string_erase(text, (gssize)i, 6);
+        }
+    }
+    return g_string_free(text, FALSE);
+}
+
+/* The object of an event's data; owned; NULL: it is none. */
+static AcrJson *parse_event(AcrReader *reader, const AcrEvent *event)
+{
+    bool has_half = *reader->half || strstr(event->data, "\\ud") || strstr(event->data, "\\uD");
+    g_autofree char *joined = has_half && reader->sse ? join_halves(reader, event) : NULL;
+    return joined ? acr_json_parse(joined, strlen(joined), NULL)
+                  : acr_json_parse(event->data, event->len, NULL);
+}
+
+static AcrParseStep read_event(AcrReader *reader, const AcrEvent *event, const AcrJson *json)
+{
+    AcrPartial *partial = &reader->partial;
+    bool is_object = acr_json_type(json) == ACR_JSON_OBJECT;
+    bool is_error = strcmp(event->name, "error") == 0 ||
+                    g_strcmp0(acr_json_get_string(json, "type"), "error") == 0;
+    partial->began = true;
+    if (!event->is_exception && (is_error || acr_failure_in_body(json)))
+        return acr_partial_fail_json(partial, json, event->data);
+    if (is_object || event->is_exception)
+        return reader->provider->event(partial, event, json);
+    if (g_str_has_prefix(event->data, "[DONE]"))
+        return reader->provider->event(partial, event, NULL);
+    /* Words and numbers are signs of life. Where nothing follows, this may be the beginning of an event. */
+    if (reader->is_ending || (reader->sse && (json || event->data[0] != '{')))
+        return ACR_PARSE_MORE;
+    return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                            "an event of the stream is not a JSON object");
+}
+
 static bool on_event(void *ctx, const AcrEvent *event)
 {
     AcrReader *reader = ctx;
-    g_autoptr(AcrJson) json = NULL;
-
     if (event->len == 0 && reader->sse) /* a sign of life, or the beginning of an event */
         return true;
-    reader->partial.began = true;
-    json = acr_json_parse(event->data, event->len, NULL);
-    /* The beginning of some JSON, or of "[DONE]", behind which nothing comes. */
-    if (reader->is_ending && !json && event->len > 0 &&
-        (event->data[0] == '{' || event->data[event->len - 1] != ']'))
-        return true;
-    reader->step = reader->provider->event(&reader->partial, event, json);
+    g_autoptr(AcrJson) json = parse_event(reader, event);
+    reader->step = read_event(reader, event, json);
     if (reader->step == ACR_PARSE_DONE)
         reader->partial.is_complete = true;
     return reader->step == ACR_PARSE_MORE;
@@ -70,7 +118,6 @@ static bool on_event(void *ctx, const AcrEvent *event)
 AcrReader *acr_reader_new(const AcrProvider *provider, int status, GHashTable *headers)
 {
     AcrReader *reader = g_new0(AcrReader, 1);
-
     reader->provider = provider;
     reader->status = status;
     reader->headers = headers ? g_hash_table_ref(headers) : NULL;
@@ -97,7 +144,6 @@ void acr_reader_free(AcrReader *reader)
 static bool is_of_type(const AcrReader *reader, const char *type)
 {
     const char *sent = acr_http_header(reader->headers, "content-type");
-
     return sent && g_ascii_strncasecmp(sent, type, strlen(type)) == 0;
 }
 
@@ -105,7 +151,6 @@ static bool is_of_type(const AcrReader *reader, const char *type)
 static Body body_of(const AcrReader *reader, char first)
 {
     bool is_stream = is_of_type(reader, "text/event-stream");
-
     if (reader->provider->framing == ACR_FRAMES_EVENTSTREAM &&
         !is_of_type(reader, "application/json") && first != '{')
         return BODY_EVENTSTREAM;
@@ -119,7 +164,6 @@ static Body body_of(const AcrReader *reader, char first)
 static gsize begin_body(AcrReader *reader, const char *data, gsize len)
 {
     gsize blank = 0;
-
     while (blank < len && g_ascii_isspace(data[blank]))
         blank++;
     if (blank == len) /* some servers send blank lines while they are busy */
@@ -136,7 +180,6 @@ static bool keep(AcrReader *reader, const char *data, gsize len)
 {
     gsize most = reader->body == BODY_ERROR ? MAX_ERROR_BYTES : ACR_HTTP_MAX_BODY_BYTES;
     gsize room = most - reader->whole->len;
-
     if (reader->body == BODY_ERROR || len <= room) {
         g_byte_array_append(reader->whole, (const guint8 *)data, (guint)MIN(len, room));
         return reader->body == BODY_JSON || len < room;
@@ -150,7 +193,6 @@ static bool keep(AcrReader *reader, const char *data, gsize len)
 bool acr_reader_feed(AcrReader *reader, const char *data, gsize len)
 {
     gsize skipped = reader->body == BODY_UNKNOWN ? begin_body(reader, data, len) : 0;
-
     data += skipped;
     len -= skipped;
     switch (reader->body) {
@@ -172,7 +214,6 @@ static void read_error(AcrReader *reader)
     const char *text = (const char *)reader->whole->data;
     gsize len = reader->whole->len;
     g_autoptr(AcrJson) json = len ? acr_json_parse(text, len, NULL) : NULL;
-
     acr_failure_clear(&reader->partial.failure);
     acr_failure_of_response(reader->status, json, text ? text : "", len, reader->headers,
                             &reader->partial.failure);
@@ -187,7 +228,6 @@ static void fail_without_json(AcrReader *reader)
         g_strdup_printf("the server did not answer with JSON (HTTP %d, it starts "
                         "with %s); is the base URL right?",
                         reader->status, shown);
-
     fail(reader, ACR_LLM_ERROR_MALFORMED, why);
 }
 
@@ -195,12 +235,11 @@ static void read_json(AcrReader *reader, const char *cut)
 {
     g_autoptr(AcrJson) json =
         acr_json_parse((const char *)reader->whole->data, reader->whole->len, NULL);
-
     if (!json && cut) {
         fail(reader, ACR_LLM_ERROR_TRUNCATED, cut);
     } else if (!json) {
         fail_without_json(reader);
-    } else if (acr_json_get(json, "error") && acr_failure_in_body(json)) {
+    } else if (acr_failure_in_body(json)) {
         read_error(reader);
     } else {
         reader->partial.began = true;
@@ -212,15 +251,17 @@ static void read_json(AcrReader *reader, const char *cut)
 static void end_stream(AcrReader *reader, const char *cut)
 {
     const char *problem = reader->frames ? acr_eventstream_problem(reader->frames) : NULL;
-
     reader->is_ending = true;
     if (reader->step == ACR_PARSE_MORE && reader->sse && !acr_sse_end(reader->sse) &&
         acr_sse_is_too_big(reader->sse))
         fail_for_good(reader, "an event of the stream is too large");
     if (reader->step == ACR_PARSE_MORE && problem)
         fail(reader, ACR_LLM_ERROR_MALFORMED, problem);
-    if (reader->step == ACR_PARSE_MORE && reader->provider->ended)
-        reader->step = reader->provider->ended(&reader->partial);
+    AcrParseStep end =
+        reader->partial.finish || reader->partial.is_blocked ? ACR_PARSE_DONE : ACR_PARSE_MORE;
+    if (reader->step == ACR_PARSE_MORE &&
+        reader->provider->stream_end >= (cut ? ACR_END_BY_REASON : ACR_END_IN_ORDER))
+        reader->step = end;
     if (reader->step == ACR_PARSE_MORE)
         fail(reader, ACR_LLM_ERROR_TRUNCATED,
              cut ? cut : "the stream ended before the answer was complete");
@@ -233,27 +274,38 @@ static void read_nothing(AcrReader *reader, const char *cut)
                       reader->provider->framing == ACR_FRAMES_EVENTSTREAM;
     g_autofree char *why = g_strdup_printf("HTTP %d without an answer%s%s", reader->status,
                                            cut ? ": " : "", cut ? cut : "");
-
     fail(reader, cut || was_stream ? ACR_LLM_ERROR_TRUNCATED : ACR_LLM_ERROR_MALFORMED, why);
 }
 
-/* What a complete answer without text means. */
+/* Ends of which the answer tells; any other is the server's, in the middle of it. */
+static bool is_end(const char *finish)
+{
+    static const char *const ends[] = {"stop", "tool_calls", "length", "content_filter", NULL};
+    return !finish || g_strv_contains(ends, finish);
+}
+
+/* What a complete answer means that has no text, or did not come to its end. */
 static void judge(AcrReader *reader)
 {
     const AcrPartial *partial = &reader->partial;
     bool is_empty = partial->content->len == 0;
-
     if (partial->is_blocked) {
         fail(reader, ACR_LLM_ERROR_CONTENT_FILTER, "the prompt was blocked by a content filter");
     } else if (partial->refusal->len > 0 || g_strcmp0(partial->finish, "refusal") == 0) {
         g_autofree char *shown = acr_text_shorten(partial->refusal->str, ACR_LLM_MAX_MESSAGE);
         g_autofree char *why = g_strdup_printf("the model refused%s%s", *shown ? ": " : "", shown);
-
         fail(reader, ACR_LLM_ERROR_REFUSAL, why);
     } else if (is_empty && g_strcmp0(partial->finish, "content_filter") == 0) {
         fail(reader, ACR_LLM_ERROR_CONTENT_FILTER, "the answer was removed by a content filter");
     } else if (is_empty && !partial->finish && !partial->has_calls) {
         fail(reader, ACR_LLM_ERROR_MALFORMED, "the answer has neither text nor a finish reason");
+    } else if (g_strcmp0(partial->finish, ACR_FINISH_WINDOW) == 0) {
+        fail(reader, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+             "the answer did not fit into the model's context window");
+    } else if (!is_end(partial->finish)) {
+        g_autofree char *why = g_strdup_printf(
+            "the server broke off the answer (finish reason '%s')", partial->finish);
+        fail(reader, ACR_LLM_ERROR_TRUNCATED, why);
     }
 }
 
@@ -263,7 +315,6 @@ static void read_cost_header(AcrReader *reader)
     const char *text = acr_http_header(reader->headers, "x-litellm-response-cost");
     char *end = NULL;
     double usd = text ? g_ascii_strtod(text, &end) : -1;
-
     if (text && end != text && !*end && !reader->partial.usage.cost_stated)
         acr_usage_set_cost(&reader->partial.usage, usd);
 }
@@ -272,10 +323,17 @@ static void read_cost_header(AcrReader *reader)
 static void forget_counters(AcrUsage *usage)
 {
     AcrUsage unknown = ACR_USAGE_UNKNOWN;
-
     unknown.cost_pico = usage->cost_pico;
     unknown.cost_stated = usage->cost_stated;
     *usage = unknown;
+}
+
+/* What it thought, owned; NULL: the server shows nothing of that. */
+static char *partial_thoughts(AcrPartial *partial)
+{
+    return partial->shown_thoughts->len
+               ? g_string_free(g_steal_pointer(&partial->shown_thoughts), FALSE)
+               : NULL;
 }
 
 bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
@@ -291,6 +349,8 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
         read_json(reader, cut);
     if (reader->step == ACR_PARSE_DONE) {
         reader->partial.is_complete = true;
+        if (reader->provider->settle)
+            reader->provider->settle(&reader->partial);
         read_cost_header(reader);
         acr_partial_refuse_calls(&reader->partial);
         judge(reader);
@@ -302,10 +362,12 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
         *out_usage = (AcrUsage)ACR_USAGE_UNKNOWN;
     if (reader->step == ACR_PARSE_DONE) {
         AcrJson *tools = acr_partial_tools(&reader->partial);
+        char *finish = g_steal_pointer(&reader->partial.finish);
         *out = (AcrModelAnswer){
             .tools = tools,
+            .thoughts = partial_thoughts(&reader->partial),
             .content = g_string_free(g_steal_pointer(&reader->partial.content), FALSE),
-            .finish = g_steal_pointer(&reader->partial.finish),
+            .finish = finish ? finish : g_strdup("stop"), /* the stream's end says so */
             .model = g_steal_pointer(&reader->partial.model),
             .request_id = g_strdup(reader->partial.request_id),
             .usage = reader->partial.usage,
@@ -324,6 +386,6 @@ const AcrPartial *acr_reader_partial(const AcrReader *reader)
 
 bool acr_reader_is_settled(const AcrReader *reader)
 {
-    return reader->provider->ended && reader->step == ACR_PARSE_MORE &&
+    return reader->provider->stream_end == ACR_END_BY_REASON && reader->step == ACR_PARSE_MORE &&
            (reader->partial.finish || reader->partial.is_blocked);
 }

@@ -34,7 +34,6 @@ static double plain_number(const char *text, const char **out_end)
 {
     char buffer[32] = "";
     gsize len = strspn(text, "0123456789.");
-
     *out_end = text;
     if (len == 0 || len >= sizeof buffer || !g_ascii_isdigit(*text))
         return -1;
@@ -53,13 +52,11 @@ static double plain_number(const char *text, const char **out_end)
 static double unit_at(const char *text, const char **out_end)
 {
     gsize letters = 0;
-
     while (g_ascii_isalpha(text[letters]))
         letters++;
     for (gsize i = 0; i < G_N_ELEMENTS(units); i++) {
         gsize len = strlen(units[i].name);
         bool is_plural = len > 2 && letters == len + 1 && g_ascii_tolower(text[len]) == 's';
-
         if ((letters == len || is_plural) && g_ascii_strncasecmp(text, units[i].name, len) == 0) {
             *out_end = text + letters;
             return units[i].ms;
@@ -73,10 +70,8 @@ gint64 acr_duration_ms(const char *text)
     double ms = 0;
     double number = -1;
     bool is_read = false;
-
     while ((number = plain_number(text, &text)) >= 0) {
         double unit = unit_at(text + strspn(text, " "), &text);
-
         if (unit == 0 && is_read)
             break;
         is_read = true;
@@ -92,7 +87,6 @@ static gint64 until_ms(const char *date, gint64 now_unix)
 {
     struct tm tm = {0};
     const char *end = strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-
     if (!end || tm.tm_year < 70)
         return -1;
     return CLAMP((gint64)timegm(&tm) - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
@@ -103,7 +97,6 @@ static gint64 number_ms(const char *text, double unit)
 {
     char *end = NULL;
     double value = text ? g_ascii_strtod(text, &end) : -1;
-
     while (end && g_ascii_isspace(*end))
         end++;
     return end == text || *end || !(value >= 0) ? -1 : bounded_ms(value * unit);
@@ -113,7 +106,6 @@ gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix)
 {
     const char *after = acr_http_header(headers, "retry-after");
     gint64 wait = number_ms(acr_http_header(headers, "retry-after-ms"), 1);
-
     if (wait < 0)
         wait = number_ms(after, 1000);
     if (wait < 0 && after)
@@ -125,12 +117,10 @@ gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix)
 static gint64 retry_info_ms(const AcrJson *error)
 {
     const AcrJson *details = acr_json_get(error, "details");
-
     if (acr_json_type(details) != ACR_JSON_ARRAY)
         return -1;
     for (const AcrJson *detail = acr_json_first(details); detail; detail = acr_json_next(detail)) {
         const char *delay = acr_json_get_string(detail, "retryDelay");
-
         if (delay)
             return acr_duration_ms(delay);
     }
@@ -142,10 +132,8 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose)
     static const char *const beginnings[] = {"try again in ", "try again after ", "retry after ",
                                              "retry in ", "wait "};
     gint64 wait = retry_info_ms(error);
-
     for (gsize i = 0; wait < 0 && i < G_N_ELEMENTS(beginnings); i++) {
         const char *at = strstr(prose, beginnings[i]);
-
         if (at)
             wait = acr_duration_ms(at + strlen(beginnings[i]));
     }
@@ -155,7 +143,6 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose)
 gint64 acr_backoff_ms(gint64 base_ms, guint retry, gint64 retry_after_ms, double u)
 {
     gint64 bound = MIN(base_ms, ACR_LLM_BACKOFF_CAP_MS);
-
     if (retry_after_ms > 0)
         return retry_after_ms + (gint64)((double)retry_after_ms * 0.1 * u);
     for (guint i = 0; i < retry && bound < ACR_LLM_BACKOFF_CAP_MS; i++)
@@ -166,7 +153,6 @@ gint64 acr_backoff_ms(gint64 base_ms, guint retry, gint64 retry_after_ms, double
 bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt)
 {
     gint64 end_us = g_get_monotonic_time() + ms * 1000;
-
     for (gint64 left_us = ms * 1000; left_us > 0; left_us = end_us - g_get_monotonic_time()) {
         if (acr_interrupted(interrupt))
             return false;

@@ -39,7 +39,6 @@ typedef struct {
 static void clear_line(gpointer data)
 {
     Line *line = data;
-
     g_free(line->content);
     g_strfreev(line->expect);
 }
@@ -47,7 +46,6 @@ static void clear_line(gpointer data)
 static void free_queue(gpointer data)
 {
     Queue *queue = data;
-
     g_array_unref(queue->lines);
     g_free(queue);
 }
@@ -63,7 +61,6 @@ static void script_free(AcrModel *model)
 static Queue *queue_of(ScriptModel *script, const char *label)
 {
     Queue *queue = g_hash_table_lookup(script->queues, label);
-
     if (!queue) {
         queue = g_new0(Queue, 1);
         queue->lines = g_array_new(FALSE, FALSE, sizeof(Line));
@@ -80,7 +77,6 @@ static Queue *queue_of(ScriptModel *script, const char *label)
 static bool read_expect(const AcrJson *value, Line *line, GError **error)
 {
     gsize n = 0;
-
     if (acr_json_type(value) != ACR_JSON_ARRAY)
         return refuse(error, "'expect' must be an array of strings");
     line->expect = g_new0(char *, acr_json_size(value) + 1);
@@ -97,7 +93,6 @@ static bool read_member(const char *key, const AcrJson *value, Line *line, GErro
     static const char *const texts[] = {"agent", "content", "instance_id", NULL};
     gint64 step = acr_json_int(value, 0);
     g_autofree char *shown = acr_redact_line(key, NULL, 100);
-
     if (strcmp(key, "expect") == 0)
         return read_expect(value, line, error);
     if (g_strv_contains(texts, key))
@@ -143,10 +138,8 @@ static bool add_line(ScriptModel *script, const char *text, gsize len, guint num
     const char *label = acr_json_get_string(json, "agent");
     const char *task = acr_json_get_string(json, "instance_id");
     bool ok = json && read_line(json, &line, error);
-
     if (ok && options->labels && !g_strv_contains(options->labels, label)) {
         g_autofree char *shown = acr_redact_line(label, NULL, 100);
-
         ok = refuse(error, "unknown agent '%s'", shown);
     }
     if (ok && (!task || g_strcmp0(task, options->instance_id) == 0))
@@ -161,7 +154,6 @@ static bool add_line(ScriptModel *script, const char *text, gsize len, guint num
 static const Line *take(Queue *queue, guint step, bool *out_left)
 {
     const Line *line = NULL;
-
     if (step > 0 && step < queue->step)
         queue->pass++;
     queue->step = step > 0 ? step : queue->step;
@@ -184,7 +176,6 @@ static char *newest_text(const AcrConversation *conversation)
     gsize size = acr_conversation_size(conversation);
     gsize from = size;
     GString *text = g_string_new(NULL);
-
     while (from > 0 && acr_conversation_message(conversation, from - 1)->role != ACR_ROLE_ASSISTANT)
         from--;
     for (gsize i = from; i < size; i++) {
@@ -199,12 +190,10 @@ static bool check_expect(const ScriptModel *script, const Line *line,
 {
     g_autofree char *got = line->expect ? newest_text(request->conversation) : NULL;
     gsize got_len = got ? strlen(got) : 0;
-
     for (char **e = line->expect; e && *e; e++) {
         if (!memmem(got, got_len, *e, strlen(*e))) { /* strstr is quadratic on periodic text */
             g_autofree char *missing = acr_text_quote(*e, SHOWN / 4);
             g_autofree char *shown = acr_text_quote(got, SHOWN);
-
             return acr_set_error(
                 error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
                 "script '%s', line %u: the request to agent '%s' (round %u) lacks %s; it holds %s",
@@ -219,7 +208,6 @@ static bool script_complete(AcrModel *model, const AcrModelRequest *request, Acr
 {
     ScriptModel *script = (ScriptModel *)model;
     bool left = false;
-
     if (acr_interrupted(script->interrupt))
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     const Line *line = take(queue_of(script, request->label), request->step, &left);
@@ -235,13 +223,13 @@ static bool script_complete(AcrModel *model, const AcrModelRequest *request, Acr
         .usage = ACR_USAGE_UNKNOWN,
     };
     out->usage.cost_pico = 0;
+    acr_model_answer_split(out);
     return true;
 }
 
 static void script_skip(AcrModel *model, const AcrModelRequest *request)
 {
     bool left = false;
-
     take(queue_of((ScriptModel *)model, request->label), request->step, &left);
 }
 
@@ -255,7 +243,6 @@ AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
     ScriptModel *script = g_new0(ScriptModel, 1);
     g_autoptr(AcrModel) model = &script->base;
     guint number = 0;
-
     model->ops = &ops;
     model->name = g_strconcat("script:", path, NULL);
     script->path = model->name + strlen("script:");
@@ -266,7 +253,6 @@ AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
         gsize line_len = (gsize)((feed ? feed : end) - at);
         g_autoptr(GError) local = NULL;
         gsize blank = 0;
-
         number++;
         while (blank < line_len && g_ascii_isspace(at[blank]))
             blank++;
@@ -282,7 +268,6 @@ AcrModel *acr_script_model_new(const char *path, const AcrModelOptions *options,
 {
     g_autoptr(GError) local = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_SCRIPT_MAX_BYTES, &local);
-
     if (bytes)
         return acr_script_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path,
                                 options, error);

@@ -23,7 +23,6 @@ static char *host_of(const char *authority, gsize len, bool is_tls)
 {
     g_autofree char *host = g_strndup(authority, len);
     const char *port = is_tls ? ":443" : ":80";
-
     return g_strndup(host, len - (g_str_has_suffix(host, port) ? strlen(port) : 0));
 }
 
@@ -42,7 +41,6 @@ static char *canonical_request(const char *url, const char *content_type, const 
     g_autofree char *host = host_of(authority, (gsize)(path - authority), is_tls);
     g_autofree char *encoded = g_uri_escape_string(path, "/", FALSE);
     g_autofree char *sum = acr_sha256_hex(body, len);
-
     return g_strdup_printf("POST\n%s\n\ncontent-type:%s\nhost:%s\nx-amz-date:%s\n%s%s%s\n%s\n%s",
                            *encoded ? encoded : "/", content_type, host, date,
                            token ? "x-amz-security-token:" : "", token ? token : "",
@@ -55,7 +53,6 @@ static void sign_bytes(const guint8 *key, gsize key_len, const char *text,
 {
     GHmac *hmac = g_hmac_new(G_CHECKSUM_SHA256, key, key_len);
     gsize len = SHA256_BYTES;
-
     g_hmac_update(hmac, (const guchar *)text, (gssize)strlen(text));
     g_hmac_get_digest(hmac, out, &len);
     g_hmac_unref(hmac);
@@ -67,7 +64,6 @@ static char *signature(const AcrAwsCredentials *keys, const char *service, const
     char *first = g_strconcat("AWS4", keys->secret_key, NULL);
     g_autofree char *day = g_strndup(date, DAY_LEN);
     guint8 key[SHA256_BYTES];
-
     sign_bytes((const guint8 *)first, strlen(first), day, key);
     acr_wipe(first);
     sign_bytes(key, sizeof key, keys->region, key);
@@ -88,7 +84,6 @@ void acr_sigv4_sign(const AcrAwsCredentials *keys, const char *service, const ch
     time_t now = (time_t)now_unix;
     struct tm tm = {0};
     char date[DATE_BYTES] = "";
-
     strftime(date, sizeof date, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
     char *request = canonical_request(url, content_type, date, token, names, body, len);
     g_autofree char *sum = acr_sha256_hex(request, strlen(request));

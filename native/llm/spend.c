@@ -13,13 +13,14 @@
 /* Tokens of an answer, where a limit must be sent and none is known. */
 #define DEFAULT_LIMIT 8192u
 #define MIN_LIMIT 256u /* a smaller limit leaves no room for an answer, unless it was wanted */
-#define POLL_MS 50     /* how often it is seen whether others have settled */
+#define NO_PRICE                                                                                   \
+    "; the price of the model is not known (the highest is assumed): give --prices FILE"
+#define POLL_MS 50                     /* how often it is seen whether others have settled */
 #define MAX_HELD_MS (60ll * 60 * 1000) /* longer than any try may take */
 
 void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEndpoint *endpoint)
 {
     g_autofree char *name = g_strconcat(endpoint->provider->name, "/", endpoint->model, NULL);
-
     *spend = (AcrSpend){.budget = options->budget,
                         .refusals_are_free = endpoint->is_own,
                         .interrupt = options->interrupt,
@@ -41,7 +42,6 @@ void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEn
 static guint usual_limit(const AcrSpend *spend)
 {
     gint64 most = spend->has_price ? spend->price.max_output : 0;
-
     return most > 0 ? (guint)MIN(most, G_MAXINT32) : DEFAULT_LIMIT;
 }
 
@@ -57,7 +57,6 @@ guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room)
 static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
 {
     gint64 sent = (gint64)body_len;
-
     limit = limit > 0 ? limit : usual_limit(spend);
     return (AcrAmount){
         .pico = spend->is_free ? 0 : acr_price_at_most(&spend->assumed, sent, limit),
@@ -71,11 +70,9 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
 {
     guint low = MIN(MIN_LIMIT, limit);
     guint high = limit; /* does not fit */
-
     while (low < high) {
         guint middle = low + (high - low) / 2;
         AcrAmount amount = worst_case(spend, body_len, middle);
-
         if (amount.pico <= left->pico && amount.tokens <= left->tokens)
             low = middle + 1;
         else
@@ -90,12 +87,10 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
 {
     gint64 start_us = g_get_monotonic_time();
     gint64 deadline_us = acr_budget_deadline(spend->budget);
-
     for (;;) {
         g_autoptr(GError) failure = NULL;
         bool ok = acr_budget_reserve(spend->budget, amount, note, out_id, &failure);
         bool is_held = false;
-
         *out_wait_ms = (g_get_monotonic_time() - start_us) / 1000;
         if (ok)
             return true;
@@ -119,7 +114,6 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     guint smaller = 0;
     gint64 wait_ms = 0;
     g_autoptr(GError) error = NULL;
-
     *out_again = false;
     if (!spend->budget)
         return true;
@@ -132,15 +126,17 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     attempt->reserved_pico = 0;
     attempt->reserved_tokens = 0;
     bool is_ceiling = g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING);
-
     if (is_ceiling && *limit > 0 && acr_budget_left(spend->budget, &left, NULL))
         smaller = fitting_limit(spend, body_len, *limit, &left);
-    if (smaller == 0)
+    if (smaller == 0) {
+        bool is_guess = is_ceiling && !spend->has_price && !spend->is_free;
+        g_autofree char *why = g_strconcat(error->message, is_guess ? NO_PRICE : "", NULL);
         return acr_fail(failure,
                         is_ceiling                       ? ACR_LLM_ERROR_CEILING
                         : error->domain == ACR_LLM_ERROR ? (AcrLlmError)error->code
                                                          : ACR_LLM_ERROR_FAILED,
-                        error->message);
+                        why);
+    }
     *limit = smaller;
     *out_again = true;
     return false;
@@ -159,7 +155,6 @@ static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
     const AcrUsage *usage = &attempt->usage;
     AcrAmount reserved = {attempt->reserved_pico, attempt->reserved_tokens}, spent = reserved;
     gint64 tokens = acr_usage_tokens(usage), pico = usage->cost_pico;
-
     if (pico < 0)
         pico = spend->is_free ? 0 : acr_price_of_usage(&spend->assumed, usage);
     if (tokens >= 0)
@@ -180,7 +175,6 @@ static void judge(const AcrSpend *spend, const AcrExchange *exchange, AcrUsage *
                                   : acr_price_at_least(&spend->lowest, bounds.least_sent,
                                                        bounds.least_received),
            most = acr_price_at_most(&spend->highest, bounds.most_sent, bounds.most_received);
-
     acr_usage_judge(usage, &bounds);
     if (usage->cost_stated && has_range && (usage->cost_pico < least || usage->cost_pico > most))
         usage->cost_stated = false;
@@ -195,7 +189,6 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
     bool is_billed =
         attempt->sent && (attempt->ok || attempt->status < 400 || !spend->refusals_are_free);
     g_autoptr(GError) failure = NULL;
-
     judge(spend, exchange, usage);
     if (!usage->cost_stated)
         usage->cost_pico =

@@ -21,7 +21,6 @@ struct AcrSse {
 AcrSse *acr_sse_new(AcrOnEvent on_event, void *ctx)
 {
     AcrSse *sse = g_new0(AcrSse, 1);
-
     sse->on_event = on_event;
     sse->ctx = ctx;
     sse->line = g_string_new(NULL);
@@ -48,7 +47,6 @@ bool acr_sse_is_too_big(const AcrSse *sse)
 static void dispatch(AcrSse *sse)
 {
     AcrEvent event = {.name = sse->name->str, .data = sse->data->str, .len = sse->data->len};
-
     if (sse->has_data && !sse->on_event(sse->ctx, &event))
         sse->is_stopped = true;
     g_string_truncate(sse->name, 0);
@@ -120,7 +118,6 @@ bool acr_sse_feed(AcrSse *sse, const char *data, gsize len)
 {
     for (gsize i = 0; i < len && goes_on(sse); i++) {
         bool belongs_to_cr = sse->after_cr && data[i] == '\n';
-
         sse->after_cr = data[i] == '\r';
         if (belongs_to_cr)
             continue;

@@ -17,25 +17,16 @@ static bool is_blank(const char *text)
 /* Appends a block of text to a list of them; it is owned by the list. */
 static AcrJson *append_text(AcrJson *blocks, const AcrTurnForm *form, const char *text)
 {
-    AcrJson *block = acr_json_new_object();
-
-    if (form->is_typed)
-        acr_json_set_string(block, "type", "text");
-    acr_json_set_string(block, "text", text);
-    acr_json_append(blocks, block);
-    return block;
+    return acr_json_add(blocks, "type", form->is_typed ? ACR_TEXT("text") : NULL, "text",
+                        ACR_TEXT(text));
 }
 
 /* Appends a turn without a text; its list of blocks is owned by it. */
 static AcrJson *append_turn(AcrJson *messages, const AcrTurnForm *form, AcrRole role)
 {
-    AcrJson *turn = acr_json_new_object();
     AcrJson *blocks = acr_json_new_array();
-
-    acr_json_set_string(turn, "role",
-                        role == ACR_ROLE_ASSISTANT ? form->assistant : acr_role_name(role));
-    acr_json_set(turn, form->list, blocks);
-    acr_json_append(messages, turn);
+    const char *name = role == ACR_ROLE_ASSISTANT ? form->assistant : acr_role_name(role);
+    acr_json_add(messages, "role", ACR_TEXT(name), form->list, blocks);
     return blocks;
 }
 
@@ -45,7 +36,6 @@ static AcrJson *append_tools(AcrJson *blocks, const AcrTurnForm *form, const Acr
     const AcrJson *results = acr_json_get(tools, "results");
     const char *text = acr_json_get_string(tools, "text");
     AcrJson *last = NULL;
-
     for (const AcrJson *at = acr_json_first(results); at; at = acr_json_next(at))
         last = form->append_result(blocks, at);
     for (const AcrJson *at = acr_json_first(acr_json_get(tools, "kept")); at;
@@ -67,13 +57,11 @@ void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRe
     const AcrConversation *conversation = request->conversation;
     AcrRole speaker = ACR_ROLE_SYSTEM; /* of the last turn; SYSTEM: there is none */
     AcrJson *blocks = NULL;            /* of the last turn */
-
     *turns = (AcrTurns){.system = acr_json_new_array(), .messages = acr_json_new_array()};
     for (gsize i = 0; i < acr_conversation_size(conversation); i++) {
         const AcrMessage *message = acr_conversation_message(conversation, i);
         const AcrJson *tools = acr_message_tools(dialect, request, message);
         AcrJson *block = NULL;
-
         if (is_blank(message->content))
             continue;
         if (message->role == ACR_ROLE_SYSTEM) {
@@ -100,26 +88,31 @@ void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRe
         append_text(append_turn(turns->messages, form, ACR_ROLE_USER), form, OPENING);
 }
 
-void acr_turns_add_system(AcrTurns *turns, const AcrTurnForm *form, const char *text)
+/* To the beginning of the first turn, which is the user's. */
+static void move_system(AcrTurns *turns, const AcrTurnForm *form)
+{
+    AcrTurns moved = {.system = acr_json_new_array(), .messages = acr_json_new_array()};
+    AcrJson *blocks = acr_json_copy(turns->system);
+    for (const AcrJson *at = acr_json_first(turns->messages); at; at = acr_json_next(at)) {
+        AcrJson *turn = acr_json_copy(at);
+        const AcrJson *block = blocks ? acr_json_first(acr_json_get(at, form->list)) : NULL;
+        for (; block; block = acr_json_next(block))
+            acr_json_append(blocks, acr_json_copy(block));
+        if (blocks)
+            acr_json_set(turn, form->list, g_steal_pointer(&blocks));
+        acr_json_append(moved.messages, turn);
+    }
+    acr_turns_clear(turns);
+    *turns = moved;
+}
+
+void acr_turns_add_system(AcrTurns *turns, const AcrDialect *dialect, const AcrTurnForm *form,
+                          const char *text)
 {
     if (text)
         append_text(turns->system, form, text);
-}
-
-AcrJson *acr_json_constant(const char *text)
-{
-    AcrJson *json = acr_json_parse(text, strlen(text), NULL);
-
-    g_assert(json);
-    return json;
-}
-
-void acr_json_set_if_any(AcrJson *object, const char *key, AcrJson *value)
-{
-    if (acr_json_size(value) > 0)
-        acr_json_set(object, key, value);
-    else
-        acr_json_free(value);
+    if (dialect->no_system && acr_json_size(turns->system) > 0)
+        move_system(turns, form);
 }
 
 void acr_turns_clear(AcrTurns *turns)

@@ -21,7 +21,6 @@ struct AcrBudget {
 AcrBudget *acr_budget_new(void)
 {
     AcrBudget *budget = g_new0(AcrBudget, 1);
-
     budget->ledgers = g_ptr_array_new_with_free_func((GDestroyNotify)acr_ledger_free);
     if (getrandom(&budget->next_id, sizeof budget->next_id, 0) != sizeof budget->next_id)
         budget->next_id = (guint64)g_random_int() << 32 | g_random_int();
@@ -93,7 +92,6 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
 {
     g_autoptr(AcrLedger) ledger = acr_ledger_open(path, scope, ceiling, error);
     guint at = 0;
-
     if (!ledger)
         return false;
     while (at < budget->ledgers->len && acr_ledger_compare(ledger_at(budget, at), ledger) < 0)
@@ -119,7 +117,6 @@ static char *usd(gint64 pico, bool up)
     gint64 micro = up ? acr_microusd(pico) : pico / PICO_PER_MICRO;
     char *text = g_strdup_printf("$%" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT,
                                  micro / PICO_PER_MICRO, micro % PICO_PER_MICRO);
-
     for (char *end = text + strlen(text) - 1; *end == '0' && end[-2] != '.'; end--)
         *end = '\0';
     return text;
@@ -131,7 +128,6 @@ static bool refuse(const AcrLedger *ledger, const AcrAmount *amount, GError **er
     AcrAmount left = acr_ledger_left(ledger);
     g_autofree char *asked = usd(amount->pico, true);
     g_autofree char *rest = usd(left.pico, false);
-
     if (ceiling->pico >= 0 && amount->pico > left.pico)
         g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
                     "--max-cost of the %s reached: the next call could cost up to %s, %s is left",
@@ -163,7 +159,6 @@ bool acr_budget_is_in_time(const AcrBudget *budget, GError **error)
 static guint64 new_id(AcrBudget *budget)
 {
     bool is_taken = true;
-
     while (is_taken) {
         budget->next_id++;
         is_taken = false;
@@ -178,7 +173,6 @@ static bool reserve_in_all(AcrBudget *budget, guint64 id, const AcrAmount *amoun
                            GError **error)
 {
     static const AcrAmount nothing = {0, 0};
-
     for (guint i = 0; i < budget->ledgers->len; i++) {
         if (acr_ledger_reserve(ledger_at(budget, i), id, amount, note, error))
             continue;
@@ -194,7 +188,6 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
                         guint64 *out_id, GError **error)
 {
     bool ok = amount->pico >= 0 && amount->tokens >= 0;
-
     g_return_val_if_fail(ok, false);
     if (!acr_budget_is_in_time(budget, error) || !lock_all(budget, error))
         return false;
@@ -215,13 +208,11 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
 bool acr_budget_is_held(AcrBudget *budget, const AcrAmount *amount, bool *out_held, GError **error)
 {
     bool ok = lock_all(budget, error), fits = true, are_held = false;
-
     if (!ok)
         return false;
     for (guint i = 0; ok && i < budget->ledgers->len; i++) {
         AcrLedger *ledger = ledger_at(budget, i);
         AcrLedgerSum spent, reserved;
-
         ok = acr_ledger_find_stale(ledger, error);
         acr_ledger_sums(ledger, &spent, &reserved);
         fits = fits && acr_ledger_would_fit(ledger, amount);
@@ -235,12 +226,10 @@ bool acr_budget_is_held(AcrBudget *budget, const AcrAmount *amount, bool *out_he
 bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent, GError **error)
 {
     GError *first = NULL;
-
     g_return_val_if_fail(spent->pico >= 0 && spent->tokens >= 0, false);
     for (guint i = 0; i < budget->ledgers->len; i++) {
         AcrLedger *ledger = ledger_at(budget, i);
         GError **to = first ? NULL : &first;
-
         if (!acr_ledger_lock(ledger, to))
             continue;
         if (!acr_ledger_has(ledger, id))
@@ -260,7 +249,6 @@ bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent, GE
 bool acr_budget_left(AcrBudget *budget, AcrAmount *out, GError **error)
 {
     AcrAmount least = {G_MAXINT64, G_MAXINT64};
-
     if (!lock_all(budget, error))
         return false;
     for (guint i = 0; i < budget->ledgers->len; i++) {
@@ -284,7 +272,6 @@ bool acr_budget_sums(AcrBudget *budget, const char *scope, AcrAmount *out_spent,
         AcrLedger *ledger = ledger_at(budget, i);
         AcrLedgerSum spent, reserved;
         bool ok = false;
-
         if (strcmp(acr_ledger_scope(ledger), scope) != 0)
             continue;
         if (!acr_ledger_lock(ledger, error))

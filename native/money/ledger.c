@@ -60,7 +60,6 @@ static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **erro
 static gint64 amount_of(const AcrJson *record, const char *member)
 {
     double value = acr_json_get_double(record, member, -1);
-
     if (!(value >= 0))
         return -1;
     if (value < EXACT)
@@ -78,7 +77,6 @@ static bool read_amount(const AcrJson *record, AcrAmount *out)
 static bool read_id(const AcrJson *record, const char *member, guint64 *out)
 {
     const char *text = acr_json_get_string(record, member);
-
     return text && g_ascii_string_to_unsigned(text, 16, 0, G_MAXUINT64, out, NULL);
 }
 
@@ -91,7 +89,6 @@ static void add(AcrLedgerSum *sum, const AcrAmount *amount, int sign)
 static Entry *entry_of(const AcrLedger *ledger, guint64 id)
 {
     gint64 key = (gint64)id;
-
     return g_hash_table_lookup(ledger->entries, &key);
 }
 
@@ -101,7 +98,6 @@ static bool apply_reserve(AcrLedger *ledger, guint64 id, const AcrJson *record)
     Entry entry = {.owner = {.pid = acr_json_get_int(record, "pid", 0),
                              .start = acr_json_get_int(record, "start", 0)}};
     gint64 key = (gint64)id;
-
     if (!read_amount(record, &entry.amount) || entry_of(ledger, id))
         return false;
     g_strlcpy(entry.owner.boot, boot ? boot : "", sizeof entry.owner.boot);
@@ -117,7 +113,6 @@ static bool apply_settle(AcrLedger *ledger, guint64 id, const AcrJson *record)
     Entry *entry = entry_of(ledger, id);
     gint64 key = (gint64)id;
     AcrAmount spent;
-
     if (!entry || !read_amount(record, &spent))
         return false;
     add(entry->is_stale ? &ledger->spent : &ledger->reserved, &entry->amount, -1);
@@ -128,7 +123,6 @@ static bool apply_settle(AcrLedger *ledger, guint64 id, const AcrJson *record)
 static bool apply_stale(AcrLedger *ledger, guint64 id)
 {
     Entry *entry = entry_of(ledger, id);
-
     if (!entry || entry->is_stale)
         return false;
     entry->is_stale = true;
@@ -143,7 +137,6 @@ static bool apply_line(AcrLedger *ledger, const char *line, gsize len, GError **
     g_autoptr(AcrJson) record = acr_json_parse(line, len, NULL);
     guint64 id = 0;
     bool ok = false;
-
     if (!record || acr_json_type(record) != ACR_JSON_OBJECT)
         return fail_damaged(ledger, "cannot be read", error);
     if (ledger->lines == 0)
@@ -165,7 +158,6 @@ static bool apply_lines(AcrLedger *ledger, const char *text, gsize len, gsize *o
                         GError **error)
 {
     const char *end = NULL;
-
     for (*out_len = 0; (end = memchr(text + *out_len, '\n', len - *out_len));
          *out_len = (gsize)(end + 1 - text))
         if (!apply_line(ledger, text + *out_len, (gsize)(end - text) - *out_len, error))
@@ -179,7 +171,6 @@ static bool apply_lines(AcrLedger *ledger, const char *text, gsize len, gsize *o
 static bool cut_to(AcrLedger *ledger, gint64 size)
 {
     int rc = 0;
-
     do
         rc = ftruncate(ledger->fd, size);
     while (rc != 0 && errno == EINTR);
@@ -189,7 +180,6 @@ static bool cut_to(AcrLedger *ledger, gint64 size)
 static bool write_line(AcrLedger *ledger, const char *line, gsize len, bool sync, GError **error)
 {
     ssize_t n = 0;
-
     do
         n = write(ledger->fd, line, len);
     while (n < 0 && errno == EINTR);
@@ -207,7 +197,6 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
     g_autofree char *text = acr_json_print(record);
     g_autofree char *line = g_strconcat(text, "\n", NULL);
     gsize len = strlen(text);
-
     if (ledger->path && ledger->offset + (gint64)len >= ACR_LEDGER_MAX_BYTES)
         return fail_errno(ledger, EFBIG, "write", error);
     if (ledger->path && !write_line(ledger, line, len + 1, sync, error))
@@ -229,7 +218,6 @@ static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **er
 static bool is_in_place(const AcrLedger *ledger, GError **error)
 {
     struct stat found = {0};
-
     if (lstat(ledger->path, &found) == 0 && found.st_dev == ledger->status.st_dev &&
         found.st_ino == ledger->status.st_ino)
         return true;
@@ -243,7 +231,6 @@ static bool read_on(AcrLedger *ledger, GError **error)
 {
     gsize used = 0;
     ssize_t n = 0;
-
     if (fstat(ledger->fd, &ledger->status) != 0)
         return fail_errno(ledger, errno, "read", error);
     if (!is_in_place(ledger, error))
@@ -269,7 +256,6 @@ static bool write_head(AcrLedger *ledger, GError **error)
 {
     g_autoptr(AcrJson) head = acr_json_new_object();
     g_autofree char *dir = ledger->path ? g_path_get_dirname(ledger->path) : NULL;
-
     acr_json_set_int(head, "ledger", 1);
     return append(ledger, head, true, error) && (!dir || acr_dir_sync(dir, error));
 }
@@ -279,7 +265,6 @@ static bool write_head(AcrLedger *ledger, GError **error)
 static bool set_lock(AcrLedger *ledger, short type)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
-
     return fcntl(ledger->fd, F_OFD_SETLK, &lock) == 0;
 }
 
@@ -287,7 +272,6 @@ static bool set_lock(AcrLedger *ledger, short type)
 static bool wait_for_lock(AcrLedger *ledger, GError **error)
 {
     gint64 deadline = g_get_monotonic_time() + ACR_LEDGER_LOCK_MS * 1000ll, wait_us = 200;
-
     while (!set_lock(ledger, F_WRLCK)) {
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
             return fail_errno(ledger, errno, "lock", error);
@@ -325,7 +309,6 @@ bool acr_ledger_lock(AcrLedger *ledger, GError **error)
 static bool open_file(AcrLedger *ledger, GError **error)
 {
     int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
-
     ledger->fd = open(ledger->path, flags, 0600);
     if (ledger->fd < 0 || fstat(ledger->fd, &ledger->status) != 0)
         return fail_errno(ledger, errno, "open", error);
@@ -339,7 +322,6 @@ AcrLedger *acr_ledger_open(const char *path, const char *scope, const AcrAmount 
                            GError **error)
 {
     g_autoptr(AcrLedger) ledger = g_new0(AcrLedger, 1);
-
     ledger->fd = -1;
     ledger->path = g_strdup(path);
     ledger->scope = g_strdup(scope);
@@ -377,7 +359,6 @@ int acr_ledger_compare(const AcrLedger *a, const AcrLedger *b)
 {
     int by_kind = acr_order(a->path == NULL, b->path == NULL);
     int by_device = acr_order(a->status.st_dev, b->status.st_dev);
-
     if (by_kind != 0 || !a->path)
         return by_kind != 0 ? by_kind : acr_order((guintptr)a, (guintptr)b);
     return by_device != 0 ? by_device : acr_order(a->status.st_ino, b->status.st_ino);
@@ -430,7 +411,6 @@ static AcrJson *new_record(const char *member, guint64 id, const AcrAmount *amou
 {
     g_autofree char *text = g_strdup_printf("%016" G_GINT64_MODIFIER "x", id);
     AcrJson *record = acr_json_new_object();
-
     acr_json_set_string(record, member, text);
     if (amount) {
         acr_json_set_int(record, "pico", amount->pico);
@@ -445,7 +425,6 @@ bool acr_ledger_reserve(AcrLedger *ledger, guint64 id, const AcrAmount *amount, 
 {
     g_autoptr(AcrJson) record = new_record("reserve", id, amount);
     g_autofree char *shown = note ? acr_text_shorten(note, ACR_LEDGER_MAX_NOTE) : NULL;
-
     acr_json_set_int(record, "pid", ledger->self.pid);
     acr_json_set_int(record, "start", ledger->self.start);
     acr_json_set_string(record, "boot", ledger->self.boot);
@@ -460,7 +439,6 @@ bool acr_ledger_settle(AcrLedger *ledger, guint64 id, const AcrAmount *spent, GE
     const Entry *entry = entry_of(ledger, id);
     /* Lost with the machine, a reservation that stays is the larger amount, or should be. */
     bool sync = !entry || spent->pico > entry->amount.pico || spent->tokens > entry->amount.tokens;
-
     return append(ledger, record, sync, error);
 }
 
@@ -469,7 +447,6 @@ bool acr_ledger_find_stale(AcrLedger *ledger, GError **error)
     g_autoptr(GArray) gone = g_array_new(FALSE, FALSE, sizeof(gint64));
     GHashTableIter entries;
     gpointer key = NULL, value = NULL;
-
     g_hash_table_iter_init(&entries, ledger->entries);
     while (g_hash_table_iter_next(&entries, &key, &value)) {
         const Entry *entry = value;

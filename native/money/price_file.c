@@ -43,7 +43,6 @@ static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
 static AcrPriceTier *tier_above(AcrPrice *price, gint64 above)
 {
     guint at = 0;
-
     if (above == 0)
         return &price->base;
     while (at < ACR_PRICE_TIERS && price->tiers[at].above > 0 && price->tiers[at].above < above)
@@ -65,7 +64,6 @@ static gint64 threshold_of(const char *member, gsize *len)
     static const char above[] = "_above_", end[] = "k_tokens";
     const char *at = g_strrstr(member, above);
     char *behind = NULL;
-
     *len = strlen(member);
     if (!at || !g_ascii_isdigit(at[strlen(above)]))
         return 0;
@@ -84,7 +82,6 @@ static bool read_prices(AcrPrice *price, const AcrJson *row, const char *where, 
         gsize len = 0;
         gint64 threshold = threshold_of(member, &len);
         AcrPriceTier probe = nothing;
-
         if (!place_in(&probe, member, len) || acr_json_type(each) == ACR_JSON_NULL)
             continue;
         double pico = acr_json_get_double(row, member, NAN) * PICO_PER_USD + 0.5;
@@ -103,7 +100,6 @@ static bool read_limit(const AcrJson *row, const char *member, const char *where
                        GError **error)
 {
     const AcrJson *value = acr_json_get(row, member);
-
     *out = acr_json_int(value, -1);
     if (acr_json_type(value) != ACR_JSON_NULL && (*out < 0 || *out > MAX_TOKENS))
         return refuse(error, "%s: '%s' is not a number of tokens", where, member);
@@ -115,14 +111,12 @@ static bool is_of_text(const AcrJson *row)
 {
     static const char *const modes[] = {"chat", "responses", "completion", NULL};
     const char *mode = acr_json_get_string(row, "mode");
-
     return !mode || g_strv_contains(modes, mode);
 }
 
 static bool read_row(const AcrJson *row, const char *where, AcrPrice *out, GError **error)
 {
     gint64 older = -1;
-
     *out = (AcrPrice){.base = nothing};
     if (!read_prices(out, row, where, error) ||
         !read_limit(row, "max_output_tokens", where, &out->max_output, error) ||
@@ -138,7 +132,6 @@ static char *our_name(const char *key, const char *provider)
 {
     g_autofree char *family = provider ? acr_price_family(provider, strlen(provider)) : NULL;
     g_autofree char *prefix = g_strconcat(family ? family : "", "/", NULL);
-
     return !family || g_str_has_prefix(key, prefix) ? g_strdup(key)
                                                     : g_strconcat(prefix, key, NULL);
 }
@@ -146,14 +139,12 @@ static char *our_name(const char *key, const char *provider)
 GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
 {
     g_autoptr(GHashTable) rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return ACR_NULL(refuse(error, "not an object of models"));
     for (const AcrJson *row = acr_json_first(json); row; row = acr_json_next(row)) {
         const char *key = acr_json_key(row);
         g_autofree char *where = acr_text_quote(key, 100);
         AcrPrice price;
-
         if (acr_json_type(row) != ACR_JSON_OBJECT)
             return ACR_NULL(refuse(error, "%s is not the row of a model", where));
         if (strcmp(key, "sample_spec") == 0 || !is_of_text(row) ||

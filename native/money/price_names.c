@@ -15,10 +15,8 @@
 char *acr_price_family(const char *provider, gsize len)
 {
     static const char *const families[] = {"openai", "azure", "anthropic", "bedrock", "gemini"};
-
     for (gsize i = 0; i < G_N_ELEMENTS(families); i++) {
         gsize n = strlen(families[i]);
-
         if (len > n && strncmp(provider, families[i], n) == 0 && strchr("-_", provider[n]))
             return g_strdup(families[i]);
     }
@@ -30,7 +28,6 @@ char *acr_price_family(const char *provider, gsize len)
 static gsize without_end(const char *text, const char *pattern)
 {
     gsize len = strlen(text), n = strlen(pattern);
-
     if (pattern[n - 1] == '*') {
         const char *at = strrchr(text, pattern[0]);
         return at && !strchr(at, '/') ? (gsize)(at - text) : 0;
@@ -51,7 +48,6 @@ static char *shorter(const char *name)
     static const char *const ends[] = {"@*",     "-dddd-dd-dd", "-dddddddd", "-dddd",
                                        "-dd-dd", "-00d",        "-latest",   "-vd:d",
                                        "-vd",    "-vd:d:ddk",   "-vd:d:dddk"};
-
     for (gsize i = 0; i < G_N_ELEMENTS(ends); i++) {
         gsize len = without_end(name, ends[i]);
         if (len > 0)
@@ -63,7 +59,6 @@ static char *shorter(const char *name)
 static void add_with_shorter_ones(GPtrArray *spellings, const char *name)
 {
     char *next = g_strdup(name);
-
     for (guint i = 0; next && i <= MAX_TAKEN_OFF; i++) {
         g_ptr_array_add(spellings, next);
         next = shorter(next);
@@ -76,7 +71,6 @@ static const char *without_region(const char *name)
 {
     static const char *const regions[] = {"us.", "eu.", "apac.", "global.", "jp.",
                                           "au.", "ca.", "sa.",   "us-gov."};
-
     for (gsize i = 0; i < G_N_ELEMENTS(regions); i++)
         if (g_str_has_prefix(name, regions[i]))
             return name + strlen(regions[i]);
@@ -87,7 +81,6 @@ GPtrArray *acr_price_spellings(const char *family, const char *name)
 {
     GPtrArray *spellings = g_ptr_array_new_with_free_func(g_free);
     const char *resource = strrchr(name, '/'), *plain = name;
-
     if (strcmp(family, "bedrock") == 0) {
         if (g_str_has_prefix(name, "arn:") && resource)
             name = resource + 1;

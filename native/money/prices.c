@@ -20,7 +20,6 @@ static GHashTable *read_file(const char *path, GError **error)
     g_autoptr(GError) failure = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PRICES_MAX_BYTES, &failure);
     g_autoptr(GHashTable) rows = NULL;
-
     if (!bytes)
         return ACR_NULL(acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                                       "cannot read prices: %s", failure->message));
@@ -38,7 +37,6 @@ static GHashTable *read_file(const char *path, GError **error)
 static bool read_table(AcrPrices *prices, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_parse(acr_price_table, strlen(acr_price_table), error);
-
     prices->table = json ? acr_price_rows_read(json, error) : NULL;
     prices->date = g_strdup(acr_json_get_string(acr_json_get(json, "sample_spec"), "date"));
     return prices->table;
@@ -49,7 +47,6 @@ static void find_extremes(AcrPrices *prices)
 {
     GHashTableIter rows;
     gpointer price = NULL;
-
     prices->highest = (AcrPrice){.max_output = -1};
     prices->lowest = (AcrPrice){.base = {-1, -1, -1, -1, -1}, .max_output = -1};
     g_hash_table_iter_init(&rows, prices->table);
@@ -62,7 +59,6 @@ static void find_extremes(AcrPrices *prices)
 AcrPrices *acr_prices_new(const char *path, GError **error)
 {
     g_autoptr(AcrPrices) prices = g_new0(AcrPrices, 1);
-
     if (!read_table(prices, error) || (path && !(prices->file = read_file(path, error))))
         return NULL;
     find_extremes(prices);
@@ -102,10 +98,8 @@ static const AcrPrice *find_row(GHashTable *rows, const char *family, const GPtr
                                 bool bare)
 {
     const AcrPrice *price = NULL;
-
     for (guint i = 0; rows && !price && i < spellings->len; i++) {
         g_autofree char *name = g_strdup_printf("%s/%s", family, (char *)spellings->pdata[i]);
-
         price = g_hash_table_lookup(rows, name);
         if (!price && bare)
             price = g_hash_table_lookup(rows, spellings->pdata[i]);
@@ -118,7 +112,6 @@ static bool find_in_family(const AcrPrices *prices, const char *family, const ch
 {
     g_autoptr(GPtrArray) spellings = acr_price_spellings(family, name);
     const AcrPrice *price = find_row(prices->file, family, spellings, true);
-
     if (!price)
         price = find_row(prices->table, family, spellings, false);
     if (price)
@@ -132,10 +125,8 @@ static bool find_routed(const AcrPrices *prices, const char *name, AcrPrice *out
 {
     static const char *const makers[][2] = {
         {"openai/", "openai"}, {"anthropic/", "anthropic"}, {"google/", "gemini"}};
-
     for (gsize i = 0; i < G_N_ELEMENTS(makers); i++) {
         g_autofree char *theirs = NULL;
-
         if (!g_str_has_prefix(name, makers[i][0]) || g_strrstr(name, "gpt-oss"))
             continue;
         theirs = g_strdup(name + strlen(makers[i][0]));
@@ -150,7 +141,6 @@ bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out)
 {
     const char *slash = strchr(model, '/');
     g_autofree char *family = slash ? acr_price_family(model, (gsize)(slash - model)) : NULL;
-
     if (!slash || !slash[1])
         return false;
     return find_in_family(prices, family, slash + 1, out) ||
@@ -164,7 +154,6 @@ static bool is_open(const char *name)
 {
     static const char *const beginnings[] = {"gpt-oss", "deepseek-r1", "deepseek-v3",
                                              "deepseek-coder"};
-
     for (gsize i = 0; i < G_N_ELEMENTS(beginnings); i++)
         if (g_str_has_prefix(name, beginnings[i]))
             return true;
@@ -179,7 +168,6 @@ static const char *owner_by_beginning(const char *name)
         {"ft:o", "openai"}, {"o1", "openai"},         {"o3", "openai"},
         {"o4", "openai"},   {"claude-", "anthropic"}, {"gemini-", "gemini"},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(owners); i++)
         if (g_str_has_prefix(name, owners[i][0]))
             return owners[i][1];
@@ -192,7 +180,6 @@ const char *acr_prices_provider_of(const char *bare_name)
                                           "gemini",   "openai",  "azure"};
     const char *found = owner_by_beginning(bare_name);
     g_autoptr(AcrPrices) prices = NULL;
-
     if (strchr(bare_name, '/') || is_open(bare_name))
         return NULL;
     if (found)

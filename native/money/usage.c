@@ -21,7 +21,6 @@ gint64 acr_usage_sent(const AcrUsage *usage)
     const gint64 counters[] = {usage->input, usage->cached, usage->written};
     Wide sum = 0;
     bool any = false;
-
     for (gsize i = 0; i < G_N_ELEMENTS(counters); i++) {
         any = any || counters[i] >= 0;
         sum += MAX(counters[i], 0);
@@ -32,7 +31,6 @@ gint64 acr_usage_sent(const AcrUsage *usage)
 gint64 acr_usage_tokens(const AcrUsage *usage)
 {
     gint64 sent = acr_usage_sent(usage);
-
     return sent < 0 || usage->output < 0 ? -1 : saturated((Wide)sent + usage->output);
 }
 
@@ -52,7 +50,6 @@ static gint64 densest(gint64 bytes)
 AcrUsageBounds acr_usage_bounds(const AcrExchange *exchange)
 {
     gint64 limit = exchange->limit > 0 ? exchange->limit : ACR_USAGE_MOST_OUTPUT;
-
     return (AcrUsageBounds){
         .least_sent = densest(exchange->asked),
         .most_sent = exchange->sent + ACR_USAGE_UNSEEN_TOKENS,
@@ -86,7 +83,6 @@ static gint64 said(gint64 first, gint64 second, gint64 otherwise)
 static AcrPriceTier whole_tier(const AcrPriceTier *tier, const AcrPriceTier *base)
 {
     AcrPriceTier whole = {0};
-
     whole.input = said(tier->input, base->input, 0);
     whole.cached = said(tier->cached, base->cached, whole.input);
     whole.written = said(tier->written, base->written, whole.input);
@@ -100,7 +96,6 @@ gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage)
     gint64 sent = acr_usage_sent(usage), reasoning = CLAMP(usage->reasoning, 0, usage->output);
     AcrPriceTier tier = whole_tier(&price->base, &price->base);
     Wide sum = 0;
-
     if (usage->input < 0 || usage->output < 0)
         return -1;
     for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++)
@@ -125,7 +120,6 @@ gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received)
 {
     AcrPriceTier tier = whole_tier(&price->base, &price->base);
     gint64 in = 0, out = 0;
-
     raise_sides(&tier, &in, &out);
     for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++) {
         if (sent <= price->tiers[i].above)
@@ -147,7 +141,6 @@ static void lower_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received
 static void lowest_sides(const AcrPrice *price, gint64 *sent, gint64 *received)
 {
     AcrPriceTier tier = whole_tier(&price->base, &price->base);
-
     *sent = *received = G_MAXINT64;
     lower_sides(&tier, sent, received);
     for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++) {
@@ -159,7 +152,6 @@ static void lowest_sides(const AcrPrice *price, gint64 *sent, gint64 *received)
 gint64 acr_price_at_least(const AcrPrice *price, gint64 sent, gint64 received)
 {
     gint64 in = 0, out = 0;
-
     lowest_sides(price, &in, &out);
     return saturated((Wide)MAX(sent, 0) * in + (Wide)MAX(received, 0) * out);
 }
@@ -173,7 +165,6 @@ static void lower_to(gint64 *lowest, gint64 price)
 void acr_price_lower_to(AcrPrice *lowest, const AcrPrice *price)
 {
     gint64 in = 0, out = 0;
-
     lowest_sides(price, &in, &out);
     lower_to(&lowest->base.input, in);
     lower_to(&lowest->base.output, out);
@@ -191,7 +182,6 @@ static void raise_tier(AcrPriceTier *tier, const AcrPriceTier *other)
 void acr_price_raise_to(AcrPrice *highest, const AcrPrice *price)
 {
     AcrPriceTier tier = whole_tier(&price->base, &price->base);
-
     raise_tier(&highest->base, &tier);
     for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++) {
         tier = whole_tier(&price->tiers[i].tier, &price->base);

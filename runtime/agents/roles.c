@@ -5,6 +5,13 @@
 
 #include <stdarg.h>
 
+/* An answer that did not come to its end is asked for again: half of a change must not be applied. */
+#define MAX_ASKED 3u
+#define INCOMPLETE                                                                                 \
+    "Your last answer is incomplete: %s. Nothing of it was used. Give the whole answer again "     \
+    "from "                                                                                        \
+    "its beginning, as short as the task allows."
+
 typedef struct {
     const char *name;
     bool json;
@@ -58,11 +65,20 @@ bool acr_agent_ask_with(AcrModel *model, AcrConversation *conversation, AcrAgent
                                .tools = tools,
                                .tools_hint = hint,
                                .json = roles[agent].json};
-    g_auto(AcrModelAnswer) answer = {0};
-    if (!acr_model_complete(model, &request, &answer, error))
-        return false;
-    acr_conversation_add_answer(conversation, &answer);
-    *out_text =
-        acr_conversation_message(conversation, acr_conversation_size(conversation) - 1)->content;
-    return true;
+    for (guint asked = 1;; asked++) {
+        g_auto(AcrModelAnswer) answer = {0};
+        if (!acr_model_complete(model, &request, &answer, error))
+            return false;
+        acr_conversation_add_answer(conversation, &answer);
+        *out_text = acr_conversation_message(conversation, acr_conversation_size(conversation) - 1)
+                        ->content;
+        const char *problem = acr_model_answer_problem(&answer);
+        if (!problem)
+            return true;
+        if (asked == MAX_ASKED)
+            return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INCOMPLETE,
+                                 "the model's answer is incomplete: %s, %u times", problem, asked);
+        g_autofree char *told = g_strdup_printf(INCOMPLETE, problem);
+        acr_conversation_add(conversation, ACR_ROLE_USER, told);
+    }
 }

@@ -47,6 +47,7 @@ void acr_step_unproved(AcrAttemptWork *work, const char *format, ...)
 bool acr_step_is_no_answer(const GError *error)
 {
     return g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP) ||
+           g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INCOMPLETE) ||
            g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
 }
 

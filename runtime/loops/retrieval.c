@@ -75,7 +75,8 @@ static AcrRetrievalEvent failed_event(Driver *driver)
     const char *what = NULL;
     if (g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING))
         return ACR_RETRIEVAL_ON_CEILING;
-    if (!overflow && !g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP))
+    if (!overflow && !g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP) &&
+        !g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_INCOMPLETE))
         return ACR_RETRIEVAL_ON_FAILED;
     if (overflow && driver->machine.state != ACR_RETRIEVAL_EXTRACT) {
         what = acr_retrieved_shorten(driver->retrieved, driver->run);

@@ -22,6 +22,7 @@ static const ExitRow exit_rows[] = {
     {acr_llm_error_quark, ACR_LLM_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_llm_error_quark, ACR_LLM_ERROR_EXPECT, ACR_EXIT_NONE},
     {acr_llm_error_quark, ACR_LLM_ERROR_USED_UP, ACR_EXIT_NONE},
+    {acr_llm_error_quark, ACR_LLM_ERROR_INCOMPLETE, ACR_EXIT_NONE},
     {acr_llm_error_quark, ACR_LLM_ERROR_CEILING, ACR_EXIT_CEILING},
     {acr_llm_error_quark, ACR_LLM_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
     {acr_money_error_quark, ACR_MONEY_ERROR_USAGE, ACR_EXIT_USAGE},

@@ -44,6 +44,8 @@ AcrJson *acr_record_answer(const AcrModelAnswer *answer)
 {
     AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "content", answer->content);
+    if (answer->thoughts)
+        acr_json_set_string(json, "thoughts", answer->thoughts);
     acr_json_set_string(json, "finish", answer->finish);
     acr_json_set_string(json, "model", answer->model);
     if (answer->request_id)
@@ -61,6 +63,7 @@ void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out)
     *out = (AcrModelAnswer){
         .content = g_strdup(content ? content : ""),
         .finish = g_strdup(acr_json_get_string(record, "finish")),
+        .thoughts = g_strdup(acr_json_get_string(record, "thoughts")),
         .model = g_strdup(acr_json_get_string(record, "model")),
         .request_id = g_strdup(acr_json_get_string(record, "request_id")),
         .tools = tools ? acr_json_copy(tools) : NULL,

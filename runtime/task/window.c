@@ -27,18 +27,10 @@ void acr_window_init(AcrWindow *window, gint64 tokens)
                           .seen_tokens = FIRST_TOKENS};
 }
 
-static gsize count_bytes(const AcrConversation *conversation)
-{
-    gsize sum = 0;
-    for (gsize i = 0; i < acr_conversation_size(conversation); i++)
-        sum += strlen(acr_conversation_message(conversation, i)->content);
-    return sum;
-}
-
 static void learn_ratio(AcrWindow *window, const AcrConversation *conversation, gint64 tokens)
 {
     gint64 wrapping = (gint64)acr_conversation_size(conversation) * MESSAGE_TOKENS;
-    gint64 bytes = (gint64)count_bytes(conversation);
+    gint64 bytes = (gint64)acr_conversation_bytes(conversation);
     if (tokens <= wrapping)
         return;
     window->seen_bytes += (double)bytes;
@@ -66,7 +58,8 @@ void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversa
 
 gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conversation)
 {
-    double text = (double)count_bytes(conversation) * window->seen_tokens / window->seen_bytes;
+    double text =
+        (double)acr_conversation_bytes(conversation) * window->seen_tokens / window->seen_bytes;
     return (gint64)(text * MARGIN) + (gint64)acr_conversation_size(conversation) * MESSAGE_TOKENS;
 }
 

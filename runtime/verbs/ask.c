@@ -84,7 +84,7 @@ static const AcrModelTry *failed_try(const AcrModelReport *report, const GError 
     if (!report || !report->tries || report->tries->len == 0)
         return NULL;
     const AcrModelTry *last = &g_array_index(report->tries, AcrModelTry, report->tries->len - 1);
-    return (gint)last->code == error->code ? last : NULL;
+    return last->ok || (gint)last->code == error->code ? last : NULL;
 }
 
 static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrModelReport *report)
@@ -125,16 +125,33 @@ static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelRep
     return acr_out_exit(acr_out_json(json), code);
 }
 
+/* What there is of an answer is printed, whole or not; only a whole one is a success. */
 static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, guint sent)
 {
-    if (spec->json) {
+    const char *problem = acr_model_answer_problem(answer);
+    AcrExit code = problem ? ACR_EXIT_NONE : ACR_EXIT_OK;
+    if (spec->json) { /* its `finish` says so */
         g_autoptr(AcrJson) json = describe_answer(answer, sent);
-        return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
+        return acr_out_exit(acr_out_json(json), code);
     }
+    if (problem)
+        acr_verb_say("the answer is incomplete: %s", problem);
     AcrOut out = acr_out_text(answer->content);
     if (out == ACR_OUT_WRITTEN && !g_str_has_suffix(answer->content, "\n"))
         out = acr_out_text("\n");
-    return acr_out_exit(out, ACR_EXIT_OK);
+    return acr_out_exit(out, code);
+}
+
+/* Asks; an answer without any text is a failure, unless it calls tools or its limit cut it off. */
+static bool ask_model(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *answer,
+                      GError **error)
+{
+    if (!acr_model_complete(model, request, answer, error))
+        return false;
+    return *answer->content || (answer->finish && strcmp(answer->finish, "stop") != 0) ||
+           acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_MALFORMED,
+                         "model '%s': the answer is empty%s", model->name,
+                         answer->thoughts ? ": it holds nothing but thoughts" : "");
 }
 
 /* ---- The call ---- */
@@ -164,7 +181,7 @@ static int call(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *re
     if (model->remark && acr_limits_bound_money(spec))
         acr_verb_say("%s", model->remark);
     g_auto(AcrModelAnswer) answer = {0};
-    if (!acr_model_complete(model, request, &answer, &error))
+    if (!ask_model(model, request, &answer, &error))
         return tell_failure(host, spec, acr_model_report(model), error);
     return tell_answer(spec, &answer, acr_report_sent(acr_model_report(model)));
 }

@@ -83,12 +83,18 @@ def ask(run_host: RunHost, server: LoopbackOpenAI) -> Ask:
 
 
 def test_prints_the_answer_and_one_newline(run_host: RunHost, loopback_openai: Serve) -> None:
-    contents = ["one", "two\n", "three\n\n", "", "ü 🌍"]
+    contents = ["one", "two\n", "three\n\n", "ü 🌍"]
     ask = Ask(run_host, loopback_openai([line(text) for text in contents]))
     for text in contents:
         result = ask("hi").check()
         assert result.out == (text if text.endswith("\n") else text + "\n")
         assert result.err == ""
+
+
+def test_an_empty_answer_is_a_failure(run_host: RunHost, loopback_openai: Serve) -> None:
+    result = Ask(run_host, loopback_openai([line("")]))("hi").check(1)
+    assert result.out == ""
+    assert "the answer is empty" in result.err
 
 
 def test_sends_what_is_given(ask: Ask, server: LoopbackOpenAI) -> None:

@@ -149,12 +149,12 @@ def _wrong_requests(outcome: Outcome) -> Iterator[str]:
         yield f"{most:.0f} MB were read"
     for request in requests if not outcome.violations else []:
         said = outcome.dialect.said(request.json)
-        if not said.system.startswith(SYSTEM) or QUESTION not in said.texts[-1]:
+        if not (said.system or said.texts[0]).startswith(SYSTEM) or QUESTION not in said.texts[-1]:
             yield f"request {request.number} asks {said}"
         if "--temperature" in outcome.row.args and outcome.row.suffix == "":
             if b'"temperature":0.5' not in request.body:
                 yield f"request {request.number}: no temperature"
-        if "--max-tokens" in outcome.row.args and said.limit != 77:
+        if "--max-tokens" in outcome.row.args and expect.limit not in (None, said.limit):
             yield f"request {request.number}: the limit is {said.limit}"
     if expect.json is not None and requests and not outcome.violations:
         if outcome.dialect.said(requests[-1].json).json != expect.json:

@@ -103,9 +103,7 @@ def test_ctrl_c_leaves_whole_lines(host: Host, sample_repo: Repo, loopback_opena
     assert shown.lines[-1] == "acr-host run: interrupted; rerun the same command to resume"
 
 
-def test_a_wait_for_an_answer_is_shown(
-    host: Host, sample_repo: Repo, loopback_openai: Serve, tmp_path: Path
-) -> None:
+def test_a_wait_for_an_answer_is_shown(host: Host, sample_repo: Repo, loopback_openai: Serve, tmp_path: Path) -> None:
     server = loopback_openai(script_lines())
     server.fail(Failure("stall"), at=3)
     run = arguments(sample_repo.path, tmp_path / "out", model=server.model)

@@ -51,49 +51,23 @@ _ERRORS: dict[str, tuple[int, str, str]] = {
     "permission": (403, "permission_error", "Your API key {key} may not do this."),
     "billing": (402, "billing_error", "Your credit balance is too low."),
     "payment": (402, "billing_error", "Payment required."),
-    "spend_limit": (
-        429,
-        "rate_limit_error",
-        "Your organization's spend limit is reached.",
-    ),
-    "rate_limit": (
-        429,
-        "rate_limit_error",
-        "This request would exceed your rate limit.",
-    ),
+    "spend_limit": (429, "rate_limit_error", "Your organization's spend limit is reached."),
+    "rate_limit": (429, "rate_limit_error", "This request would exceed your rate limit."),
     "slow_down": (429, "rate_limit_error", "Your usage grew too fast."),
     "overloaded": (529, "overloaded_error", "Overloaded"),
     "server": (500, "api_error", "Internal server error"),
     "gateway_timeout": (504, "timeout_error", "Request timed out"),
     "request_timeout": (408, "timeout_error", "Request timed out"),
     "conflict": (409, "conflict_error", "Conflict"),
-    "context": (
-        400,
-        "invalid_request_error",
-        "prompt is too long: 210000 tokens > 200000 maximum",
-    ),
-    "blocked": (
-        400,
-        "invalid_request_error",
-        "Output blocked by content filtering policy",
-    ),
+    "context": (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+    "blocked": (400, "invalid_request_error", "Output blocked by content filtering policy"),
     "no_model": (404, "not_found_error", "model: the-model"),
-    "too_large": (
-        413,
-        "request_too_large",
-        "Request exceeds the maximum allowed number of bytes.",
-    ),
+    "too_large": (413, "request_too_large", "Request exceeds the maximum allowed number of bytes."),
     "bad": (422, "invalid_request_error", "unprocessable"),
 }
 
 
-def failure(
-    status: int,
-    kind: str,
-    message: str,
-    details: Any = None,
-    request_id: str = "req_body",
-) -> Refusal:
+def failure(status: int, kind: str, message: str, details: Any = None, request_id: str = "req_body") -> Refusal:
     """An error in Anthropic's shape."""
     error: dict[str, Any] = {"type": kind, "message": message}
     if details:
@@ -146,10 +120,7 @@ def _check_blocks(where: str, content: Any) -> tuple[list[Wrong], int]:
         mark = block.get("cache_control")
         if mark is not None:
             marks += 1
-            if mark.get("type") != "ephemeral" or mark.get("ttl", "5m") not in (
-                "5m",
-                "1h",
-            ):
+            if mark.get("type") != "ephemeral" or mark.get("ttl", "5m") not in ("5m", "1h"):
                 wrong.append(Wrong(400, f"{here}.cache_control is {mark!r}"))
     return wrong, marks
 
@@ -265,10 +236,7 @@ class Anthropic(Dialect):
             "input_tokens": SENT - CACHED,
             "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": CACHED,
-            "cache_creation": {
-                "ephemeral_5m_input_tokens": 0,
-                "ephemeral_1h_input_tokens": 0,
-            },
+            "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
             "output_tokens": RECEIVED,
             "output_tokens_details": {"thinking_tokens": REASONING},
         }
@@ -291,7 +259,7 @@ class Anthropic(Dialect):
     def whole(self, answer: Answer, model: str) -> dict[str, Any]:
         body: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant"}
         body |= {"model": model, "content": self._blocks(answer)}
-        body |= {"stop_reason": _STOPS[answer.finish], "stop_sequence": None}
+        body |= {"stop_reason": answer.reason(_STOPS), "stop_sequence": None}
         if answer.refusal:
             body["stop_details"] = {"type": "refusal", "explanation": answer.refusal}
         if answer.usage != "missing":

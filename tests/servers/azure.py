@@ -55,26 +55,14 @@ class Azure(OpenAIChat):
                     "message": f"Access denied due to invalid subscription key {self.key} or wrong API endpoint.",
                 },
             ),
-            "permission": (
-                403,
-                {
-                    "code": "403",
-                    "message": "Access denied due to Virtual Network rules.",
-                },
-            ),
+            "permission": (403, {"code": "403", "message": "Access denied due to Virtual Network rules."}),
             "rate_limit": (
                 429,
-                {
-                    "code": "429",
-                    "message": "Requests have exceeded call rate limit of your current pricing tier.",
-                },
+                {"code": "429", "message": "Requests have exceeded call rate limit of your current pricing tier."},
             ),
             "no_model": (
                 404,
-                {
-                    "code": "DeploymentNotFound",
-                    "message": "The API deployment for this resource does not exist.",
-                },
+                {"code": "DeploymentNotFound", "message": "The API deployment for this resource does not exist."},
             ),
             "blocked": (
                 400,
@@ -90,13 +78,7 @@ class Azure(OpenAIChat):
                     },
                 },
             ),
-            "server": (
-                500,
-                {
-                    "code": "InternalServerError",
-                    "message": "Backend returned unexpected response.",
-                },
-            ),
+            "server": (500, {"code": "InternalServerError", "message": "Backend returned unexpected response."}),
         }
         if kind in special:
             status, error = special[kind]

@@ -52,37 +52,17 @@ _STOPS = {
     "context": "model_context_window_exceeded",
 }
 _ERRORS: dict[str, tuple[int, str, str]] = {
-    "auth": (
-        403,
-        "UnrecognizedClientException",
-        "The security token included in the request is invalid.",
-    ),
+    "auth": (403, "UnrecognizedClientException", "The security token included in the request is invalid."),
     "permission": (403, "AccessDeniedException", "User {key} is not authorized."),
-    "rate_limit": (
-        429,
-        "ThrottlingException",
-        "Too many requests, please wait before trying again.",
-    ),
-    "overloaded": (
-        503,
-        "ServiceUnavailableException",
-        "Bedrock is unable to process your request.",
-    ),
+    "rate_limit": (429, "ThrottlingException", "Too many requests, please wait before trying again."),
+    "overloaded": (503, "ServiceUnavailableException", "Bedrock is unable to process your request."),
     "not_ready": (429, "ModelNotReadyException", "Model is not ready."),
     "server": (500, "InternalServerException", "An internal server error occurred."),
     "model_error": (424, "ModelErrorException", "The model had an error."),
     "request_timeout": (408, "ModelTimeoutException", "Model has timed out."),
     "context": (400, "ValidationException", "Input is too long for requested model."),
-    "no_model": (
-        404,
-        "ResourceNotFoundException",
-        "Could not resolve the foundation model.",
-    ),
-    "bad": (
-        400,
-        "ValidationException",
-        "Malformed input request, please reformat your input.",
-    ),
+    "no_model": (404, "ResourceNotFoundException", "Could not resolve the foundation model."),
+    "bad": (400, "ValidationException", "Malformed input request, please reformat your input."),
 }
 _IN_STREAM = {
     "rate_limit": "throttlingException",
@@ -184,11 +164,7 @@ def check_body(body: dict[str, Any]) -> list[Wrong]:
         wrong += _check_blocks("system", body["system"])
     if "inferenceConfig" in body:
         config = body["inferenceConfig"]
-        wrong += unknown(
-            "inferenceConfig",
-            config,
-            ("maxTokens", "temperature", "topP", "stopSequences"),
-        )
+        wrong += unknown("inferenceConfig", config, ("maxTokens", "temperature", "topP", "stopSequences"))
         if isinstance(config, dict):
             wrong += number(config, "maxTokens", 1, 10**9, True)
             wrong += number(config, "temperature", 0, 1)
@@ -292,7 +268,7 @@ class Bedrock(Dialect):
     def whole(self, answer: Answer, model: str) -> dict[str, Any]:
         message = {"role": "assistant", "content": self._blocks(answer)}
         body: dict[str, Any] = {"output": {"message": message}}
-        body |= {"stopReason": _STOPS[answer.finish], "metrics": {"latencyMs": 5}}
+        body |= {"stopReason": answer.reason(_STOPS), "metrics": {"latencyMs": 5}}
         if answer.usage != "missing":
             body["usage"] = self._usage(answer)
         return body
@@ -303,7 +279,7 @@ class Bedrock(Dialect):
             made.append(("other", "somethingNew", {"x": [1]}))
         for index, block in enumerate(self._blocks(answer)):
             made += self._block_events(index, block, answer)
-        made.append(("finish", "messageStop", {"stopReason": _STOPS[answer.finish]}))
+        made.append(("finish", "messageStop", {"stopReason": answer.reason(_STOPS)}))
         last: dict[str, Any] = {"metrics": {"latencyMs": 5}}
         if answer.usage != "missing":
             last["usage"] = self._usage(answer)

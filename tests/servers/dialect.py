@@ -45,7 +45,7 @@ class Answer:
     """What a model says. `usage`: full, bare, null, missing, or a name of BAD_COUNTERS."""
 
     pieces: tuple[str, ...] = PIECES
-    finish: str = "stop"  # stop, length, tool_calls, content_filter, refusal, context
+    finish: str = "stop"  # stop, length, tool_calls, content_filter, refusal, context; "=…": that word
     usage: str = "full"
     cost: Any = None
     tools: bool = False  # one call, of a tool that was not offered
@@ -56,6 +56,7 @@ class Answer:
     choices: int = 1
     unknown: bool = False  # events and members that nobody knows stand between the others
     escaped: bool = False  # all that is not ASCII as \u escapes
+    beside: Mapping[str, Any] = field(default_factory=dict)  # members of each event and of a whole answer
 
     @property
     def text(self) -> str:
@@ -69,6 +70,12 @@ class Answer:
             return [("call_1", "find", {"q": 1})]
         mark = zlib.crc32(repr(self.calls).encode())
         return [(f"call_{mark:08x}_{n}", name, arguments) for n, (name, arguments) in enumerate(self.calls)]
+
+    def reason(self, names: Mapping[str, str]) -> str:
+        """Why it ended, in the provider's words."""
+        if self.finish.startswith("="):
+            return self.finish[1:]
+        return names.get(self.finish, "model_context_window_exceeded" if self.finish == "context" else self.finish)
 
     def dump(self, value: Any) -> str:
         """JSON text in this answer's way."""
@@ -192,6 +199,20 @@ def refuses_tools(model: str, body: Any, results: str) -> bool:
     return model.endswith("-notools") or (model.endswith("-nomoretools") and results in json.dumps(body))
 
 
+def ability(model: str, said: Said) -> str:
+    """The words of a refusal that belongs to the model's abilities in every dialect; "": none."""
+    if model.endswith("-nosystem") and said.system:
+        return "System role not supported"
+    if model.endswith("-64") and (said.limit or 0) > 1064:
+        return f"max_tokens is too large: {said.limit}. This model supports at most 1064 completion tokens"
+    if model.endswith("-small") and (said.limit or 0) > 1096:
+        return (
+            f"This model's maximum context length is 4096 tokens. However, you requested {3000 + (said.limit or 0)} tokens "
+            f"(3000 in the messages, {said.limit} in the completion)."
+        )
+    return ""
+
+
 class Dialect:
     """A provider's way to talk."""
 
@@ -254,12 +275,7 @@ class Dialect:
 
     def usage_expected(self) -> dict[str, int | None]:
         """What a client is to make of the full usage."""
-        return {
-            "input": SENT,
-            "output": RECEIVED,
-            "cached": CACHED,
-            "reasoning": REASONING,
-        }
+        return {"input": SENT, "output": RECEIVED, "cached": CACHED, "reasoning": REASONING}
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

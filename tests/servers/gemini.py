@@ -41,24 +41,12 @@ CONFIG = {
 _STOPS = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP"}
 _STOPS |= {"content_filter": "SAFETY", "refusal": "PROHIBITED_CONTENT"}
 _ERRORS: dict[str, tuple[int, str, str]] = {
-    "auth": (
-        400,
-        "INVALID_ARGUMENT",
-        "API key not valid. Please pass a valid API key.",
-    ),
+    "auth": (400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
     "permission": (403, "PERMISSION_DENIED", "The key {key} lacks permission."),
     "billing": (402, "RESOURCE_EXHAUSTED", "Your prepaid credit is used up."),
     "payment": (402, "RESOURCE_EXHAUSTED", "Your prepaid credit is used up."),
-    "rate_limit": (
-        429,
-        "RESOURCE_EXHAUSTED",
-        "You exceeded your current quota of requests per minute.",
-    ),
-    "overloaded": (
-        503,
-        "UNAVAILABLE",
-        "The model is overloaded. Please try again later.",
-    ),
+    "rate_limit": (429, "RESOURCE_EXHAUSTED", "You exceeded your current quota of requests per minute."),
+    "overloaded": (503, "UNAVAILABLE", "The model is overloaded. Please try again later."),
     "server": (500, "INTERNAL", "An internal error has occurred."),
     "gateway_timeout": (504, "DEADLINE_EXCEEDED", "Deadline expired."),
     "request_timeout": (408, "DEADLINE_EXCEEDED", "Deadline expired."),
@@ -239,7 +227,7 @@ class Gemini(Dialect):
         return parts
 
     def whole(self, answer: Answer, model: str) -> dict[str, Any]:
-        return self._chunk(answer, model, self._parts(answer), _STOPS[answer.finish])
+        return self._chunk(answer, model, self._parts(answer), answer.reason(_STOPS))
 
     def events(self, answer: Answer, model: str) -> list[Event]:
         made = []
@@ -247,5 +235,5 @@ class Gemini(Dialect):
             kind = "other" if part.get("thought") else "content"
             chunk = self._chunk(answer, model, [part], None)
             made.append(Event(kind, answer.dump(chunk)))
-        chunk = self._chunk(answer, model, [], _STOPS[answer.finish])
+        chunk = self._chunk(answer, model, [], answer.reason(_STOPS))
         return [*made, Event("finish", answer.dump(chunk))]

@@ -42,12 +42,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def failure(
-    status: int,
-    message: str,
-    kind: str,
-    code: Any = None,
-    param: str | None = None,
-    *headers: tuple[str, str],
+    status: int, message: str, kind: str, code: Any = None, param: str | None = None, *headers: tuple[str, str]
 ) -> Refusal:
     """An error in OpenAI's shape."""
     error = {"message": message, "type": kind, "param": param, "code": code}
@@ -207,25 +202,10 @@ _ERRORS: dict[str, tuple[Any, ...]] = {
         _INVALID,
         "invalid_api_key",
     ),
-    "permission": (
-        403,
-        "Your project {key} does not have access.",
-        _INVALID,
-        "permission_denied",
-    ),
-    "billing": (
-        429,
-        "You exceeded your current quota.",
-        "insufficient_quota",
-        "insufficient_quota",
-    ),
+    "permission": (403, "Your project {key} does not have access.", _INVALID, "permission_denied"),
+    "billing": (429, "You exceeded your current quota.", "insufficient_quota", "insufficient_quota"),
     "payment": (402, "Insufficient Balance", "unknown_error", "invalid_request_error"),
-    "spend_limit": (
-        429,
-        "Spend limit.",
-        "insufficient_quota",
-        "project_spend_limit_exceeded",
-    ),
+    "spend_limit": (429, "Spend limit.", "insufficient_quota", "project_spend_limit_exceeded"),
     "rate_limit": _RATE,
     "slow_down": (429, "Slow down.", "rate_limit_error", "slow_down"),
     "overloaded": (503, "Overloaded.", _SERVER, "server_is_overloaded"),
@@ -240,18 +220,8 @@ _ERRORS: dict[str, tuple[Any, ...]] = {
         "context_length_exceeded",
         "messages",
     ),
-    "blocked": (
-        400,
-        "Your request was rejected by our safety system.",
-        _INVALID,
-        "content_policy_violation",
-    ),
-    "no_model": (
-        404,
-        "The model does not exist or you do not have access to it.",
-        _INVALID,
-        "model_not_found",
-    ),
+    "blocked": (400, "Your request was rejected by our safety system.", _INVALID, "content_policy_violation"),
+    "no_model": (404, "The model does not exist or you do not have access to it.", _INVALID, "model_not_found"),
     "too_large": (413, "Request too large.", _INVALID, None),
     "bad": (422, "Unprocessable.", _INVALID, None),
 }
@@ -308,7 +278,7 @@ class OpenAIChat(Dialect):
             base["obfuscation"] = "xyz"
         if answer.usage != "missing":
             base["usage"] = None
-        return answer.dump(base | members)
+        return answer.dump(base | members | dict(answer.beside))
 
     def _deltas(self, answer: Answer) -> list[tuple[str, dict[str, Any], str | None]]:
         deltas: list[tuple[str, dict[str, Any], str | None]] = [
@@ -328,7 +298,7 @@ class OpenAIChat(Dialect):
             for part in halves(json.dumps(arguments)):
                 more = {"index": n, "function": {"arguments": part}}
                 deltas.append(("content", {"tool_calls": [more]}, None))
-        finish = "stop" if answer.finish == "refusal" else answer.finish
+        finish = answer.reason({"refusal": "stop"})
         return [*deltas, ("finish", {}, finish)]
 
     def events(self, answer: Answer, model: str) -> list[Event]:
@@ -339,10 +309,7 @@ class OpenAIChat(Dialect):
         for kind, delta, finish in self._deltas(answer):
             for index in reversed(range(answer.choices)):
                 changed = {n: v and f"other {v}" for n, v in delta.items()}
-                one: dict[str, Any] = {
-                    "index": index,
-                    "delta": delta if index == 0 else changed,
-                }
+                one: dict[str, Any] = {"index": index, "delta": delta if index == 0 else changed}
                 one |= {"logprobs": None, "finish_reason": finish}
                 made.append(Event(kind, self._chunk(answer, model, choices=[one])))
         usage = usage_of(answer)
@@ -364,17 +331,13 @@ class OpenAIChat(Dialect):
                 {"id": id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
                 for id, name, arguments in answer.called
             ]
-        finish = "stop" if answer.finish == "refusal" else answer.finish
+        finish = answer.reason({"refusal": "stop"})
         choices = [
-            {
-                "index": n,
-                "message": message if n == 0 else message | {"content": "other"},
-                "finish_reason": finish,
-            }
+            {"index": n, "message": message if n == 0 else message | {"content": "other"}, "finish_reason": finish}
             for n in range(answer.choices)
         ]
         body: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion"}
-        body |= {"created": 1760000000, "model": model, "choices": choices}
+        body |= {"created": 1760000000, "model": model, "choices": choices, **answer.beside}
         if answer.usage != "missing":
             body["usage"] = usage_of(answer)
         return body

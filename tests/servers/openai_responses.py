@@ -204,11 +204,11 @@ class OpenAIResponses(OpenAIChat):
 
     def whole(self, answer: Answer, model: str) -> dict[str, Any]:
         reason = {"length": "max_output_tokens", "content_filter": "content_filter"}
-        incomplete = answer.finish in reason
+        incomplete = answer.finish in reason or answer.finish == "context" or answer.finish.startswith("=")
         body: dict[str, Any] = {"id": "resp_1", "object": "response", "model": model}
         body["status"] = "incomplete" if incomplete else "completed"
         body |= {"created_at": 1760000000, "error": None, "output": self._items(answer)}
-        details = {"reason": reason[answer.finish]} if incomplete else None
+        details = {"reason": answer.reason(reason)} if incomplete else None
         body["incomplete_details"] = details
         if answer.usage != "missing":
             body["usage"] = self._usage(answer)

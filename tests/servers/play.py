@@ -198,13 +198,7 @@ def _zipped_filler(fill: int) -> bytes:
 class Response:
     """The actions that a play means for one request."""
 
-    def __init__(
-        self,
-        play: Play,
-        dialect: Dialect,
-        request: Request,
-        tokens: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, play: Play, dialect: Dialect, request: Request, tokens: Mapping[str, str] | None = None) -> None:
         self.play, self.dialect, self.request = play, dialect, request
         self.tokens = tokens or {}
         self.streamed = dialect.streams(request) and not play.whole

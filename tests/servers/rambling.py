@@ -98,10 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
         delta = {"index": 0, "delta": {"content": content}, "finish_reason": None}
         end = {"index": 0, "delta": {}, "finish_reason": "stop"}
         usage = {"prompt_tokens": tokens, "completion_tokens": len(content) // 4}
-        events = [
-            {**chunk, "choices": [delta]},
-            {**chunk, "choices": [end], "usage": usage},
-        ]
+        events = [{**chunk, "choices": [delta]}, {**chunk, "choices": [end], "usage": usage}]
         body = b"".join(b"data: %s\n\n" % json.dumps(e).encode() for e in events)
         self._send(200, "text/event-stream", body + b"data: [DONE]\n\n")
 

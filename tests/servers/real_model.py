@@ -41,13 +41,7 @@ def _cache() -> Path:
 
 def _must(command: list[str | Path]) -> None:
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            check=False,
-            text=True,
-            timeout=INSTALL_SECONDS,
-        )
+        done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=INSTALL_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"no real model: {error}") from error
     if done.returncode != 0:

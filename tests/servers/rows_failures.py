@@ -12,10 +12,7 @@ FINAL = {
     "permission": ("auth", ALL),
     "billing": ("billing", SSE),
     "payment": ("billing", SSE),
-    "spend_limit": (
-        "billing",
-        ("openai_chat", "openai_responses", "azure", "anthropic"),
-    ),
+    "spend_limit": ("billing", ("openai_chat", "openai_responses", "azure", "anthropic")),
     "context": ("context_overflow", ALL),
     "blocked": ("content_filter", ("openai_chat", "azure", "anthropic")),
     "no_model": ("bad_request", ALL),
@@ -24,10 +21,7 @@ FINAL = {
 }
 AGAIN = {
     "rate_limit": ("rate_limit", ALL),
-    "slow_down": (
-        "rate_limit",
-        ("openai_chat", "openai_responses", "azure", "anthropic"),
-    ),
+    "slow_down": ("rate_limit", ("openai_chat", "openai_responses", "azure", "anthropic")),
     "overloaded": ("overloaded", ALL),
     "not_ready": ("overloaded", ("bedrock",)),
     "server": ("server", ALL),
@@ -59,17 +53,10 @@ def _errors() -> list[Scenario]:
 
 def _bodies() -> list[Scenario]:
     """What gateways and imitators say, and prompts that were blocked."""
-    html = Play(
-        status=502,
-        body=b"<html>Bad Gateway</html>",
-        whole=True,
-        content_type="text/html",
-    )
+    html = Play(status=502, body=b"<html>Bad Gateway</html>", whole=True, content_type="text/html")
     stop = Play(error="server", headers=(("x-should-retry", "false"),))
     listed = Play(
-        status=429,
-        whole=True,
-        body=b'[{"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED"}}]',
+        status=429, whole=True, body=b'[{"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED"}}]'
     )
     flat = Play(
         status=400,
@@ -84,27 +71,11 @@ def _bodies() -> list[Scenario]:
     return [
         bad("bad-gateway", ALL, "server", html, requests=OFTEN, status=(502,)),
         ok("bad-gateway-then-ok", (*ALL, *ALIKE), html, Play(), requests=(2, 2)),
-        bad(
-            "no-retry-wanted",
-            ("openai_chat", "openai_responses", "anthropic"),
-            "server",
-            stop,
-        ),
+        bad("no-retry-wanted", ("openai_chat", "openai_responses", "anthropic"), "server", stop),
         bad("listed-error", ("gemini",), "rate_limit", listed, requests=OFTEN),
         bad("flat-error", ("openai_chat",), "context_overflow", flat),
-        bad(
-            "llama-context",
-            ("openai_chat", "azure", "anthropic"),
-            "context_overflow",
-            llama,
-        ),
-        bad(
-            "status-418",
-            ALL,
-            "bad_request",
-            Play(status=418, body=b"teapot", whole=True),
-            status=(418,),
-        ),
+        bad("llama-context", ("openai_chat", "azure", "anthropic"), "context_overflow", llama),
+        bad("status-418", ALL, "bad_request", Play(status=418, body=b"teapot", whole=True), status=(418,)),
         bad(
             "blocked-prompt",
             ("gemini",),
@@ -148,30 +119,15 @@ def _statuses() -> list[Scenario]:
         page = Play(status=status, body=html, whole=True, content_type="text/html")
         for name, play in (("empty", empty), ("html", page)):
             name = f"status-{status}-{name}"
+            if status == 403 and play is page:  # a firewall before the server
+                error = "bad_request"
             row = bad(name, (*ALL, *ALIKE), error, play, requests=times, status=(status,))
             rows.append(row)
     huge = Play(status=500, fill=200, whole=True)
     return [
         *rows,
-        bad(
-            "status-500-200mb",
-            ALL,
-            "server",
-            huge,
-            requests=OFTEN,
-            sent_mb=80,
-            status=(500,),
-            seconds=60,
-        ),
-        bad(
-            "status-401-200mb",
-            ALL,
-            "auth",
-            replace(huge, status=401),
-            sent_mb=80,
-            status=(401,),
-            seconds=60,
-        ),
+        bad("status-500-200mb", ALL, "server", huge, requests=OFTEN, sent_mb=80, status=(500,), seconds=60),
+        bad("status-401-200mb", ALL, "auth", replace(huge, status=401), sent_mb=80, status=(401,), seconds=60),
     ]
 
 
@@ -179,11 +135,7 @@ def _waits() -> list[Scenario]:
     """Retry-After in all its forms. `gap` bounds the time between the first two requests."""
 
     def row(
-        name: str,
-        dialects: tuple[str, ...],
-        gap: tuple[float, float],
-        error: str,
-        *headers: tuple[str, str],
+        name: str, dialects: tuple[str, ...], gap: tuple[float, float], error: str, *headers: tuple[str, str]
     ) -> Scenario:
         play = Play(error=error, headers=headers)
         return ok(name, dialects, play, Play(), requests=(2, 2), gap=gap)
@@ -198,42 +150,17 @@ def _waits() -> list[Scenario]:
         row("after-1s-server", ALL, second, "server", ("retry-after", "1")),
         row("after-fraction", ALL, (1.19, 3.2), "rate_limit", ("Retry-After", "1.2")),
         row("after-date", ALL, (1.0, 5.0), "rate_limit", ("Retry-After", "{date+3}")),
-        row(
-            "after-past-date",
-            ALL,
-            soon,
-            "rate_limit",
-            ("Retry-After", "Wed, 21 Oct 2015 07:28:00 GMT"),
-        ),
+        row("after-past-date", ALL, soon, "rate_limit", ("Retry-After", "Wed, 21 Oct 2015 07:28:00 GMT")),
         row("after-ms", SSE, (0.69, 2.7), "rate_limit", ("retry-after-ms", "700")),
-        row(
-            "after-ms-wins",
-            SSE,
-            (0.0, 2.0),
-            "rate_limit",
-            ("Retry-After", "20"),
-            ("retry-after-ms", "50"),
-        ),
-        row(
-            "after-amz-ms",
-            ("bedrock",),
-            (0.69, 2.7),
-            "rate_limit",
-            ("x-amz-retry-after", "700"),
-        ),
+        row("after-ms-wins", SSE, (0.0, 2.0), "rate_limit", ("Retry-After", "20"), ("retry-after-ms", "50")),
+        row("after-amz-ms", ("bedrock",), (0.69, 2.7), "rate_limit", ("x-amz-retry-after", "700")),
         row("after-retry-info", ("gemini",), (1.19, 3.2), "retry_info"),
         row("after-zero", ALL, soon, "rate_limit", ("Retry-After", "0")),
         row("after-negative", ALL, soon, "rate_limit", ("Retry-After", "-5")),
         row("after-words", ALL, soon, "rate_limit", ("Retry-After", "soon")),
         row("after-nan", ALL, soon, "rate_limit", ("Retry-After", "nan")),
         row("after-nothing", ALL, soon, "rate_limit", ("Retry-After", "")),
-        bad(
-            "after-a-refused-key",
-            ALL,
-            "auth",
-            Play(error="auth", headers=(("Retry-After", "1"),)),
-            Play(),
-        ),
+        bad("after-a-refused-key", ALL, "auth", Play(error="auth", headers=(("Retry-After", "1"),)), Play()),
         replace(give_up("after-the-end", ("Retry-After", "30")), args=("--max-time", "5")),
         give_up("after-2h", ("Retry-After", "7200")),
         give_up("after-absurd", ("Retry-After", "99999999999999999999")),
@@ -241,9 +168,4 @@ def _waits() -> list[Scenario]:
     ]
 
 
-ROWS = (
-    *_errors(),
-    *_bodies(),
-    *_statuses(),
-    *_waits(),
-)
+ROWS = (*_errors(), *_bodies(), *_statuses(), *_waits())

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from . import rows_answers, rows_failures, rows_streams
+from . import rows_answers, rows_failures, rows_servers, rows_streams
 from .play import Play
 from .table import Scenario
 
-SCENARIOS: tuple[Scenario, ...] = (
-    *rows_streams.ROWS,
-    *rows_failures.ROWS,
-    *rows_answers.ROWS,
-)
+SCENARIOS: tuple[Scenario, ...] = (*rows_streams.ROWS, *rows_failures.ROWS, *rows_answers.ROWS, *rows_servers.ROWS)
 
 
 def all_plays() -> dict[str, tuple[Play, ...]]:

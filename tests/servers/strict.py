@@ -21,7 +21,7 @@ from typing import Any, Callable
 from .anthropic import Anthropic
 from .azure import Azure
 from .bedrock import Bedrock
-from .dialect import Dialect, Refusal, Request, unique
+from .dialect import Dialect, Refusal, Request, ability, unique
 from .gemini import Gemini
 from .openai_chat import OpenAIChat
 from .openai_responses import OpenAIResponses
@@ -31,7 +31,19 @@ KEY = "sk-strict-0123456789abcdef+/="
 DIALECTS: tuple[type[Dialect], ...] = (*(OpenAIChat, OpenAIResponses, Azure, Anthropic, Bedrock, Gemini),)
 MAX_HEAD_BYTES = 1 << 20
 MAX_BODY_BYTES = 256 << 20
-SUFFIXES = ("-reasoning", "-old", "-nojson", "-nousage", "-nostream", "-nocache", "-notools", "-nomoretools")
+SUFFIXES = (
+    "-reasoning",
+    "-old",
+    "-nojson",
+    "-nousage",
+    "-nostream",
+    "-nocache",
+    "-notools",
+    "-nomoretools",
+    "-nosystem",
+    "-64",
+    "-small",
+)
 
 
 class Gone(Exception):
@@ -255,12 +267,7 @@ class StrictServer:
             self.on_request(request)
         if problem is not None or dialect is None:
             return problem or Refusal(404, {"error": {"message": "no such path"}})
-        return Response(
-            self._next_play(request),
-            dialect,
-            request,
-            self.tokens | {"root": self.root},
-        )
+        return Response(self._next_play(request), dialect, request, self.tokens | {"root": self.root})
 
     def _read_body(self, request: Request) -> Dialect | None:
         try:
@@ -294,7 +301,8 @@ class StrictServer:
             return dialect.wrong(wrong[0].status, wrong[0].text)
         if request.wrong:
             return dialect.wrong(400, request.wrong[0])
-        return dialect.refuse(request)
+        word = ability(request.model, dialect.said(request.json))
+        return dialect.wrong(400, word) if word else dialect.refuse(request)
 
     def _note(self, request: Request, texts: list[str]) -> None:
         request.wrong += texts

@@ -19,10 +19,7 @@ CHAT = ("openai_chat", "azure")
 # Whose newer models refuse a temperature.
 NO_SAMPLING = ("openai_chat", "openai_responses", "azure", "anthropic", "bedrock")
 # Other ways to show a key; the plain rows run over them too.
-KEYS = (
-    *("anthropic_bearer", "anthropic_2026", "bedrock_bearer", "azure_v1"),
-    *("azure_token", "gemini_google"),
-)
+KEYS = (*("anthropic_bearer", "anthropic_2026", "bedrock_bearer", "azure_v1"), *("azure_token", "gemini_google"))
 # Servers that speak OpenAI's dialect, and own names of providers for them.
 ALIKE = (*("groq", "deepseek", "openrouter", "litellm", "vllm", "llamacpp", "ollama"),)
 
@@ -53,6 +50,7 @@ class Expect:
     seconds: float = 25  # the whole call
     request_id: bool = True  # it is the last request's
     json: bool | None = None  # whether the last request asked for JSON
+    limit: int | None = 77  # of the answer, where the row sends --max-tokens; None: not looked at
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,8 @@ MAX_FUNCTION_LINES = 60
 MAX_FILE_LINES = 600
 MAX_PRIVATE_HEADER_BYTES = 10_240
 MAX_PROGRAM_LINES = 85_680  # C and Python of native/, runtime/ and python/ together
-_ROWS = "a table: one row for each case of the server, nothing but data"
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
-ALLOWED: dict[str, str] = {
-    "tests/servers/rows_answers.py:_usages": _ROWS,
-    "tests/servers/rows_answers.py:_contents": _ROWS,
-    "tests/servers/rows_answers.py:_connections": _ROWS,
-    "tests/servers/rows_failures.py:_waits": _ROWS,
-    "tests/servers/rows_failures.py:_bodies": _ROWS,
-    "tests/servers/rows_streams.py:_writing": _ROWS,
-    "tests/servers/rows_streams.py:_cuts": _ROWS,
-}
+ALLOWED: dict[str, str] = {}
 
 
 def c_functions(text: str) -> Iterator[tuple[str, int, int]]:

@@ -12,7 +12,6 @@ bool exchange(const TestReply *reply, const AcrHttpRequest *given, AcrHttpRespon
     g_autoptr(TestServer) server = server_start(reply, 1);
     g_autofree char *url = g_strconcat(server->url, "/secret/path?key=secret", NULL);
     AcrHttpRequest request = *given;
-
     request.url = url;
     return acr_http_exchange(NULL, &request, out, error);
 }
@@ -23,7 +22,6 @@ void get_raw(const char *raw, AcrHttpResponse *out)
     AcrHttpRequest request = {0};
     g_autoptr(GError) error = NULL;
     bool ok = exchange(&reply, &request, out, &error);
-
     g_assert_no_error(error);
     g_assert_true(ok);
 }
@@ -32,7 +30,6 @@ void assert_fails(const TestReply *reply, const AcrHttpRequest *request, int cod
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrHttpResponse) response = {0};
-
     g_assert_false(exchange(reply, request, &response, &error));
     g_assert_error(error, ACR_HTTP_ERROR, code);
     g_assert_null(strstr(error->message, "secret"));
@@ -44,7 +41,6 @@ void assert_body(const AcrHttpResponse *response, const char *text)
 {
     gsize len = 0;
     const void *data = g_bytes_get_data(response->body, &len);
-
     g_assert_cmpmem(data, len, text, strlen(text));
 }
 
@@ -56,7 +52,6 @@ const char *header(const AcrHttpResponse *response, const char *name)
 AcrHttpNext take(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
 {
     Sink *sink = ctx;
-
     sink->calls++;
     sink->status = head->status;
     g_string_append_len(sink->text, data, (gssize)len);

@@ -6,7 +6,6 @@ int main(int argc, char **argv)
     static const char *const variables[] = {"http_proxy", "https_proxy",   "HTTPS_PROXY",
                                             "all_proxy",  "ALL_PROXY",     "no_proxy",
                                             "NO_PROXY",   "SSL_CERT_FILE", "CURL_CA_BUNDLE"};
-
     for (gsize i = 0; i < G_N_ELEMENTS(variables); i++)
         g_unsetenv(variables[i]); /* those of this machine are not the tests' */
     g_test_init(&argc, &argv, NULL);

@@ -11,7 +11,6 @@ static void post(AcrHttpClient *client, const TestServer *server, const char *te
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
     bool ok = acr_http_exchange(client, &request, &response, &error);
-
     g_assert_no_error(error);
     g_assert_true(ok);
     g_assert_true(response.sent);
@@ -24,7 +23,6 @@ static void post_fails(AcrHttpClient *client, const char *url, int code, bool se
     AcrHttpRequest request = {.url = url, .body = "body", .body_len = 4};
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
-
     g_assert_false(acr_http_exchange(client, &request, &response, &error));
     g_assert_error(error, ACR_HTTP_ERROR, code);
     g_assert_cmpint(response.sent, ==, sent);
@@ -42,7 +40,6 @@ static void a_client_keeps_its_connection(void)
     };
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
-
     post(client, server, "ab");
     post(client, server, "bad");
     post(client, server, "");
@@ -55,7 +52,6 @@ static void an_exchange_without_a_client_keeps_nothing(void)
 {
     static const TestReply replies[] = {{.raw = EMPTY, .keep = true}, {.raw = EMPTY, .keep = true}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
-
     post(NULL, server, "");
     post(NULL, server, "");
     g_assert_cmpuint(server_connections(server), ==, 2);
@@ -72,7 +68,6 @@ static void nothing_of_one_request_stays_for_the_next(void)
     AcrHttpRequest second = {.url = server->url};
     g_auto(AcrHttpResponse) a = {0};
     g_auto(AcrHttpResponse) b = {0};
-
     g_assert_true(acr_http_exchange(client, &first, &a, NULL));
     g_assert_true(acr_http_exchange(client, &second, &b, NULL));
     g_assert_true(g_str_has_prefix(server_request(server, 0), "PUT / HTTP/1.1\r\n"));
@@ -86,7 +81,6 @@ static void a_connection_that_the_server_closed_meanwhile_is_not_used(void)
     static const TestReply replies[] = {{.raw = EMPTY}, {.raw = EMPTY}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
-
     post(client, server, "");
     server_await_closed(server, 1);
     post(client, server, "");
@@ -99,7 +93,6 @@ static void a_connection_that_was_idle_for_long_is_not_used(void)
         {.raw = EMPTY, .keep = true}, {.raw = EMPTY, .keep = true}, {.raw = EMPTY, .keep = true}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
-
     post(client, server, "");
     g_usleep(1500 * 1000);
     post(client, server, "");
@@ -115,7 +108,6 @@ static void a_request_is_not_sent_again_when_its_connection_dies(void)
         {.raw = EMPTY, .keep = true}, {.raw = NULL}, {.raw = EMPTY}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
-
     post(client, server, "");
     post_fails(client, server->url, ACR_HTTP_ERROR_NETWORK, true);
     post(client, server, "");
@@ -128,7 +120,6 @@ static void a_server_that_has_gone_since_is_unreachable(void)
     static const TestReply reply = {.raw = EMPTY, .keep = true};
     g_autoptr(TestServer) server = server_start(&reply, 1);
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
-
     post(client, server, "");
     server_end(server);
     post_fails(client, server->url, ACR_HTTP_ERROR_UNREACHABLE, false);
@@ -142,7 +133,6 @@ static void a_response_with_bytes_behind_it_fails_and_they_do_not_begin_the_next
                                         {.raw = EMPTY}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
-
     post_fails(client, server->url, ACR_HTTP_ERROR_LENGTH, true);
     post(client, server, "");
     g_assert_cmpuint(server_connections(server), ==, 2);
@@ -157,7 +147,6 @@ static void a_failed_exchange_takes_its_connection_with_it(void)
     AcrHttpRequest request = {.url = server->url, .idle_timeout_ms = 100};
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
-
     g_assert_false(acr_http_exchange(client, &request, &response, &error));
     g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TIMEOUT);
     post(client, server, "");
@@ -174,7 +163,6 @@ static void a_socket_and_a_port_have_connections_of_their_own(void)
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
     AcrHttpRequest request = {.url = port->url, .unix_socket = path};
     g_auto(AcrHttpResponse) response = {0};
-
     post(client, port, "");
     g_assert_true(acr_http_exchange(client, &request, &response, NULL));
     g_assert_cmpuint(server_connections(port), ==, 1);
@@ -191,7 +179,6 @@ static void assert_enough(AcrHttpClient *client, const TestServer *server, const
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
     bool ok = acr_http_exchange(client, &request, &response, &error);
-
     g_assert_no_error(error);
     g_assert_true(ok);
     g_assert_cmpstr(text->str, ==, expected);
@@ -208,7 +195,6 @@ static void enough_of_a_stream_that_stays_open_is_success_and_cuts_it(void)
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
     gint64 start = now_ms();
-
     assert_enough(client, server, "abc");
     g_assert_cmpint(now_ms() - start, >=, 90);
     g_assert_cmpint(now_ms() - start, <, 30000);
@@ -223,7 +209,6 @@ static void enough_just_before_the_end_keeps_the_connection(void)
         {.raw = EMPTY, .keep = true}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
-
     assert_enough(client, server, "abc");
     post(client, server, "");
     g_assert_cmpuint(server_connections(server), ==, 1);
@@ -237,10 +222,8 @@ static void what_comes_after_enough_is_not_handed_on(void)
         .raw = CHUNKED "3\r\nabc\r\n", .after_ms = 20, .after = "zz\r\n"};
     static const TestReply flood = {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 20, .chunks = 1000};
     const TestReply *const replies[] = {&reply, &torn, &flood};
-
     for (gsize i = 0; i < G_N_ELEMENTS(replies); i++) {
         g_autoptr(TestServer) server = server_start(replies[i], 1);
-
         assert_enough(NULL, server, "abc");
     }
 }
@@ -255,7 +238,6 @@ static void a_long_rest_is_not_read_to_keep_the_connection(void)
                                         {.raw = EMPTY, .keep = true}};
     g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
     g_autoptr(AcrHttpClient) client = acr_http_client_new();
-
     assert_enough(client, server, "abc");
     post(client, server, "");
     g_assert_cmpuint(server_connections(server), ==, 2);
@@ -267,7 +249,6 @@ static bool exchange_nearly(const TestReply *reply, GString *text, GError **erro
     Sink sink = {.text = text, .stop_after = 1, .then = ACR_HTTP_NEARLY};
     AcrHttpRequest request = {.on_body = take, .on_body_ctx = &sink};
     g_auto(AcrHttpResponse) response = {0};
-
     return exchange(reply, &request, &response, error);
 }
 
@@ -278,12 +259,10 @@ static void what_comes_after_nearly_is_handed_on(void)
         {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 200, .after = "3\r\ndef\r\n"},
         {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 200, .after = "3\r\ndef\r\nzz\r\n"},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(replies); i++) {
         g_autoptr(GString) text = g_string_new(NULL);
         g_autoptr(GError) error = NULL;
         bool ok = exchange_nearly(&replies[i], text, &error);
-
         g_assert_no_error(error);
         g_assert_true(ok);
         g_assert_cmpstr(text->str, ==, "abcdef");
@@ -295,7 +274,6 @@ static void a_silence_after_nearly_ends_the_exchange(void)
     static const TestReply reply = {.raw = CHUNKED "3\r\nabc\r\n", .hang = true};
     g_autoptr(GString) text = g_string_new(NULL);
     gint64 start = now_ms();
-
     g_assert_true(exchange_nearly(&reply, text, NULL));
     g_assert_cmpint(now_ms() - start, >=, 1900);
     g_assert_cmpint(now_ms() - start, <, 30000);

@@ -15,7 +15,6 @@ static void on_alarm(int number)
 static void interrupt_in(int ms)
 {
     struct itimerval timer = {.it_value = {.tv_usec = ms * 1000}};
-
     alarm_interrupt.signal = 0;
     signal(SIGALRM, on_alarm);
     g_assert_cmpint(setitimer(ITIMER_REAL, &timer, NULL), ==, 0);
@@ -26,7 +25,6 @@ static void slow_bytes_are_waited_for(void)
     TestReply reply = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", .byte_ms = 5};
     AcrHttpRequest request = {.idle_timeout_ms = 2000};
     g_auto(AcrHttpResponse) response = {0};
-
     g_assert_true(exchange(&reply, &request, &response, NULL));
     assert_body(&response, "hello");
 }
@@ -34,7 +32,6 @@ static void slow_bytes_are_waited_for(void)
 static void assert_times_out(const TestReply *reply, const AcrHttpRequest *request)
 {
     gint64 start = now_ms();
-
     assert_fails(reply, request, ACR_HTTP_ERROR_TIMEOUT);
     g_assert_cmpint(now_ms() - start, >=, 190);
     g_assert_cmpint(now_ms() - start, <, 8000);
@@ -48,7 +45,6 @@ static void each_deadline_ends_the_exchange(void)
         .raw =
             "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
         .byte_ms = 50};
-
     assert_times_out(&silent, &(AcrHttpRequest){.first_byte_timeout_ms = 200});
     assert_times_out(&silent, &(AcrHttpRequest){.total_timeout_ms = 200});
     assert_times_out(&half,
@@ -61,7 +57,6 @@ static void silence_before_the_first_byte_is_not_idleness(void)
     TestReply reply = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", .wait_ms = 400};
     AcrHttpRequest request = {.idle_timeout_ms = 100};
     g_auto(AcrHttpResponse) response = {0};
-
     g_assert_true(exchange(&reply, &request, &response, NULL));
     g_assert_cmpint(response.first_byte_ms, >=, 390);
 }
@@ -72,7 +67,6 @@ static int full_listener(int *fillers, gsize n, int *out_port)
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof in;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
     g_assert_cmpint(bind(fd, (struct sockaddr *)&in, len), ==, 0);
     g_assert_cmpint(listen(fd, 0), ==, 0);
     g_assert_cmpint(getsockname(fd, (struct sockaddr *)&in, &len), ==, 0);
@@ -95,7 +89,6 @@ static void a_connection_that_hangs_ends_by_its_deadline_or_an_interrupt(void)
     AcrHttpResponse response = {0};
     g_autoptr(GError) error = NULL;
     gint64 start = now_ms();
-
     g_assert_false(acr_http_exchange(NULL, &request, &response, &error));
     g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TIMEOUT);
     g_assert_cmpint(now_ms() - start, <, 8000);
@@ -117,10 +110,8 @@ static void an_interrupt_ends_a_wait_within_a_moment(void)
     TestReply silent = {.hang = true};
     TestReply half = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", .hang = true};
     AcrHttpRequest request = {.interrupt = &alarm_interrupt};
-
     for (int i = 0; i < 2; i++) {
         gint64 start = now_ms();
-
         interrupt_in(200);
         assert_fails(i ? &half : &silent, &request, ACR_HTTP_ERROR_INTERRUPTED);
         g_assert_cmpint(now_ms() - start, >=, 190);

@@ -13,7 +13,6 @@ static void a_unix_socket_is_spoken_to(void)
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
     AcrHttpResponse none = {0};
-
     g_assert_true(acr_http_exchange(NULL, &request, &response, NULL));
     assert_body(&response, "ok");
     g_assert_true(
@@ -27,7 +26,6 @@ static void a_unix_socket_is_spoken_to(void)
 static void loopback_hosts_are_not_reached_through_a_proxy(void)
 {
     g_auto(AcrHttpResponse) response = {0};
-
     g_setenv("http_proxy", "http://127.0.0.1:1", TRUE);
     g_setenv("ALL_PROXY", "http://127.0.0.1:1", TRUE);
     get_raw("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &response);
@@ -41,7 +39,6 @@ static void a_proxy_of_the_environment_is_used_for_other_hosts(void)
     g_autoptr(TestServer) server = server_start(&reply, 1);
     AcrHttpRequest request = {.url = "http://host.invalid/x"};
     g_auto(AcrHttpResponse) response = {0};
-
     g_setenv("http_proxy", server->url, TRUE);
     g_assert_true(acr_http_exchange(NULL, &request, &response, NULL));
     g_unsetenv("http_proxy");
@@ -60,11 +57,9 @@ static void unusable_requests_are_refused_without_showing_them(void)
         {.url = "http://127.0.0.1:1/", .headers = broken},
         {.url = "http://"},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(requests); i++) {
         g_autoptr(GError) error = NULL;
         AcrHttpResponse response = {0};
-
         g_assert_false(acr_http_exchange(NULL, &requests[i], &response, &error));
         g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
         g_assert_null(strstr(error->message, "secret"));
@@ -80,7 +75,6 @@ static void a_refused_connection_names_host_and_port_only(void)
     g_autofree char *tls_url = g_strdup_printf("https%s", server->url + 4);
     g_autoptr(GError) error = NULL;
     AcrHttpResponse response = {0};
-
     g_assert_false(acr_http_exchange(NULL, &request, &response, &error));
     g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_UNREACHABLE);
     g_assert_false(response.sent);
@@ -105,13 +99,11 @@ static void what_cannot_be_reached_was_sent_nothing(void)
         {"http://example.invalid/v1", NULL, "http://127.0.0.1:1"},
         {"http://example.invalid/v1", NULL, "http://no-such-proxy.invalid:99"},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrHttpRequest request = {
             .url = rows[i].url, .unix_socket = rows[i].unix_socket, .body = "x", .body_len = 1};
         g_auto(AcrHttpResponse) response = {0};
         g_autoptr(GError) error = NULL;
-
         if (rows[i].proxy)
             g_setenv("http_proxy", rows[i].proxy, TRUE);
         g_assert_false(acr_http_exchange(NULL, &request, &response, &error));
@@ -131,7 +123,6 @@ static void a_server_that_speaks_no_tls_is_sent_nothing(void)
     g_autofree char *url = g_strdup_printf("https%s", server->url + strlen("http"));
     AcrHttpRequest request = {.url = url, .first_byte_timeout_ms = 300};
     g_auto(AcrHttpResponse) response = {0};
-
     g_assert_false(acr_http_exchange(NULL, &request, &response, NULL));
     g_assert_false(response.sent);
     g_assert_cmpint(response.status, ==, 0);
@@ -143,7 +134,6 @@ static char *certificate_failure(const char *ca_file)
     AcrHttpRequest request = {.url = "https://127.0.0.1:1/", .ca_file = ca_file};
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) error = NULL;
-
     g_assert_false(acr_http_exchange(NULL, &request, &response, &error));
     g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
     g_assert_false(response.sent);
@@ -156,7 +146,6 @@ static void certificates_that_are_not_there_are_named_with_their_variable(void)
     g_autofree char *second = NULL;
     g_autofree char *given = NULL;
     g_auto(AcrHttpResponse) response = {0};
-
     g_setenv("CURL_CA_BUNDLE", "/nonexistent/bundle.pem", TRUE);
     second = certificate_failure(NULL);
     g_setenv("SSL_CERT_FILE", "/nonexistent/file.pem", TRUE);
@@ -190,10 +179,8 @@ static void urls_are_known_by_host_and_port(void)
         {"x", NULL, false},
         {"http://a b/", NULL, false},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *authority = acr_http_url_authority(rows[i].url);
-
         g_assert_cmpstr(authority, ==, rows[i].authority);
         g_assert_cmpint(acr_http_url_is_loopback(rows[i].url), ==, rows[i].loopback);
     }

@@ -22,7 +22,6 @@ static inline bool try_endpoint(AcrTestEndpoint *out, const char *provider, cons
                                 const AcrModelOptions *options, GError **error)
 {
     const AcrProvider *found = acr_provider_find(provider, strlen(provider));
-
     g_assert_nonnull(found);
     g_assert_null(out->name);
     out->name = g_strdup_printf("%s/%s", provider, model);
@@ -34,7 +33,6 @@ static inline void make_endpoint(AcrTestEndpoint *out, const char *provider, con
                                  const AcrModelOptions *options)
 {
     g_autoptr(GError) error = NULL;
-
     if (!try_endpoint(out, provider, model, options, &error))
         g_error("%s: %s", out->name, error->message);
 }
@@ -45,7 +43,6 @@ static inline void assert_no_endpoint(const char *provider, const char *model,
 {
     g_auto(AcrTestEndpoint) made = {0};
     g_autoptr(GError) error = NULL;
-
     g_assert_false(try_endpoint(&made, provider, model, options, &error));
     g_assert_error(error, ACR_LLM_ERROR, (gint)code);
     if (!strstr(error->message, words))
@@ -56,10 +53,8 @@ static inline void assert_no_endpoint(const char *provider, const char *model,
 static inline const char *header_of(const AcrTestEndpoint *made, const char *name)
 {
     gsize len = strlen(name);
-
     for (guint i = 0; i + 1 < made->endpoint.headers->len; i++) {
         const char *line = made->endpoint.headers->pdata[i];
-
         if (g_ascii_strncasecmp(line, name, len) == 0 && g_str_has_prefix(line + len, ": "))
             return line + len + 2;
     }

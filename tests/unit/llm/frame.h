@@ -13,7 +13,6 @@
 static inline guint32 frame_sum(const guint8 *data, gsize len)
 {
     guint32 sum = 0xffffffff;
-
     for (gsize i = 0; i < len; i++) {
         sum ^= data[i];
         for (int bit = 0; bit < 8; bit++)
@@ -25,14 +24,12 @@ static inline guint32 frame_sum(const guint8 *data, gsize len)
 static inline void frame_add_number(GByteArray *bytes, guint32 value)
 {
     guint32 wire = GUINT32_TO_BE(value);
-
     g_byte_array_append(bytes, (const guint8 *)&wire, sizeof wire);
 }
 
 static inline void frame_add_prelude(GByteArray *bytes, guint32 total, guint32 headers)
 {
     gsize start = bytes->len;
-
     frame_add_number(bytes, total);
     frame_add_number(bytes, headers);
     frame_add_number(bytes, frame_sum(bytes->data + start, 8));
@@ -43,7 +40,6 @@ static inline void frame_add_header(GByteArray *headers, const char *name, guint
 {
     guint8 name_len = (guint8)strlen(name);
     guint8 value_len[2] = {(guint8)(len >> 8), (guint8)len};
-
     g_byte_array_append(headers, &name_len, 1);
     g_byte_array_append(headers, (const guint8 *)name, name_len);
     g_byte_array_append(headers, &type, 1);
@@ -55,7 +51,6 @@ static inline void frame_add_raw(GByteArray *bytes, const GByteArray *headers, c
                                  gsize len)
 {
     gsize start = bytes->len;
-
     frame_add_prelude(bytes, (guint32)(16 + headers->len + len), headers->len);
     if (headers->len > 0)
         g_byte_array_append(bytes, headers->data, headers->len);
@@ -69,7 +64,6 @@ static inline void frame_add(GByteArray *bytes, const char *message_type, const 
 {
     g_autoptr(GByteArray) headers = g_byte_array_new();
     bool is_exception = message_type && strcmp(message_type, "exception") == 0;
-
     frame_add_header(headers, is_exception ? ":exception-type" : ":event-type", 7, name,
                      strlen(name));
     frame_add_header(headers, ":content-type", 7, "application/json", 16);

@@ -19,9 +19,7 @@ int main(int argc, char **argv)
     add_key_tests();
     add_limiter_tests();
     add_shared_tests();
-    add_openai_tests();
     add_responses_tests();
-    add_azure_tests();
     add_compatible_tests();
     add_http_model_tests();
     add_endpoint_tests();

@@ -26,7 +26,6 @@ static inline Outcome read_pieces(const AcrProvider *provider, int status, GHash
 {
     g_autoptr(AcrReader) reader = acr_reader_new(provider, status, headers);
     Outcome outcome = {.usage = ACR_USAGE_UNKNOWN};
-
     for (gsize at = 0; at < len; at += piece)
         if (!acr_reader_feed(reader, data + at, MIN(piece, len - at)))
             break;

@@ -23,7 +23,6 @@ static inline char *show_response(const AcrProvider *provider, int status, GHash
     g_auto(Outcome) outcome = read_pieces(provider, status, headers, text, len, piece);
     const AcrModelAnswer *answer = &outcome.answer;
     const AcrUsage *usage = &outcome.usage;
-
     if (!outcome.ok)
         return g_strdup_printf("%s: %s", acr_llm_error_name(outcome.failure.code),
                                outcome.failure.message);
@@ -37,14 +36,12 @@ static inline char *show_response(const AcrProvider *provider, int status, GHash
 static inline char *show_body(const AcrProvider *provider, int status, const char *text)
 {
     g_autofree char *json = quoted(text);
-
     return show_response(provider, status, NULL, json, strlen(json), MAX(strlen(json), 1));
 }
 
 static inline void assert_shown(const AcrProvider *provider, const char *text, const char *expected)
 {
     g_autofree char *shown = show_body(provider, 200, text);
-
     g_assert_cmpstr(shown, ==, expected);
 }
 
@@ -53,7 +50,6 @@ static inline void assert_class(const AcrProvider *provider, int status, const c
                                 const char *expected)
 {
     g_autofree char *shown = show_body(provider, status, text);
-
     if (!g_str_has_prefix(shown, expected))
         g_error("'%s' is not the beginning of: %s", expected, shown);
 }
@@ -68,17 +64,14 @@ static inline void assert_stream(const AcrProvider *provider, const char *stream
     g_autofree char *text = quoted(stream);
     g_autofree char *sought = quoted(last);
     const char *end = strstr(text, sought);
-
     g_assert_nonnull(end);
     for (gsize piece = 1; piece < 8; piece++) {
         g_autofree char *shown = show_response(provider, 200, NULL, text, strlen(text), piece);
-
         g_assert_cmpstr(shown, ==, expected);
     }
     assert_shown(provider, stream, expected);
     for (gsize len = strlen("data: "); len <= (gsize)(end - text); len++) {
         g_autofree char *shown = show_response(provider, 200, NULL, text, len, len);
-
         if (!g_str_has_prefix(shown, "truncated_stream: "))
             g_error("ended at byte %d it is: %s", (int)len, shown);
     }
@@ -97,7 +90,6 @@ static inline char *show_request(const AcrProvider *provider, const AcrDialect *
                                .schema = parsed,
                                .max_tokens = max_tokens};
     g_autoptr(AcrJson) body = provider->request(dialect, &request);
-
     return acr_json_print(body);
 }
 
@@ -109,7 +101,6 @@ static inline void assert_request(const AcrProvider *provider, const AcrDialect 
     g_autoptr(AcrConversation) conversation = taken;
     g_autofree char *text = show_request(provider, dialect, conversation, schema, json, max_tokens);
     g_autofree char *wanted = quoted(expected);
-
     g_assert_cmpstr(text, ==, wanted);
 }
 
@@ -117,7 +108,6 @@ static inline void assert_request(const AcrProvider *provider, const AcrDialect 
 static inline AcrConversation *talk(const char *const *said)
 {
     AcrConversation *conversation = acr_conversation_new("c");
-
     for (; *said; said += 2)
         acr_conversation_add(conversation,
                              **said == 's'   ? ACR_ROLE_SYSTEM
@@ -135,7 +125,6 @@ static inline bool learns(const AcrProvider *provider, AcrDialect *dialect, int 
     g_autofree char *json = quoted(body);
     g_auto(AcrFailure) failure = {0};
     AcrModelAnswer answer = {0};
-
     g_assert_false(read_response(provider, status, json, &answer, &failure));
     return acr_correct(provider, dialect, &failure);
 }
@@ -146,7 +135,6 @@ static inline void make_endpoint(const AcrProvider *provider, const char *model,
 {
     AcrModelOptions options = {.temperature = -1, .base_url = base, .headers = headers};
     g_autoptr(GError) error = NULL;
-
     if (!acr_endpoint_make(provider, "p/m", model, &options, out, &error))
         g_error("%s: %s", base, error->message);
 }
@@ -154,10 +142,8 @@ static inline void make_endpoint(const AcrProvider *provider, const char *model,
 static inline void assert_header(const AcrEndpoint *endpoint, const char *name, const char *value)
 {
     const char *found = NULL;
-
     for (guint i = 0; i + 1 < endpoint->headers->len; i++) {
         const char *line = endpoint->headers->pdata[i];
-
         if (g_ascii_strncasecmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
             found = line + strlen(name) + strlen(": ");
     }

@@ -14,7 +14,6 @@ static char *key_of_command(const char *command)
     AcrModelOptions options = {.key_command = command};
     g_autoptr(GError) error = NULL;
     char *key = NULL;
-
     g_assert_true(acr_key_from_options(&options, &key, &error));
     g_assert_no_error(error);
     return key;
@@ -25,7 +24,6 @@ static char *refusal(const AcrModelOptions *options)
 {
     g_autoptr(GError) error = NULL;
     char *key = NULL;
-
     g_assert_false(acr_key_from_options(options, &key, &error));
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH);
     g_assert_null(key);
@@ -38,7 +36,6 @@ static void neither_command_nor_file_is_no_key(void)
 {
     AcrModelOptions options = {0};
     char *key = (char *)"";
-
     g_assert_true(acr_key_from_options(&options, &key, NULL));
     g_assert_null(key);
 }
@@ -48,7 +45,6 @@ static void a_command_and_a_file_together_are_refused(void)
     AcrModelOptions options = {.key_command = "true", .key_file = "/dev/null"};
     g_autoptr(GError) error = NULL;
     char *key = NULL;
-
     g_assert_false(acr_key_from_options(&options, &key, &error));
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
 }
@@ -62,10 +58,8 @@ static void the_first_line_that_a_command_prints_is_the_key(void)
         "printf '" SECRET "\\nmore\\n'; echo noise >&2",
         "x=" SECRET "; echo $x | cat",
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(commands); i++) {
         char *key = key_of_command(commands[i]);
-
         g_assert_cmpstr(key, ==, SECRET);
         acr_wipe(key);
     }
@@ -89,11 +83,9 @@ static void a_command_that_gives_no_key_shows_nothing_of_it(void)
         {"head -c 20000 /dev/zero | tr '\\000' s", "the key command printed more than a key"},
         {"/no/such/" SECRET, "the key command failed with exit code 127"},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrModelOptions options = {.key_command = rows[i].command};
         g_autofree char *message = refusal(&options);
-
         g_assert_cmpstr(message, ==, rows[i].expected);
     }
 }
@@ -104,7 +96,6 @@ static void a_command_ends_with_an_interrupt(void)
     AcrModelOptions options = {.key_command = "sleep 60", .interrupt = &interrupt};
     g_autoptr(GError) error = NULL;
     char *key = NULL;
-
     g_assert_false(acr_key_from_options(&options, &key, &error));
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED);
 }
@@ -116,7 +107,6 @@ static void a_file_is_taken_only_from_its_owner_alone(void)
     AcrModelOptions options = {.key_file = path};
     g_autofree char *absent = refusal(&options);
     char *key = NULL;
-
     g_assert_nonnull(strstr(absent, "cannot open the key file"));
     g_assert_true(g_file_set_contents(path, SECRET "\n", -1, NULL));
     for (int mode = 0; mode <= 0777; mode++) {
@@ -129,7 +119,6 @@ static void a_file_is_taken_only_from_its_owner_alone(void)
             acr_wipe(key);
         } else {
             g_autofree char *message = refusal(&options);
-
             g_assert_nonnull(strstr(message, "chmod 600"));
         }
     }
@@ -145,12 +134,10 @@ static void what_is_no_key_file_is_refused(void)
     const char *const contents[] = {"", "\n" SECRET, SECRET " x", "sk-0\xc3\xa9", big};
     AcrModelOptions options = {.key_file = dir};
     g_autofree char *folder = refusal(&options);
-
     g_assert_nonnull(strstr(folder, "not a regular file"));
     options.key_file = path;
     for (gsize i = 0; i < G_N_ELEMENTS(contents); i++) {
         g_autofree char *message = NULL;
-
         g_assert_true(g_file_set_contents(path, contents[i], -1, NULL));
         g_assert_cmpint(g_chmod(path, 0600), ==, 0);
         message = refusal(&options);

@@ -56,7 +56,6 @@ static void assert_settings(const char *access, const char *secret, const char *
 {
     g_auto(AcrAwsCredentials) settings = {0};
     g_autoptr(GError) error = NULL;
-
     g_assert_true(acr_aws_credentials_read(&settings, &error));
     g_assert_no_error(error);
     g_assert_cmpstr(settings.access_key, ==, access);
@@ -69,7 +68,6 @@ static void assert_no_settings(AcrLlmError code, const char *words)
 {
     g_auto(AcrAwsCredentials) settings = {0};
     g_autoptr(GError) error = NULL;
-
     g_assert_false(acr_aws_credentials_read(&settings, &error));
     g_assert_error(error, ACR_LLM_ERROR, (int)code);
     if (!strstr(error->message, words))
@@ -140,7 +138,6 @@ static bool make(const char *model, const char *base_url, const char *const *hea
                  AcrEndpoint *out, GError **error)
 {
     AcrModelOptions options = {.temperature = -1, .base_url = base_url, .headers = headers};
-
     return acr_endpoint_make(&acr_provider_bedrock, "bedrock/m", model, &options, out, error);
 }
 
@@ -148,7 +145,6 @@ static void assert_url(const char *model, const char *base_url, const char *url,
 {
     AcrEndpoint endpoint = {0};
     g_autoptr(GError) error = NULL;
-
     if (!make(model, base_url, NULL, &endpoint, &error))
         g_error("%s", error->message);
     g_assert_cmpstr(endpoint.url, ==, url);
@@ -190,7 +186,6 @@ static void assert_refused(const char *base_url, AcrLlmError code, const char *w
 {
     AcrEndpoint endpoint = {0};
     g_autoptr(GError) error = NULL;
-
     g_assert_false(make("m", base_url, NULL, &endpoint, &error));
     g_assert_error(error, ACR_LLM_ERROR, (int)code);
     if (!strstr(error->message, words))
@@ -219,7 +214,6 @@ static char *headers_of(const char *base_url, const char *const *given)
     g_autoptr(GPtrArray) added = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *shown = NULL;
     GString *out = g_string_new(NULL);
-
     g_assert_true(make("m", base_url, given, &endpoint, &error));
     acr_provider_bedrock.sign(&endpoint, "{}", 2, added);
     for (guint i = 0; i + 1 < endpoint.headers->len; i++)
@@ -244,7 +238,6 @@ static void requests_are_signed_with_the_keys(Place *place, gconstpointer data)
     static const char *const extra[] = {"X-Team: blue", NULL};
     static const char *const other[] = {"authorization: Bearer of-a-gateway", NULL};
     g_autofree char *plain = NULL, *with_token = NULL, *replaced = NULL;
-
     g_setenv("AWS_REGION", "us-east-1", TRUE);
     g_setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", TRUE);
     g_setenv("AWS_SECRET_ACCESS_KEY", "secret-0123456789", TRUE);
@@ -265,7 +258,6 @@ static void requests_are_signed_with_the_keys(Place *place, gconstpointer data)
 static void a_bearer_key_goes_before_signatures(Place *place, gconstpointer data)
 {
     g_autofree char *headers = NULL;
-
     g_setenv("AWS_REGION", "us-east-1", TRUE);
     g_setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", TRUE);
     g_setenv("AWS_SECRET_ACCESS_KEY", "secret-0123456789", TRUE);

@@ -7,7 +7,6 @@ static void messages_stand_in_order_and_are_copied(void)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("attempt_0/search");
     char text[] = "first";
-
     acr_conversation_add(c, ACR_ROLE_SYSTEM, text);
     acr_conversation_add(c, ACR_ROLE_USER, "second");
     acr_conversation_add(c, ACR_ROLE_ASSISTANT, "");
@@ -21,7 +20,6 @@ static void messages_stand_in_order_and_are_copied(void)
 static void text_that_is_no_utf8_is_repaired(void)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
-
     acr_conversation_add(c, ACR_ROLE_USER,
                          "a\xff"
                          "b");
@@ -35,7 +33,6 @@ static void text_that_is_no_utf8_is_repaired(void)
 static void a_message_can_be_replaced_by_a_part_of_itself(void)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
-
     acr_conversation_add(c, ACR_ROLE_USER, "heading: body");
     acr_conversation_replace(c, 0, acr_conversation_message(c, 0)->content + 9);
     g_assert_cmpstr(acr_conversation_message(c, 0)->content, ==, "body");
@@ -49,7 +46,6 @@ static void json_holds_the_messages_from_a_given_one_on(void)
     g_autoptr(AcrJson) none = NULL;
     g_autofree char *text = NULL;
     g_autofree char *none_text = NULL;
-
     acr_conversation_add(c, ACR_ROLE_SYSTEM, "s");
     acr_conversation_add(c, ACR_ROLE_USER, "u\n");
     acr_conversation_add(c, ACR_ROLE_ASSISTANT, "a");
@@ -68,11 +64,9 @@ static void a_model_name_without_a_known_provider_is_refused_with_the_known_ones
     static const char *const names[] = {"nobodys-model", "openai/",    "/x",     "",    "script:",
                                         "nobody/gpt",    "OPENAI/gpt", "open/x", "a\nb"};
     AcrModelOptions options = {.temperature = -1};
-
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         g_autoptr(GError) error = NULL;
         g_autoptr(AcrModel) model = acr_model_new(names[i], &options, &error);
-
         g_assert_null(model);
         g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
         g_assert_nonnull(strstr(error->message, "openai"));
@@ -102,10 +96,8 @@ static void models_share_a_key_where_their_providers_do(void)
 static void every_error_has_a_name_of_its_own(void)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
-
     for (int code = 0; code < ACR_LLM_ERRORS; code++) {
         const char *name = acr_llm_error_name((AcrLlmError)code);
-
         g_assert_nonnull(name);
         if (code == ACR_LLM_ERROR_UNREACHABLE) /* to users it is the network's fault too */
             g_assert_cmpstr(name, ==, "network");
@@ -119,7 +111,6 @@ static void messages_in_the_middle_can_be_taken_out(void)
 {
     g_autoptr(AcrConversation) conversation = acr_conversation_new("talk");
     static const char *const texts[] = {"a", "b", "c", "d"};
-
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
         acr_conversation_add(conversation, ACR_ROLE_USER, texts[i]);
     acr_conversation_remove(conversation, 4, 0);
@@ -138,7 +129,6 @@ static AcrConversation *conversation_with_calls(void)
         "{\"id\":\"2\",\"name\":\"look\",\"arguments\":\"no JSON\"}]}";
     AcrConversation *conversation = acr_conversation_new("n");
     g_auto(AcrModelAnswer) answer = {.content = g_strdup("Hm.")};
-
     answer.tools = acr_json_parse(tools, strlen(tools), NULL);
     acr_conversation_add(conversation, ACR_ROLE_USER, "a");
     acr_conversation_add_answer(conversation, &answer);
@@ -159,7 +149,6 @@ static void results_answer_the_calls_before_them_each_by_its_id(void)
     g_autoptr(AcrConversation) conversation = conversation_with_calls();
     g_autoptr(GPtrArray) texts = g_ptr_array_new();
     g_autofree char *whole = shown_results(conversation);
-
     g_assert_cmpstr(acr_conversation_message(conversation, 1)->content, ==,
                     "Hm.\n\nfind(what=\"x\", n=2)\nlook()");
     g_assert_cmpstr(whole, ==,
@@ -178,7 +167,6 @@ static void what_is_replaced_or_left_without_its_calls_is_text(void)
 {
     for (gsize changed = 1; changed <= 2; changed++) {
         g_autoptr(AcrConversation) conversation = conversation_with_calls();
-
         acr_conversation_replace(conversation, changed, "shorter");
         for (gsize i = 0; i < 3; i++)
             g_assert_null(acr_conversation_message(conversation, i)->tools);

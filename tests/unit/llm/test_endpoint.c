@@ -9,10 +9,8 @@ static bool make(const AcrModelOptions *options, AcrEndpoint *out, GError **erro
 static const char *header_of(const AcrEndpoint *endpoint, const char *name)
 {
     gsize len = strlen(name);
-
     for (guint i = 0; i + 1 < endpoint->headers->len; i++) {
         const char *line = endpoint->headers->pdata[i];
-
         if (g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':')
             return line + len + 2;
     }
@@ -24,7 +22,6 @@ static void assert_address(const char *base_url, const char *url, const char *so
     AcrModelOptions options = {.temperature = -1, .base_url = base_url};
     AcrEndpoint endpoint = {0};
     g_autoptr(GError) error = NULL;
-
     if (!make(&options, &endpoint, &error))
         g_error("%s: %s", base_url, error->message);
     g_assert_cmpstr(endpoint.url, ==, url);
@@ -53,7 +50,6 @@ static void the_providers_own_address_is_known_as_such(void)
     AcrModelOptions same = {.temperature = -1, .base_url = "https://api.openai.com/v1"};
     AcrEndpoint endpoint = {0};
     g_autoptr(GError) error = NULL;
-
     g_unsetenv("OPENAI_BASE_URL");
     g_assert_true(make(&own, &endpoint, &error));
     g_assert_true(endpoint.is_own);
@@ -73,7 +69,6 @@ static void given_headers_take_the_place_of_ours_and_stay_secret(void)
     AcrEndpoint endpoint = {0};
     g_autoptr(GError) error = NULL;
     g_autofree char *shown = NULL;
-
     g_assert_true(make(&options, &endpoint, &error));
     g_assert_cmpstr(header_of(&endpoint, "Authorization"), ==, "Bearer gateway-0123456789");
     g_assert_cmpstr(header_of(&endpoint, "X-Title"), ==, "me");
@@ -91,12 +86,10 @@ static void every_provider_that_needs_a_key_says_so(void)
                                           "anthropic", "gemini",           "groq",
                                           "deepseek",  "openrouter"};
     AcrModelOptions options = {.temperature = -1, .base_url = "https://llm.example.com"};
-
     for (gsize i = 0; i < G_N_ELEMENTS(needing); i++) {
         const AcrProvider *provider = acr_provider_find(needing[i], strlen(needing[i]));
         AcrEndpoint endpoint = {0};
         g_autoptr(GError) error = NULL;
-
         for (gsize k = 0; provider->key_variables[k]; k++)
             g_unsetenv(provider->key_variables[k]);
         g_assert_false(acr_endpoint_make(provider, "p/m", "m", &options, &endpoint, &error));
@@ -114,16 +107,13 @@ static void what_addresses_of_proxies_hold_is_secret(void)
     static const char *const values[] = {"http://user:proxy-word@host:99999", "user:proxy-word@",
                                          "socks9://user:proxy%2dword@[::1"};
     AcrModelOptions options = {.temperature = -1, .base_url = "https://llm.example.com"};
-
     g_setenv("OPENAI_API_KEY", "sk-0123456789", TRUE);
-
     for (gsize i = 0; i < G_N_ELEMENTS(values); i++) {
         g_autofree char *basic = g_base64_encode((const guchar *)"user:proxy-word", 15);
         g_autofree char *text = g_strdup_printf("'%s' proxy-word %s", values[i], basic);
         g_autofree char *shown = NULL;
         AcrEndpoint endpoint = {0};
         g_autoptr(GError) error = NULL;
-
         g_setenv("https_proxy", values[i], TRUE);
         g_assert_true(make(&options, &endpoint, &error));
         g_unsetenv("https_proxy");

@@ -19,7 +19,6 @@ typedef struct {
 static bool on_event(void *ctx, const AcrEvent *event)
 {
     Log *log = ctx;
-
     g_assert_cmpint(event->data[event->len], ==, '\0');
     g_string_append_printf(log->seen, "%s%c", event->name, event->is_exception ? '!' : '|');
     g_string_append_len(log->seen, event->data, (gssize)event->len);
@@ -34,11 +33,9 @@ static char *read_frames(const GByteArray *bytes, gsize step, const char **out_p
     Log log = {.seen = g_string_new(NULL)};
     AcrEventStream *stream = acr_eventstream_new(on_event, &log);
     bool more = true;
-
     step = step ? step : MAX(bytes->len, 1);
     for (gsize at = 0; more && at < bytes->len; at += step) {
         g_autofree char *piece = g_memdup2(bytes->data + at, MIN(step, bytes->len - at));
-
         more = acr_eventstream_feed(stream, piece, MIN(step, bytes->len - at));
     }
     g_assert_true(more == !acr_eventstream_problem(stream));
@@ -52,11 +49,9 @@ static char *read_frames(const GByteArray *bytes, gsize step, const char **out_p
 static void assert_reads(const GByteArray *bytes, const char *seen, const char *problem)
 {
     static const gsize steps[] = {0, 1, 3, 16};
-
     for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
         const char *found = NULL;
         g_autofree char *given = read_frames(bytes, steps[i], &found);
-
         g_assert_cmpstr(given, ==, seen);
         g_assert_cmpstr(found, ==, problem);
     }
@@ -65,7 +60,6 @@ static void assert_reads(const GByteArray *bytes, const char *seen, const char *
 static void assert_literal_reads(const char *data, gsize len, const char *seen, const char *problem)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-
     g_byte_array_append(bytes, (const guint8 *)data, (guint)len);
     assert_reads(bytes, seen, problem);
 }
@@ -109,7 +103,6 @@ static void wrong_sums_are_found_at_once(void)
 {
     static const char lengths[] = "the checksum of an event's lengths is wrong";
     static const char whole[] = "the checksum of an event is wrong";
-
     ASSERT_LITERAL("\x00\x00\x00=\xff\x00\x01\x02\x07\xfd\x83\x96", "", lengths);
     ASSERT_LITERAL("\x01\x00\x00\x1d\x00\x00\x00\x00\xfdR\x8cZ{'foo':'bar'}\xc3"
                    "e96",
@@ -127,7 +120,6 @@ static void wrong_sums_are_found_at_once(void)
 static void events_are_told_from_exceptions(void)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-
     frame_add(bytes, "event", "messageStart", "{\"role\":\"assistant\"}");
     frame_add(bytes, "event", "metadata", "");
     frame_add(bytes, "exception", "throttlingException", "{\"message\":\"slow\"}");
@@ -146,7 +138,6 @@ static void names_that_are_no_text_are_repaired(void)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     const char *problem = NULL;
     g_autofree char *seen = NULL;
-
     frame_add_header(headers, ":event-type", 7, "a\xff", 2);
     frame_add_raw(bytes, headers, "\xff\x00x", 3);
     seen = read_frames(bytes, 1, &problem);
@@ -158,7 +149,6 @@ static void assert_headers(const char *data, gsize len, const char *seen, const 
 {
     g_autoptr(GByteArray) headers = g_byte_array_new();
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-
     g_byte_array_append(headers, (const guint8 *)data, (guint)len);
     frame_add_raw(bytes, headers, "p", 1);
     assert_reads(bytes, seen, problem);
@@ -168,7 +158,6 @@ static void assert_headers(const char *data, gsize len, const char *seen, const 
 static void malformed_headers_are_a_problem(void)
 {
     static const char problem[] = "an event's headers are malformed";
-
     ASSERT_HEADERS("\x03"
                    "abc\x07\x00\x00",
                    "|p\n", NULL);
@@ -201,7 +190,6 @@ static void malformed_headers_are_a_problem(void)
 static void assert_prelude(guint32 total, guint32 headers, const char *problem)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
-
     frame_add_prelude(bytes, total, headers);
     assert_reads(bytes, "", problem);
 }
@@ -210,7 +198,6 @@ static void lengths_are_checked_before_they_are_believed(void)
 {
     static const char contradiction[] = "an event's lengths contradict each other";
     static const char size[] = "an event is too large";
-
     assert_prelude(0, 0, contradiction);
     assert_prelude(15, 0, contradiction);
     assert_prelude(16, 1, contradiction);
@@ -230,7 +217,6 @@ static void the_largest_payload_is_read(void)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     const char *problem = NULL;
     g_autofree char *seen = NULL;
-
     frame_add_raw(bytes, headers, text, ACR_MAX_EVENT_BYTES);
     seen = read_frames(bytes, 16 * 1024, &problem);
     g_assert_null(problem);
@@ -242,7 +228,6 @@ static void nothing_is_read_after_a_stop(void)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     Log log = {.seen = g_string_new(NULL), .stop_after = 2};
     AcrEventStream *stream = acr_eventstream_new(on_event, &log);
-
     for (int i = 0; i < 3; i++)
         frame_add(bytes, "event", "e", "x");
     g_assert_false(acr_eventstream_feed(stream, (const char *)bytes->data, bytes->len));

@@ -18,7 +18,6 @@ static inline bool read_response(const AcrProvider *provider, int status, const 
     g_autoptr(AcrReader) reader = acr_reader_new(provider, status, NULL);
     AcrUsage usage = ACR_USAGE_UNKNOWN;
     bool more = acr_reader_feed(reader, text, strlen(text));
-
     g_assert_true(more || status < 300);
     return acr_reader_end(reader, NULL, out, &usage, out_failure);
 }
@@ -33,9 +32,7 @@ void add_limiter_tests(void);
 void add_shared_tests(void);
 /* What the test binary does as another process: takes a slot and stays. */
 int hold_a_slot(const char *dir);
-void add_openai_tests(void);
 void add_responses_tests(void);
-void add_azure_tests(void);
 void add_compatible_tests(void);
 void add_http_model_tests(void);
 void add_endpoint_tests(void);

@@ -23,7 +23,6 @@ extern char **environ;
 static char *make_folder(void)
 {
     char *dir = g_dir_make_tmp("acr-limiter-XXXXXX", NULL);
-
     g_assert_nonnull(dir);
     return dir;
 }
@@ -37,7 +36,6 @@ static AcrLimiter *open_limiter(const char *dir)
 {
     g_autoptr(GError) error = NULL;
     AcrLimiter *limiter = acr_limiter_open(dir, ENDPOINT, KEY, &error);
-
     g_assert_no_error(error);
     return limiter;
 }
@@ -49,7 +47,6 @@ static AcrLimiterEntry enter(AcrLimiter *limiter, gint64 ms, gint64 *out_ms)
     gint64 waited_ms = 0;
     AcrLimiterEntry entry = acr_limiter_enter(limiter, g_get_monotonic_time() + ms * 1000, NULL,
                                               NULL, NULL, &waited_ms, &why);
-
     if (out_ms)
         *out_ms = waited_ms;
     return entry;
@@ -61,7 +58,6 @@ static char *only_file(const char *dir, const char *prefix)
     g_autoptr(GDir) entries = g_dir_open(dir, 0, NULL);
     char *path = NULL;
     const char *name = NULL;
-
     while ((name = g_dir_read_name(entries))) {
         if (!g_str_has_prefix(name, prefix))
             continue;
@@ -76,7 +72,6 @@ static void write_hold(const char *dir, gint64 hold_until_ms)
 {
     g_autofree char *path = only_file(dir, "limit-");
     g_autofree char *text = g_strdup_printf("%020" G_GINT64_FORMAT, hold_until_ms);
-
     g_assert_true(g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
 }
 
@@ -90,7 +85,6 @@ static void open_slots(const char *dir, gint64 slots, gint64 left_ms)
 static guint count_slots(const char *dir)
 {
     g_autoptr(GPtrArray) inside = g_ptr_array_new_with_free_func((GDestroyNotify)acr_limiter_free);
-
     for (;;) {
         g_ptr_array_add(inside, open_limiter(dir));
         if (enter(inside->pdata[inside->len - 1], 0, NULL) != ACR_LIMITER_ENTERED)
@@ -108,7 +102,6 @@ static void names_of_files_hold_no_key(void)
     g_autoptr(GDir) entries = g_dir_open(dir, 0, NULL);
     const char *name = NULL;
     guint n = 0;
-
     g_assert_nonnull(other);
     for (n = 0; (name = g_dir_read_name(entries)); n++) {
         g_assert_cmpuint(strlen(name), ==, strlen("limit-") + 16);
@@ -121,7 +114,6 @@ static void names_of_files_hold_no_key(void)
 static void a_file_in_place_of_the_folder_is_an_error(void)
 {
     g_autoptr(GError) error = NULL;
-
     g_assert_null(acr_limiter_open("/dev/null", ENDPOINT, KEY, &error));
     g_assert_nonnull(error);
 }
@@ -132,7 +124,6 @@ static void as_many_as_there_are_slots_enter(void)
     g_autoptr(AcrLimiter) first = open_limiter(dir);
     g_autoptr(AcrLimiter) second = open_limiter(dir);
     gint64 waited_ms = 0;
-
     open_slots(dir, 1, STEP_MS);
     g_assert_cmpint(enter(first, 0, NULL), ==, ACR_LIMITER_ENTERED);
     g_assert_cmpint(enter(second, 120, &waited_ms), ==, ACR_LIMITER_TOO_LATE);
@@ -151,7 +142,6 @@ static void a_hold_keeps_all_from_sending_and_then_lets_them_in_gradually(void)
     g_autoptr(AcrLimiter) second = open_limiter(dir);
     gint64 start = g_get_monotonic_time();
     gint64 waited_ms = 0;
-
     g_assert_cmpint(enter(first, 0, NULL), ==, ACR_LIMITER_ENTERED);
     acr_limiter_leave(first, true, 1000);
     g_assert_cmpint(enter(second, 100, &waited_ms), ==, ACR_LIMITER_TOO_LATE);
@@ -173,7 +163,6 @@ static void throttling_holds_all_and_begins_anew_with_one(void)
     g_autofree char *dir = make_folder();
     gint64 start = g_get_monotonic_time();
     AcrLimiter *users[10];
-
     for (gsize i = 0; i < G_N_ELEMENTS(users); i++) {
         users[i] = open_limiter(dir);
         g_assert_cmpint(enter(users[i], 0, NULL), ==, ACR_LIMITER_ENTERED);
@@ -200,7 +189,6 @@ static void a_shorter_hold_does_not_end_a_longer_one(void)
     g_autofree char *dir = make_folder();
     g_autoptr(AcrLimiter) first = open_limiter(dir);
     g_autoptr(AcrLimiter) second = open_limiter(dir);
-
     g_assert_cmpint(enter(first, 0, NULL), ==, ACR_LIMITER_ENTERED);
     g_assert_cmpint(enter(second, 0, NULL), ==, ACR_LIMITER_ENTERED);
     acr_limiter_leave(first, true, 60000);
@@ -217,7 +205,6 @@ static void a_damaged_file_and_a_clock_that_jumped_limit_nobody(void)
     g_autoptr(AcrLimiter) limiter = open_limiter(dir);
     g_autofree char *path = only_file(dir, "limit-");
     gint64 now_ms = g_get_real_time() / 1000;
-
     for (gsize i = 0; i < G_N_ELEMENTS(damaged); i++) {
         g_assert_true(
             g_file_set_contents_full(path, damaged[i], -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
@@ -233,7 +220,6 @@ static void a_damaged_file_and_a_clock_that_jumped_limit_nobody(void)
 int hold_a_slot(const char *dir)
 {
     AcrLimiter *limiter = open_limiter(dir);
-
     g_assert_cmpint(enter(limiter, 0, NULL), ==, ACR_LIMITER_ENTERED);
     puts("inside");
     fflush(stdout);
@@ -249,7 +235,6 @@ static pid_t start_holder(const char *dir)
     int ends[2];
     pid_t pid = 0;
     char said[8] = "";
-
     g_assert_cmpint(pipe2(ends, O_CLOEXEC), ==, 0);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
@@ -266,7 +251,6 @@ static void the_slot_of_a_killed_process_is_free(void)
     g_autofree char *dir = make_folder();
     g_autoptr(AcrLimiter) limiter = open_limiter(dir);
     pid_t holders[2];
-
     open_slots(dir, 3, STEP_MS);
     for (gsize i = 0; i < G_N_ELEMENTS(holders); i++)
         holders[i] = start_holder(dir);
@@ -288,10 +272,8 @@ static void *use_slots(void *data)
 {
     Crowd *crowd = data;
     g_autoptr(AcrLimiter) limiter = open_limiter(crowd->dir);
-
     for (int i = 0; i < 5; i++) {
         gint now = 0;
-
         g_assert_cmpint(enter(limiter, 60000, NULL), ==, ACR_LIMITER_ENTERED);
         now = g_atomic_int_add(&crowd->inside, 1) + 1;
         for (gint most = g_atomic_int_get(&crowd->most); now > most;
@@ -312,7 +294,6 @@ static void a_crowd_never_passes_the_limit(void)
     g_autoptr(AcrLimiter) limiter = open_limiter(dir);
     Crowd crowd = {.dir = dir};
     pthread_t threads[THREADS];
-
     open_slots(dir, 4, STEP_MS);
     for (int i = 0; i < THREADS; i++)
         g_assert_cmpint(pthread_create(&threads[i], NULL, use_slots, &crowd), ==, 0);
@@ -333,7 +314,6 @@ static void a_pause_holds_for_all_until_it_is_taken_off(void)
     g_autofree char *why = NULL;
     g_autofree char *told = NULL;
     gint64 waited_ms = 0;
-
     g_assert_null(before);
     acr_limiter_pause(limiter, "auth: HTTP 401\nwrong key");
     g_assert_cmpint(acr_limiter_enter(user, 0, NULL, NULL, NULL, &waited_ms, &why), ==,
@@ -366,7 +346,6 @@ static void a_wait_is_told_once_and_ends_with_an_interrupt(void)
     g_autofree char *why = NULL;
     gint64 waited_ms = 0;
     guint told = 0;
-
     open_slots(dir, 1, STEP_MS);
     g_assert_cmpint(enter(first, 0, NULL), ==, ACR_LIMITER_ENTERED);
     g_assert_cmpint(acr_limiter_enter(second, 0, &interrupt, NULL, NULL, &waited_ms, &why), ==,

@@ -6,7 +6,6 @@
 static GPtrArray *secrets_of(const char *a, const char *b)
 {
     GPtrArray *secrets = g_ptr_array_new();
-
     g_ptr_array_add(secrets, (gpointer)a);
     if (b)
         g_ptr_array_add(secrets, (gpointer)b);
@@ -21,7 +20,6 @@ static void public_text_is_one_bounded_line_without_the_key(void)
         g_strconcat("bad key sk-123\r\nsk-123 is\x1b[31m wrong \xff", big, NULL);
     g_autofree char *text = acr_redact_line(with_key, secrets, 500);
     g_autofree char *plain = acr_redact_line("text", NULL, 500);
-
     g_assert_true(g_str_has_prefix(text, "bad key [key]  [key] is [31m wrong \xef\xbf\xbd"));
     g_assert_cmpuint(strlen(text), <=, 500);
     for (const char *c = text; *c; c++)
@@ -45,11 +43,9 @@ static void a_key_is_found_in_each_spelling(void)
     };
     const char *key = spelled[0];
     g_autoptr(GPtrArray) secrets = secrets_of("another-secret", key);
-
     for (gsize i = 0; i < G_N_ELEMENTS(spelled); i++) {
         g_autofree char *said = g_strdup_printf("<%s> and <another-secret>", spelled[i]);
         g_autofree char *shown = acr_redact_line(said, secrets, 500);
-
         g_assert_true(g_str_has_prefix(shown, "<[key]"));
         g_assert_true(g_str_has_suffix(shown, "> and <[key]>"));
         g_assert_cmpuint(strlen(shown), <=, strlen("<[key]> and <[key]>"));
@@ -65,7 +61,6 @@ static void parts_of_a_key_that_was_cut_are_taken_out(void)
     g_autofree char *twice =
         acr_redact_line("sk-live-012 sk-live-012 9abcdef 89abcdef", secrets, 500);
     g_autofree char *middle = acr_redact_line("of -0123456789a and 0123456789a", secrets, 500);
-
     g_assert_cmpstr(head, ==, "wrong key [key]");
     g_assert_cmpstr(tail, ==, "...[key] is wrong");
     g_assert_cmpstr(masked, ==, "sk-live***cdef");
@@ -77,7 +72,6 @@ static void a_placeholder_spoils_no_text(void)
 {
     g_autoptr(GPtrArray) secrets = secrets_of("x", "");
     g_autofree char *text = acr_redact_line("an example", secrets, 500);
-
     g_assert_cmpstr(text, ==, "an example");
 }
 
@@ -86,7 +80,6 @@ static void an_answer_is_copied_only_where_it_holds_a_key(void)
     g_autoptr(GPtrArray) secrets = secrets_of("sk-live-0123456789abcdef", "EMPTY");
     g_autofree char *none = acr_redact_answer("The list is EMPTY.", secrets);
     g_autofree char *some = acr_redact_answer("EMPTY\nkey = 'sk-live-0123456789abcdef'\n", secrets);
-
     g_assert_null(none);
     g_assert_cmpstr(some, ==, "EMPTY\nkey = '[key]'\n");
 }

@@ -37,10 +37,8 @@ static void retry_after_is_read_in_each_of_its_forms(void)
         {NULL, "2", "1500", 2000},
         {NULL, NULL, "soon", -1},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
-
         if (rows[i].ms)
             g_hash_table_insert(headers, "retry-after-ms", (gpointer)rows[i].ms);
         if (rows[i].after)
@@ -78,7 +76,6 @@ static void a_duration_is_numbers_with_units(void)
         {".5s", -1},
         {"1e9s", 1000},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         g_assert_cmpint(acr_duration_ms(rows[i].text), ==, rows[i].expected);
 }
@@ -99,7 +96,6 @@ static void a_message_may_say_when_to_try_again(void)
     };
     static const char info[] = "{\"details\":[{\"reason\":\"x\"},{\"retryDelay\":\"1.5s\"}]}";
     g_autoptr(AcrJson) error = acr_json_parse(info, strlen(info), NULL);
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         g_assert_cmpint(acr_retry_hint_ms(NULL, rows[i].prose), ==, rows[i].expected);
     g_assert_cmpint(acr_retry_hint_ms(error, "try again in 9s"), ==, 1500);
@@ -122,7 +118,6 @@ static void a_wait_ends_when_interrupted(void)
 {
     AcrInterrupt interrupt = {.signal = SIGTERM};
     gint64 start = g_get_monotonic_time();
-
     g_assert_false(acr_llm_wait(60000, &interrupt));
     g_assert_false(acr_llm_wait(0, &interrupt));
     g_assert_cmpint(g_get_monotonic_time() - start, <, 30 * G_USEC_PER_SEC);

@@ -24,7 +24,6 @@ static AcrModel *make_model(TestServer *server, const char *name, const char *di
                                .shared_dir = dir};
     g_autoptr(GError) error = NULL;
     AcrModel *model = NULL;
-
     g_setenv("OPENAI_API_KEY", KEY, TRUE);
     model = acr_model_new(name, &options, &error);
     g_assert_no_error(error);
@@ -38,7 +37,6 @@ static char *ask(AcrModel *model, GError **out_error)
     AcrModelRequest request = {.label = "search", .step = 1, .conversation = c};
     g_auto(AcrModelAnswer) answer = {0};
     g_autoptr(GError) error = NULL;
-
     acr_conversation_add(c, ACR_ROLE_USER, "hi");
     if (acr_model_complete(model, &request, &answer, &error))
         return g_steal_pointer(&answer.content);
@@ -50,7 +48,6 @@ static char *ask(AcrModel *model, GError **out_error)
 static void assert_asked(AcrModel *model, const char *expected)
 {
     g_autofree char *got = ask(model, NULL);
-
     g_assert_cmpstr(got, ==, expected);
 }
 
@@ -59,10 +56,8 @@ static char *models_asked(AcrModel *model)
 {
     const AcrModelReport *report = acr_model_report(model);
     GString *names = g_string_new(NULL);
-
     for (guint i = 0; i < report->tries->len; i++) {
         const AcrModelTry *attempt = &g_array_index(report->tries, AcrModelTry, i);
-
         g_string_append_printf(names, "%s%s", attempt->model, attempt->ok ? "!" : " ");
     }
     return g_string_free(names, FALSE);
@@ -79,7 +74,6 @@ static void the_second_model_takes_over_and_stays(void)
         acr_fallback_model_new(make_model(a, "openai/a", NULL), make_model(b, "openai/b", NULL));
     g_autofree char *first = NULL;
     g_autofree char *then = NULL;
-
     g_assert_cmpstr(model->name, ==, "openai/a");
     assert_asked(model, "one");
     first = models_asked(model);
@@ -102,7 +96,6 @@ static void what_the_request_is_guilty_of_stays_with_the_first(void)
         {"HTTP/1.1 400 X\r\nConnection: close\r\n\r\n{\"error\":{\"code\":\"content_filter\"}}",
          "[content_filter]"},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         const TestReply replies[] = {{.raw = rows[i].raw}};
         const TestReply fine[] = {{.raw = ANSWER("no")}};
@@ -110,7 +103,6 @@ static void what_the_request_is_guilty_of_stays_with_the_first(void)
         g_autoptr(TestServer) b = server_start(fine, 1);
         g_autoptr(AcrModel) model = acr_fallback_model_new(make_model(a, "openai/a", NULL),
                                                            make_model(b, "openai/b", NULL));
-
         assert_asked(model, rows[i].expected);
         g_assert_cmpint(acr_model_report(model)->window, ==, i == 1 ? 4096 : 0);
         g_assert_cmpuint(server_connections(b), ==, 0);
@@ -127,7 +119,6 @@ static void the_failure_of_both_tells_of_both(void)
         acr_fallback_model_new(make_model(a, "openai/a", NULL), make_model(b, "openai/b", NULL));
     g_autoptr(GError) error = NULL;
     g_autofree char *got = ask(model, &error);
-
     g_assert_cmpstr(got, ==, "[auth]");
     g_assert_nonnull(strstr(error->message, "openai/b"));
     g_assert_nonnull(strstr(error->message, "HTTP 402"));
@@ -141,7 +132,6 @@ static void a_refused_key_stops_all_who_use_it(void)
     g_autoptr(AcrModel) one = make_model(server, "openai/a", dir);
     g_autoptr(AcrModel) other = make_model(server, "openai/b", dir);
     g_autofree char *why = NULL;
-
     assert_asked(one, "[auth]");
     why = acr_llm_paused(dir);
     g_assert_true(g_str_has_prefix(why, "auth: model 'openai/a' at 127.0.0.1:"));
@@ -165,7 +155,6 @@ static void a_throttled_request_holds_all_who_use_the_key(void)
     g_autoptr(AcrModel) one = make_model(server, "openai/a", dir);
     g_autoptr(AcrModel) other = make_model(server, "openai/b", dir);
     gint64 start = g_get_monotonic_time();
-
     assert_asked(one, "one");
     g_assert_cmpint(g_get_monotonic_time() - start, >=, 400000);
     assert_asked(one, "[rate_limit]");
@@ -187,7 +176,6 @@ static void a_key_that_comes_back_goes_no_further(void)
     g_autoptr(AcrModel) model = make_model(server, "openai/a", NULL);
     g_autoptr(GError) error = NULL;
     g_autofree char *failed = NULL;
-
     assert_asked(model, "your key is [key].");
     g_assert_cmpstr(g_array_index(acr_model_report(model)->tries, AcrModelTry, 0).request_id, ==,
                     "r-[key]");
@@ -202,7 +190,6 @@ static void a_model_whose_limits_cannot_be_shared_is_not_made(void)
 {
     AcrModelOptions options = {.base_url = "http://127.0.0.1:9", .shared_dir = "/dev/null/limits"};
     g_autoptr(GError) error = NULL;
-
     g_setenv("OPENAI_API_KEY", KEY, TRUE);
     g_assert_null(acr_model_new("openai/a", &options, &error));
     g_assert_nonnull(error);

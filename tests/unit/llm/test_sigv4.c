@@ -15,7 +15,6 @@ static GPtrArray *sign(const char *url, const char *type, const char *body, char
                               .session_token = token,
                               .region = (char *)"us-east-1"};
     GPtrArray *out = g_ptr_array_new_with_free_func(g_free);
-
     acr_sigv4_sign(&keys, "service", url, type, body, strlen(body), SUITE_TIME, out);
     return out;
 }
@@ -24,7 +23,6 @@ static void the_published_vector_holds(void)
 {
     g_autoptr(GPtrArray) out =
         sign(SUITE_URL "/", "application/x-www-form-urlencoded", "Param1=value1", NULL);
-
     g_assert_cmpuint(out->len, ==, 2);
     g_assert_cmpstr(out->pdata[0], ==, "X-Amz-Date: 20150830T123600Z");
     g_assert_cmpstr(
@@ -37,7 +35,6 @@ static void the_published_vector_holds(void)
 static void a_session_token_is_sent_and_signed(void)
 {
     g_autoptr(GPtrArray) out = sign(SUITE_URL, "application/json", "{}", (char *)"TOKEN");
-
     g_assert_cmpuint(out->len, ==, 3);
     g_assert_cmpstr(out->pdata[1], ==, "X-Amz-Security-Token: TOKEN");
     g_assert_nonnull(strstr(out->pdata[2], "host;x-amz-date;x-amz-security-token,"));
@@ -51,11 +48,9 @@ static void addresses_are_signed_as_they_are_sent(void)
         {SUITE_URL ":443/x", SUITE_URL "/x"},
         {"http://127.0.0.1:80/", "http://127.0.0.1/"},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(same); i++) {
         g_autoptr(GPtrArray) one = sign(same[i][0], "application/json", "{}", NULL);
         g_autoptr(GPtrArray) other = sign(same[i][1], "application/json", "{}", NULL);
-
         g_assert_cmpstr(one->pdata[1], ==, other->pdata[1]);
     }
 }

@@ -24,7 +24,6 @@ static AcrBudget *new_budget(gint64 pico, gint64 tokens)
 {
     AcrBudget *budget = acr_budget_new();
     AcrAmount ceiling = {pico, tokens};
-
     g_assert_true(acr_budget_add(budget, NULL, "run", &ceiling, NULL));
     return budget;
 }
@@ -32,7 +31,6 @@ static AcrBudget *new_budget(gint64 pico, gint64 tokens)
 static AcrUsage usage_of(gint64 input, gint64 output)
 {
     AcrUsage usage = ACR_USAGE_UNKNOWN;
-
     usage.input = input;
     usage.output = output;
     return usage;
@@ -46,7 +44,6 @@ static AcrAmount charge(AcrSpend *spend, AcrModelTry *attempt)
     guint limit = 100;
     bool again = false;
     guint64 id = 0;
-
     g_assert_true(acr_spend_reserve(spend, BODY, &limit, &again, attempt, &id, &failure));
     g_assert_true(acr_spend_settle(spend, id, &said, attempt, NULL));
     g_assert_true(acr_budget_sums(spend->budget, "run", &spent, &reserved, NULL));
@@ -93,7 +90,6 @@ static void each_outcome_is_settled_by_its_rule(void)
         {"filtered", false, true, false, false, ACR_LLM_ERROR_CONTENT_FILTER, 200, 10, 5, -1,
          60000000, 15, 60000000},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
         AcrSpend spend = spend_of(budget);
@@ -103,7 +99,6 @@ static void each_outcome_is_settled_by_its_rule(void)
                                .status = rows[i].status,
                                .usage = usage_of(rows[i].input, rows[i].output)};
         AcrAmount spent;
-
         g_test_message("%s", rows[i].name);
         spend.refusals_are_free = rows[i].own;
         attempt.usage.cost_stated = rows[i].stated;
@@ -120,7 +115,6 @@ static void each_outcome_is_settled_by_its_rule(void)
 static gint64 charge_stated(AcrSpend *spend, gint64 cost)
 {
     AcrModelTry attempt = {.ok = true, .sent = true, .status = 200, .usage = usage_of(10, 5)};
-
     attempt.usage.cost_pico = cost;
     attempt.usage.cost_stated = true;
     g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
@@ -142,7 +136,6 @@ static void a_stated_cost_is_believed_as_far_as_it_can_be(void)
              zero = {.has_price = true, .highest = dear}, own = {.is_free = true, .highest = dear};
     const gint64 most = (BODY + ACR_USAGE_UNSEEN_TOKENS) * dear.base.input +
                         (2000 + ACR_USAGE_UNSEEN_TOKENS) * dear.base.output;
-
     g_assert_cmpint(charge_stated(&known, least), ==, least);
     g_assert_cmpint(charge_stated(&known, most), ==, most);
     g_assert_cmpint(charge_stated(&known, 0), ==, by_usage);
@@ -160,7 +153,6 @@ static void an_unknown_price_is_the_highest_and_its_cost_stays_unknown(void)
     AcrSpend spend = {.budget = budget, .assumed = price};
     AcrModelTry attempt = {.ok = true, .sent = true, .status = 200, .usage = usage_of(10, 5)};
     AcrAmount spent = charge(&spend, &attempt);
-
     g_assert_cmpint(attempt.reserved_pico, ==, RESERVED);
     g_assert_cmpint(spent.pico, ==, 60000000);
     g_assert_cmpint(attempt.usage.cost_pico, ==, -1);
@@ -172,7 +164,6 @@ static void a_server_of_ones_own_costs_nothing_but_tokens(void)
     AcrSpend spend = {.budget = budget, .assumed = price, .is_free = true};
     AcrModelTry attempt = {.ok = true, .sent = true, .status = 200, .usage = usage_of(-1, -1)};
     AcrAmount spent = charge(&spend, &attempt);
-
     g_assert_cmpint(spent.pico, ==, 0);
     g_assert_cmpint(spent.tokens, ==, 1100);
 }
@@ -182,7 +173,6 @@ static void a_limit_is_sent_where_a_ceiling_holds(void)
     g_autoptr(AcrBudget) bounded = new_budget(1, ACR_NO_CEILING);
     g_autoptr(AcrBudget) open = new_budget(ACR_NO_CEILING, ACR_NO_CEILING);
     AcrSpend with = spend_of(bounded), without = spend_of(open), none = spend_of(NULL);
-
     g_assert_cmpuint(acr_spend_limit(&with, 77, 50), ==, 77);
     g_assert_cmpuint(acr_spend_limit(&with, 0, 0), ==, 5000);
     g_assert_cmpuint(acr_spend_limit(&without, 0, 50), ==, 0);
@@ -204,7 +194,6 @@ static void a_limit_is_made_smaller_until_it_fits(void)
     guint limit = 5000;
     bool again = false;
     guint64 id = 0;
-
     g_assert_false(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
     g_assert_true(again);
     g_assert_cmpuint(limit, ==, 1000);
@@ -220,7 +209,6 @@ static void a_limit_that_makes_no_sense_is_refused(void)
     guint limit = 5000;
     bool again = true;
     guint64 id = 0;
-
     g_assert_false(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
     g_assert_false(again);
     g_assert_cmpint((int)failure.code, ==, ACR_LLM_ERROR_CEILING);
@@ -238,7 +226,6 @@ static void without_a_limit_the_usual_one_is_counted(void)
     guint limit = 0;
     bool again = false;
     guint64 id = 0;
-
     g_assert_true(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
     g_assert_cmpuint(limit, ==, 0);
     g_assert_cmpint(attempt.reserved_tokens, ==, BODY + 5000);
@@ -252,7 +239,6 @@ static void an_answer_that_cannot_be_settled_is_kept_within_its_reservation(void
     static const gint64 outputs[] = {50, 101};
     g_autofree char *dir = g_dir_make_tmp("acr-spend-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "ledger", NULL);
-
     for (gsize i = 0; i < G_N_ELEMENTS(outputs); i++) {
         g_autoptr(AcrBudget) budget = acr_budget_new();
         AcrAmount ceiling = {2 * RESERVED, ACR_NO_CEILING};
@@ -263,7 +249,6 @@ static void an_answer_that_cannot_be_settled_is_kept_within_its_reservation(void
         guint limit = 100;
         bool again = false;
         guint64 id = 0;
-
         attempt.usage = usage_of(BODY, outputs[i]);
         g_assert_true(acr_budget_add(budget, path, "run", &ceiling, NULL));
         g_assert_true(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
@@ -287,7 +272,6 @@ static void *settle_soon(void *data)
 {
     Other *other = data;
     AcrAmount spent = {other->spent, 1};
-
     g_usleep(120 * 1000);
     g_assert_true(acr_budget_settle(other->budget, other->id, &spent, NULL));
     return NULL;
@@ -310,7 +294,6 @@ static guint limit_after(gint64 spent)
     bool again = false, ok = false;
     guint limit = 100;
     guint64 id = 0;
-
     g_assert_true(acr_budget_add(theirs, path, "batch", &ceiling, NULL));
     g_assert_true(acr_budget_add(ours, path, "batch", &ceiling, NULL));
     g_assert_true(acr_budget_reserve(theirs, &held, NULL, &other.id, NULL));
@@ -340,7 +323,6 @@ static void a_wait_for_others_ends_when_interrupted(void)
     bool again = false;
     guint limit = 100;
     guint64 id = 0;
-
     spend.interrupt = &interrupt;
     g_assert_true(acr_budget_reserve(budget, &held, NULL, &id, NULL));
     g_assert_false(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));

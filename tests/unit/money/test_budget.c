@@ -10,7 +10,6 @@ static void the_ceiling_holds(const char *path)
     g_autoptr(AcrBudget) budget = budget_at(path, 100, 1000);
     AcrAmount left;
     guint64 first, second;
-
     g_assert_true(acr_budget_is_bounded(budget));
     first = reserve(budget, 60, 10);
     assert_refused(budget, 41, 1, "--max-cost of the run reached");
@@ -47,7 +46,6 @@ static void what_is_spent_is_known_to_the_next_process(Fixture *fixture, gconstp
     g_autoptr(AcrBudget) second = NULL;
     guint64 id = reserve(first, 70, 1);
     g_autofree char *text = read_text(fixture->path);
-
     g_assert_nonnull(strstr(text, "\"note\":\"a \\\"note\\\"\\n\""));
     second = budget_at(fixture->path, 100, -1);
     assert_sums(second, 0, 70);
@@ -62,7 +60,6 @@ static void a_higher_ceiling_lets_go_on(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(AcrBudget) low = budget_at(fixture->path, 10, -1);
     g_autoptr(AcrBudget) high = NULL;
-
     settle(low, reserve(low, 10, 0), 10, 0);
     assert_refused(low, 1, 0, "run");
     high = budget_at(fixture->path, 20, -1);
@@ -73,7 +70,6 @@ static void absurd_amounts_saturate(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(AcrBudget) budget = budget_at(fixture->path, -1, -1);
     g_autoptr(AcrBudget) bounded = NULL;
-
     g_assert_false(acr_budget_is_bounded(budget));
     for (int i = 0; i < 3; i++)
         settle(budget, reserve(budget, G_MAXINT64, G_MAXINT64), G_MAXINT64, G_MAXINT64);
@@ -91,7 +87,6 @@ static void large_amounts_are_not_read_as_less(Fixture *fixture, gconstpointer d
         g_autoptr(AcrBudget) budget = budget_at(path, -1, -1);
         AcrAmount spent, reserved;
         gint64 amount = ((gint64)1 << shift) + 1;
-
         (void)reserve(budget, amount, 0);
         g_assert_true(acr_budget_sums(budget, "run", &spent, &reserved, NULL));
         g_assert_cmpint(reserved.pico, >=, amount);
@@ -105,7 +100,6 @@ static void several_ledgers_reserve_all_or_nothing(Fixture *fixture, gconstpoint
     g_autofree char *other = g_strconcat(fixture->path, ".batch", NULL);
     AcrAmount batch = {50, -1}, left, spent, reserved;
     guint64 id = 0;
-
     g_assert_true(acr_budget_add(budget, other, "batch", &batch, NULL));
     assert_refused(budget, 51, 0, "--max-cost of the batch reached");
     assert_sums(budget, 0, 0);
@@ -127,7 +121,6 @@ static void what_others_hold_may_come_back(Fixture *fixture, gconstpointer data)
     AcrAmount amount = {60, 0}, too_much = {101, 0};
     guint64 id = reserve(first, 50, 0);
     bool is_held = false;
-
     g_assert_true(acr_budget_is_held(second, &amount, &is_held, NULL));
     g_assert_true(is_held);
     g_assert_true(acr_budget_is_held(second, &too_much, &is_held, NULL));
@@ -141,7 +134,6 @@ static void the_same_ledger_twice_is_refused(Fixture *fixture, gconstpointer dat
 {
     g_autoptr(AcrBudget) budget = budget_at(fixture->path, 100, -1);
     g_autoptr(GError) error = NULL;
-
     g_assert_false(acr_budget_add(budget, fixture->path, "batch", &NONE, &error));
     g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
 }
@@ -149,7 +141,6 @@ static void the_same_ledger_twice_is_refused(Fixture *fixture, gconstpointer dat
 static void no_call_is_begun_after_the_deadline(void)
 {
     g_autoptr(AcrBudget) budget = budget_at(NULL, -1, -1);
-
     acr_budget_set_deadline(budget, g_get_monotonic_time() + G_USEC_PER_SEC * 60, "--max-time");
     (void)reserve(budget, 1, 1);
     acr_budget_set_deadline(budget, g_get_monotonic_time() - 1, "--max-time");
@@ -164,7 +155,6 @@ static void an_unknown_reservation_cannot_be_settled(void)
     AcrAmount amount = {1, 1};
     g_autoptr(GError) error = NULL;
     guint64 id = reserve(budget, 1, 1);
-
     settle(budget, id, 1, 1);
     g_assert_false(acr_budget_settle(budget, id, &amount, &error));
     g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);

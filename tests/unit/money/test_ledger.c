@@ -28,13 +28,11 @@ static void a_torn_last_line_is_cut_off(Fixture *fixture, gconstpointer data)
         "{\"reserve\":\"00000000000000ff\",\"pico\":99,\"tokens\":1,\"pid\":1}";
     g_autoptr(AcrBudget) before = budget_at(fixture->path, -1, -1);
     g_autofree char *whole = NULL, *after = NULL;
-
     settle(before, reserve(before, 30, 1), 30, 1);
     whole = read_text(fixture->path);
     for (gsize cut = 1; cut < strlen(record); cut++) {
         g_autofree char *torn = g_strdup_printf("%s%.*s", whole, (int)cut, record);
         g_autoptr(AcrBudget) budget = NULL;
-
         write_text(fixture->path, torn);
         budget = budget_at(fixture->path, 40, -1);
         assert_sums(budget, 30, 0);
@@ -49,7 +47,6 @@ static void a_whole_last_line_without_its_end_is_cut_off(Fixture *fixture, gcons
 {
     g_autoptr(AcrBudget) budget = NULL;
     g_autofree char *text = NULL;
-
     write_text(fixture->path, "{\"ledger\":1}\n"
                               "{\"reserve\":\"0a\",\"pico\":99,\"tokens\":1}\n"
                               "{\"settle\":\"0a\",\"pico\":98,\"tokens\":1}");
@@ -63,12 +60,10 @@ static void a_whole_last_line_without_its_end_is_cut_off(Fixture *fixture, gcons
 static void a_torn_first_line_is_written_anew(Fixture *fixture, gconstpointer data)
 {
     static const char head[] = "{\"ledger\":1}";
-
     for (gsize cut = 0; cut <= strlen(head); cut++) {
         g_autofree char *torn = g_strndup(head, cut);
         g_autoptr(AcrBudget) budget = NULL;
         g_autofree char *after = NULL;
-
         write_text(fixture->path, torn);
         budget = budget_at(fixture->path, 40, -1);
         after = read_text(fixture->path);
@@ -80,7 +75,6 @@ static void a_torn_first_line_is_written_anew(Fixture *fixture, gconstpointer da
 static void what_is_reserved_is_on_the_disk_before_the_call(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(AcrBudget) budget = NULL;
-
     forget_syncs();
     budget = budget_at(fixture->path, 100, -1);
     g_assert_true(is_synced(fixture->path));
@@ -112,7 +106,6 @@ static void without_locks_nothing_is_reserved(Fixture *fixture, gconstpointer da
     g_autoptr(GError) error = NULL;
     AcrAmount amount = {1, 1};
     guint64 id = 0;
-
     has_no_locks = true;
     g_assert_false(acr_budget_reserve(budget, &amount, "a call", &id, &error));
     has_no_locks = false;
@@ -143,13 +136,11 @@ static void damage_is_an_error_and_never_ignored(Fixture *fixture, gconstpointer
         "{\"reserve\":\"0a\",\"pico\":1,\"tokens\":1}\n",
     };
     g_autofree char *letters = g_strnfill(2 * ACR_LEDGER_MAX_LINE, 'x');
-
     for (gsize i = 0; i <= G_N_ELEMENTS(texts); i++) {
         g_autoptr(AcrBudget) budget = acr_budget_new();
         g_autoptr(GError) error = NULL;
         g_autofree char *after = NULL;
         const char *text = i < G_N_ELEMENTS(texts) ? texts[i] : letters;
-
         write_text(fixture->path, text);
         g_assert_false(acr_budget_add(budget, fixture->path, "run", &NONE, &error));
         g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
@@ -164,7 +155,6 @@ static void a_ledger_that_shrinks_is_an_error(Fixture *fixture, gconstpointer da
     AcrAmount amount = {1, 1};
     g_autoptr(GError) error = NULL;
     guint64 id = 0;
-
     settle(budget, reserve(budget, 100, 1), 100, 1);
     g_assert_cmpint(truncate(fixture->path, 13), ==, 0);
     g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
@@ -175,18 +165,15 @@ static void a_ledger_that_shrinks_is_an_error(Fixture *fixture, gconstpointer da
 static void a_ledger_that_is_not_in_its_place_is_an_error(Fixture *fixture, gconstpointer data)
 {
     g_autofree char *away = g_build_filename(fixture->dir, "away", NULL);
-
     for (int replaced = 0; replaced <= 1; replaced++) {
         g_autoptr(AcrBudget) budget = budget_at(fixture->path, 100, -1);
         AcrAmount amount = {1, 1};
         g_autoptr(GError) error = NULL;
         guint64 id = 0;
-
         settle(budget, reserve(budget, 60, 1), 60, 1);
         g_assert_cmpint(rename(fixture->path, away), ==, 0);
         if (replaced) {
             g_autoptr(AcrBudget) other = budget_at(fixture->path, 100, -1);
-
             settle(other, reserve(other, 60, 1), 60, 1);
         }
         g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
@@ -199,12 +186,10 @@ static void what_is_no_file_of_ours_is_refused(Fixture *fixture, gconstpointer d
     g_autofree char *missing = g_build_filename(fixture->dir, "no", "such", NULL);
     g_autofree char *link = g_build_filename(fixture->dir, "link", NULL);
     const char *paths[] = {fixture->dir, missing, link, "/dev/null"};
-
     g_assert_cmpint(symlink(fixture->path, link), ==, 0);
     for (gsize i = 0; i < G_N_ELEMENTS(paths); i++) {
         g_autoptr(AcrBudget) budget = acr_budget_new();
         g_autoptr(GError) error = NULL;
-
         g_assert_false(acr_budget_add(budget, paths[i], "run", &NONE, &error));
         g_assert_nonnull(error);
     }
@@ -219,12 +204,10 @@ static int work_many(const char *path, gint64 ceiling, guint rounds)
 {
     g_autoptr(AcrBudget) budget = budget_at(path, ceiling, -1);
     guint done = 0;
-
     for (guint i = 0; i < rounds; i++) {
         AcrAmount amount = {STEP, 1}, spent = {STEP - (i % 3), 1};
         g_autoptr(GError) error = NULL;
         guint64 id = 0;
-
         if (acr_budget_reserve(budget, &amount, NULL, &id, &error)) {
             if (!acr_budget_settle(budget, id, &spent, NULL))
                 return 101;
@@ -245,7 +228,6 @@ static int work_full(const char *path)
     g_autoptr(GError) error = NULL;
     guint64 id = 0, before = reserve(budget, 10, 1);
     g_autofree char *text = read_text(path), *after = NULL;
-
     signal(SIGXFSZ, SIG_IGN);
     limit.rlim_cur = limit.rlim_max = strlen(text) + 20;
     g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
@@ -262,7 +244,6 @@ static int work_full(const char *path)
 int budget_worker(int argc, char **argv)
 {
     g_autoptr(AcrBudget) budget = NULL;
-
     if (strcmp(argv[2], "many") == 0)
         return work_many(argv[3], g_ascii_strtoll(argv[4], NULL, 10),
                          (guint)g_ascii_strtoull(argv[5], NULL, 10));
@@ -284,7 +265,6 @@ static pid_t start_worker(const char *what, const char *path, const char *ceilin
     posix_spawn_file_actions_t actions;
     int fds[2] = {-1, -1};
     pid_t pid = 0;
-
     posix_spawn_file_actions_init(&actions);
     if (out_pipe) {
         g_assert_cmpint(pipe(fds), ==, 0);
@@ -302,7 +282,6 @@ static pid_t start_worker(const char *what, const char *path, const char *ceilin
 static int end_of(pid_t pid)
 {
     int status = 0;
-
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
@@ -313,7 +292,6 @@ static void processes_never_pass_the_ceiling_together(Fixture *fixture, gconstpo
     g_autoptr(AcrBudget) watch = budget_at(fixture->path, -1, -1);
     AcrAmount spent, reserved;
     gint64 ceiling = 5000;
-
     for (guint i = 0; i < WORKERS; i++)
         pids[i] = start_worker("many", fixture->path, "5000", ROUNDS, NULL);
     for (guint i = 0; i < 50; i++) {
@@ -337,7 +315,6 @@ typedef struct {
 static void *run_thread(void *data)
 {
     Thread *thread = data;
-
     thread->result = work_many(thread->path, 2000, 40);
     return NULL;
 }
@@ -348,7 +325,6 @@ static void threads_never_pass_the_ceiling_together(Fixture *fixture, gconstpoin
     pthread_t ids[32];
     g_autoptr(AcrBudget) watch = budget_at(fixture->path, -1, -1);
     AcrAmount spent, reserved;
-
     for (guint i = 0; i < G_N_ELEMENTS(threads); i++) {
         threads[i] = (Thread){.path = fixture->path};
         g_assert_cmpint(pthread_create(&ids[i], NULL, run_thread, &threads[i]), ==, 0);
@@ -367,12 +343,10 @@ static void a_reservation_of_who_was_killed_counts_as_spent(Fixture *fixture, gc
 {
     g_autoptr(AcrBudget) watch = budget_at(fixture->path, 100, -1);
     g_autofree char *text = NULL;
-
     for (gint64 i = 1; i <= 5; i++) {
         int out = -1;
         char byte = 0;
         pid_t pid = start_worker("hold", fixture->path, NULL, NULL, &out);
-
         g_assert_cmpint(read(out, &byte, 1), ==, 1);
         assert_sums(watch, (i - 1) * 10, 10);
         g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
@@ -392,7 +366,6 @@ static void a_stale_reservation_may_be_settled_after_all(Fixture *fixture, gcons
         "{\"ledger\":1}\n"
         "{\"reserve\":\"0a\",\"pico\":50,\"tokens\":1,\"pid\":1,\"start\":1,\"boot\":\"x\"}\n";
     g_autoptr(AcrBudget) budget = NULL;
-
     write_text(fixture->path, text);
     budget = budget_at(fixture->path, 100, -1);
     assert_sums(budget, 50, 0);
@@ -409,7 +382,6 @@ static void a_file_that_may_not_be_written_is_an_error(Fixture *fixture, gconstp
 {
     g_autoptr(AcrBudget) budget = acr_budget_new();
     g_autoptr(GError) error = NULL;
-
     if (geteuid() == 0) {
         g_test_skip("root may write any file");
         return;

@@ -24,7 +24,6 @@ static AcrPrice price_of(const char *model)
 {
     g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
     AcrPrice price = {0};
-
     g_assert_true(acr_prices_find(prices, model, &price));
     return price;
 }
@@ -38,7 +37,6 @@ static bool is_believed(gint64 limit, AcrUsage usage)
     AcrExchange exchange = {
         .asked = 6400, .sent = 7000, .answered = 320, .received = 1000, .limit = limit};
     AcrUsageBounds bounds = acr_usage_bounds(&exchange);
-
     acr_usage_judge(&usage, &bounds);
     g_assert_true((usage.output < 0) == (acr_usage_sent(&usage) < 0));
     return usage.output >= 0;
@@ -71,7 +69,6 @@ static void reasoning_beyond_the_output_is_added_to_it(void)
     AcrExchange exchange = {.asked = 10, .sent = 100, .answered = 10, .limit = 1000};
     AcrUsageBounds bounds = acr_usage_bounds(&exchange);
     AcrUsage inside = usage_of(5, -1, -1, 30, 30), beside = usage_of(5, -1, -1, 30, 31);
-
     acr_usage_judge(&inside, &bounds);
     acr_usage_judge(&beside, &bounds);
     g_assert_cmpint(inside.output, ==, 30);
@@ -83,7 +80,6 @@ static void of_no_text_no_token_is_enough(void)
     AcrExchange exchange = {.asked = 1, .sent = 100, .limit = 10};
     AcrUsageBounds bounds = acr_usage_bounds(&exchange);
     AcrUsage usage = usage_of(1, -1, -1, 0, -1);
-
     acr_usage_judge(&usage, &bounds);
     g_assert_cmpint(usage.output, ==, 0);
     g_assert_cmpint(usage.input, ==, 1);
@@ -92,7 +88,6 @@ static void of_no_text_no_token_is_enough(void)
 static void counters_add_up_and_unknown_ones_are_left_out(void)
 {
     AcrUsage unknown = ACR_USAGE_UNKNOWN, some = usage_of(700, 200, 100, 50, -1);
-
     g_assert_cmpint(acr_usage_sent(&unknown), ==, -1);
     g_assert_cmpint(acr_usage_tokens(&unknown), ==, -1);
     g_assert_cmpint(acr_usage_sent(&some), ==, 1000);
@@ -121,7 +116,6 @@ static void each_kind_of_token_has_its_price(void)
 {
     AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
     AcrUsage usage = usage_of(700, 200, 100, 50, 0);
-
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3285000000);
     g_assert_cmpint(acr_microusd(3285000000), ==, 3285);
 }
@@ -130,7 +124,6 @@ static void a_kind_without_price_costs_what_its_side_costs(void)
 {
     AcrPrice price = {.base = {100, -1, -1, 1000, -1}};
     AcrUsage usage = usage_of(1, 2, 12, 3, 2);
-
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 1500 + 3000);
     price.base.written = 200;
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 300 + 2400 + 3000);
@@ -140,7 +133,6 @@ static void only_the_reasoning_part_has_the_price_of_reasoning(void)
 {
     AcrPrice price = {.base = {0, -1, -1, 10, 1000}};
     AcrUsage usage = usage_of(0, -1, -1, 7, 3);
-
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 4 * 10 + 3 * 1000);
     usage.reasoning = 100; /* more than came */
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 7 * 1000);
@@ -154,7 +146,6 @@ static void a_threshold_prices_the_whole_request_anew(void)
     AcrPrice price = price_of("gemini/gemini-2.5-pro");
     AcrUsage at = usage_of(150000, 50000, 0, 1000, 500),
              above = usage_of(150001, 50000, 0, 1000, 500);
-
     g_assert_cmpint(acr_price_of_usage(&price, &at), ==,
                     150000ll * 1250000 + 50000ll * 125000 + 1000ll * 10000000);
     g_assert_cmpint(acr_price_of_usage(&price, &above), ==,
@@ -165,7 +156,6 @@ static void a_tier_leaves_open_what_the_base_says(void)
 {
     AcrPrice price = {.base = {10, 1, -1, 20, 40}, .tiers = {{100, {30, -1, -1, -1, -1}}}};
     AcrUsage usage = usage_of(100, 1, 1, 2, 1);
-
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3000 + 1 + 30 + 20 + 40);
 }
 
@@ -174,7 +164,6 @@ static void a_cost_without_its_counters_is_unknown(void)
     AcrPrice price = {.base = {10, 1, -1, 20, -1}};
     AcrUsage no_input = usage_of(-1, 5, 0, 5, 0), no_output = usage_of(5, 0, 0, -1, 0),
              absurd = usage_of(G_MAXINT64, G_MAXINT64, 0, G_MAXINT64, 0);
-
     g_assert_cmpint(acr_price_of_usage(&price, &no_input), ==, -1);
     g_assert_cmpint(acr_price_of_usage(&price, &no_output), ==, -1);
     g_assert_cmpint(acr_price_of_usage(&price, &absurd), ==, G_MAXINT64);
@@ -184,7 +173,6 @@ static void a_cost_without_its_counters_is_unknown(void)
 static void the_most_takes_the_highest_price_of_each_side(void)
 {
     AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
-
     g_assert_cmpint(acr_price_at_most(&price, 1000, 50), ==, 1000ll * 3750000 + 50ll * 15000000);
     price = price_of("gemini/gemini-2.5-pro");
     g_assert_cmpint(acr_price_at_most(&price, 200000, 10), ==,
@@ -212,7 +200,6 @@ static void no_split_of_tokens_costs_more_than_the_most(void)
                                   g_test_rand_int_range(-1, 300), g_test_rand_int_range(0, 300),
                                   g_test_rand_int_range(-1, 400));
         gint64 sent = acr_usage_sent(&usage), cost = 0;
-
         for (int tier = 0, above = 0; tier < g_test_rand_int_range(0, ACR_PRICE_TIERS + 1);
              tier++) {
             above += g_test_rand_int_range(1, 400);
@@ -235,7 +222,6 @@ static GHashTable *read_table(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) json = acr_json_parse(acr_price_table, strlen(acr_price_table), &error);
     GHashTable *rows = json ? acr_price_rows_read(json, &error) : NULL;
-
     g_assert_no_error(error);
     return rows;
 }
@@ -246,13 +232,11 @@ static void the_table_s_prices_can_be(void)
     g_autoptr(GHashTable) table = read_table();
     GHashTableIter rows;
     gpointer row = NULL;
-
     g_assert_cmpuint(g_hash_table_size(table), >, 400);
     g_hash_table_iter_init(&rows, table);
     while (g_hash_table_iter_next(&rows, NULL, &row)) {
         const AcrPrice *price = row;
         gint64 above = 0;
-
         g_assert_cmpint(price->base.input, >, 0);
         g_assert_cmpint(price->base.output, >, 0);
         g_assert_cmpint(price->base.output, <=, ACR_PRICE_MAX);
@@ -290,7 +274,6 @@ static void names_are_found_in_all_their_spellings(void)
         {"openrouter/anthropic/claude-sonnet-4.5", 3000000, 15000000},
         {"openrouter/google/gemini-2.5-pro", 1250000, 10000000},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         AcrPrice price = price_of(rows[i].model);
         g_test_message("%s", rows[i].model);
@@ -314,7 +297,6 @@ static void unknown_names_have_no_price(void)
                                          "azure/my-own-name"};
     g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
     AcrPrice price;
-
     for (gsize i = 0; i < G_N_ELEMENTS(models); i++)
         g_assert_false(acr_prices_find(prices, models[i], &price));
 }
@@ -326,7 +308,6 @@ static void the_highest_and_lowest_prices_are_those_of_any(void)
     GHashTableIter rows;
     gpointer row = NULL;
     AcrPrice highest, lowest;
-
     acr_prices_highest(prices, &highest);
     acr_prices_lowest(prices, &lowest);
     g_assert_cmpint(acr_price_at_least(&lowest, 1, 0), >, 0);
@@ -363,7 +344,6 @@ static void bare_names_belong_to_a_provider_or_to_none(void)
         {"llama3", NULL},
         {"openai/gpt-4.1", NULL},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         g_assert_cmpstr(acr_prices_provider_of(rows[i][0]), ==, rows[i][1]);
 }
@@ -375,7 +355,6 @@ static AcrPrices *prices_from(const char *text, GError **error)
     g_autofree char *path = NULL;
     AcrPrices *prices = NULL;
     int fd = g_file_open_tmp("acr-prices-XXXXXX", &path, NULL);
-
     g_assert_cmpint(fd, >=, 0);
     g_assert_cmpint(acr_fd_write_all(fd, text, strlen(text)), ==, 0);
     g_assert_true(g_close(fd, NULL));
@@ -401,7 +380,6 @@ static void litellm_rows_go_before_the_table(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrPrices) prices = prices_from(text, &error);
     AcrPrice price;
-
     g_assert_no_error(error);
     g_assert_true(acr_prices_find(prices, "openai/gpt-4.1-2025-04-14", &price));
     g_assert_cmpint(price.base.input, ==, 1000000);
@@ -432,7 +410,6 @@ static void rows_of_ranges_are_left_out(void)
         "\"mine\":{\"input_cost_per_token\":0,\"output_cost_per_token\":0}}";
     g_autoptr(AcrPrices) prices = prices_from(text, NULL);
     AcrPrice price;
-
     g_assert_true(acr_prices_find(prices, "vllm/mine", &price));
     g_assert_false(acr_prices_find(prices, "dashscope/q", &price));
 }
@@ -459,10 +436,8 @@ static void a_malformed_file_is_told_with_its_member(void)
              ABOVE("8") "\"output_cost_per_token_above_9k_tokens\":0}}",
          "one threshold too many"},
     };
-
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GError) error = NULL;
-
         g_test_message("%s", rows[i].text);
         g_assert_null(prices_from(rows[i].text, &error));
         g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
@@ -473,7 +448,6 @@ static void a_malformed_file_is_told_with_its_member(void)
 static void a_missing_file_is_wrong_usage(void)
 {
     g_autoptr(GError) error = NULL;
-
     g_assert_null(acr_prices_new("/nonexistent/prices.json", &error));
     g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
 }
