@@ -109,7 +109,7 @@ AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
 
 #define MOST_AMOUNT (1ll << 42) /* of an amount that is read: pico-USD of it fit into 64 bits */
 
-static gint64 amount_of(const AcrJson *json, const char *key)
+static gint64 read_amount(const AcrJson *json, const char *key)
 {
     gint64 amount = acr_json_get_int(json, key, 0);
     return CLAMP(amount, -1, MOST_AMOUNT);
@@ -120,7 +120,7 @@ void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out)
     *out = (AcrCostSum){0};
     for (guint i = 0; i < G_N_ELEMENTS(members); i++)
         *member_of(out, i) =
-            amount_of(json, members[i].name) * (members[i].is_picousd ? ACR_PICO : 1);
+            read_amount(json, members[i].name) * (members[i].is_picousd ? ACR_PICO : 1);
     out->replayed_calls = out->calls; /* none of them was made by this process */
 }
 
