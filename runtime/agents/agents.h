@@ -120,7 +120,6 @@ void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts 
 
 /* ---- Reproducer (answers.c) ------------------------------------------------------------------ */
 
-#define ACR_TEST_FILE "reproducer.py"   /* at the project's root */
 #define ACR_TEST_MAX_BYTES (64u * 1024) /* it is shown whole to the other roles */
 
 /* Reads whether the issue can be reproduced: the member "reproducible", else the only one that says

@@ -6,12 +6,13 @@
 
 #include <string.h>
 
+#include "layout/layout.h"
 #include "batch/batch_summary.h"
 #include "batch/shards.h"
 #include "task/cost.h"
 
-#define NOTE "live.json" /* in the shared folder of each part */
-#define MOST (1ll << 45) /* of an amount that is believed: sums of all tasks stay below 2^63 */
+#define NOTE ACR_FILE_LIVE /* in the shared folder of each part */
+#define MOST (1ll << 45)   /* of an amount that is believed: sums of all tasks stay below 2^63 */
 
 /* ---- The note ---- */
 
@@ -126,7 +127,7 @@ static void take_row(AcrBatchState *state, const char *id, const AcrJson *row)
 static guint take_rows(Reader *reader, GHashTable *wanted)
 {
     AcrBatchState *state = reader->state;
-    g_autofree char *path = g_build_filename(reader->name, ACR_SUMMARY_FILE, NULL);
+    g_autofree char *path = g_build_filename(reader->name, ACR_FILE_SUMMARY, NULL);
     AcrJson *summary = acr_live_read(reader->out, path);
     const AcrJson *rows = acr_json_get(summary, "tasks");
     guint taken = 0;
@@ -319,7 +320,7 @@ bool acr_batch_state_is_finished(const AcrBatchState *state)
 static bool is_batch(const char *out)
 {
     g_autofree char *note = note_path(""), *live = g_build_filename(out, note, NULL),
-                    *summary = g_build_filename(out, ACR_SUMMARY_FILE, NULL);
+                    *summary = g_build_filename(out, ACR_FILE_SUMMARY, NULL);
     return g_file_test(live, G_FILE_TEST_EXISTS) || g_file_test(summary, G_FILE_TEST_EXISTS) ||
            acr_shards_count(out) > 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layout/layout.h"
 #include "task/cost.h"
 
 #define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
@@ -70,7 +71,7 @@ static Row *find(const AcrBatchSummary *summary, const char *id)
 AcrBatchSummary *acr_batch_summary_new(const char *out)
 {
     AcrBatchSummary *summary = g_new0(AcrBatchSummary, 1);
-    summary->path = g_build_filename(out, ACR_SUMMARY_FILE, NULL);
+    summary->path = g_build_filename(out, ACR_FILE_SUMMARY, NULL);
     summary->rows = g_array_new(FALSE, FALSE, sizeof(Row));
     g_array_set_clear_func(summary->rows, clear_row);
     return summary;

@@ -7,8 +7,6 @@
 
 #include "batch/batch.h"
 
-#define ACR_SUMMARY_FILE "summary.json"
-
 /* What became of a task: its "status". */
 #define ACR_STATUS_PATCH "patch"
 #define ACR_STATUS_REJECTED                                                                        \

@@ -3,6 +3,7 @@
  * solver may see is taken.
  */
 #include "batch/batch.h"
+#include "layout/layout.h"
 
 #include <string.h>
 
@@ -25,8 +26,8 @@ void acr_instance_free(AcrInstance *instance)
 /* Whether the batch has a file or folder of that name beside the tasks'. */
 static bool is_own_name(const char *name)
 {
-    static const char *const own[] = {"preds.jsonl", "summary.json", "shared",
-                                      "logs",        "environments", NULL};
+    static const char *const own[] = {ACR_FILE_PREDICTIONS, ACR_FILE_SUMMARY,     ACR_DIR_SHARED,
+                                      ACR_DIR_LOGS,         ACR_DIR_ENVIRONMENTS, NULL};
     g_autofree char *lower = g_ascii_strdown(name, -1);
     return g_strv_contains(own, lower);
 }

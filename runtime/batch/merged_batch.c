@@ -6,8 +6,8 @@
 
 #include "batch/batch_summary.h"
 #include "batch/shards.h"
+#include "layout/layout.h"
 
-#define PREDS "preds.jsonl"
 #define MAX_PREDS_BYTES ((gsize)1024 * 1024 * 1024)
 
 #define refuse(error, ...)                                                                         \
@@ -36,7 +36,7 @@ void acr_merged_clear(AcrMerged *merged)
 
 static bool read_predictions(const char *dir, GHashTable *lines, GError **error)
 {
-    g_autofree char *path = g_build_filename(dir, PREDS, NULL);
+    g_autofree char *path = g_build_filename(dir, ACR_FILE_PREDICTIONS, NULL);
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PREDS_BYTES, &reason);
     if (!bytes && !g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
@@ -98,7 +98,7 @@ static bool has_ended(void *ctx, guint number, const char *id)
 static bool write_whole(const Merging *merging, AcrMerged *merged, GError **error)
 {
     const AcrShards *shards = merging->shards;
-    g_autofree char *path = g_build_filename(shards->out, PREDS, NULL);
+    g_autofree char *path = g_build_filename(shards->out, ACR_FILE_PREDICTIONS, NULL);
     g_autoptr(AcrBatchSummary) summary = acr_batch_summary_new(shards->out);
     g_autoptr(GPtrArray) tasks = acr_shards_tasks(shards);
     g_autoptr(GString) text = g_string_new(NULL);

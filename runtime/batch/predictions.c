@@ -4,10 +4,10 @@
  * batch are kept as they are, and so are those of folders that other models have filled.
  */
 #include "batch/batch.h"
+#include "layout/layout.h"
 
 #include <string.h>
 
-#define PREDS "preds.jsonl"
 #define MAX_PREDS_BYTES (1024u * 1024 * 1024)
 
 /* Whose result a run folder holds. */
@@ -96,7 +96,7 @@ static void add_prediction(const AcrRunSpec *spec, const AcrInstance *instance,
 
 bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, GError **error)
 {
-    g_autofree char *path = g_build_filename(spec->out, PREDS, NULL);
+    g_autofree char *path = g_build_filename(spec->out, ACR_FILE_PREDICTIONS, NULL);
     g_autoptr(GString) text = g_string_new(NULL), own = g_string_new(NULL);
     g_autofree Result *results = g_new0(Result, instances->len);
     g_autoptr(GError) damaged =

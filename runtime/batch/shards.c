@@ -8,12 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layout/layout.h"
 #include "task/live.h"
 
-#define NOTE "shard.json"
-#define LOCK "lock"
 #define PREDICTIONS "predictions" /* of a note: it is of an evaluation */
-#define FOLDER "shard-%u-of-%u"
 #define MAX_NOTE_BYTES ((gsize)64 * 1024 * 1024)
 #define MAX_NAMED 5u /* tasks that are named in a line */
 
@@ -26,7 +24,7 @@ typedef struct {
 
 char *acr_shard_name(guint number, guint of)
 {
-    return g_strdup_printf(FOLDER, number, of);
+    return g_strdup_printf(ACR_DIR_SHARD, number, of);
 }
 
 static char *folder_of(const char *out, Part part)
@@ -38,7 +36,7 @@ static char *folder_of(const char *out, Part part)
 /* The part whose folder has that name. */
 static bool read_folder_name(const char *name, Part *out)
 {
-    if (sscanf(name, FOLDER, &out->number, &out->of) != 2)
+    if (sscanf(name, ACR_DIR_SHARD, &out->number, &out->of) != 2)
         return false;
     g_autofree char *again = acr_shard_name(out->number, out->of);
     return strcmp(again, name) == 0 && out->of <= ACR_MAX_SHARDS && out->number >= 1 &&
@@ -97,7 +95,7 @@ static bool is_note(const AcrJson *note, Part part)
 /* *out_note (owned): NULL where there is none. */
 static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **error)
 {
-    g_autofree char *path = g_build_filename(dir, NOTE, NULL);
+    g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL);
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_NOTE_BYTES, &reason);
     *out_note = NULL;
@@ -218,7 +216,8 @@ static bool check_others(const char *out, const AcrJson *note, Part part, GError
 /* What a part has begun with is not begun otherwise: the parts of a batch have the same tasks each time. */
 static bool write_note(const char *dir, const AcrJson *note, Part part, GError **error)
 {
-    g_autofree char *path = g_build_filename(dir, NOTE, NULL), *text = acr_json_print_pretty(note);
+    g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL),
+                    *text = acr_json_print_pretty(note);
     g_autoptr(AcrJson) was = NULL;
     if (!read_note(dir, part, &was, error) || !check_begun(dir, was, note, error))
         return false;
@@ -242,7 +241,7 @@ bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *ro
     spec->out = dir;
     keep_own(rows, part);
     share_ceilings(spec, part);
-    g_autofree char *lock = g_build_filename(dir, LOCK, NULL);
+    g_autofree char *lock = g_build_filename(dir, ACR_FILE_LOCK, NULL);
     return acr_dir_make(dir, error) && (*out_lock = acr_lock_take(lock, error)) &&
            write_note(dir, note, part, error) && acr_dataset_keep_failed(rows, spec, error);
 }
@@ -261,7 +260,7 @@ guint acr_shards_count(const char *out)
         if (of && of != part.of)
             return 0;
         of = part.of;
-        g_autofree char *path = g_build_filename(name, NOTE, NULL);
+        g_autofree char *path = g_build_filename(name, ACR_FILE_SHARD, NULL);
         note = note ? note : acr_live_read(out, path);
     }
     return acr_json_get(note, PREDICTIONS) ? 0 : of;
@@ -269,7 +268,8 @@ guint acr_shards_count(const char *out)
 
 void acr_shard_plan(const char *out, guint number, guint of, gint64 *out_own, gint64 *out_total)
 {
-    g_autofree char *dir = acr_shard_name(number, of), *name = g_build_filename(dir, NOTE, NULL);
+    g_autofree char *dir = acr_shard_name(number, of),
+                    *name = g_build_filename(dir, ACR_FILE_SHARD, NULL);
     g_autoptr(AcrJson) note = acr_live_read(out, name);
     if (!is_note(note, (Part){number, of}))
         return;

@@ -65,7 +65,7 @@ static GPtrArray *find_finals(const char *path)
 static bool take_folder(const char *path, AcrOtherRun *out, GError **error)
 {
     g_autofree char *id = g_path_get_basename(path),
-                    *file = g_build_filename(path, ACR_EVAL_REPORT, NULL);
+                    *file = g_build_filename(path, ACR_FILE_EVAL_REPORT, NULL);
     g_autoptr(AcrJson) report = read_json(file, NULL);
     if (g_hash_table_contains(out->submitted, id))
         return refuse(error, "--compare: '%s' is in the folder twice; name the folder of one run",
@@ -78,8 +78,8 @@ static bool take_folder(const char *path, AcrOtherRun *out, GError **error)
 
 static bool walk(const char *path, guint depth, AcrOtherRun *out, GError **error)
 {
-    g_autofree char *patch = g_build_filename(path, ACR_EVAL_PATCH, NULL),
-                    *report = g_build_filename(path, ACR_EVAL_REPORT, NULL);
+    g_autofree char *patch = g_build_filename(path, ACR_FILE_PATCH, NULL),
+                    *report = g_build_filename(path, ACR_FILE_EVAL_REPORT, NULL);
     if (g_file_test(patch, G_FILE_TEST_EXISTS) || g_file_test(report, G_FILE_TEST_EXISTS))
         return take_folder(path, out, error);
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);

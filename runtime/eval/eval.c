@@ -149,8 +149,8 @@ static bool add_sign(const AcrEval *eval, guint i, AcrJson *signs, GError **erro
         return true;
     if (!acr_eval_folder_open(eval->options->spec, prediction, false, &folder, NULL))
         return true; /* which its grade has told */
-    g_autoptr(GBytes) output = acr_eval_folder_read(&folder, ACR_EVAL_OUTPUT),
-                      log = acr_eval_folder_read(&folder, ACR_EVAL_LOG);
+    g_autoptr(GBytes) output = acr_eval_folder_read(&folder, ACR_FILE_EVAL_OUTPUT),
+                      log = acr_eval_folder_read(&folder, ACR_FILE_EVAL_LOG);
     GBytes *logs[2];
     guint n = 0;
     if (output)

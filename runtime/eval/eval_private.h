@@ -3,17 +3,8 @@
 #define ACR_EVAL_PRIVATE_H
 
 #include "eval/eval.h"
+#include "layout/layout.h"
 
-#define ACR_EVAL_LOGS "logs/run_evaluation" /* below OUT */
-
-/* The files of a prediction's folder, OUT/logs/run_evaluation/RUN_ID/MODEL/ID. */
-#define ACR_EVAL_PATCH "patch.diff"
-#define ACR_EVAL_SCRIPT "eval.sh"
-#define ACR_EVAL_LOG "run_instance.log"
-#define ACR_EVAL_OUTPUT "test_output.txt"
-#define ACR_EVAL_REPORT "report.json"
-#define ACR_EVAL_VERDICT "verdict.json"
-#define ACR_EVAL_SECOND "watched_output.txt" /* of the second run */
 #define ACR_EVAL_MAX_BYTES ((gsize)1024 * 1024 * 1024)
 
 /* Makes and locks the folder of a run, which nobody else then grades in; an open descriptor; -1: an error,
@@ -47,8 +38,6 @@ GBytes *acr_eval_folder_read(const AcrEvalFolder *folder, const char *name) ACR_
 bool acr_eval_folder_write(const AcrEvalFolder *folder, const char *name, const void *data,
                            gsize len, GError **error) ACR_MUST_USE;
 void acr_eval_folder_remove(const AcrEvalFolder *folder, const char *name);
-
-#define ACR_EVAL_SUMMARY "summary.json" /* of a run, beside its models' folders */
 
 /* Another run, to compare with: ids, owned. Zero-initialise. */
 typedef struct {

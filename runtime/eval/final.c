@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define RUN_FILE "run.json"
-
 static AcrJson *describe(const AcrEvalSums *sums)
 {
     AcrJson *json = acr_json_new_object();
@@ -43,7 +41,7 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
     const AcrPrediction *first = sums->predictions->pdata[0];
     g_autoptr(AcrJson) told = describe(sums);
     g_autofree char *text = NULL, *line = NULL,
-                    *name = g_strdup_printf("%s.%s.json", first->model, spec->run_id);
+                    *name = g_strdup_printf(ACR_FILE_FINAL_REPORT, first->model, spec->run_id);
     if (!acr_grading_final(sums->options->python, told, (int)spec->rules, &text, &line, error))
         return false;
     out->path = g_build_filename(spec->out, name, NULL);
@@ -51,16 +49,16 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
         return false;
     AcrJson *summary = acr_eval_summary(sums, out);
     g_autofree char *pretty = acr_json_print_pretty(summary),
-                    *path = g_build_filename(spec->out, ACR_EVAL_LOGS, spec->run_id,
-                                             ACR_EVAL_SUMMARY, NULL);
+                    *path = g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id,
+                                             ACR_FILE_SUMMARY, NULL);
     out->line = join(line, summary);
     return acr_file_write_atomic(path, pretty, strlen(pretty), 0644, error);
 }
 
 bool acr_eval_write_run(const AcrRunSpec *spec, GError **error)
 {
-    g_autofree char *path = g_build_filename(spec->out, ACR_EVAL_LOGS, spec->run_id, NULL),
-                    *file = g_build_filename(path, RUN_FILE, NULL);
+    g_autofree char *path = g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id, NULL),
+                    *file = g_build_filename(path, ACR_FILE_EVAL_RUN, NULL);
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *time = g_date_time_format(now, "%Y-%m-%dT%H:%M:%S+00:00");
     g_autoptr(AcrJson) json = acr_json_new_object();

@@ -80,8 +80,8 @@ static char *make_digest(const Work *work)
 /* A verdict that was made of the same, with its report; one of the environment's failures is none. */
 static bool take_kept(const Work *work, AcrGraded *out)
 {
-    g_autoptr(GBytes) bytes = acr_eval_folder_read(&work->folder, ACR_EVAL_VERDICT),
-                      report = acr_eval_folder_read(&work->folder, ACR_EVAL_REPORT);
+    g_autoptr(GBytes) bytes = acr_eval_folder_read(&work->folder, ACR_FILE_VERDICT),
+                      report = acr_eval_folder_read(&work->folder, ACR_FILE_EVAL_REPORT);
     g_autoptr(AcrJson) verdict = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL;
     g_autoptr(AcrJson) reported = report ? acr_json_parse_bytes(report, NULL) : NULL;
     const char *error = acr_json_get_string(verdict, "error");
@@ -133,7 +133,7 @@ static bool write_output(Work *work, GError **error)
     if (work->run.timed_out)
         g_string_append_printf(text, "\n\nTimeout error: %" G_GINT64_FORMAT " seconds exceeded.",
                                work->run.wall_ms / 1000);
-    return acr_eval_folder_write(&work->folder, ACR_EVAL_OUTPUT, text->str, text->len, error);
+    return acr_eval_folder_write(&work->folder, ACR_FILE_EVAL_OUTPUT, text->str, text->len, error);
 }
 
 static bool run_tests(Work *work, GError **error)
@@ -145,17 +145,17 @@ static bool run_tests(Work *work, GError **error)
         !acr_eval_images_take(work->options->images, work->task->instance_id, &work->plan.image,
                               error))
         return false;
-    acr_eval_folder_remove(folder, ACR_EVAL_VERDICT);
-    acr_eval_folder_remove(folder, ACR_EVAL_REPORT);
-    acr_eval_folder_remove(folder, ACR_EVAL_OUTPUT);
-    acr_eval_folder_remove(folder, ACR_EVAL_SECOND);
-    if (!acr_eval_folder_write(folder, ACR_EVAL_PATCH, patch, strlen(patch), error) ||
-        !acr_eval_folder_write(folder, ACR_EVAL_SCRIPT, work->plan.script,
+    acr_eval_folder_remove(folder, ACR_FILE_VERDICT);
+    acr_eval_folder_remove(folder, ACR_FILE_EVAL_REPORT);
+    acr_eval_folder_remove(folder, ACR_FILE_EVAL_OUTPUT);
+    acr_eval_folder_remove(folder, ACR_FILE_WATCHED_OUTPUT);
+    if (!acr_eval_folder_write(folder, ACR_FILE_PATCH, patch, strlen(patch), error) ||
+        !acr_eval_folder_write(folder, ACR_FILE_EVAL_SCRIPT, work->plan.script,
                                strlen(work->plan.script), error) ||
         !acr_eval_run_tests(work->options, work->task, &work->plan, &way, &work->run, error))
         return false;
     g_autofree char *log = make_log(work);
-    return acr_eval_folder_write(folder, ACR_EVAL_LOG, log, strlen(log), error) &&
+    return acr_eval_folder_write(folder, ACR_FILE_EVAL_LOG, log, strlen(log), error) &&
            write_output(work, error);
 }
 
@@ -210,7 +210,7 @@ static bool write_verdict(const Work *work, AcrGraded *graded, GError **error)
     graded->cost = (AcrEvalCost){total_ms, run->wall_ms, run->peak_bytes, run->image_bytes};
     g_autoptr(AcrJson) json = describe(work, graded);
     g_autofree char *text = acr_json_print_pretty(json);
-    return acr_eval_folder_write(&work->folder, ACR_EVAL_VERDICT, text, strlen(text), error);
+    return acr_eval_folder_write(&work->folder, ACR_FILE_VERDICT, text, strlen(text), error);
 }
 
 /* What the first command that refused the patch said, of all that was tried; owned; NULL: nothing. */
@@ -265,7 +265,8 @@ static bool look_closer(Work *work, AcrGraded *out, GError **error)
     out->doubt = g_strdup(flaky ? flaky : acr_json_get_string(work->trust, "why"));
     gsize len = 0;
     const char *data = output ? g_bytes_get_data(output, &len) : NULL;
-    return !output || acr_eval_folder_write(&work->folder, ACR_EVAL_SECOND, data, len, error);
+    return !output ||
+           acr_eval_folder_write(&work->folder, ACR_FILE_WATCHED_OUTPUT, data, len, error);
 }
 
 /* Tests that the end of the time has stopped show nothing. */
@@ -297,7 +298,7 @@ static bool grade_log(Work *work, GBytes *log, AcrGraded *out, GError **error)
                                  &out->failure, error)
             : NULL;
     if (!report ||
-        !acr_eval_folder_write(&work->folder, ACR_EVAL_REPORT, report, strlen(report), error))
+        !acr_eval_folder_write(&work->folder, ACR_FILE_EVAL_REPORT, report, strlen(report), error))
         return false;
     out->grade = out->failure ? ACR_GRADE_UNRESOLVED : ACR_GRADE_RESOLVED;
     doubt(work, out);
@@ -324,11 +325,12 @@ static bool run_and_grade(Work *work, AcrGraded *out, GError **error)
 /* The official harness grades again what has a log, and nothing else. */
 static bool grade_again(Work *work, AcrGraded *out, GError **error)
 {
-    g_autoptr(GBytes) log = acr_eval_folder_read(&work->folder, ACR_EVAL_OUTPUT);
+    g_autoptr(GBytes) log = acr_eval_folder_read(&work->folder, ACR_FILE_EVAL_OUTPUT);
     if (log)
         return grade_log(work, log, out, error);
     return acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
-                         "there is no saved output '%s/" ACR_EVAL_OUTPUT "'", work->folder.path);
+                         "there is no saved output '%s/" ACR_FILE_EVAL_OUTPUT "'",
+                         work->folder.path);
 }
 
 static bool prepare(Work *work, GError **error)

@@ -28,7 +28,7 @@ static void sweep(int folder)
 
 int acr_eval_run_open(const AcrRunSpec *spec, GError **error)
 {
-    g_autofree char *path = g_build_filename(spec->out, ACR_EVAL_LOGS, spec->run_id, NULL);
+    g_autofree char *path = g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id, NULL);
     if (!acr_dir_make(path, error))
         return -1;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -46,7 +46,8 @@ bool acr_eval_write_final(const AcrRunSpec *spec, const char *path, const char *
                           GError **error)
 {
     g_autofree char *name = g_path_get_basename(path),
-                    *made = g_build_filename(spec->out, ACR_EVAL_LOGS, spec->run_id, name, NULL);
+                    *made =
+                        g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id, name, NULL);
     return acr_file_write_atomic(made, text, strlen(text), 0644, error) &&
            (rename(made, path) == 0 ||
             acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED, "cannot write '%s': %s",
@@ -63,7 +64,7 @@ void acr_eval_folder_clear(AcrEvalFolder *folder)
 bool acr_eval_folder_open(const AcrRunSpec *spec, const AcrPrediction *prediction, bool make,
                           AcrEvalFolder *out, GError **error)
 {
-    g_autofree char *name = g_build_filename(ACR_EVAL_LOGS, spec->run_id, prediction->model,
+    g_autofree char *name = g_build_filename(ACR_DIR_EVALUATIONS, spec->run_id, prediction->model,
                                              prediction->instance_id, NULL);
     *out = (AcrEvalFolder){.fd = -1, .path = g_build_filename(spec->out, name, NULL)};
     if (make && !acr_dir_make(spec->out, error))

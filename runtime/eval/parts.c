@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#define PART "grades.json"
 #define MAX_PART_BYTES ((gsize)256 * 1024 * 1024)
 
 #define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, __VA_ARGS__)
@@ -100,7 +99,7 @@ static bool read_part(const char *path, AcrJson **out, GError **error)
 
 bool acr_eval_part_write(const AcrEvalSums *sums, GError **error)
 {
-    g_autofree char *path = g_build_filename(sums->options->spec->out, PART, NULL);
+    g_autofree char *path = g_build_filename(sums->options->spec->out, ACR_FILE_GRADES, NULL);
     g_autoptr(GHashTable) own = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(AcrJson) json = describe_part(sums), was = NULL;
     AcrJson *rows = acr_json_new_array();
@@ -182,7 +181,7 @@ static bool take_rows(Merging *merging, guint number, const char *path, GError *
 static bool take_part(Merging *merging, guint number, GError **error)
 {
     g_autofree char *dir = acr_shards_folder(merging->shards, number),
-                    *path = g_build_filename(dir, PART, NULL);
+                    *path = g_build_filename(dir, ACR_FILE_GRADES, NULL);
     AcrJson *part = NULL;
     bool ok = !merging->shards->notes->pdata[number] || read_part(path, &part, error);
     merging->parts->pdata[number] = part;
@@ -264,7 +263,7 @@ static bool check_replaced(const Merging *merging, const AcrRunSpec *spec, GErro
     for (guint i = 0; i < merging->predictions->len; i++) {
         const AcrPrediction *prediction = merging->predictions->pdata[i];
         g_autofree char *path =
-            g_build_filename(spec->out, ACR_EVAL_LOGS, spec->run_id, prediction->model, NULL);
+            g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id, prediction->model, NULL);
         if (g_file_test(path, G_FILE_TEST_IS_DIR))
             return refuse(
                 error, "'%s' is of an evaluation that is in no shard; move it or the shards away",

@@ -165,8 +165,8 @@ static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPl
                                  "grade",
                                  options->spec->rules == 4 ? "4" : "5",
                                  trial ? own
-                                 : bin ? "/tmp/eval.sh"
-                                       : "/eval.sh",
+                                 : bin ? "/tmp/" ACR_FILE_EVAL_SCRIPT
+                                       : "/" ACR_FILE_EVAL_SCRIPT,
                                  bin ? bin : ""};
     GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < G_N_ELEMENTS(first); i++)
@@ -233,7 +233,7 @@ static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance 
     g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX),
                     *places = acr_host_default_cache("environments");
     if (!places)
-        places = g_build_filename(options->spec->out, "environments", NULL);
+        places = g_build_filename(options->spec->out, ACR_DIR_ENVIRONMENTS, NULL);
     g_autofree char *real = acr_path_real(places);
     g_autoptr(AcrSnapshot) tree = find_tree(options->spec, task, error);
     g_autofree char *python = tree ? acr_project_environment(plan, real, out->deadline_us,

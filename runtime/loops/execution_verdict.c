@@ -30,8 +30,8 @@ typedef struct {
  * gives the path as it was given. */
 static guint frame_line(const char *line, const char *dir)
 {
-    g_autofree char *full = g_build_filename(dir, ACR_TEST_FILE, NULL);
-    const char *const paths[] = {full, ACR_TEST_FILE};
+    g_autofree char *full = g_build_filename(dir, ACR_FILE_SCRIPT, NULL);
+    const char *const paths[] = {full, ACR_FILE_SCRIPT};
     for (guint i = 0; i < G_N_ELEMENTS(paths); i++) {
         g_autofree char *prefix = g_strdup_printf("  File \"%s\", line ", paths[i]);
         if (g_str_has_prefix(line, prefix))
@@ -110,7 +110,7 @@ static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
     static const char *const ends[] = {".py", ".pyc", ".pth", ".so"};
     for (gsize i = 0; executed->changed && executed->changed[i]; i++) {
         const char *path = executed->changed[i];
-        bool is_script = strcmp(path, ACR_TEST_FILE) == 0, is_code = false;
+        bool is_script = strcmp(path, ACR_FILE_SCRIPT) == 0, is_code = false;
         for (guint k = 0; k < G_N_ELEMENTS(ends); k++)
             is_code = is_code || g_str_has_suffix(path, ends[k]);
         if (is_script)

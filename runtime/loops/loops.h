@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "extensions/extensions.h"
 #include "index/index.h"
+#include "layout/layout.h"
 #include "llm/llm.h"
 #include "loops/machines.h"
 #include "loops/progress.h"
@@ -42,10 +43,10 @@ typedef enum { ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS, ACR_VERIFY_NEVER } AcrVerify;
 /* Something that is run on a private copy of the run's snapshot. Borrowed. */
 typedef struct {
     const AcrOverlay *overlay; /* the patch; NULL: none */
-    const char *test;          /* a script, run as ACR_TEST_FILE by the project's Python; or NULL */
-    const char *command;       /* else this, by a shell */
-    guint repeat;              /* from 0: the same trial, run once more */
-    bool is_watched;           /* the script runs watched; its reports stand for standard error */
+    const char *test;    /* a script, run as ACR_FILE_SCRIPT by the project's Python; or NULL */
+    const char *command; /* else this, by a shell */
+    guint repeat;        /* from 0: the same trial, run once more */
+    bool is_watched;     /* the script runs watched; its reports stand for standard error */
     /*
      * An experiment on `test`: instead of the script, the project's Python is run with these arguments
      * ("-c", code, …; NULL-terminated). The journal keeps the name of the experiment and the digest of
@@ -79,7 +80,7 @@ typedef struct {
     void *ctx;
     /*
      * Which methods the failing tests run, most suspicious first: those that the user names, else
-     * `script` (ACR_TEST_FILE; NULL: there is none), else all that fail without a patch. *out:
+     * `script` (ACR_FILE_SCRIPT; NULL: there is none), else all that fail without a patch. *out:
      * {"failing", "passing", "methods"} as `localize --json` has them; borrowed. Errors: as of
      * `compare`.
      */
@@ -144,7 +145,7 @@ void acr_test_verdict_clear(AcrTestVerdict *verdict);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
 
 /*
- * Judges the execution of `script` (ACR_TEST_FILE at `dir`). REPRODUCED needs a non-zero exit
+ * Judges the execution of `script` (ACR_FILE_SCRIPT at `dir`). REPRODUCED needs a non-zero exit
  * without a limit or signal, and on stderr a traceback, the last one that passes through the
  * script, that ends in the exception itself ("AssertionError" as Python prints it, dotted or not,
  * with or without a message) and has a frame in the script whose quoted line is that line of the
@@ -180,7 +181,6 @@ const char *acr_proof_name(AcrProof proof); /* "refused", … */
 bool acr_proof_is_against(AcrProof proof);
 
 #define ACR_GIVEN_ATTEMPT (G_MAXUINT - 1)
-#define ACR_GIVEN_FOLDER "candidates" /* of the run folder */
 
 typedef struct {
     AcrExtractStatus status;   /* of the selected candidate, or the best reached */

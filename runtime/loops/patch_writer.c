@@ -22,7 +22,7 @@ static void start_conversation(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
     const AcrPrompts *prompts = work->run->prompts;
-    g_autofree char *name = g_strdup_printf("attempt_%u/patch", work->attempt);
+    g_autofree char *name = g_strdup_printf(ACR_DIR_ATTEMPT "/patch", work->attempt);
     acr_conversation_free(writer->conversation);
     writer->conversation = acr_conversation_new(name);
     if (work->retrieved.located->len) {
@@ -114,19 +114,19 @@ static bool save_try(AcrAttemptWork *work, const char *answer, const AcrPatchRes
     acr_json_set(status, "edits", acr_edits_to_json(result->edits, true));
     acr_json_set_string(status, "message", result->message);
     acr_json_append(work->writer.statuses, status);
-    if (!acr_loops_write(work->run, attempt, answer, strlen(answer), error, "patch_raw_%u.md",
+    if (!acr_loops_write(work->run, attempt, answer, strlen(answer), error, ACR_FILE_PATCH_ANSWER,
                          number) ||
         !acr_loops_write_json(work->run, attempt,
                               acr_conversation_to_json(work->writer.conversation, 0), error,
-                              "conv_patch_%u.json", number) ||
+                              ACR_FILE_PATCH_CONVERSATION, number) ||
         !acr_loops_write_json(work->run, attempt, acr_json_copy(work->writer.statuses), error,
-                              "extract_status.json"))
+                              ACR_FILE_EXTRACT_STATUS))
         return false;
     if (!result->diff)
         return true;
     gsize len;
     const void *diff = g_bytes_get_data(result->diff, &len);
-    return acr_loops_write(work->run, attempt, diff, len, error, "extracted_patch_%u.diff", number);
+    return acr_loops_write(work->run, attempt, diff, len, error, ACR_FILE_EXTRACTED, number);
 }
 
 /* Applies an answer; the places of the bug are hints for edits whose place is not unique. */

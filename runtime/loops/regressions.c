@@ -144,7 +144,7 @@ static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError
         return ACR_STEP_FAILED;
     AcrJson *json = acr_json_new_object();
     acr_test_comparison_to_json(found, true, json);
-    if (!acr_loops_write_json(work->run, candidate->attempt, json, error, "regression_%u.json",
+    if (!acr_loops_write_json(work->run, candidate->attempt, json, error, ACR_FILE_REGRESSION,
                               candidate->number))
         return ACR_STEP_FAILED;
     if (acr_test_comparison_regressions(found) > 0)

@@ -9,8 +9,8 @@
 
 char *acr_loops_folder(guint attempt)
 {
-    return attempt == ACR_GIVEN_ATTEMPT ? g_strdup(ACR_GIVEN_FOLDER)
-                                        : g_strdup_printf("attempt_%u", attempt);
+    return attempt == ACR_GIVEN_ATTEMPT ? g_strdup(ACR_DIR_GIVEN)
+                                        : g_strdup_printf(ACR_DIR_ATTEMPT, attempt);
 }
 
 static bool write_artifact(const AcrRun *run, guint attempt, const void *data, gsize len,

@@ -40,7 +40,7 @@ AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error)
     if (opened != ACR_STEP_DONE)
         return opened;
     const AcrPrompts *prompts = work->run->prompts;
-    g_autofree char *name = g_strdup_printf("attempt_%u/reproducible", work->attempt);
+    g_autofree char *name = g_strdup_printf(ACR_DIR_ATTEMPT "/reproducible", work->attempt);
     g_autoptr(AcrConversation) conversation = acr_conversation_new(name);
     acr_agent_start(conversation, prompts, ACR_AGENT_REPRODUCIBLE, "issue", work->run->issue, NULL);
     for (guint i = 0; i < GUARD_TRIES; i++) {
@@ -81,8 +81,8 @@ static bool save_execution(const AcrAttemptWork *work, guint patch, const AcrTes
     acr_json_set_string(json, "why", verdict->why);
     acr_json_set(json, "doubts", acr_json_new_texts(verdict->doubts));
     acr_executed_to_json(verdict->executed, json);
-    return acr_loops_write_json(work->run, work->attempt, json, error, "execution_%u_%u.json",
-                                patch, work->reproducer.number);
+    return acr_loops_write_json(work->run, work->attempt, json, error, ACR_FILE_EXECUTION, patch,
+                                work->reproducer.number);
 }
 
 AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guint repeat,
@@ -136,7 +136,7 @@ static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError *
         return acr_step_no_answer(work, "no reproducer in this try", reason, error);
     if (!acr_loops_write_json(work->run, work->attempt,
                               acr_conversation_to_json(reproducer->conversation, 0), error,
-                              "conv_test_%u.json", reproducer->tries))
+                              ACR_FILE_TEST_CONVERSATION, reproducer->tries))
         return ACR_STEP_FAILED;
     char *script = acr_agent_test_read(answer, out_problem);
     if (!script)
@@ -145,7 +145,7 @@ static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError *
     reproducer->script = script;
     reproducer->number = reproducer->tries;
     return acr_loops_write(work->run, work->attempt, script, strlen(script), error,
-                           "reproducer_%u.py", reproducer->number)
+                           ACR_FILE_REPRODUCER, reproducer->number)
                ? ACR_STEP_DONE
                : ACR_STEP_FAILED;
 }
@@ -194,7 +194,7 @@ static AcrStep try_all(AcrAttemptWork *work, bool *out_ran, GError **error)
 AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error)
 {
     const AcrRun *run = work->run;
-    g_autofree char *name = g_strdup_printf("attempt_%u/test", work->attempt), *python = NULL;
+    g_autofree char *name = g_strdup_printf(ACR_DIR_ATTEMPT "/test", work->attempt), *python = NULL;
     bool available = false, ran = false;
     if (!run->executor->open(run->executor->ctx, &available, &python, error))
         return ACR_STEP_FAILED;

@@ -59,8 +59,8 @@ static void begin_stage(const Driver *driver, const char *name)
 
 static void start_extract(Driver *driver)
 {
-    g_autofree char *name =
-        g_strdup_printf("attempt_%u/extract_%u", driver->work->attempt, driver->machine.round);
+    g_autofree char *name = g_strdup_printf(ACR_DIR_ATTEMPT "/extract_%u", driver->work->attempt,
+                                            driver->machine.round);
     g_autofree char *calls = acr_agent_calls_text(driver->run->calls);
     acr_conversation_free(driver->extract);
     driver->extract = acr_conversation_new(name);
@@ -123,7 +123,7 @@ static bool ask_search_agent(Driver *driver, const char **out_text)
                               out_text, &driver->failure) &&
            acr_loops_write_json(driver->run, driver->work->attempt,
                                 acr_conversation_to_json(driver->retrieved->conversation, 0),
-                                &driver->failure, "search/search_round_%u.json",
+                                &driver->failure, ACR_DIR_SEARCH ACR_FILE_SEARCH_ROUND,
                                 driver->machine.round);
 }
 
@@ -174,7 +174,7 @@ static AcrRetrievalEvent do_extract(Driver *driver)
                        driver->machine.round, &text, &driver->failure) ||
         !acr_loops_write_json(run, driver->work->attempt,
                               acr_conversation_to_json(driver->extract, 0), &driver->failure,
-                              "search/agent_proxy_%u.json", driver->machine.round))
+                              ACR_DIR_SEARCH ACR_FILE_AGENT_PROXY, driver->machine.round))
         return failed_event(driver);
     acr_extraction_clear(&driver->extraction);
     if (!acr_agent_extract_read(run->python, run->calls, text, &driver->extraction,
@@ -275,7 +275,7 @@ static AcrRetrievalEvent do_search(Driver *driver)
     acr_retrieved_add_results(driver->retrieved, driver->run->prompts, g_steal_pointer(&results),
                               extraction->replies);
     if (!acr_loops_write_json(driver->run, driver->work->attempt, acr_json_copy(driver->layers),
-                              &driver->failure, "search/tool_call_layers.json"))
+                              &driver->failure, ACR_DIR_SEARCH ACR_FILE_TOOL_CALLS))
         return failed_event(driver);
     return leads_nowhere(driver) ? ACR_RETRIEVAL_ON_DEAD_END : ACR_RETRIEVAL_ON_RESULTS;
 }
@@ -305,9 +305,9 @@ static AcrRetrievalEvent do_locate(Driver *driver)
                        item->place->end);
     }
     if (!acr_loops_write_json(run, driver->work->attempt, acr_locations_to_json(locations),
-                              &driver->failure, "search/bug_locations_before_process.json") ||
+                              &driver->failure, ACR_DIR_SEARCH ACR_FILE_NAMED_LOCATIONS) ||
         !acr_loops_write_json(run, driver->work->attempt, acr_located_to_json(located),
-                              &driver->failure, "search/bug_locations_after_process.json"))
+                              &driver->failure, ACR_DIR_SEARCH ACR_FILE_LOCATIONS))
         return failed_event(driver);
     if (located->len)
         return ACR_RETRIEVAL_ON_FOUND;
@@ -330,7 +330,7 @@ bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error)
                              .machine = acr_retrieval_begin(run->max_rounds),
                              .layers = acr_json_new_array(),
                              .tools = run->native_tools ? acr_agent_tools(run->calls) : NULL};
-    g_autofree char *name = g_strdup_printf("attempt_%u/search", work->attempt);
+    g_autofree char *name = g_strdup_printf(ACR_DIR_ATTEMPT "/search", work->attempt);
     acr_retrieved_init(driver.retrieved, run, name);
     acr_dead_end_stage(&work->dead_end);
     if (clue)

@@ -58,7 +58,7 @@ static bool start_round(Driver *driver)
     const AcrAttemptWork *work = driver->work;
     const AcrReproducer *reproducer = &work->reproducer;
     g_autofree char *name =
-        g_strdup_printf("attempt_%u/review_%u", work->attempt, driver->machine.round);
+        g_strdup_printf(ACR_DIR_ATTEMPT "/review_%u", work->attempt, driver->machine.round);
     g_autofree char *diff = acr_utf8_repair_bytes(work->writer.latest->diff);
     g_autofree char *shown = acr_text_shorten(diff, PATCH_SHOWN_BYTES);
     g_autofree char *before = acr_execution_text("Without the patch", &reproducer->before),
@@ -88,9 +88,8 @@ static bool save_review(Driver *driver)
     acr_json_set_int(json, "round", driver->machine.round);
     acr_agent_review_to_json(&driver->answer, json);
     acr_json_set(json, "conversation", acr_conversation_to_json(driver->conversation, 0));
-    return acr_loops_write_json(work->run, work->attempt, json, &driver->failure,
-                                "review_p%u_t%u.json", work->writer.latest->number,
-                                work->reproducer.number);
+    return acr_loops_write_json(work->run, work->attempt, json, &driver->failure, ACR_FILE_REVIEW,
+                                work->writer.latest->number, work->reproducer.number);
 }
 
 static AcrReviewEvent decide_review(Driver *driver)

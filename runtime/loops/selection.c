@@ -29,9 +29,9 @@ void acr_scripts_keep(GPtrArray *scripts, const AcrAttemptWork *work)
     if (!reproducer->script || reproducer->before.result != ACR_TEST_REPRODUCED)
         return;
     Script *script = g_new(Script, 1);
-    *script =
-        (Script){g_strdup_printf("attempt_%u/reproducer_%u.py", work->attempt, reproducer->number),
-                 g_strdup(reproducer->script)};
+    *script = (Script){
+        g_strdup_printf(ACR_DIR_ATTEMPT "/" ACR_FILE_REPRODUCER, work->attempt, reproducer->number),
+        g_strdup(reproducer->script)};
     g_ptr_array_add(scripts, script);
 }
 
@@ -199,8 +199,8 @@ static char *candidate_path(const AcrCandidate *candidate)
     g_autofree char *folder = acr_loops_folder(candidate->attempt);
     if (!candidate->diff)
         return NULL;
-    return g_strdup_printf(candidate->attempt == ACR_GIVEN_ATTEMPT ? "%s/%u.diff"
-                                                                   : "%s/extracted_patch_%u.diff",
+    return g_strdup_printf(candidate->attempt == ACR_GIVEN_ATTEMPT ? "%s/" ACR_FILE_GIVEN
+                                                                   : "%s/" ACR_FILE_EXTRACTED,
                            folder, candidate->number);
 }
 

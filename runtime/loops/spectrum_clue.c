@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#define FILE_NAME "sbfl.json"
 #define SHOWN 5u /* methods that the model is told */
 
 /* The header of a method, as a place; NULL: its file is not there. */
@@ -70,7 +69,7 @@ AcrStep acr_step_suspect(AcrAttemptWork *work, bool has_reproducer, char **out_c
         return ACR_STEP_UNAVAILABLE;
     }
     g_autofree char *text = acr_json_print_pretty(found);
-    if (!run->artifacts->write(run->artifacts->ctx, FILE_NAME, text, strlen(text), error))
+    if (!run->artifacts->write(run->artifacts->ctx, ACR_FILE_SPECTRUM, text, strlen(text), error))
         return ACR_STEP_FAILED;
     *out_clue = make_clue(run, found, error);
     return *out_clue ? ACR_STEP_DONE : ACR_STEP_FAILED;

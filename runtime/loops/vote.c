@@ -50,7 +50,7 @@ static AcrConversation *start_vote(const AcrAttemptWork *work, const GPtrArray *
                         *patch = acr_fence_text("diff", shown);
         g_string_append_printf(patches, "Patch %u:\n\n%s\n\n", i + 1, patch);
     }
-    g_autofree char *name = g_strdup_printf("%s/select_%u", ACR_GIVEN_FOLDER, vote);
+    g_autofree char *name = g_strdup_printf("%s/select_%u", ACR_DIR_GIVEN, vote);
     AcrConversation *conversation = acr_conversation_new(name);
     acr_agent_start(conversation, work->run->prompts, ACR_AGENT_SELECT, "issue", work->run->issue,
                     "patches", patches->str, NULL);

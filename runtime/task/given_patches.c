@@ -13,7 +13,7 @@ static void overlay_free(gpointer overlay)
 
 static char *given_name(guint number)
 {
-    return g_strdup_printf(ACR_GIVEN_FOLDER "/%u.diff", number);
+    return g_strdup_printf(ACR_DIR_GIVEN "/" ACR_FILE_GIVEN, number);
 }
 
 GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error)

@@ -10,8 +10,6 @@
 
 #define SCOPE "run"
 #define BATCH_SCOPE "batch"
-#define SHARED "shared"
-#define LEDGER "ledger.jsonl"
 
 static bool digest_file(const char *path, char **out_digest, GError **error)
 {
@@ -156,10 +154,10 @@ AcrJson *acr_limits_describe(const AcrLimits *limits)
 
 char *acr_batch_shared_dir(const char *out)
 {
-    return g_build_filename(out, SHARED, NULL);
+    return g_build_filename(out, ACR_DIR_SHARED, NULL);
 }
 
 char *acr_batch_ledger(const char *shared_dir)
 {
-    return g_build_filename(shared_dir, LEDGER, NULL);
+    return g_build_filename(shared_dir, ACR_FILE_LEDGER, NULL);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOTE "live.json"
+#include "layout/layout.h"
 
 /* ---- Whose it is ---- */
 
@@ -72,7 +72,7 @@ static void write_run_note(const AcrLiveNote *note)
     g_autoptr(AcrJson) json = acr_json_new_object();
     acr_json_set(json, "process", acr_live_process_to_json(note->begun_ms));
     acr_doing_to_json(&note->doing, json);
-    acr_live_write(note->folder->path, NOTE, json);
+    acr_live_write(note->folder->path, ACR_FILE_LIVE, json);
 }
 
 static void take_event(void *ctx, const AcrProgressEvent *event)
@@ -97,7 +97,7 @@ void acr_live_note_begin(AcrLiveNote *note, const AcrFolder *folder)
 
 void acr_live_note_clear(AcrLiveNote *note)
 {
-    g_autofree char *path = note->folder ? acr_folder_path(note->folder, NOTE) : NULL;
+    g_autofree char *path = note->folder ? acr_folder_path(note->folder, ACR_FILE_LIVE) : NULL;
     if (path)
         (void)unlink(path);
     note->folder = NULL;
@@ -106,7 +106,8 @@ void acr_live_note_clear(AcrLiveNote *note)
 
 void acr_live_run_read(const char *top, const char *name, AcrLiveRun *out)
 {
-    g_autofree char *inside = name ? g_build_filename(name, NOTE, NULL) : g_strdup(NOTE);
+    g_autofree char *inside =
+        name ? g_build_filename(name, ACR_FILE_LIVE, NULL) : g_strdup(ACR_FILE_LIVE);
     g_autoptr(AcrJson) json = acr_live_read(top, inside);
     acr_doing_from_json(json, &out->doing);
     acr_live_process_from_json(acr_json_get(json, "process"), &out->process);

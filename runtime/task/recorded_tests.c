@@ -184,10 +184,11 @@ static AcrJson *localize_live(void *call, AcrJson *time, GError **error)
     g_auto(AcrLocalized) found = {0};
     g_autoptr(GError) reason = NULL;
     AcrProject project;
-    bool ok = open_project(self, NULL, &project, &reason) &&
-              (!script || acr_overlay_write(overlay, ACR_TEST_FILE, ACR_MODE_FILE, text, &reason));
+    bool ok =
+        open_project(self, NULL, &project, &reason) &&
+        (!script || acr_overlay_write(overlay, ACR_FILE_SCRIPT, ACR_MODE_FILE, text, &reason));
     if (ok && script)
-        ok = (added = acr_project_add_script(&self->baseline, ACR_TEST_FILE, overlay, &reason));
+        ok = (added = acr_project_add_script(&self->baseline, ACR_FILE_SCRIPT, overlay, &reason));
     const char *const alone[] = {added, NULL};
     AcrLocalizing localizing = {
         .index = asked->index, .overlay = overlay, .failing = script ? alone : self->failing};

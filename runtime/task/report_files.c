@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "layout/layout.h"
 #include "task/run_folder.h"
 
 #define MAX_JOURNAL ((gsize)128 * 1024 * 1024)
@@ -14,11 +15,7 @@
 #define MAX_ATTEMPTS 100u
 #define MAX_FILES 2000u /* of an attempt */
 #define MAX_TASKS 100000u
-#define SHARD_NOTE "shard.json"
-#define SHARD_GRADES "grades.json" /* of which its final report is made, too */
-#define EVALUATIONS "logs/run_evaluation"
-#define SUMMARY "summary.json" /* of a batch; of an evaluation, in its folder */
-#define UNREAD "(unread)"      /* in place of a file: lines on what could not be read */
+#define UNREAD "(unread)" /* in place of a file: lines on what could not be read */
 
 typedef struct {
     const AcrFolder *folder;
@@ -41,15 +38,15 @@ static gint by_name(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names of a folder that begin with one of `beginnings` (NULL: all), sorted; owned. */
-static GPtrArray *list(const char *path, const char *const *beginnings, guint max)
+/* The names of a folder that begin as one of `formats` does (NULL: all), sorted; owned. */
+static GPtrArray *list(const char *path, const char *const *formats, guint max)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
     for (const char *name; dir && names->len < max && (name = g_dir_read_name(dir));) {
-        bool is_wanted = !beginnings;
-        for (guint i = 0; !is_wanted && beginnings[i]; i++)
-            is_wanted = g_str_has_prefix(name, beginnings[i]);
+        bool is_wanted = !formats;
+        for (guint i = 0; !is_wanted && formats[i]; i++)
+            is_wanted = strncmp(name, formats[i], strcspn(formats[i], "%")) == 0;
         if (is_wanted)
             g_ptr_array_add(names, g_strdup(name));
     }
@@ -59,16 +56,17 @@ static GPtrArray *list(const char *path, const char *const *beginnings, guint ma
 
 static void take_attempt(Reader *reader, const char *attempt)
 {
-    static const char *const beginnings[] = {
-        "extract_status", "reproducer_", "execution_", "review_",
-        "validation_",    "regression_", NULL};
-    static const char *const places[] = {"search/bug_locations_after_process.json"};
+    static const char *const formats[] = {ACR_FILE_EXTRACT_STATUS,
+                                          ACR_FILE_REPRODUCER,
+                                          ACR_FILE_EXECUTION,
+                                          ACR_FILE_REVIEW,
+                                          ACR_FILE_VALIDATION,
+                                          ACR_FILE_REGRESSION,
+                                          NULL};
     g_autofree char *path = acr_folder_path(reader->folder, attempt);
-    g_autoptr(GPtrArray) names = list(path, beginnings, MAX_FILES);
-    for (guint i = 0; i < G_N_ELEMENTS(places); i++) {
-        g_autofree char *name = g_build_filename(attempt, places[i], NULL);
-        take(reader, name, MAX_FILE);
-    }
+    g_autoptr(GPtrArray) names = list(path, formats, MAX_FILES);
+    g_autofree char *places = g_build_filename(attempt, ACR_DIR_SEARCH ACR_FILE_LOCATIONS, NULL);
+    take(reader, places, MAX_FILE);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *name = g_build_filename(attempt, names->pdata[i], NULL);
         take(reader, name, MAX_FILE);
@@ -77,9 +75,9 @@ static void take_attempt(Reader *reader, const char *attempt)
 
 bool acr_report_files_of_run(const char *dir, AcrReportFiles *files, GError **error)
 {
-    static const char *const names[] = {"meta.json",    ACR_FILE_RESULT, ACR_FILE_COST,
+    static const char *const names[] = {ACR_FILE_META,  ACR_FILE_RESULT, ACR_FILE_COST,
                                         ACR_FILE_ISSUE, ACR_FILE_PATCH,  ACR_FILE_SELECTED};
-    static const char *const beginnings[] = {"attempt_", NULL};
+    static const char *const formats[] = {ACR_DIR_ATTEMPT, NULL};
     g_auto(AcrFolder) folder = {0};
     g_autoptr(GString) unread = g_string_new(NULL);
     if (!acr_folder_read(dir, &folder, error))
@@ -88,7 +86,7 @@ bool acr_report_files_of_run(const char *dir, AcrReportFiles *files, GError **er
     for (guint i = 0; i < G_N_ELEMENTS(names); i++)
         take(&reader, names[i], MAX_FILE);
     take(&reader, ACR_FILE_JOURNAL, MAX_JOURNAL);
-    g_autoptr(GPtrArray) attempts = list(folder.path, beginnings, MAX_ATTEMPTS);
+    g_autoptr(GPtrArray) attempts = list(folder.path, formats, MAX_ATTEMPTS);
     for (guint i = 0; i < attempts->len; i++)
         take_attempt(&reader, attempts->pdata[i]);
     g_autoptr(GBytes) lines = g_bytes_new(unread->str, unread->len);
@@ -124,7 +122,7 @@ static void take_final_report(const char *dir, const char *part, const char *nam
                                   ? NULL
                                   : acr_file_read(path, MAX_FINAL_REPORT, NULL);
     g_autoptr(AcrJson) summary =
-        bytes && strcmp(name, SUMMARY) == 0 ? acr_json_parse_bytes(bytes, NULL) : NULL;
+        bytes && strcmp(name, ACR_FILE_SUMMARY) == 0 ? acr_json_parse_bytes(bytes, NULL) : NULL;
     const AcrJson *tasks = acr_json_get(summary, "tasks");
     bool is_empty = acr_json_type(tasks) == ACR_JSON_ARRAY && acr_json_size(tasks) == 0;
     if (bytes && !is_empty)
@@ -134,13 +132,13 @@ static void take_final_report(const char *dir, const char *part, const char *nam
 /* What their final reports do not say: times, and why. */
 static void take_evaluations(const char *dir, const char *part, AcrReportFiles *files)
 {
-    g_autofree char *path = g_build_filename(dir, EVALUATIONS, NULL);
+    g_autofree char *path = g_build_filename(dir, ACR_DIR_EVALUATIONS, NULL);
     g_autoptr(GPtrArray) names = list(path, NULL, MAX_TASKS);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *run = g_build_filename(path, names->pdata[i], NULL),
                         *prefix = g_strconcat(part, names->pdata[i], NULL);
         if (!g_file_test(run, G_FILE_TEST_IS_SYMLINK))
-            take_final_report(run, prefix, SUMMARY, files);
+            take_final_report(run, prefix, ACR_FILE_SUMMARY, files);
     }
 }
 
@@ -152,7 +150,7 @@ static void take_many(const char *dir, const char *part, AcrReportFiles *files)
         const char *name = names->pdata[i];
         if (!g_str_has_suffix(name, ".json"))
             take_task(dir, name, files);
-        else if (strcmp(name, SHARD_NOTE) != 0 && strcmp(name, SHARD_GRADES) != 0)
+        else if (strcmp(name, ACR_FILE_SHARD) != 0 && strcmp(name, ACR_FILE_GRADES) != 0)
             take_final_report(dir, part, name, files);
     }
     take_evaluations(dir, part, files);
@@ -161,8 +159,8 @@ static void take_many(const char *dir, const char *part, AcrReportFiles *files)
 /* Those of a batch in parts; a report on the whole comes after theirs. */
 static void take_shards(const char *dir, AcrReportFiles *files)
 {
-    static const char *const beginnings[] = {"shard-", NULL};
-    g_autoptr(GPtrArray) names = list(dir, beginnings, MAX_TASKS);
+    static const char *const formats[] = {ACR_DIR_SHARD, NULL};
+    g_autoptr(GPtrArray) names = list(dir, formats, MAX_TASKS);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *path = g_build_filename(dir, names->pdata[i], NULL);
         if (!acr_folder_exists(path) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))

@@ -13,6 +13,4 @@ bool acr_report_files_of_run(const char *dir, AcrReportFiles *files, GError **er
  * (there is none). */
 bool acr_report_files_of_many(const char *dir, AcrReportFiles *files, GError **error) ACR_MUST_USE;
 
-#define ACR_FILE_REPORT "report.html" /* in either */
-
 #endif

@@ -145,10 +145,11 @@ static AcrJson *describe_selection(const AcrRunResult *result)
 {
     const AcrOutcome *outcome = &result->found;
     AcrJson *json = acr_json_new_object();
-    g_autofree char *path = outcome->attempt == ACR_GIVEN_ATTEMPT
-                                ? g_strdup_printf(ACR_GIVEN_FOLDER "/%u.diff", outcome->try_number)
-                                : g_strdup_printf("attempt_%u/extracted_patch_%u.diff",
-                                                  outcome->attempt, outcome->try_number);
+    g_autofree char *path =
+        outcome->attempt == ACR_GIVEN_ATTEMPT
+            ? g_strdup_printf(ACR_DIR_GIVEN "/" ACR_FILE_GIVEN, outcome->try_number)
+            : g_strdup_printf(ACR_DIR_ATTEMPT "/" ACR_FILE_EXTRACTED, outcome->attempt,
+                              outcome->try_number);
     const char *why = result->found.why ? result->found.why : "the first applicable patch";
     acr_json_set_string(json, "selected", result->found.diff ? path : NULL);
     acr_json_set_string(json, "status", acr_extract_status_name(result->found.status));
@@ -177,7 +178,7 @@ bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result, 
     const void *diff = result->found.diff ? g_bytes_get_data(result->found.diff, &len) : NULL;
     if (result->is_reproduction) {
         if (result->found.script &&
-            !artifacts->write(artifacts->ctx, ACR_TEST_FILE, result->found.script,
+            !artifacts->write(artifacts->ctx, ACR_FILE_SCRIPT, result->found.script,
                               strlen(result->found.script), error))
             return false;
     } else if (!artifacts->write(artifacts->ctx, ACR_FILE_PATCH, diff ? diff : "", len, error) ||

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define META "meta.json"
-#define LOCK "lock"
 #define SWEEP_DEPTH 3u /* attempt_0/search/… is 2 */
 #define GITIGNORE "*\n"
 
@@ -110,7 +108,7 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
 {
     acr_json_set_string(meta, "state", state_names[state]);
     g_autofree char *text = acr_json_print_pretty(meta);
-    if (!acr_folder_write(folder, META, text, strlen(text), error))
+    if (!acr_folder_write(folder, ACR_FILE_META, text, strlen(text), error))
         return false;
     folder->state = state;
     return true;
@@ -133,7 +131,7 @@ static bool holds_own(const char *path, const char *own)
 static bool is_beginning(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
-    if (strcmp(name, LOCK) == 0)
+    if (strcmp(name, ACR_FILE_LOCK) == 0)
         return holds_own(path, NULL);
     if (strcmp(name, ".gitignore") == 0)
         return holds_own(path, GITIGNORE);
@@ -192,7 +190,8 @@ static bool read_meta(AcrFolder *folder, GError **error)
         !g_file_test(folder->path, G_FILE_TEST_IS_DIR))
         return refuse(error, folder->path, "is not a folder");
     g_autoptr(GError) reason = NULL;
-    g_autoptr(GBytes) bytes = acr_folder_read_file(folder, META, ACR_META_MAX_BYTES, &reason);
+    g_autoptr(GBytes) bytes =
+        acr_folder_read_file(folder, ACR_FILE_META, ACR_META_MAX_BYTES, &reason);
     if (!bytes) {
         if (g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
             return true;
@@ -213,7 +212,7 @@ static bool hide(const AcrFolder *folder, GError **error)
 
 bool acr_folder_exists(const char *path)
 {
-    g_autofree char *meta = g_build_filename(path, META, NULL);
+    g_autofree char *meta = g_build_filename(path, ACR_FILE_META, NULL);
     return g_file_test(meta, G_FILE_TEST_EXISTS);
 }
 
@@ -221,7 +220,7 @@ bool acr_folder_exists(const char *path)
  * there. */
 static bool take_lock(AcrFolder *folder, const char *path, GError **error)
 {
-    g_autofree char *lock = acr_folder_path(folder, LOCK);
+    g_autofree char *lock = acr_folder_path(folder, ACR_FILE_LOCK);
     bool exists =
         g_file_test(lock, G_FILE_TEST_EXISTS) || g_file_test(lock, G_FILE_TEST_IS_SYMLINK);
     if (exists && !holds_own(lock, NULL))

@@ -1,9 +1,10 @@
 /*
- * run_folder: the run folder, the only place that knows the names of its files.
+ * run_folder: opens, reads and writes a run folder. layout/layout.h names its files.
  */
 #ifndef ACR_RUN_FOLDER_H
 #define ACR_RUN_FOLDER_H
 
+#include "layout/layout.h"
 #include "task/cost.h"
 #include "task/task.h"
 
@@ -11,17 +12,6 @@
 #define ACR_META_CANDIDATES "candidates" /* digests of patches from elsewhere; missing: none */
 #define ACR_META_MAX_BYTES (16u * 1024 * 1024)
 #define ACR_JSON_FILE_MAX_BYTES ((gsize)256 * 1024 * 1024) /* a result holds the patch */
-
-/* Files of a run folder beside meta.json and attempt_N/. */
-#define ACR_FILE_ISSUE "issue.md"
-#define ACR_FILE_PROMPTS "prompts"
-#define ACR_FILE_SNAPSHOT "snapshot"
-#define ACR_FILE_JOURNAL "journal.jsonl"
-#define ACR_FILE_LEDGER "ledger.jsonl"
-#define ACR_FILE_COST "cost.json"
-#define ACR_FILE_PATCH "patch.diff"
-#define ACR_FILE_SELECTED "selected_patch.json"
-#define ACR_FILE_RESULT "result.json"
 
 typedef enum {
     ACR_FOLDER_NEW,   /* started; what the run stands on is not yet complete in it */

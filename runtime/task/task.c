@@ -46,7 +46,7 @@ static bool save_texts(Task *task, GError **error)
     if (!acr_folder_write(&task->folder, ACR_FILE_ISSUE, issue, strlen(issue), error))
         return false;
     for (guint i = 0; i < ACR_PROMPTS; i++) {
-        g_autofree char *name = g_build_filename(ACR_FILE_PROMPTS, acr_prompt_file(i), NULL);
+        g_autofree char *name = g_build_filename(ACR_DIR_PROMPTS, acr_prompt_file(i), NULL);
         const char *text = acr_prompts_text(task->prompts, i);
         if (!acr_folder_write(&task->folder, name, text, strlen(text), error))
             return false;
@@ -150,12 +150,12 @@ static bool begin_folder(Task *task, AcrJson *meta, GError **error)
     acr_json_set_string(meta, "version", ACR_VERSION);
     if (!task->workspace.snapshot && !prepare_task(task, error))
         return false;
-    g_autofree char *saved = acr_folder_path(&task->folder, ACR_FILE_SNAPSHOT);
+    g_autofree char *saved = acr_folder_path(&task->folder, ACR_DIR_SNAPSHOT);
     if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error))
         return false;
     acr_live_note_begin(task->live, &task->folder);
     if (!save_texts(task, error) || !acr_given_save(task->given, &task->folder, error) ||
-        !acr_folder_check_parents(&task->folder, ACR_FILE_SNAPSHOT "/", error) ||
+        !acr_folder_check_parents(&task->folder, ACR_DIR_SNAPSHOT "/", error) ||
         !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
     acr_json_set(meta, "snapshot", describe_snapshot(task));
@@ -195,7 +195,7 @@ static bool load_snapshot(Task *task, GError **error)
 {
     const AcrJson *described = acr_json_get(task->folder.meta, "snapshot");
     g_autoptr(GBytes) git_dir = acr_json_get_bytes(described, "git_dir");
-    g_autofree char *saved = acr_folder_path(&task->folder, ACR_FILE_SNAPSHOT);
+    g_autofree char *saved = acr_folder_path(&task->folder, ACR_DIR_SNAPSHOT);
     acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     task->git_dir = acr_bytes_text(git_dir);
     if (acr_json_get_bool(described, "git", false)) {
@@ -542,7 +542,7 @@ bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out, GE
     bool ok =
         acr_folder_read(dir, &task.folder, &reason) && read_spec(&task.folder, &spec, &reason);
     if (ok) {
-        g_autofree char *prompts = acr_folder_path(&task.folder, ACR_FILE_PROMPTS);
+        g_autofree char *prompts = acr_folder_path(&task.folder, ACR_DIR_PROMPTS);
         task.spec = &spec;
         task.prompts = acr_prompts_load(host->prompts_dir, prompts, &reason);
         ok = task.prompts && load_snapshot(&task, &reason) && replay_attempts(&task, out, &reason);

@@ -188,9 +188,9 @@ static bool run_plain(AcrTrialRunner *self, const AcrTrial *trial, const char *p
         trial->overlay ? acr_overlay_copy(trial->overlay) : acr_overlay_new(self->snapshot);
     g_autoptr(GBytes) script =
         trial->test ? g_bytes_new_static(trial->test, strlen(trial->test)) : NULL;
-    if (script && !acr_overlay_write(overlay, ACR_TEST_FILE, ACR_MODE_FILE, script, error))
+    if (script && !acr_overlay_write(overlay, ACR_FILE_SCRIPT, ACR_MODE_FILE, script, error))
         return false;
-    const char *const test[] = {python, ACR_TEST_FILE, NULL};
+    const char *const test[] = {python, ACR_FILE_SCRIPT, NULL};
     const char *const command[] = {"/bin/sh", "-c", trial->command, NULL};
     AcrExecution execution = {
         .overlay = overlay,

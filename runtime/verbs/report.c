@@ -160,7 +160,7 @@ static void log_summary(const AcrRunSpec *spec, const AcrRunResult *result, bool
     if (result->was_finished)
         acr_console_log(console, "nothing was run: this is the result that '%s' held", spec->out);
     if (result->found.script) {
-        acr_console_log(console, "script: %s/%s", spec->out, ACR_TEST_FILE);
+        acr_console_log(console, "script: %s/%s", spec->out, ACR_FILE_SCRIPT);
     } else if (result->found.diff) {
         bool is_applied = spec->apply && is_over && !is_refused;
         g_autofree char *patch = g_build_filename(spec->out, ACR_FILE_PATCH, NULL);

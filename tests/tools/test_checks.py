@@ -32,6 +32,10 @@ CLEAN = {
     "runtime/task/README.md": README,
     "runtime/loops/loops.h": "int acr_loops(void);\n",
     "runtime/loops/README.md": README,
+    "runtime/layout/layout.h": '#define ACR_FILE_COST "cost.json"\n#define ACR_DIR_TRY "try_%u"\n',
+    "runtime/layout/README.md": README,
+    "python/acr/layout.py": 'COST = "cost.json"\n',
+    "python/acr/README.md": README,
 }
 
 
@@ -52,6 +56,7 @@ ALL = [
     "circles",
     "declarations",
     "headers",
+    "layout",
     "marks",
     "names",
     "readmes",
@@ -67,6 +72,15 @@ def test_clean_tree_has_no_finding(name: str, tmp_path: Path) -> None:
 
 
 PLANTED = [
+    (
+        "layout",
+        "runtime/task/a.c",
+        'const char *a = "attempt_1/" "cost.json";\n',
+        'a.c:1: spells "cost.json": use ACR_FILE_COST',
+    ),
+    ("layout", "runtime/task/a.c", 'const char *a = "%s/try_%u/x";\n', 'spells "try_%u": use ACR_DIR_TRY'),
+    ("layout", "python/acr/a.py", 'a = f"{b}/try_{c}"\n', 'python/acr/a.py:1: spells "try_%u"'),
+    ("layout", "python/acr/layout.py", 'A = "gone.json"\n', '"gone.json" is not in runtime/layout/layout.h'),
     ("arrows", "native/base/a.c", '#include "vcs/vcs.h"\n', 'native/base/a.c:1: "vcs/vcs.h": no arrow'),
     ("arrows", "native/vcs/a.c", '\n#include "task/task.h"\n', "native/vcs/a.c:2: "),
     ("arrows", "native/vcs/a.c", "# include <Python.h>\n", "stays inside runtime/py"),

@@ -26,7 +26,20 @@ NATIVE = {
     "llm": {"base", "http", "money"},
 }
 # The rooms of runtime/, outermost first: each may include those after it, and all of native/.
-RUNTIME = ["main", "verbs", "serve", "eval", "batch", "task", "loops", "project", "extensions", "agents", "py"]
+RUNTIME = [
+    "main",
+    "verbs",
+    "serve",
+    "eval",
+    "batch",
+    "task",
+    "loops",
+    "project",
+    "extensions",
+    "agents",
+    "py",
+    "layout",
+]
 # A foreign header's beginning, and the one room whose .c files and private headers may include it.
 FOREIGN = {
     "git2": "native/vcs",

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from acr import layout
 from acr.report import plots
 from acr.report.junit import Case
 from acr.report.markup import Html, fold, join, page, section, table, tag
@@ -14,7 +15,6 @@ from acr.report.plain import line_of, load, member, number_of, rows_of, seconds_
 from acr.report.story import VERDICTS
 
 MAX_ROWS = 10_000
-_RESULT = re.compile(r"([^/]+)/(result|cost)\.json")
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # as final reports name their lists
 
 
@@ -46,7 +46,7 @@ class Task:
 
 def _take_result(task: Task, kind: str, data: bytes) -> None:
     found = load(data)
-    if kind == "result":
+    if kind == layout.RESULT:
         verdict = member(found, "verdict")
         task.verdict = verdict if verdict in VERDICTS else "none"
         task.why = line_of(member(found, "error") or member(found, "why"), 200) or task.why
@@ -81,10 +81,10 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
     """The tasks of a folder, by the results of its run folders and its final reports; at most MAX_ROWS."""
     found: dict[str, Task] = {}
     for name, data in files.items():
-        if match := _RESULT.fullmatch(name):
-            _take_result(_task(found, match[1]), match[2], data)
-            continue
-        report = load(data) if "/" not in name else None
+        folder, _, inside = name.partition("/")
+        if inside in (layout.RESULT, layout.COST):
+            _take_result(_task(found, folder), inside, data)
+        report = load(data) if not inside else None
         _take_summary(found, report)
         for grade in _GRADES:
             ids = member(report, f"{grade}_ids")

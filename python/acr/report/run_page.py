@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from acr import layout
 from acr.report import plots
 from acr.report.difftext import FileDiff
 from acr.report.journal import Step
@@ -58,7 +59,7 @@ def _evidence(run: Run) -> Section:
     content: list[object] = []
     if found and attempt:
         test, before, after = found
-        content.append(fold(f"reproducer_{test}.py", pre(attempt.scripts.get(test, ""), "the script"), is_open=True))
+        content.append(fold(layout.REPRODUCER % test, pre(attempt.scripts.get(test, ""), "the script"), is_open=True))
         content.append(tag("div", _execution("without the patch", before), _execution("with the patch", after),
                            class_="pair"))  # fmt: skip
     elif attempt and attempt.executions:

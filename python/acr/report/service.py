@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from acr import layout
 from acr.packing import unpack
 from acr.report import junit, many, pull_request, run_page, sarif, words
 from acr.report.plain import load, member
@@ -23,7 +24,7 @@ def _pull_request(files: dict[str, bytes]) -> str:
     template = files.get("(template)")
     text = None if template is None else template.decode("utf-8", "replace")
     changes = files.get("(changes)", b"").decode("utf-8", "replace")
-    return pull_request.make(run_of(files), member(load(files.get("meta.json")), "issue_url"), changes, text)
+    return pull_request.make(run_of(files), member(load(files.get(layout.META)), "issue_url"), changes, text)
 
 
 def run(argument: bytes) -> bytes:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from acr import layout
+from acr.layout import numbers
 from acr.report import journal
 from acr.report.difftext import FileDiff, parse
 from acr.report.plain import decode, line_of, load, member, number_of, rows_of, text_of
 
 MAX_PATCH = 400_000  # characters
-_NAME = re.compile(r"attempt_(\d{1,4})/(?:search/)?(.+)")
 VERDICTS = ("verified", "validated", "unverified", "refused", "none")
 
 
@@ -92,44 +92,43 @@ def _indented(value: Any) -> Any:
 
 
 def _add(attempt: Attempt, name: str, data: bytes) -> None:
-    numbers = [int(found) for found in re.findall(r"\d{1,6}", name)]
-    if name == "bug_locations_after_process.json":
+    if name == layout.SEARCH + layout.LOCATIONS:
         attempt.locations = rows_of(load(data))
-    elif name == "extract_status.json":
+    elif name == layout.EXTRACT_STATUS:
         attempt.tries = rows_of(load(data))
-    elif name.startswith("reproducer_") and numbers:
-        attempt.scripts[numbers[0]] = decode(data)
-    elif name.startswith("execution_") and len(numbers) == 2:
+    elif script := numbers(layout.REPRODUCER, name):
+        attempt.scripts[script[0]] = decode(data)
+    elif pair := numbers(layout.EXECUTION, name):
         found = load(data)
-        attempt.executions[(numbers[0], numbers[1])] = found if isinstance(found, dict) else {}
-    elif name.startswith("review_"):
+        attempt.executions[(pair[0], pair[1])] = found if isinstance(found, dict) else {}
+    elif numbers(layout.REVIEW, name):
         attempt.reviews += rows_of([load(data)])
-    elif name.startswith(("validation_", "regression_")):
+    elif numbers(layout.VALIDATION, name) or numbers(layout.REGRESSION, name):
         attempt.others[line_of(name, 60)] = text_of(_indented(load(data)))
 
 
 def _attempts(files: dict[str, bytes]) -> list[Attempt]:
     found: dict[int, Attempt] = {}
     for path, data in files.items():
-        if match := _NAME.fullmatch(path):
-            number = int(match[1])
-            _add(found.setdefault(number, Attempt(number)), match[2], data)
+        folder, _, name = path.partition("/")
+        if name and (number := numbers(layout.ATTEMPT, folder)):
+            _add(found.setdefault(number[0], Attempt(number[0])), name, data)
     return [found[number] for number in sorted(found)]
 
 
 def _selected(files: dict[str, bytes]) -> tuple[int, int] | None:
-    name = member(load(files.get("selected_patch.json")), "selected")
-    match = re.fullmatch(r"attempt_(\d{1,4})/extracted_patch_(\d{1,4})\.diff", name) if isinstance(name, str) else None
-    return (int(match[1]), int(match[2])) if match else None
+    name = member(load(files.get(layout.SELECTED)), "selected")
+    found = numbers(f"{layout.ATTEMPT}/{layout.EXTRACTED}", name)
+    return (found[0], found[1]) if found else None
 
 
 def run_of(files: dict[str, bytes]) -> Run:
     """The story of a run folder from its files, by their names in it."""
-    result, meta = load(files.get("result.json")), load(files.get("meta.json"))
+    result, meta = load(files.get(layout.RESULT)), load(files.get(layout.META))
     options = member(meta, "options")
     models = member(options, "model")
     verdict = member(result, "verdict")
-    diff = files.get("patch.diff") or b""
+    diff = files.get(layout.PATCH) or b""
     patch = diff[: MAX_PATCH * 4].decode("utf-8", "replace")[:MAX_PATCH]
     name = member(options, "instance_id") or member(options, "repo")
     return Run(
@@ -137,7 +136,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         why=line_of(member(result, "why"), 1000),
         status=line_of(member(result, "status"), 60),
         error=line_of(member(result, "error"), 1000) if result else "the run is not over: it has no result yet",
-        issue=decode(files.get("issue.md"), 40_000),
+        issue=decode(files.get(layout.ISSUE), 40_000),
         patch=patch,
         unread=decode(files.get("(unread)"), 4000),
         is_exact=patch.encode() == diff,
@@ -146,10 +145,10 @@ def run_of(files: dict[str, bytes]) -> Run:
         version=line_of(member(meta, "version"), 40),
         commit=line_of(member(meta, "snapshot", "commit"), 64),
         name=line_of(name, 200),
-        cost=load(files.get("cost.json")) or {},
+        cost=load(files.get(layout.COST)) or {},
         selected=_selected(files),
         attempts=_attempts(files),
-        journal=journal.read(files.get("journal.jsonl")),
+        journal=journal.read(files.get(layout.JOURNAL)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from acr import layout
 from acr.report.junit import Case
 from acr.report.plain import line_of, member, number_of, rows_of, usd, visible
 from acr.report.story import Run, cost_of
@@ -28,7 +29,7 @@ def fenced(kind: str, text: str) -> str:
 def summary(run: Run) -> dict[str, Any]:
     """What `--format json` prints."""
     evidence = run.evidence()
-    ran = {"script": f"reproducer_{evidence[0]}.py", "without": member(evidence[1], "result"),
+    ran = {"script": layout.REPRODUCER % evidence[0], "without": member(evidence[1], "result"),
            "with": member(evidence[2], "result")} if evidence else None  # fmt: skip
     return {
         "kind": "run", "name": run.name, "verdict": run.verdict, "why": run.why, "status": run.status,
@@ -66,7 +67,9 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     rows += [("model", model) for model in run.models] + [("commit", run.commit)]
     if evidence:
         found = [line_of(member(each, "result"), 40) for each in evidence[1:]]
-        rows.append(("evidence", f"reproducer_{evidence[0]}.py: {found[0]} without the patch, {found[1]} with it"))
+        rows.append(
+            ("evidence", f"{layout.REPRODUCER % evidence[0]}: {found[0]} without the patch, {found[1]} with it")
+        )
     rows += [("place", place) for place in _places(run)]
     rows += [("changed", line_of(file.path)) for file in run.files[:50]]
     rows.append(("cost", f"{cost['calls']} calls, {usd(cost['cost_microusd'])}"))

@@ -1,0 +1,30 @@
+"""The names of a run folder's files that Python reads, as runtime/layout/layout.h has them; "%u" stands for a number."""
+
+from __future__ import annotations
+
+import re
+
+META = "meta.json"
+ISSUE = "issue.md"
+JOURNAL = "journal.jsonl"
+COST = "cost.json"
+PATCH = "patch.diff"
+SELECTED = "selected_patch.json"
+RESULT = "result.json"
+ATTEMPT = "attempt_%u"
+SEARCH = "search/"
+LOCATIONS = "bug_locations_after_process.json"
+EXTRACTED = "extracted_patch_%u.diff"
+EXTRACT_STATUS = "extract_status.json"
+REPRODUCER = "reproducer_%u.py"
+EXECUTION = "execution_%u_%u.json"
+REVIEW = "review_p%u_t%u.json"
+VALIDATION = "validation_%u.json"
+REGRESSION = "regression_%u.json"
+
+
+def numbers(name: str, path: object) -> tuple[int, ...] | None:
+    """The numbers of a path that is formatted as `name` says; None where it is another one."""
+    pattern = r"(\d{1,6})".join(map(re.escape, re.split("%u", name)))
+    found = re.fullmatch(pattern, path) if isinstance(path, str) else None
+    return tuple(map(int, found.groups())) if found else None
