@@ -119,5 +119,10 @@ char *acr_batch_patch(const AcrRunSpec *spec, const AcrInstance *instance) ACR_M
 /* Makes OUT/preds.jsonl from the run folders, atomically. */
 bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances,
                            GError **error) ACR_MUST_USE;
+/* Calls `on_line` with each prediction of a batch's folder, as its line stands; what is not one is left out, and a
+ * file that is missing holds none. */
+typedef void (*AcrOnPrediction)(void *ctx, const char *id, const char *line);
+bool acr_predictions_each(const char *out, AcrOnPrediction on_line, void *ctx,
+                          GError **error) ACR_MUST_USE;
 
 #endif

@@ -11,7 +11,6 @@
 #include "task/cost.h"
 
 #define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
-#define SLOWEST 3
 
 typedef struct {
     AcrJson *json; /* owned */
@@ -259,28 +258,6 @@ static void add_counts(GString *text, const char *name, const AcrBatchSummary *s
     g_string_append(text, values->len ? "\n" : "");
 }
 
-static gint compare_seconds(gconstpointer a, gconstpointer b)
-{
-    double one = acr_json_get_double((*(const Row *const *)a)->json, "seconds", 0),
-           other = acr_json_get_double((*(const Row *const *)b)->json, "seconds", 0);
-    return one < other ? 1 : one > other ? -1 : 0;
-}
-
-static void add_slowest(GString *text, const AcrBatchSummary *summary)
-{
-    g_autoptr(GPtrArray) rows = g_ptr_array_new();
-    for (guint i = 0; i < summary->rows->len; i++)
-        if (g_array_index(summary->rows, Row, i).is_new)
-            g_ptr_array_add(rows, &g_array_index(summary->rows, Row, i));
-    g_ptr_array_sort(rows, compare_seconds);
-    for (guint i = 0; i < MIN(rows->len, SLOWEST); i++)
-        g_string_append_printf(
-            text, "%s%s %s %.1f s", i ? "" : "slowest", i ? "," : ":",
-            text_of(rows->pdata[i], "instance_id"),
-            acr_json_get_double(((const Row *)rows->pdata[i])->json, "seconds", 0));
-    g_string_append(text, rows->len ? "\n" : "");
-}
-
 char *acr_batch_summary_text(const AcrBatchSummary *summary)
 {
     g_autoptr(GPtrArray) statuses = values_of(summary, true, "status");
@@ -296,6 +273,5 @@ char *acr_batch_summary_text(const AcrBatchSummary *summary)
         add_line(text, "all", &all);
     add_counts(text, "verdicts", summary, "verdict");
     add_counts(text, "errors", summary, "error_class");
-    add_slowest(text, summary);
     return g_string_free(text, FALSE);
 }

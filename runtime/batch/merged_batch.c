@@ -8,8 +8,6 @@
 #include "batch/shards.h"
 #include "layout/layout.h"
 
-#define MAX_PREDS_BYTES ((gsize)1024 * 1024 * 1024)
-
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
 
@@ -34,22 +32,9 @@ void acr_merged_clear(AcrMerged *merged)
     g_clear_pointer(&merged->text, g_free);
 }
 
-static bool read_predictions(const char *dir, GHashTable *lines, GError **error)
+static void keep_line(void *lines, const char *id, const char *line)
 {
-    g_autofree char *path = g_build_filename(dir, ACR_FILE_PREDICTIONS, NULL);
-    g_autoptr(GError) reason = NULL;
-    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PREDS_BYTES, &reason);
-    if (!bytes && !g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
-        return acr_pass_error(error, &reason);
-    g_autofree char *text = bytes ? acr_bytes_text(bytes) : NULL;
-    char *rest = text;
-    for (char *line; rest && (line = strsep(&rest, "\n"));) {
-        g_autoptr(AcrJson) json = acr_json_parse(line, strlen(line), NULL);
-        const char *id = acr_json_get_string(json, "instance_id");
-        if (id)
-            g_hash_table_replace(lines, g_strdup(id), g_strdup(line));
-    }
-    return true;
+    g_hash_table_replace(lines, g_strdup(id), g_strdup(line));
 }
 
 static bool read_part_folder(Merging *merging, guint number, GError **error)
@@ -58,7 +43,8 @@ static bool read_part_folder(Merging *merging, guint number, GError **error)
     if (!merging->shards->notes->pdata[number])
         return true;
     merging->summaries->pdata[number] = acr_batch_summary_open(dir, error);
-    return merging->summaries->pdata[number] && read_predictions(dir, merging->lines, error);
+    return merging->summaries->pdata[number] &&
+           acr_predictions_each(dir, keep_line, merging->lines, error);
 }
 
 /* What lies in `out` is of the parts, or it would be lost: the result of a batch that was not in parts. */
@@ -68,7 +54,7 @@ static bool check_replaced(const Merging *merging, GError **error)
     GHashTableIter each;
     gpointer id;
     const char *other = NULL;
-    if (!read_predictions(merging->shards->out, lines, error))
+    if (!acr_predictions_each(merging->shards->out, keep_line, lines, error))
         return false;
     g_hash_table_iter_init(&each, lines);
     while (!other && g_hash_table_iter_next(&each, &id, NULL))

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define MAX_PREDS_BYTES (1024u * 1024 * 1024)
+#define MAX_PREDS_BYTES ((gsize)1024 * 1024 * 1024)
 
 /* Whose result a run folder holds. */
 typedef enum { NO_RESULT, OF_THIS_BATCH, OF_OTHER_MODELS } Result;
@@ -23,11 +23,9 @@ static bool is_replaced(const GPtrArray *instances, const Result *results, const
     return false;
 }
 
-/* Lines that are not this batch's, each as it stands; what is not a prediction is dropped. A file that
- * cannot be read is not replaced. */
-static bool keep_others(const char *path, const GPtrArray *instances, const Result *results,
-                        GString *out, GError **error)
+bool acr_predictions_each(const char *out, AcrOnPrediction on_line, void *ctx, GError **error)
 {
+    g_autofree char *path = g_build_filename(out, ACR_FILE_PREDICTIONS, NULL);
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PREDS_BYTES, &reason);
     if (!bytes && !g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
@@ -35,12 +33,26 @@ static bool keep_others(const char *path, const GPtrArray *instances, const Resu
     g_autofree char *text = acr_bytes_text(bytes);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     for (guint i = 0; lines[i]; i++) {
-        g_autoptr(AcrJson) line = acr_json_parse(lines[i], strlen(lines[i]), NULL);
-        const char *id = acr_json_get_string(line, "instance_id");
-        if (id && !is_replaced(instances, results, id))
-            g_string_append_printf(out, "%s\n", lines[i]);
+        g_autoptr(AcrJson) json = acr_json_parse(lines[i], strlen(lines[i]), NULL);
+        const char *id = acr_json_get_string(json, "instance_id");
+        if (id)
+            on_line(ctx, id, lines[i]);
     }
     return true;
+}
+
+typedef struct {
+    const GPtrArray *instances;
+    const Result *results;
+    GString *text;
+} Others;
+
+/* Keeps a line that is not this batch's as it stands. */
+static void keep_other(void *ctx, const char *id, const char *line)
+{
+    const Others *others = ctx;
+    if (!is_replaced(others->instances, others->results, id))
+        g_string_append_printf(others->text, "%s\n", line);
 }
 
 /* What the run folder of an instance holds: a folder of other models, or whose options are damaged, is
@@ -107,7 +119,8 @@ bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, G
         if (results[i] == OF_THIS_BATCH)
             add_prediction(spec, instances->pdata[i], &result, own);
     }
-    if (!keep_others(path, instances, results, text, error))
+    Others others = {instances, results, text};
+    if (!acr_predictions_each(spec->out, keep_other, &others, error))
         return false;
     g_string_append_len(text, own->str, (gssize)own->len);
     if (!acr_file_write_atomic(path, text->str, text->len, 0644, error))

@@ -142,4 +142,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRefereeWorker, acr_referee_worker_free)
  * any thread. */
 const AcrReferee *acr_referee_worker_referee(AcrRefereeWorker *worker);
 
+/* Appends a byte string to a list of them, as python/acr/packing.py unpacks it. */
+void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
+void acr_py_fields_add_bytes(GByteArray *fields, GBytes *bytes);
+
 #endif

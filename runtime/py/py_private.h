@@ -37,8 +37,6 @@ const char *acr_py_executable(void);
 
 /* ---- Several byte strings as one, as python/acr/packing.py writes them ---- */
 
-void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
-void acr_py_fields_add_bytes(GByteArray *fields, GBytes *bytes);
 /* Owned array of the fields as text (char *, valid UTF-8, freed with it), or NULL when `data` is not
  * a list of fields. */
 GPtrArray *acr_py_texts_split(GBytes *data) ACR_MUST_USE;

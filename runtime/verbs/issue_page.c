@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "http/http.h"
-#include "verbs/forge.h"
+#include "report/forge.h"
 
 #define PAGE 100      /* comments in one answer, the most that both give */
 #define MAX_PAGES 100 /* with which every issue ends somewhere */

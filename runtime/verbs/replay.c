@@ -13,7 +13,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     host->progress = acr_console_progress(console);
     g_auto(AcrRunResult) result = {0};
     bool ok = acr_task_replay(spec->arguments[0], host, &result, &error);
-    return acr_report(host, spec, &result, ok ? NULL : error, console);
+    return acr_run_result_print(host, spec, &result, ok ? NULL : error, console);
 }
 
 const AcrVerb acr_verb_replay = {

@@ -1,199 +1,54 @@
 /*
- * The result of a run, printed in one place for all verbs that make or repeat one.
+ * acr-host report: a run folder, or a folder of many runs, as a page or in another format.
  */
 #include <string.h>
 
-#include "task/run_folder.h"
+#include "layout/layout.h"
+#include "report/report.h"
 #include "verbs/verbs_private.h"
 
-/* USD with six digits behind the point. */
-static char *usd(gint64 pico)
+static const char *form_of(const AcrRunSpec *spec)
 {
-    gint64 micro = acr_microusd(MAX(pico, 0));
-    return g_strdup_printf("%" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT, micro / 1000000,
-                           micro % 1000000);
+    static const char *const forms[] = {"html", "text", "markdown", "json", "junit", "sarif"};
+    return spec->json ? "json" : forms[spec->report_form];
 }
 
-/* What was used, in one line; owned; NULL: nothing is known of. */
-static char *cost_line(const AcrCostSum *cost)
+/* Where the report goes; owned; NULL: to standard output. A page goes into the folder. */
+static char *report_place(const AcrRunSpec *spec)
 {
-    gint64 sent = acr_usage_sent(&cost->usage);
-    if (sent <= 0 && cost->usage.output <= 0 && cost->charged_pico <= 0 && cost->retries == 0)
-        return NULL;
-    g_autofree char *known = usd(cost->usage.cost_pico);
-    GString *line = g_string_new(NULL);
-    g_string_append_printf(line,
-                           "%" G_GUINT64_FORMAT " calls, %" G_GINT64_FORMAT
-                           " tokens in (%.0f%% cached), %" G_GINT64_FORMAT " out, ",
-                           cost->calls, MAX(sent, 0), acr_cost_cached_share(cost) * 100,
-                           cost->usage.output);
-    if (cost->unknown_cost_calls == cost->calls)
-        g_string_append(line, "cost unknown");
-    else if (cost->unknown_cost_calls > 0)
-        g_string_append_printf(line, "%s USD and %" G_GUINT64_FORMAT " calls of unknown cost",
-                               known, cost->unknown_cost_calls);
-    else
-        g_string_append_printf(line, "%s USD", known);
-    g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " retries",
-                           (double)cost->wait_ms / 1000, cost->retries);
-    if (cost->replayed_calls == cost->calls)
-        g_string_append(line, " (from the recorded run; nothing was sent)");
-    else if (cost->replayed_calls > 0)
-        g_string_append_printf(line, "; %" G_GUINT64_FORMAT " of the calls replayed",
-                               cost->replayed_calls);
-    return g_string_free(line, FALSE);
+    if (spec->report_file)
+        return strcmp(spec->report_file, "-") == 0 ? NULL : g_strdup(spec->report_file);
+    return strcmp(form_of(spec), "html") == 0
+               ? g_build_filename(spec->arguments[0], ACR_FILE_REPORT, NULL)
+               : NULL;
 }
 
-static void say_line(AcrConsole *console, AcrTone tone, const char *what, const char *why)
+static int run_report(AcrHost *host, AcrRunSpec *spec)
 {
-    g_autofree char *line = acr_one_line(why);
-    acr_console_say(console, tone, "%s: %s%s", g_get_prgname(), what, line);
+    if (g_strv_length(spec->arguments) != 1)
+        return acr_verb_usage("give one folder");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrPython) python = acr_python_new(host->python_dir, &error);
+    g_autoptr(GBytes) report =
+        python ? acr_report_make(python, spec->arguments[0], form_of(spec), spec->compare, &error)
+               : NULL;
+    if (!report)
+        return acr_verb_fail(host, error);
+    g_autofree char *place = report_place(spec);
+    if (!place)
+        return acr_out_exit(acr_out_bytes(report), ACR_EXIT_OK);
+    gsize len = 0;
+    const void *data = g_bytes_get_data(report, &len);
+    if (!acr_file_write_atomic(place, data, len, 0600, &error))
+        return acr_verb_fail(host, error);
+    g_autofree char *line = g_strconcat(place, "\n", NULL);
+    return acr_out_exit(acr_out_text(line), ACR_EXIT_OK);
 }
 
-/* The last line of a run without a result. */
-static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
-{
-    bool is_replay = spec->verb == ACR_FOR_REPLAY;
-    g_autofree char *place =
-        is_replay ? g_strdup(", as recorded") : g_strdup_printf("; see %s", spec->out);
-    const char *reason = result->found.why ? result->found.why : "";
-    g_autofree char *why =
-        result->is_reproduction
-            ? g_strconcat(*reason ? reason : "no script was written", is_replay ? place : "", NULL)
-            : g_strdup_printf("(%s%s%s)%s", acr_extract_status_name(result->found.status),
-                              *reason ? ": " : "", reason, place);
-    say_line(console, ACR_TONE_BAD, result->is_reproduction ? "not reproduced: " : "no patch ",
-             why);
-}
-
-/* Whether the patch was proved by running code, or why not; nothing where none was to be run. */
-static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
-{
-    bool is_proved = result->verdict == ACR_VERDICT_VERIFIED;
-    g_autofree char *why =
-        g_strdup_printf("%s (%s)", is_proved ? "yes" : "no",
-                        result->found.why ? result->found.why : "nothing was run");
-    const AcrTestComparison *tests = result->found.tests;
-    bool is_broken = tests && acr_test_comparison_regressions(tests) > 0;
-    if (tests) {
-        g_autofree char *line = acr_test_comparison_line(tests);
-        say_line(console, is_broken ? ACR_TONE_BAD : ACR_TONE_PLAIN, "tests: ", line);
-    }
-    if (spec->verify != ACR_VERIFY_NEVER || spec->validate || tests ||
-        result->verdict == ACR_VERDICT_REFUSED)
-        say_line(console, is_proved ? ACR_TONE_GOOD : ACR_TONE_BAD, "verified: ", why);
-    if (result->verdict == ACR_VERDICT_REFUSED && spec->apply)
-        say_line(console, ACR_TONE_BAD, "not applied: ",
-                 result->found.proof != ACR_PROOF_REFUSED ? "review rejected the patch"
-                 : is_broken                              ? "the patch breaks tests"
-                                                          : "validation rejected the patch");
-}
-
-static void say_result(const AcrRunSpec *spec, const AcrRunResult *result, bool is_over,
-                       AcrConsole *console)
-{
-    if (result->found.script && result->found.why)
-        say_line(console, ACR_TONE_BAD, "look at it before you trust it: ", result->found.why);
-    else if (result->found.diff && spec->verb != ACR_FOR_REPLAY)
-        say_verdict(spec, result, console);
-    else if (result->verdict == ACR_VERDICT_REFUSED)
-        say_line(console, ACR_TONE_BAD, "the patch was rejected, as recorded: ",
-                 result->found.why ? result->found.why : "");
-    else if (!result->found.script && !result->found.diff && is_over)
-        say_missing(spec, result, console);
-}
-
-static AcrOut print_result(const AcrRunSpec *spec, const AcrRunResult *result)
-{
-    if (spec->json) {
-        g_autoptr(AcrJson) json = acr_run_result_to_json(result);
-        return acr_out_json(json);
-    }
-    bool is_shown = result->exit_code == ACR_EXIT_OK || result->exit_code == ACR_EXIT_CEILING;
-    if (!is_shown || result->verdict == ACR_VERDICT_REFUSED)
-        return ACR_OUT_WRITTEN; /* what there is, is in the run folder */
-    return result->found.script ? acr_out_text(result->found.script)
-                                : acr_out_bytes(result->found.diff);
-}
-
-/* ---- What the user has now, and can do with it ---- */
-
-#define MAX_SHOWN_FILES 10
-
-/* A path as a shell's word; owned. */
-static char *shell_word(const char *dir, const char *name)
-{
-    g_autofree char *path = name ? g_build_filename(dir, name, NULL) : g_strdup(dir);
-    bool is_plain = !path[strspn(path, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_./-+=:@%,")];
-    return is_plain ? g_steal_pointer(&path) : g_shell_quote(path);
-}
-
-static void log_files(const char *what, GBytes *diff, AcrConsole *console)
-{
-    g_autoptr(GPtrArray) files = acr_changed_files(diff);
-    for (guint i = 0; i < MIN(files->len, MAX_SHOWN_FILES); i++)
-        acr_console_log(console, "%s: %s", what, (const char *)files->pdata[i]);
-    if (files->len > MAX_SHOWN_FILES)
-        acr_console_log(console, "%s: and %u more files", what, files->len - MAX_SHOWN_FILES);
-}
-
-static void log_next(const AcrRunSpec *spec, const char *patch, AcrConsole *console)
-{
-    g_autofree char *run = shell_word(spec->out, NULL), *repo = shell_word(spec->repo, NULL),
-                    *real = acr_path_real(patch), *word = shell_word(real ? real : patch, NULL);
-    if (spec->rev)
-        acr_console_log(console, "next: git -C %s apply %s; acr-host replay %s", repo, word, run);
-    else
-        acr_console_log(console,
-                        "next: git -C %s apply %s, or the same command with --apply; "
-                        "acr-host replay %s",
-                        repo, word, run);
-}
-
-/* What has changed, where it is, what to do next. */
-static void log_summary(const AcrRunSpec *spec, const AcrRunResult *result, bool is_over,
-                        AcrConsole *console)
-{
-    bool is_refused = result->verdict == ACR_VERDICT_REFUSED;
-    if (!spec->out) /* a replay */
-        return;
-    if (result->was_finished)
-        acr_console_log(console, "nothing was run: this is the result that '%s' held", spec->out);
-    if (result->found.script) {
-        acr_console_log(console, "script: %s/%s", spec->out, ACR_FILE_SCRIPT);
-    } else if (result->found.diff) {
-        bool is_applied = spec->apply && is_over && !is_refused;
-        g_autofree char *patch = g_build_filename(spec->out, ACR_FILE_PATCH, NULL);
-        log_files(is_applied ? "written" : "changes", result->found.diff, console);
-        acr_console_log(console, "%s: %s", is_refused ? "rejected patch" : "patch", patch);
-        if (!is_refused && !is_applied)
-            log_next(spec, patch, console);
-    }
-}
-
-/* The last event: what the run came to. */
-static void tell_result(const AcrRunResult *result, const GError *error, AcrConsole *console)
-{
-    g_autoptr(AcrJson) json = acr_run_result_to_json(result);
-    acr_progress_tell(acr_console_progress(console),
-                      (AcrProgressEvent){.kind = ACR_PROGRESS_RESULT,
-                                         .text = error ? error->message : NULL,
-                                         .result = json});
-}
-
-int acr_report(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
-               const GError *error, AcrConsole *console)
-{
-    g_autofree char *cost = result->was_finished || spec->quiet ? NULL : cost_line(&result->cost);
-    acr_console_end(console);
-    tell_result(result, error, console);
-    AcrOut out = print_result(spec, result);
-    log_summary(spec, result, !error, console);
-    if (cost)
-        acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);
-    if (!error || result->exit_code == ACR_EXIT_CEILING)
-        say_result(spec, result, !error, console);
-    if (error)
-        acr_verb_fail(host, error);
-    return acr_out_exit(out, result->exit_code);
-}
+const AcrVerb acr_verb_report = {
+    .name = "report",
+    .summary = "Make a page of a run, or of many runs, or write it in another format",
+    .takes = ACR_FOR_REPORT,
+    .arguments = "OUT",
+    .run = run_report,
+};

@@ -25,7 +25,7 @@ int acr_run_and_report(AcrHost *host, AcrRunSpec *spec)
         ok = acr_task_run(spec, host, &result, &error);
     else
         acr_run_result_fail(&result, error, host->interrupt);
-    return acr_report(host, spec, &result, ok ? NULL : error, console);
+    return acr_run_result_print(host, spec, &result, ok ? NULL : error, console);
 }
 
 const AcrVerb acr_verb_run = {

@@ -8,9 +8,6 @@
 
 /* Prints on stderr, as acr_text_visible has it: texts of models, repositories and servers may be in it. */
 void acr_verb_tell(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* A text as one line, visible, whatever stands in the paths, names and foreign texts that it repeats;
- * owned. */
-char *acr_one_line(const char *text) ACR_MUST_USE;
 /* Prints "acr-host VERB: message" as one line and returns the exit code; VERB is the one that was
  * started (g_get_prgname). `error` may be NULL once a signal came. */
 AcrExit acr_verb_fail(AcrHost *host, const GError *error);
@@ -118,7 +115,7 @@ bool acr_verb_ask_extensions(AcrHost *host, AcrRunSpec *spec, GError **error) AC
 bool acr_verb_apply_patch(AcrHost *host, const char *path, AcrOverlay *overlay,
                           GError **error) ACR_MUST_USE;
 
-/* ---- Runs (run.c, report.c, issue_text.c) ---- */
+/* ---- Runs (run.c, run_result.c, issue_text.c) ---- */
 
 /* Prints what `run` would do (dry_run.c); an AcrExit. */
 int acr_dry_run(AcrHost *host, const AcrRunSpec *spec);
@@ -134,13 +131,10 @@ GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrup
 /* Makes `issue_text` the issue as UTF-8, wherever it comes from. Errors: USAGE of task. */
 bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrConsole *console,
                          GError **error) ACR_MUST_USE;
-/* The files that a diff as git writes it changes: "path (+2 -1)" of each (char *), in its order. Owned.
- * `diff` may be NULL. (changed_files.c) */
-GPtrArray *acr_changed_files(GBytes *diff) ACR_MUST_USE;
 /* Prints the result of a run: the patch or the script on stdout, or with --json the result; then on
  * stderr what to do with it, what it cost, its verdict and what ended it (`error`, or NULL). Returns the
  * exit code. */
-int acr_report(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
-               const GError *error, AcrConsole *console);
+int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
+                         const GError *error, AcrConsole *console);
 
 #endif

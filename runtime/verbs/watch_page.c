@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "http/server.h"
-#include "task/report_files.h"
+#include "report/report.h"
 
 #define KEPT_MS 1000 /* how old a page may be that is given again */
 
@@ -124,18 +124,6 @@ bool acr_watch_page_is_seen(AcrWatchPage *page)
     return is_seen;
 }
 
-/* The page of what there is, which is nothing before the first task ends. */
-static GBytes *render_page(const AcrWatchPage *page)
-{
-    g_auto(AcrReportFiles) files = {0};
-    GBytes *made = NULL;
-    if (acr_report_is_run(page->out) && acr_report_files_of_run(page->out, &files, NULL))
-        made = acr_report_of_run(page->python, "live", &files, NULL);
-    else if (acr_report_files_of_many(page->out, &files, NULL) || files.n == 0)
-        made = acr_report_of_tasks(page->python, "live", &files, NULL, NULL);
-    return made;
-}
-
 void acr_watch_page_answer(AcrWatchPage *page)
 {
     g_autoptr(GPtrArray) asked = NULL;
@@ -147,7 +135,7 @@ void acr_watch_page_answer(AcrWatchPage *page)
     pthread_mutex_unlock(&page->lock);
     if (asked && (!page->made || acr_now_ms() - page->made_ms > KEPT_MS)) {
         g_clear_pointer(&page->made, g_bytes_unref);
-        page->made = render_page(page);
+        page->made = acr_report_make(page->python, page->out, "live", NULL, NULL);
         page->made_ms = acr_now_ms();
     }
     for (guint i = 0; asked && i < asked->len; i++) {

@@ -128,7 +128,7 @@ def test_title_and_body(run_host: RunHost, out: Path) -> None:
 def test_what_is_not_verified_says_so(run_host: RunHost, out: Path) -> None:
     edit_result(out, verdict="unverified", why="nothing was run")
     said = run_host("pr", out).check().out
-    assert said.startswith("[unverified] Fix: Halves") and "> **Not verified**" in said
+    assert said.startswith("[unverified] Fix: Halves") and "> **unverified** (" in said
 
 
 @pytest.mark.parametrize(

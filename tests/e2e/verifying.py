@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -174,10 +175,10 @@ def case(host: Host, tmp_path: Path) -> Case:
 
 
 def verified(result: Result) -> str:
-    """What a run says of its proof: "yes (…)" or "no (…)"."""
-    said = [text for text in result.err.splitlines() if "verified: " in text]
+    """Whether a run says that its patch is verified, and why: "yes (…)" or "no (…)"."""
+    said = re.findall(r"(?m)^acr-host \S+: (verified|validated|unverified|rejected) (\(.*\))$", result.err)
     assert len(said) == 1, result.told()
-    return said[0].partition("verified: ")[2]
+    return f"{'yes' if said[0][0] == 'verified' else 'no'} {said[0][1]}"
 
 
 def added(result: Result) -> list[str]:

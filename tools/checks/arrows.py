@@ -30,6 +30,7 @@ RUNTIME = [
     "main",
     "verbs",
     "serve",
+    "report",
     "eval",
     "batch",
     "task",

@@ -53,7 +53,6 @@ ROOMS = {
         "py", "calls", "e2e/lint e2e/host_imports e2e/sample e2e/workers e2e/interrupts e2e/bounds[whatever_encoding]"
     ),
     "runtime/py/grading": Room("py", "", "python/grading e2e/eval_together e2e/eval_shards"),
-    "runtime/py/reports": Room("py", "", "e2e/report"),
     "runtime/agents": Room(
         "agents loops", "review script", "e2e/sample e2e/reproduce e2e/verify_edges e2e/tools e2e/dead_ends"
     ),
@@ -72,12 +71,12 @@ ROOMS = {
     "runtime/task/live": Room("task batch", "", "e2e/watch"),
     "runtime/task/origin": Room("task", "", "e2e/verbs e2e/pull_request"),
     "runtime/task/plan": Room("task", "", "e2e/doctor e2e/bad_folders"),
-    "runtime/task/report_files": Room("task", "", "e2e/report e2e/swe_bench e2e/eval_shards"),
     "runtime/batch": Room("batch", "", "e2e/swe_bench e2e/batch_pause e2e/eval_shards e2e/watch"),
     "runtime/eval": Room("", "", "e2e/eval e2e/eval_trust e2e/eval_shards python/grading"),
     "runtime/extensions": Room("", "", "e2e/extensions"),
     "runtime/project": Room("", "", "e2e/project_tests e2e/regressions e2e/localize"),
     "runtime/serve": Room("", "", "e2e/mcp e2e/mcp_http"),
+    "runtime/report": Room("verbs", "", "e2e/report e2e/pull_request e2e/swe_bench e2e/eval_shards"),
     "runtime/verbs": Room(
         "verbs",
         "",

@@ -30,6 +30,10 @@ class FileDiff:
     def path(self) -> str:
         return self.new or self.old or "?"
 
+    def count(self, mark: str) -> int:
+        """How many lines are added ("+") or removed ("-")."""
+        return sum(line.startswith(mark) for hunk in self.hunks for line in hunk.lines)
+
 
 def _path(line: str, side: str) -> str | None:
     name = line[4:].split("\t")[0].strip('"')
@@ -48,8 +52,14 @@ def parse(diff: str) -> list[FileDiff]:
             files[-1].hunks[-1].lines.append(line or " ")
             left[0] -= line[:1] in " -" and not line.startswith("\\")
             left[1] -= line[:1] in " +" and not line.startswith("\\")
+        elif line.startswith("diff --git "):  # all that there is of an empty or renamed file
+            path = line.rpartition(" b/")[2]
+            files.append(FileDiff(path, path))
         elif line.startswith("--- ") and at < len(lines) and lines[at].startswith("+++ "):
-            files.append(FileDiff(_path(line, "a/"), _path(lines[at], "b/")))
+            found_file = FileDiff(_path(line, "a/"), _path(lines[at], "b/"))
+            if files and not files[-1].hunks and files[-1].path == found_file.path:
+                files.pop()
+            files.append(found_file)
             at += 1
         elif files and (found := _HUNK.match(line)):
             left = [int(found[2] or 1), int(found[4] or 1)]

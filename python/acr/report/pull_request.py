@@ -8,8 +8,8 @@ import re
 import textwrap
 from typing import Any
 
-from acr.report.plain import clip, line_of, number_of, rows_of, text_of, usd, visible
-from acr.report.story import Run, cost_of
+from acr.report.plain import clip, line_of, number_of, rows_of, usd, visible
+from acr.report.story import Execution, Run, cost_of
 from acr.report.words import escaped, fenced
 
 MAX_TITLE = 100  # characters
@@ -19,7 +19,6 @@ MAX_FILES = 50
 WIDTH = 96
 _ADDRESS = re.compile(r"https?://[\w.:-]+(?:/[\w.~-]+)+/issues/\d+")
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
-_CHANGED = re.compile(r"(.*) \(\+(\d+) -(\d+)\)")
 # What closes an issue on GitHub, GitLab (which knows most words, and issues of Jira) or Gitea.
 _CLOSING = re.compile(
     r"((?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)(?:\s*:\s*|\s+)(?:issues?\s+)?)"
@@ -78,39 +77,36 @@ def block(kind: str, text: str) -> str:
 def _status(run: Run) -> str:
     if run.verdict == "verified":
         return ""
-    told = {"validated": "No script shows that this patch resolves the issue; the validation command accepted it."}
-    otherwise = "**Not verified**: nothing shows that this patch resolves the issue. Read it as a suggestion."
-    return f"> {told.get(run.verdict, otherwise)}\n"
+    reason = f" ({code(run.why)})" if run.why else ""
+    return f"> **{run.said}**{reason}: review this patch before you merge it.\n"
 
 
 def _places(run: Run) -> str:
     shown = []
-    for row in run.locations()[:20]:
-        names = ".".join(line_of(row.get(key), 100) for key in ("class", "func") if row.get(key))
-        first, last = number_of(row.get("start")), number_of(row.get("end"))
-        lines = f", lines {first} to {last}" if first else ""
-        shown.append(f"- {code(row.get('file'))}{', ' + code(names) if names else ''}{lines}\n")
-        if behavior := text_of(row.get("intended_behavior"), 1500).strip():
-            wrapped = "\n".join(textwrap.fill(line, WIDTH) for line in behavior.splitlines())
+    for place in run.places[:20]:
+        shown.append(
+            "- " + ", ".join(filter(None, (code(place.file), place.name and code(place.name), place.span))) + "\n"
+        )
+        if place.behavior:
+            lines = clip(place.behavior, 1500).splitlines()
+            wrapped = "\n".join(textwrap.fill(line, WIDTH) for line in lines)
             shown.append("\n  It should do:\n\n" + textwrap.indent(block("text", wrapped), "  ") + "\n")
     return "".join(shown) or "The run names no place.\n"
 
 
-def files(changes: str) -> list[dict[str, Any]]:
-    """The changed files, of lines "path (+added -removed)"."""
-    found = [_CHANGED.fullmatch(line) for line in changes.splitlines()]
-    return [{"path": row[1], "added": int(row[2]), "removed": int(row[3])} for row in found if row]
+def _files(run: Run) -> list[dict[str, Any]]:
+    """The changed files."""
+    return [{"path": file.path, "added": file.count("+"), "removed": file.count("-")} for file in run.files]
 
 
-def _changes(changes: str) -> str:
-    rows = files(changes)
+def _changes(run: Run) -> str:
+    rows = _files(run)
     shown = [f"- {code(row['path'])} (+{row['added']} -{row['removed']})\n" for row in rows[:MAX_FILES]]
     return "".join(shown) + (f"- and {len(rows) - MAX_FILES} more files\n" if len(rows) > MAX_FILES else "")
 
 
-def _outcome(found: dict[str, Any]) -> str:
-    number = found.get("exit")
-    return code(found.get("result"), 40) + (f" (exit {number_of(number)})" if number_of(number) else "")
+def _outcome(found: Execution) -> str:
+    return code(found.result) + (f" (exit {found.exit})" if found.exit else "")
 
 
 def _tests(tests: Any) -> list[str]:
@@ -129,7 +125,7 @@ def _tests(tests: Any) -> list[str]:
 
 def _evidence(run: Run) -> str:
     attempt, found = run.attempt(), run.evidence()
-    rows = [f"verdict: **{run.verdict}**" + (f" ({code(run.why)})" if run.why else "")]
+    rows = [f"verdict: **{run.said}**" + (f" ({code(run.why)})" if run.why else "")]
     if found:
         rows.append(f"reproducer: {_outcome(found[1])} without the patch, {_outcome(found[2])} with it")
     rows += _tests(run.tests)
@@ -168,7 +164,7 @@ def address(value: Any) -> str | None:
 
 def _message(run: Run, issue: str | None) -> str:
     """Of the commit: the title, what proves it, the issue (which a commit that only names it does not close)."""
-    rows = [title(run), "", f"Verdict: {run.verdict}. Written by acr-host, with a model."]
+    rows = [title(run), "", f"Verdict: {run.said}. Written by acr-host, with a model."]
     return "\n".join([*rows, *([f"Issue: {issue}"] if issue else [])]) + "\n"
 
 
@@ -180,12 +176,12 @@ def _filled(template: str, values: dict[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda found: values[found[1]].strip("\n"), template)
 
 
-def make(run: Run, issue: Any, changes: str, template: str | None) -> str:
+def make(run: Run, issue: Any, template: str | None) -> str:
     """JSON: {"title", "body", "message", "issue", "files"}, or {"error"} where the template is at fault."""
     place = address(issue)
     values = {
         "title": escaped(title(run)), "verdict": run.verdict, "status": _status(run), "fixes": f"Fixes {place}" if place else "",
-        "issue": place or "", "places": _places(run), "changes": _changes(changes), "evidence": _evidence(run),
+        "issue": place or "", "places": _places(run), "changes": _changes(run), "evidence": _evidence(run),
         "script": _script(run), "cost": _cost(run), "commit": run.commit if re.fullmatch("[0-9a-f]{40}", run.commit) else "",
     }  # fmt: skip
     try:
@@ -196,4 +192,4 @@ def make(run: Run, issue: Any, changes: str, template: str | None) -> str:
         body = _filled(template if template is not None else TEMPLATE, values | {"script": "", "places": ""})
     body = re.sub(r"\n{3,}", "\n\n", body).strip()[:MAX_BODY] + "\n"
     made = {"title": title(run), "body": body, "message": _message(run, place), "issue": place}
-    return json.dumps(made | {"verdict": run.verdict, "files": files(changes)})
+    return json.dumps(made | {"verdict": run.verdict, "files": _files(run)})

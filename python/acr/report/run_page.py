@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from acr import layout
@@ -11,7 +12,7 @@ from acr.report.difftext import FileDiff
 from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
 from acr.report.plain import line_of, number_of, rows_of, text_of, usd
-from acr.report.story import Attempt, Run, cost_of
+from acr.report.story import Attempt, Execution, Run, cost_of
 
 MAX_CONVERSATION = 600_000  # characters of all steps together
 MAX_DIFF_LINES = 4000
@@ -26,7 +27,7 @@ def _summary(run: Run) -> Html:
         f"{cost['calls']} calls, {cost['input_tokens'] + cost['cached_tokens'] + cost['written_tokens']:,} tokens in, "
         f"{cost['output_tokens']:,} out, {usd(cost['cost_microusd'])}"
     )
-    badge = tag("span", run.verdict, class_=f"badge {_KINDS[run.verdict]}")
+    badge = tag("span", run.said, class_=f"badge {_KINDS[run.verdict]}")
     lines = [tag("p", badge, " ", run.why), tag("p", ", ".join(run.models), "; ", used, class_="soft")]
     if run.unread:
         lines.append(tag("p", "Not read: ", run.unread, class_="warn"))
@@ -38,13 +39,12 @@ def _summary(run: Run) -> Html:
 # ---- Evidence ----
 
 
-def _execution(title: str, found: dict[str, Any]) -> Html:
-    ended = f"exit {line_of(found.get('exit'), 20) or '-'}: {line_of(found.get('result'), 40)}"
-    limit = line_of(found.get("limit"), 40)
-    output = text_of(found.get("stdout")) + text_of(found.get("stderr"))
-    why = line_of(found.get("why"), 600)
-    return tag("div", tag("h3", title), tag("p", ended, f", limit: {limit}" if limit else ""), tag("p", why),
-               pre(output, f"output {title}"))  # fmt: skip
+def _execution(title: str, found: Execution) -> Html:
+    ended = f"exit {'-' if found.exit is None else found.exit}: {found.result}"
+    limit = f", limit: {found.limit}" if found.limit else ""
+    return tag(
+        "div", tag("h3", title), tag("p", ended, limit), tag("p", found.why), pre(found.output, f"output {title}")
+    )
 
 
 def _review(row: dict[str, Any]) -> Html:
@@ -94,9 +94,9 @@ def _patch(run: Run) -> Section:
         content.append(tag("p", "The rest of the diff is in patch.diff.", class_="soft"))
     if not content:
         content.append(tag("p", f"There is no patch ({run.status or 'no status'})."))
-    for row in run.locations()[:20]:
-        place = f"{line_of(row.get('file'))}, lines {number_of(row.get('start'))} to {number_of(row.get('end'))}"
-        content.append(fold(f"As located: {place}", pre(text_of(row.get("code")), place)))
+    for place in run.places[:20]:
+        named = f"{place.file}, {place.span}"
+        content.append(fold(f"As located: {named}", pre(place.code, named)))
     return section("patch", "Patch", *content)
 
 
@@ -125,7 +125,7 @@ def _candidates(run: Run) -> Section:
         for one in attempt.tries[:50]:
             number = number_of(one.get("try"))
             ran = [
-                f"script {test}: {line_of(found.get('result'), 20)}"
+                f"script {test}: {found.result}"
                 for (patch, test), found in sorted(attempt.executions.items())
                 if patch == number
             ]
@@ -138,34 +138,23 @@ def _candidates(run: Run) -> Section:
 # ---- Localisation, cost, conversation ----
 
 
-def _spans(rows: list[dict[str, Any]], file: str) -> list[tuple[int, int]]:
-    found = [
-        (number_of(row.get("start")), number_of(row.get("end"))) for row in rows if line_of(row.get("file")) == file
-    ]
-    return [(first, last) for first, last in found[:100] if 0 < first <= last <= 1_000_000]
+def _known(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(first, last) for first, last in spans if 0 < first <= last <= 1_000_000][:100]
 
 
 def _localisation(run: Run) -> Section:
-    attempt = run.attempt()
-    places = run.locations()[:100]
+    attempt, shown = run.attempt(), run.journal.shown
     edits = rows_of(attempt.tries[-1].get("edits")) if attempt and attempt.tries else []
-    names = list(
-        dict.fromkeys(
-            [
-                *(line_of(row.get("file")) for row in places),
-                *(file for file, lines in run.journal.shown.items() if lines),
-            ]
-        )
-    )[:12]
-    strips = [
-        plots.heat(name, run.journal.shown.get(name, Counter()), _spans(places, name), _spans(edits, name))
-        for name in names
-    ]
+    names = dict.fromkeys([*(place.file for place in run.places), *(file for file, lines in shown.items() if lines)])
+    strips = []
+    for name in list(names)[:12]:
+        places = _known(place.lines for place in run.places if place.file == name)
+        landed = [row for row in edits if line_of(row.get("file")) == name]
+        edited = _known((number_of(row.get("start")), number_of(row.get("end"))) for row in landed)
+        strips.append(plots.heat(name, shown.get(name, Counter()), places, edited))
     rows: list[list[object]] = [
-        [line_of(row.get("file")), line_of(row.get("class"), 80), line_of(row.get("func"), 80),
-         line_of(row.get("level"), 30), line_of(row.get("intended_behavior"), 600)]
-        for row in places
-    ]  # fmt: skip
+        [place.file, place.klass, place.func, place.level, line_of(place.behavior, 600)] for place in run.places
+    ]
     content: list[object] = [table(["file", "class", "function", "found by", "what it should do"], rows,
                                    "places that the model named")] if rows else []  # fmt: skip
     if strips:

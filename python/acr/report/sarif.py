@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import quote
 
 from acr.report.difftext import FileDiff, changes
-from acr.report.plain import line_of, number_of, visible
-from acr.report.story import Run
+from acr.report.plain import line_of
+from acr.report.story import Place, Run
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "SRCROOT"
@@ -44,19 +44,14 @@ def _fixes(run: Run) -> list[dict[str, Any]]:
     return [{"description": {"text": text}, "artifactChanges": found}] if found else []
 
 
-def _result(row: dict[str, Any], run: Run) -> dict[str, Any]:
-    first, last = max(number_of(row.get("start")), 1), number_of(row.get("end"))
-    behaviour = visible(line_of(row.get("intended_behavior"), 4000)) or "The issue's bug is here."
-    location: dict[str, Any] = {
-        "physicalLocation": {
-            "artifactLocation": _artifact(line_of(row.get("file"), 1000)),
-            "region": {"startLine": first, "endLine": max(first, last)},
-        }
-    }
-    name = ".".join(part for part in (line_of(row.get("class"), 200), line_of(row.get("func"), 200)) if part)
-    if name:
-        location["logicalLocations"] = [{"fullyQualifiedName": name}]
-    result: dict[str, Any] = {"ruleId": RULE, "ruleIndex": 0, "level": "error", "message": {"text": behaviour},
+def _result(place: Place, run: Run) -> dict[str, Any]:
+    first = max(place.lines[0], 1)
+    region = {"startLine": first, "endLine": max(first, place.lines[1])}
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": _artifact(place.file), "region": region}}
+    if place.name:
+        location["logicalLocations"] = [{"fullyQualifiedName": place.name}]
+    said = line_of(place.behavior, 4000) or "The issue's bug is here."
+    result: dict[str, Any] = {"ruleId": RULE, "ruleIndex": 0, "level": "error", "message": {"text": said},
                               "locations": [location]}  # fmt: skip
     if fixes := _fixes(run):
         result["fixes"] = fixes
@@ -72,5 +67,5 @@ def render(run: Run, version: str) -> dict[str, Any]:
     driver: dict[str, Any] = {"name": "acr-host", "version": version, "rules": [rule]}
     told = {"verdict": run.verdict, "why": run.why, "status": run.status}
     one = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "properties": told,
-           "results": [_result(row, run) for row in run.locations()[:100]]}  # fmt: skip
+           "results": [_result(place, run) for place in run.places]}  # fmt: skip
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [one]}

@@ -6,7 +6,7 @@ import json
 
 from acr import layout
 from acr.packing import unpack
-from acr.report import junit, many, pull_request, run_page, sarif, words
+from acr.report import batch_page, junit, pull_request, run_page, sarif, words
 from acr.report.plain import load, member
 from acr.report.story import run_of
 
@@ -20,11 +20,10 @@ def _json(value: object) -> str:
 
 
 def _pull_request(files: dict[str, bytes]) -> str:
-    """Two names are of no files: "(changes)" lists the changed files, "(template)" is the body's, where one was given."""
+    """ "(template)" is not in the folder: it is the template of the body, where one was given."""
     template = files.get("(template)")
     text = None if template is None else template.decode("utf-8", "replace")
-    changes = files.get("(changes)", b"").decode("utf-8", "replace")
-    return pull_request.make(run_of(files), member(load(files.get(layout.META)), "issue_url"), changes, text)
+    return pull_request.make(run_of(files), member(load(files.get(layout.META)), "issue_url"), text)
 
 
 def run(argument: bytes) -> bytes:
@@ -50,15 +49,15 @@ def tasks(argument: bytes) -> bytes:
     and contents of the files of both. There is no SARIF of many runs."""
     form, version, compared, count, *fields = unpack(argument)
     split, is_compared = int(count) * 2, compared == b"1"
-    found = many.tasks_of(_pairs(fields[:split]))
+    found = batch_page.tasks_of(_pairs(fields[:split]))
     if is_compared:
-        many.compare(found, many.tasks_of(_pairs(fields[split:])))
+        batch_page.compare(found, batch_page.tasks_of(_pairs(fields[split:])))
     made = {
-        b"html": lambda: many.render(found, is_compared, version.decode()),
-        b"live": lambda: many.render(found, False, version.decode(), True),
-        b"text": lambda: many.text(found),
-        b"markdown": lambda: many.markdown(found),
-        b"json": lambda: _json(many.summary(found, is_compared)),
-        b"junit": lambda: junit.render("acr-host", many.cases(found)),
+        b"html": lambda: batch_page.render(found, is_compared, version.decode()),
+        b"live": lambda: batch_page.render(found, False, version.decode(), True),
+        b"text": lambda: batch_page.text(found),
+        b"markdown": lambda: batch_page.markdown(found),
+        b"json": lambda: _json(batch_page.summary(found, is_compared)),
+        b"junit": lambda: junit.render("acr-host", batch_page.cases(found)),
     }
     return made[form]().encode("utf-8", "replace")

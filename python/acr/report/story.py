@@ -13,18 +13,55 @@ from acr.report.difftext import FileDiff, parse
 from acr.report.plain import decode, line_of, load, member, number_of, rows_of, text_of
 
 MAX_PATCH = 400_000  # characters
-VERDICTS = ("verified", "validated", "unverified", "refused", "none")
+# What result.json says -> what people read, as acr_verdict_words has it.
+VERDICTS = {name: name for name in ("verified", "validated", "unverified")} | {
+    "refused": "rejected",
+    "none": "no patch",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place of the bug. `lines`: first and last, 0 where it has none; `level`: how it was found."""
+
+    file: str
+    klass: str
+    func: str
+    lines: tuple[int, int]
+    level: str
+    behavior: str
+    code: str
+
+    @property
+    def name(self) -> str:
+        return ".".join(filter(None, (self.klass, self.func)))
+
+    @property
+    def span(self) -> str:
+        return f"lines {self.lines[0]} to {self.lines[1]}" if self.lines[0] else ""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A run of a script. `exit` None: it had no exit code."""
+
+    result: str
+    exit: int | None
+    limit: str
+    why: str
+    output: str
 
 
 @dataclass
 class Attempt:
-    """Of one attempt: bug locations, tries with their edits, scripts, executions, reviews, all as their files say."""
+    """Of one attempt: places of the bug, tries with their edits, scripts by number, executions by patch (0: none) and
+    script, reviews; tries and reviews as their files say."""
 
     number: int
-    locations: list[dict[str, Any]] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
     tries: list[dict[str, Any]] = field(default_factory=list)
     scripts: dict[int, str] = field(default_factory=dict)
-    executions: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
+    executions: dict[tuple[int, int], Execution] = field(default_factory=dict)
     reviews: list[dict[str, Any]] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
 
@@ -39,6 +76,7 @@ class Run:
     error: str
     issue: str
     patch: str
+    files: list[FileDiff]
     models: list[str]
     version: str
     commit: str
@@ -52,13 +90,14 @@ class Run:
     tests: Any  # of result.json: the project's own tests, before and after; None: they were not run
 
     @property
+    def said(self) -> str:
+        """The verdict as the terminal has it, without its reason."""
+        return VERDICTS[self.verdict]
+
+    @property
     def title(self) -> str:
         """The issue's first line."""
         return line_of(next((line for line in self.issue.splitlines() if line.strip()), self.name or "run"), 160)
-
-    @property
-    def files(self) -> list[FileDiff]:
-        return parse(self.patch)
 
     def attempt(self) -> Attempt | None:
         """The attempt that the patch is of, else the last one."""
@@ -66,22 +105,19 @@ class Run:
         found = [each for each in self.attempts if each.number == wanted]
         return (found or self.attempts[-1:] or [None])[0]
 
-    def locations(self) -> list[dict[str, Any]]:
-        """The places of the bug, without what is only their context."""
+    @property
+    def places(self) -> list[Place]:
         attempt = self.attempt()
-        return [row for row in (attempt.locations if attempt else []) if row.get("role") == "bug"]
+        return attempt.places if attempt else []
 
-    def evidence(self) -> tuple[int, dict[str, Any], dict[str, Any]] | None:
+    def evidence(self) -> tuple[int, Execution, Execution] | None:
         """The script's number and its executions without and with the patch that was selected."""
         attempt = self.attempt()
         if not attempt or not self.selected:
             return None
-        pairs = [
-            (test, attempt.executions[(0, test)], with_patch)
-            for (patch, test), with_patch in sorted(attempt.executions.items())
-            if patch == self.selected[1] and (0, test) in attempt.executions
-        ]
-        return pairs[-1] if pairs else None
+        ran = attempt.executions
+        tests = [test for patch, test in sorted(ran) if patch == self.selected[1] and (0, test) in ran]
+        return (tests[-1], ran[(0, tests[-1])], ran[(self.selected[1], tests[-1])]) if tests else None
 
 
 def _indented(value: Any) -> Any:
@@ -91,16 +127,38 @@ def _indented(value: Any) -> Any:
         return None
 
 
+def _place(row: dict[str, Any]) -> Place:
+    return Place(
+        file=line_of(row.get("file"), 1000),
+        klass=line_of(row.get("class"), 200),
+        func=line_of(row.get("func"), 200),
+        lines=(number_of(row.get("start")), number_of(row.get("end"))),
+        level=line_of(row.get("level"), 30),
+        behavior=text_of(row.get("intended_behavior"), 4000).strip(),
+        code=text_of(row.get("code")),
+    )
+
+
+def _execution(found: Any) -> Execution:
+    exit_code = member(found, "exit")
+    return Execution(
+        result=line_of(member(found, "result"), 40),
+        exit=number_of(exit_code) if isinstance(exit_code, int) else None,
+        limit=line_of(member(found, "limit"), 40),
+        why=line_of(member(found, "why"), 600),
+        output=text_of(member(found, "stdout")) + text_of(member(found, "stderr")),
+    )
+
+
 def _add(attempt: Attempt, name: str, data: bytes) -> None:
     if name == layout.SEARCH + layout.LOCATIONS:
-        attempt.locations = rows_of(load(data))
+        attempt.places = [_place(row) for row in rows_of(load(data)) if row.get("role") == "bug"][:100]
     elif name == layout.EXTRACT_STATUS:
         attempt.tries = rows_of(load(data))
     elif script := numbers(layout.REPRODUCER, name):
         attempt.scripts[script[0]] = decode(data)
     elif pair := numbers(layout.EXECUTION, name):
-        found = load(data)
-        attempt.executions[(pair[0], pair[1])] = found if isinstance(found, dict) else {}
+        attempt.executions[(pair[0], pair[1])] = _execution(load(data))
     elif numbers(layout.REVIEW, name):
         attempt.reviews += rows_of([load(data)])
     elif numbers(layout.VALIDATION, name) or numbers(layout.REGRESSION, name):
@@ -130,14 +188,16 @@ def run_of(files: dict[str, bytes]) -> Run:
     verdict = member(result, "verdict")
     diff = files.get(layout.PATCH) or b""
     patch = diff[: MAX_PATCH * 4].decode("utf-8", "replace")[:MAX_PATCH]
+    files_of_diff = parse(diff.decode("utf-8", "replace"))
     name = member(options, "instance_id") or member(options, "repo")
     return Run(
-        verdict=verdict if verdict in VERDICTS else "none",
+        verdict=verdict if verdict in list(VERDICTS) else "none",
         why=line_of(member(result, "why"), 1000),
         status=line_of(member(result, "status"), 60),
         error=line_of(member(result, "error"), 1000) if result else "the run is not over: it has no result yet",
         issue=decode(files.get(layout.ISSUE), 40_000),
         patch=patch,
+        files=files_of_diff,
         unread=decode(files.get("(unread)"), 4000),
         is_exact=patch.encode() == diff,
         tests=member(result, "tests"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from acr import layout
 from acr.report.junit import Case
-from acr.report.plain import line_of, member, number_of, rows_of, usd, visible
+from acr.report.plain import line_of, rows_of, usd, visible
 from acr.report.story import Run, cost_of
 
 MAX_COMMENT_DIFF = 40_000  # characters
@@ -29,48 +29,38 @@ def fenced(kind: str, text: str) -> str:
 def summary(run: Run) -> dict[str, Any]:
     """What `--format json` prints."""
     evidence = run.evidence()
-    ran = {"script": layout.REPRODUCER % evidence[0], "without": member(evidence[1], "result"),
-           "with": member(evidence[2], "result")} if evidence else None  # fmt: skip
+    ran = {"script": layout.REPRODUCER % evidence[0], "without": evidence[1].result,
+           "with": evidence[2].result} if evidence else None  # fmt: skip
     return {
         "kind": "run", "name": run.name, "verdict": run.verdict, "why": run.why, "status": run.status,
         "error": run.error or None, "models": run.models, "commit": run.commit or None,
-        "files": [file.path for file in run.files], "evidence": ran, "locations": locations(run),
+        "files": [file.path for file in run.files], "evidence": ran, "locations": [
+            {"file": at.file, "class": at.klass or None, "func": at.func or None, "start": at.lines[0],
+             "end": at.lines[1], "intended_behavior": at.behavior} for at in run.places],
         "edits": [edit for attempt in run.attempts[:20] for one in attempt.tries[:50] for edit in rows_of(one.get("edits"))],
         "cost": cost_of(run),
         "stages": {name: dict(zip(("steps", "ms", "cost_microusd"), sums)) for name, sums in run.journal.stages.items()},
     }  # fmt: skip
 
 
-def locations(run: Run) -> list[dict[str, Any]]:
-    """The places of the bug, in a few members each."""
-    names = ("file", "class", "func", "start", "end", "intended_behavior")
-    return [{name: row.get(name) for name in names} for row in run.locations()[:100]]
-
-
-def _places(run: Run) -> list[str]:
-    return [
-        f"{line_of(row.get('file'))}:{number_of(row.get('start'))}-{number_of(row.get('end'))} "
-        f"{line_of(row.get('intended_behavior'), 200)}".rstrip()
-        for row in run.locations()[:20]
-    ]
-
-
 def _facts(run: Run) -> list[tuple[str, str]]:
     cost, evidence = cost_of(run), run.evidence()
     rows = [
         ("run", run.name),
-        ("verdict", f"{run.verdict}: {run.why}"),
+        ("verdict", f"{run.said} ({run.why})" if run.why else run.said),
         ("error", run.error),
         ("unread", " ".join(run.unread.split())),
         ("status", run.status),
     ]
     rows += [("model", model) for model in run.models] + [("commit", run.commit)]
     if evidence:
-        found = [line_of(member(each, "result"), 40) for each in evidence[1:]]
+        script, without, ran = evidence
         rows.append(
-            ("evidence", f"{layout.REPRODUCER % evidence[0]}: {found[0]} without the patch, {found[1]} with it")
+            ("evidence", f"{layout.REPRODUCER % script}: {without.result} without the patch, {ran.result} with it")
         )
-    rows += [("place", place) for place in _places(run)]
+    rows += [
+        ("place", f"{at.file}:{'-'.join(map(str, at.lines))} {line_of(at.behavior, 200)}") for at in run.places[:20]
+    ]
     rows += [("changed", line_of(file.path)) for file in run.files[:50]]
     rows.append(("cost", f"{cost['calls']} calls, {usd(cost['cost_microusd'])}"))
     return [(name, value) for name, value in rows if value]
@@ -89,9 +79,7 @@ def markdown(run: Run) -> str:
     facts = "".join(f"- **{name}**: {escaped(value)}\n" for name, value in _facts(run))
     diff = visible(run.patch[:MAX_COMMENT_DIFF])
     cut = "\nThe rest of the diff is left out.\n" if len(run.patch) > MAX_COMMENT_DIFF else ""
-    return f"### acr-host: {run.verdict}\n\n{facts}\n" + (
-        fenced("diff", diff) + cut if diff else "There is no patch.\n"
-    )
+    return f"### acr-host: {run.said}\n\n{facts}\n" + (fenced("diff", diff) + cut if diff else "There is no patch.\n")
 
 
 def cases(run: Run) -> list[Case]:

@@ -48,7 +48,7 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
     found = load(data)
     if kind == layout.RESULT:
         verdict = member(found, "verdict")
-        task.verdict = verdict if verdict in VERDICTS else "none"
+        task.verdict = verdict if verdict in list(VERDICTS) else "none"
         task.why = line_of(member(found, "error") or member(found, "why"), 200) or task.why
         task.status = line_of(member(found, "status"), 60) or task.status
     else:

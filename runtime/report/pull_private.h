@@ -1,9 +1,9 @@
-/* pull_request: what the files of `pr` share: a draft, its branch, and where both go. */
-#ifndef ACR_PULL_REQUEST_H
-#define ACR_PULL_REQUEST_H
+/* Private to report: what the files of a pull request share: a draft, its branch, and where both go. */
+#ifndef ACR_PULL_PRIVATE_H
+#define ACR_PULL_PRIVATE_H
 
+#include "report/report.h"
 #include "task/origin.h"
-#include "verbs/verbs_private.h"
 
 /* Zero-initialise. All owned but `host` and `spec`. */
 typedef struct {

@@ -2,13 +2,14 @@
  * Which files of a run folder, or of a folder of many, a report is made from: they are read within
  * bounds, never through a link. What cannot be read is named in the report.
  */
-#include "task/report_files.h"
-
 #include <string.h>
 
 #include "layout/layout.h"
+#include "report/report_private.h"
 #include "task/run_folder.h"
 
+#define TIMEOUT_MS 120000
+#define MAX_BYTES ((gsize)1024 * 1024 * 1024) /* of all files together */
 #define MAX_JOURNAL ((gsize)128 * 1024 * 1024)
 #define MAX_FILE ((gsize)8 * 1024 * 1024)
 #define MAX_FINAL_REPORT ((gsize)64 * 1024 * 1024)
@@ -16,6 +17,26 @@
 #define MAX_FILES 2000u /* of an attempt */
 #define MAX_TASKS 100000u
 #define UNREAD "(unread)" /* in place of a file: lines on what could not be read */
+
+bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes)
+{
+    if (!files->fields)
+        files->fields = g_byte_array_new();
+    if (files->fields->len + g_bytes_get_size(bytes) > MAX_BYTES)
+        return false;
+    acr_py_fields_add(files->fields, name, strlen(name));
+    acr_py_fields_add_bytes(files->fields, bytes);
+    files->n++;
+    return true;
+}
+
+void acr_report_files_clear(AcrReportFiles *files)
+{
+    g_clear_pointer(&files->fields, g_byte_array_unref);
+    files->n = 0;
+}
+
+/* ---- One run ---- */
 
 typedef struct {
     const AcrFolder *folder;
@@ -73,7 +94,8 @@ static void take_attempt(Reader *reader, const char *attempt)
     }
 }
 
-bool acr_report_files_of_run(const char *dir, AcrReportFiles *files, GError **error)
+/* Adds the files of a run folder; those that cannot be read are named in one of their own. */
+static bool add_run(const char *dir, AcrReportFiles *files, GError **error)
 {
     static const char *const names[] = {ACR_FILE_META,  ACR_FILE_RESULT, ACR_FILE_COST,
                                         ACR_FILE_ISSUE, ACR_FILE_PATCH,  ACR_FILE_SELECTED};
@@ -168,17 +190,85 @@ static void take_shards(const char *dir, AcrReportFiles *files)
     }
 }
 
-bool acr_report_files_of_many(const char *dir, AcrReportFiles *files, GError **error)
+/* Adds the results of the run folders below a folder, and the final reports in it. */
+static bool add_many(const char *dir, bool may_be_empty, AcrReportFiles *files, GError **error)
 {
     take_shards(dir, files);
     take_many(dir, "", files);
-    return files->n > 0 ||
+    return files->n > 0 || may_be_empty ||
            acr_task_refuse(error,
                            "'%s' is neither a run folder, nor one of many runs or of an evaluation",
                            dir);
 }
 
+/* ---- Reports ---- */
+
+/* The answer of a function of python/acr/report/service.py; `fields` is taken. */
+static GBytes *call_service(AcrPython *python, const char *function, GByteArray *fields,
+                            GError **error)
+{
+    g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
+    GBytes *result = NULL;
+    return acr_python_call(python, "report.service", function, argument, TIMEOUT_MS, &result, error)
+               ? result
+               : NULL;
+}
+
+static GByteArray *begin_fields(const char *form)
+{
+    GByteArray *fields = g_byte_array_new();
+    acr_py_fields_add(fields, form, strlen(form));
+    acr_py_fields_add(fields, ACR_VERSION, strlen(ACR_VERSION));
+    return fields;
+}
+
+static void add_files(GByteArray *fields, const AcrReportFiles *files)
+{
+    if (files && files->fields)
+        g_byte_array_append(fields, files->fields->data, files->fields->len);
+}
+
+GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
+                          const AcrReportFiles *more, GError **error)
+{
+    g_auto(AcrReportFiles) files = {0};
+    if (!add_run(dir, &files, error))
+        return NULL;
+    GByteArray *fields = begin_fields(form);
+    add_files(fields, &files);
+    add_files(fields, more);
+    return call_service(python, "run", fields, error);
+}
+
+static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
+                           const char *compare, GError **error)
+{
+    g_auto(AcrReportFiles) files = {0}, others = {0};
+    if (!add_many(dir, strcmp(form, "live") == 0, &files, error) ||
+        (compare && !add_many(compare, false, &others, error)))
+        return NULL;
+    GByteArray *fields = begin_fields(form);
+    g_autofree char *n = g_strdup_printf("%u", files.n);
+    acr_py_fields_add(fields, compare ? "1" : "0", 1);
+    acr_py_fields_add(fields, n, strlen(n));
+    add_files(fields, &files);
+    add_files(fields, &others);
+    return call_service(python, "tasks", fields, error);
+}
+
 bool acr_report_is_run(const char *dir)
 {
     return acr_folder_exists(dir);
+}
+
+GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
+                        GError **error)
+{
+    bool is_run = acr_report_is_run(dir);
+    if (is_run && compare)
+        return ACR_NULL(acr_task_refuse(error, "--compare is for folders of many runs"));
+    if (!is_run && strcmp(form, "sarif") == 0)
+        return ACR_NULL(acr_task_refuse(error, "--format sarif is for one run folder"));
+    return is_run ? acr_report_of_run(python, dir, form, NULL, error)
+                  : report_many(python, dir, form, compare, error);
 }

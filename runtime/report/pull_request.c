@@ -1,16 +1,13 @@
 /*
- * acr-host pr: a draft pull or merge request from a run: its text, and on request a branch, a push and the
- * request itself. What can be refused is refused before anything is written, and the branch is written
- * before anything is sent.
+ * A draft pull or merge request from a run: its text, which Python makes of the run folder's files, and on request a
+ * branch, a push and the request itself.
  */
-#include "verbs/pull_request.h"
-
 #include <string.h>
 
-#include "task/report_files.h"
+#include "report/pull_private.h"
+#include "report/report_private.h"
 
 #define MAX_TEMPLATE ((gsize)256 * 1024)
-#define MAX_SHOWN_URL ((gsize)500)
 #define FORM "pull request" /* of python/acr/report/service.py */
 
 static void pull_clear(AcrPull *pull)
@@ -40,23 +37,14 @@ static bool add_template(const AcrRunSpec *spec, AcrReportFiles *files, GError *
            acr_task_refuse(error, "--template: '%s' is not UTF-8 text", spec->template);
 }
 
-static bool add_changes(const AcrPull *pull, AcrReportFiles *files)
-{
-    g_autoptr(GPtrArray) changed = acr_changed_files(pull->origin.result.found.diff);
-    g_ptr_array_add(changed, NULL);
-    char *text = g_strjoinv("\n", (char **)changed->pdata);
-    g_autoptr(GBytes) bytes = g_bytes_new_take(text, strlen(text));
-    return acr_report_files_add(files, "(changes)", bytes);
-}
-
 static bool make_text(AcrPull *pull, GError **error)
 {
-    g_auto(AcrReportFiles) files = {0};
+    g_auto(AcrReportFiles) more = {0};
     g_autoptr(AcrPython) python = acr_python_new(pull->host->python_dir, error);
-    if (!python || !acr_report_files_of_run(pull->spec->arguments[0], &files, error) ||
-        !add_template(pull->spec, &files, error) || !add_changes(pull, &files))
+    if (!python || !add_template(pull->spec, &more, error))
         return false;
-    g_autoptr(GBytes) made = acr_report_of_run(python, FORM, &files, error);
+    g_autoptr(GBytes) made =
+        acr_report_of_run(python, pull->spec->arguments[0], FORM, &more, error);
     pull->text = made ? acr_json_parse_bytes(made, error) : NULL;
     const char *fault = acr_json_get_string(pull->text, "error");
     return pull->text && (!fault || acr_task_refuse(error, "--template: %s", fault));
@@ -94,7 +82,7 @@ static void add_branch(const AcrPull *pull, AcrJson *out)
     acr_json_set(out, "branch", json);
 }
 
-static bool push(AcrPull *pull, AcrJson *out, GError **error)
+static bool push_branch(AcrPull *pull, AcrJson *out, GError **error)
 {
     bool is_new = false;
     g_autofree char *shown = acr_pull_shown_url(pull->push_url);
@@ -121,7 +109,7 @@ static bool carry_out(AcrPull *pull, AcrJson *out, GError **error)
     if (!make_branch(pull, &server, error))
         return false;
     add_branch(pull, out);
-    if (spec->push && !push(pull, out, error))
+    if (spec->push && !push_branch(pull, out, error))
         return false;
     AcrJson *request = spec->open ? acr_pull_open(pull, &server, error) : NULL;
     if (request)
@@ -130,8 +118,6 @@ static bool carry_out(AcrPull *pull, AcrJson *out, GError **error)
         acr_json_set(out, "requests", acr_json_copy(pull->requests));
     return request || !spec->open;
 }
-
-/* ---- What is printed ---- */
 
 static AcrJson *begin_json(const AcrPull *pull)
 {
@@ -143,68 +129,11 @@ static AcrJson *begin_json(const AcrPull *pull)
     return json;
 }
 
-/* The title, the body, and in a dry run what would be done. */
-static char *print_text(const AcrPull *pull, const AcrJson *out)
+bool acr_pull_request(AcrHost *host, const AcrRunSpec *spec, AcrJson **out, GError **error)
 {
-    GString *text = g_string_new(NULL);
-    const AcrJson *sent = acr_json_get(out, "push");
-    g_string_append_printf(text, "%s\n\n%s", acr_json_get_string(out, "title"),
-                           acr_json_get_string(out, "body"));
-    if (!pull->spec->dry_run)
-        return g_string_free(text, FALSE);
-    g_string_append(text, "\n---- dry run: nothing of this is done ----\n");
-    if (pull->branch.ref)
-        g_string_append_printf(text, "%s: %s with tree %s on commit %s\n", pull->branch.ref,
-                               pull->branch.was_there ? "is there already," : "a commit",
-                               pull->branch.tree, pull->origin.commit);
-    if (sent)
-        g_string_append_printf(text, "git push %s %s\n", acr_json_get_string(sent, "url"),
-                               pull->branch.ref);
-    g_autofree char *requests = acr_json_print_pretty(pull->requests);
-    if (pull->spec->open)
-        g_string_append(text, requests);
-    return g_string_free(text, FALSE);
-}
-
-static void say_done(const AcrPull *pull, const AcrJson *out)
-{
-    const AcrJson *branch = acr_json_get(out, "branch"), *sent = acr_json_get(out, "push"),
-                  *request = acr_json_get(out, "request");
-    if (pull->spec->dry_run)
-        return;
-    if (branch)
-        acr_verb_say("branch %s: %s, commit %s", pull->spec->branch,
-                     acr_json_get_string(branch, "state"), pull->branch.commit);
-    if (sent)
-        acr_verb_say("push to %s: %s", pull->spec->push, acr_json_get_string(sent, "state"));
-    const char *url = acr_json_get_string(request, "url");
-    g_autofree char *shown = acr_text_shorten(url ? url : "without an address", MAX_SHOWN_URL);
-    if (request)
-        acr_verb_say("request: %s, %s", acr_json_get_string(request, "state"), shown);
-}
-
-static int run(AcrHost *host, AcrRunSpec *spec)
-{
-    if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_usage("give one run folder");
     g_auto(AcrPull) pull = {.host = host, .spec = spec, .requests = acr_json_new_array()};
-    g_autoptr(GError) error = NULL;
-    if (!acr_origin_read(spec->arguments[0], &pull.origin, &error) || !make_text(&pull, &error))
-        return acr_verb_fail(host, error);
-    g_autoptr(AcrJson) out = begin_json(&pull);
-    bool ok = carry_out(&pull, out, &error);
-    say_done(&pull, out);
-    if (!ok)
-        return acr_verb_fail(host, error);
-    g_autofree char *text = spec->json ? NULL : print_text(&pull, out);
-    return acr_out_exit(spec->json ? acr_out_json(out) : acr_out_text(text), ACR_EXIT_OK);
+    if (!acr_origin_read(spec->arguments[0], &pull.origin, error) || !make_text(&pull, error))
+        return false;
+    *out = begin_json(&pull);
+    return carry_out(&pull, *out, error);
 }
-
-const AcrVerb acr_verb_pr = {
-    .name = "pr",
-    .summary = "Make a draft pull or merge request of a run, and on request open it",
-    .takes = ACR_FOR_PR,
-    .arguments = "OUT",
-    .uses_network = true,
-    .run = run,
-};

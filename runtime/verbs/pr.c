@@ -1,0 +1,80 @@
+/*
+ * acr-host pr: a draft pull or merge request from a run, printed and on request opened.
+ */
+#include <string.h>
+
+#include "report/report.h"
+#include "verbs/verbs_private.h"
+
+#define MAX_SHOWN_URL ((gsize)500)
+
+static const char *state_of(const AcrJson *out, const char *step)
+{
+    return acr_json_get_string(acr_json_get(out, step), "state");
+}
+
+/* What a dry run would do. */
+static void add_plan(GString *text, const AcrJson *out)
+{
+    const AcrJson *branch = acr_json_get(out, "branch"), *sent = acr_json_get(out, "push");
+    const char *ref = acr_json_get_string(branch, "ref");
+    g_string_append(text, "\n---- dry run: nothing of this is done ----\n");
+    if (branch)
+        g_string_append_printf(
+            text, "%s: %s with tree %s on commit %s\n", ref,
+            strcmp(state_of(out, "branch"), "was there") == 0 ? "is there already," : "a commit",
+            acr_json_get_string(branch, "tree"), acr_json_get_string(out, "base_commit"));
+    if (sent)
+        g_string_append_printf(text, "git push %s %s\n", acr_json_get_string(sent, "url"), ref);
+    if (acr_json_get(out, "request")) {
+        g_autofree char *requests = acr_json_print_pretty(acr_json_get(out, "requests"));
+        g_string_append(text, requests);
+    }
+}
+
+static AcrOut print_request(const AcrRunSpec *spec, const AcrJson *out)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    if (spec->json)
+        return acr_out_json(out);
+    g_string_append_printf(text, "%s\n\n%s", acr_json_get_string(out, "title"),
+                           acr_json_get_string(out, "body"));
+    if (spec->dry_run)
+        add_plan(text, out);
+    return acr_out_text(text->str);
+}
+
+static void say_done(const AcrRunSpec *spec, const AcrJson *out)
+{
+    const AcrJson *branch = acr_json_get(out, "branch"), *request = acr_json_get(out, "request");
+    if (branch)
+        acr_verb_say("branch %s: %s, commit %s", spec->branch, state_of(out, "branch"),
+                     acr_json_get_string(branch, "commit"));
+    if (acr_json_get(out, "push"))
+        acr_verb_say("push to %s: %s", spec->push, state_of(out, "push"));
+    const char *url = acr_json_get_string(request, "url");
+    g_autofree char *shown = acr_text_shorten(url ? url : "without an address", MAX_SHOWN_URL);
+    if (request)
+        acr_verb_say("request: %s, %s", state_of(out, "request"), shown);
+}
+
+static int run_pr(AcrHost *host, AcrRunSpec *spec)
+{
+    if (g_strv_length(spec->arguments) != 1)
+        return acr_verb_usage("give one run folder");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrJson) out = NULL;
+    bool ok = acr_pull_request(host, spec, &out, &error);
+    if (out && !spec->dry_run)
+        say_done(spec, out);
+    return ok ? acr_out_exit(print_request(spec, out), ACR_EXIT_OK) : acr_verb_fail(host, error);
+}
+
+const AcrVerb acr_verb_pr = {
+    .name = "pr",
+    .summary = "Make a draft pull or merge request of a run, and on request open it",
+    .takes = ACR_FOR_PR,
+    .arguments = "OUT",
+    .uses_network = true,
+    .run = run_pr,
+};

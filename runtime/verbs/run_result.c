@@ -1,0 +1,195 @@
+/*
+ * The result of a run, printed in one place for all verbs that make or repeat one.
+ */
+#include <string.h>
+
+#include "layout/layout.h"
+#include "report/report.h"
+#include "verbs/verbs_private.h"
+
+/* USD with six digits behind the point. */
+static char *usd(gint64 pico)
+{
+    gint64 micro = acr_microusd(MAX(pico, 0));
+    return g_strdup_printf("%" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT, micro / 1000000,
+                           micro % 1000000);
+}
+
+/* What was used, in one line; owned; NULL: nothing is known of. */
+static char *cost_line(const AcrCostSum *cost)
+{
+    gint64 sent = acr_usage_sent(&cost->usage);
+    if (sent <= 0 && cost->usage.output <= 0 && cost->charged_pico <= 0 && cost->retries == 0)
+        return NULL;
+    g_autofree char *known = usd(cost->usage.cost_pico);
+    GString *line = g_string_new(NULL);
+    g_string_append_printf(line,
+                           "%" G_GUINT64_FORMAT " calls, %" G_GINT64_FORMAT
+                           " tokens in (%.0f%% cached), %" G_GINT64_FORMAT " out, ",
+                           cost->calls, MAX(sent, 0), acr_cost_cached_share(cost) * 100,
+                           cost->usage.output);
+    if (cost->unknown_cost_calls == cost->calls)
+        g_string_append(line, "cost unknown");
+    else if (cost->unknown_cost_calls > 0)
+        g_string_append_printf(line, "%s USD and %" G_GUINT64_FORMAT " calls of unknown cost",
+                               known, cost->unknown_cost_calls);
+    else
+        g_string_append_printf(line, "%s USD", known);
+    g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " retries",
+                           (double)cost->wait_ms / 1000, cost->retries);
+    if (cost->replayed_calls == cost->calls)
+        g_string_append(line, " (from the recorded run; nothing was sent)");
+    else if (cost->replayed_calls > 0)
+        g_string_append_printf(line, "; %" G_GUINT64_FORMAT " of the calls replayed",
+                               cost->replayed_calls);
+    return g_string_free(line, FALSE);
+}
+
+static void say_line(AcrConsole *console, AcrTone tone, const char *what, const char *why)
+{
+    g_autofree char *line = acr_one_line(why);
+    acr_console_say(console, tone, "%s: %s%s", g_get_prgname(), what, line);
+}
+
+/* The last line of a run without a result. */
+static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
+{
+    bool is_replay = spec->verb == ACR_FOR_REPLAY;
+    g_autofree char *place =
+        is_replay ? g_strdup(", as recorded") : g_strdup_printf("; see %s", spec->out);
+    const char *reason = result->found.why ? result->found.why : "";
+    g_autofree char *why =
+        result->is_reproduction
+            ? g_strconcat(*reason ? reason : "no script was written", is_replay ? place : "", NULL)
+            : g_strdup_printf("(%s%s%s)%s", acr_extract_status_name(result->found.status),
+                              *reason ? ": " : "", reason, place);
+    say_line(console, ACR_TONE_BAD, result->is_reproduction ? "not reproduced: " : "no patch ",
+             why);
+}
+
+/* The verdict on a patch, with what it rests on; nothing where nothing was to be run. */
+static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
+{
+    const char *words = acr_verdict_words(acr_verdict_name(result->verdict));
+    const AcrTestComparison *tests = result->found.tests;
+    bool is_good = result->verdict <= ACR_VERDICT_VALIDATED,
+         is_broken = tests && acr_test_comparison_regressions(tests) > 0;
+    g_autofree char *why = g_strdup_printf(
+        "%s (%s)", words, result->found.why ? result->found.why : "nothing was run");
+    if (tests) {
+        g_autofree char *line = acr_test_comparison_line(tests);
+        say_line(console, is_broken ? ACR_TONE_BAD : ACR_TONE_PLAIN, "tests: ", line);
+    }
+    if (spec->verify != ACR_VERIFY_NEVER || spec->validate || tests ||
+        result->verdict == ACR_VERDICT_REFUSED)
+        say_line(console, is_good ? ACR_TONE_GOOD : ACR_TONE_BAD, "", why);
+    if (result->verdict == ACR_VERDICT_REFUSED && spec->apply)
+        say_line(console, ACR_TONE_BAD, "", "the patch is not applied");
+}
+
+static void say_result(const AcrRunSpec *spec, const AcrRunResult *result, bool is_over,
+                       AcrConsole *console)
+{
+    bool is_replay = spec->verb == ACR_FOR_REPLAY;
+    if (result->found.script && result->found.why)
+        say_line(console, ACR_TONE_BAD, "review it before you use it: ", result->found.why);
+    else if (result->found.diff && (!is_replay || result->verdict == ACR_VERDICT_REFUSED))
+        say_verdict(spec, result, console);
+    else if (!result->found.script && !result->found.diff && is_over)
+        say_missing(spec, result, console);
+}
+
+static AcrOut print_result(const AcrRunSpec *spec, const AcrRunResult *result)
+{
+    if (spec->json) {
+        g_autoptr(AcrJson) json = acr_run_result_to_json(result);
+        return acr_out_json(json);
+    }
+    bool is_shown = result->exit_code == ACR_EXIT_OK || result->exit_code == ACR_EXIT_CEILING;
+    if (!is_shown || result->verdict == ACR_VERDICT_REFUSED)
+        return ACR_OUT_WRITTEN; /* what there is, is in the run folder */
+    return result->found.script ? acr_out_text(result->found.script)
+                                : acr_out_bytes(result->found.diff);
+}
+
+/* ---- What the user has now, and can do with it ---- */
+
+#define MAX_SHOWN_FILES 10
+
+/* A path as a shell's word; owned. */
+static char *shell_word(const char *dir, const char *name)
+{
+    g_autofree char *path = name ? g_build_filename(dir, name, NULL) : g_strdup(dir);
+    bool is_plain = !path[strspn(path, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_./-+=:@%,")];
+    return is_plain ? g_steal_pointer(&path) : g_shell_quote(path);
+}
+
+static void log_files(const char *what, GBytes *diff, AcrConsole *console)
+{
+    g_autoptr(GPtrArray) files = acr_changed_files(diff);
+    for (guint i = 0; i < MIN(files->len, MAX_SHOWN_FILES); i++)
+        acr_console_log(console, "%s: %s", what, (const char *)files->pdata[i]);
+    if (files->len > MAX_SHOWN_FILES)
+        acr_console_log(console, "%s: and %u more files", what, files->len - MAX_SHOWN_FILES);
+}
+
+static void log_next(const AcrRunSpec *spec, const char *patch, AcrConsole *console)
+{
+    g_autofree char *run = shell_word(spec->out, NULL), *repo = shell_word(spec->repo, NULL),
+                    *real = acr_path_real(patch), *word = shell_word(real ? real : patch, NULL);
+    if (spec->rev)
+        acr_console_log(console, "next: git -C %s apply %s; acr-host replay %s", repo, word, run);
+    else
+        acr_console_log(console,
+                        "next: git -C %s apply %s, or the same command with --apply; "
+                        "acr-host replay %s",
+                        repo, word, run);
+}
+
+/* What has changed, where it is, what to do next. */
+static void log_summary(const AcrRunSpec *spec, const AcrRunResult *result, bool is_over,
+                        AcrConsole *console)
+{
+    bool is_refused = result->verdict == ACR_VERDICT_REFUSED;
+    if (!spec->out) /* a replay */
+        return;
+    if (result->was_finished)
+        acr_console_log(console, "nothing was run: this is the result that '%s' held", spec->out);
+    if (result->found.script) {
+        acr_console_log(console, "script: %s/%s", spec->out, ACR_FILE_SCRIPT);
+    } else if (result->found.diff) {
+        bool is_applied = spec->apply && is_over && !is_refused;
+        g_autofree char *patch = g_build_filename(spec->out, ACR_FILE_PATCH, NULL);
+        log_files(is_applied ? "written" : "changes", result->found.diff, console);
+        acr_console_log(console, "%s: %s", is_refused ? "rejected patch" : "patch", patch);
+        if (!is_refused && !is_applied)
+            log_next(spec, patch, console);
+    }
+}
+
+/* The last event: what the run came to. */
+static void tell_result(const AcrRunResult *result, const GError *error, AcrConsole *console)
+{
+    g_autoptr(AcrJson) json = acr_run_result_to_json(result);
+    acr_progress_tell(acr_console_progress(console),
+                      (AcrProgressEvent){.kind = ACR_PROGRESS_RESULT,
+                                         .text = error ? error->message : NULL,
+                                         .result = json});
+}
+
+int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
+                         const GError *error, AcrConsole *console)
+{
+    g_autofree char *cost = result->was_finished || spec->quiet ? NULL : cost_line(&result->cost);
+    acr_console_end(console);
+    tell_result(result, error, console);
+    AcrOut out = print_result(spec, result);
+    log_summary(spec, result, !error, console);
+    if (cost)
+        acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);
+    if (!error || result->exit_code == ACR_EXIT_CEILING)
+        say_result(spec, result, !error, console);
+    if (error)
+        acr_verb_fail(host, error);
+    return acr_out_exit(out, result->exit_code);
+}
