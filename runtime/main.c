@@ -166,7 +166,9 @@ static int run_verb(const char *name, int argc, char **argv)
     for (guint i = 0; acr_verbs[i]; i++)
         if (strcmp(acr_verbs[i]->name, name) == 0)
             return acr_verb_start(&host, acr_verbs[i], argc, argv);
-    fprintf(stderr, "acr-host: there is no verb '%s' (acr-host --help lists them)\n", name);
+    g_autofree char *whole = acr_utf8_repair(name, strlen(name)),
+                    *shown = g_strdelimit(acr_text_visible(whole), "\n\t", ' ');
+    fprintf(stderr, "acr-host: there is no verb '%s' (acr-host --help lists them)\n", shown);
     return ACR_EXIT_USAGE;
 }
 

@@ -216,8 +216,6 @@ GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
  * and those that turn the direction of text, as "\u" and four digits, as in JSON; what is not UTF-8 as
  * U+FFFD; owned (g_free). */
 char *acr_text_visible(const char *text) ACR_MUST_USE;
-/* The same as one line: blanks in place of control characters. Owned. */
-char *acr_one_line(const char *text) ACR_MUST_USE;
 /* `text` with its middle left out and said so, when it is longer than `max` bytes; cut at UTF-8
  * borders; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;

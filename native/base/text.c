@@ -85,15 +85,6 @@ char *acr_text_visible(const char *text)
     return g_string_free(out, FALSE);
 }
 
-char *acr_one_line(const char *text)
-{
-    char *line = acr_text_visible(text);
-    for (char *at = line; *at; at++)
-        if (g_ascii_iscntrl(*at))
-            *at = ' ';
-    return line;
-}
-
 static bool is_continuation(char c)
 {
     return ((unsigned char)c & 0xC0) == 0x80;

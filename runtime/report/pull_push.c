@@ -26,7 +26,7 @@ char *acr_pull_shown_url(const char *url)
     g_autofree char *shown =
         scheme && secret ? g_strdup_printf("%.*s%s", (int)(secret - url), url, is_web ? at + 1 : at)
                          : g_strdup(url);
-    return acr_one_line(shown);
+    return g_strdelimit(acr_text_visible(shown), "\n\t", ' ');
 }
 
 /* A path is relative to the repository, not to the folder that git runs in. */

@@ -9,6 +9,15 @@
 
 #include "sandbox/sandbox.h"
 
+char *acr_one_line(const char *text)
+{
+    char *line = acr_text_visible(text);
+    for (char *at = line; *at; at++)
+        if (g_ascii_iscntrl(*at))
+            *at = ' ';
+    return line;
+}
+
 void acr_verb_tell(const char *format, ...)
 {
     va_list args;

@@ -8,6 +8,9 @@
 
 /* Prints on stderr, as acr_text_visible has it: texts of models, repositories and servers may be in it. */
 void acr_verb_tell(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* A text as one line, visible, whatever stands in the paths, names and foreign texts that it repeats;
+ * owned. */
+char *acr_one_line(const char *text) ACR_MUST_USE;
 /* Prints "acr-host VERB: message" as one line and returns the exit code; VERB is the one that was
  * started (g_get_prgname). `error` may be NULL once a signal came. */
 AcrExit acr_verb_fail(AcrHost *host, const GError *error);

@@ -346,6 +346,7 @@ def test_usage_and_version(run_host: RunHost) -> None:
     "words,said",
     [
         (["frobnicate"], "there is no verb 'frobnicate'"),
+        (["\x1b[31mno\nverb"], "there is no verb '\\u001b[31mno verb'"),
         (["--frobnicate"], "there is no verb '--frobnicate'"),
         (["run", "--frobnicate"], "--frobnicate"),
         (["run", "--out", "o", "--issue", "i", "--model", "m"], "no git repository around"),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from acr.packing import pack
 from acr.report import service
-from acr.report.pull_request import MAX_BODY, MAX_TITLE, disarmed, title
+from acr.report.markdown import disarmed
+from acr.report.pull_request import MAX_BODY, MAX_TITLE, title
 from acr.report.story import run_of
 
 URL = "https://gitlab.com/group/sub/name/-/issues/12"
@@ -29,6 +30,12 @@ CLOSING = re.compile(
 
 def make(text: str, template: str | None = None, issue: object = URL) -> dict[str, Any]:
     """The draft of a run whose every text is that one."""
+    made: dict[str, Any] = json.loads(rendered("pull request", text, template, issue))
+    return made
+
+
+def rendered(form: str, text: str, template: str | None = None, issue: object = URL) -> bytes:
+    """A form of that run."""
     place = {"role": "bug", "file": text, "class": text, "func": text, "start": 3, "end": 4, "intended_behavior": text}
     ran = {"result": text, "exit": 1, "stdout": text}
     tests = {"compared": 9, "regressions": [text], "expected": [{"test": text, "reason": text}]}
@@ -43,10 +50,10 @@ def make(text: str, template: str | None = None, issue: object = URL) -> dict[st
     }
     fields = [part for name, value in files.items() for part in (name.encode(), json.dumps(value).encode())]
     fields += [b"issue.md", f"# {text}\n\n{text}".encode(), b"attempt_0/reproducer_1.py", text.encode()]
-    fields += [b"(changes)", " ".join(f"{text} (+1 -2)".split()).encode()]
+    path = " ".join(text.split())
+    fields += [b"patch.diff", f"--- a/{path}\n+++ b/{path}\n@@ -1,2 +1 @@\n-{path}\n-b\n+a\n".encode()]
     fields += [b"(template)", template.encode()] if template is not None else []
-    made: dict[str, Any] = json.loads(service.run(pack([b"pull request", b"1", *fields])))
-    return made
+    return service.run(pack([form.encode(), b"1", *fields]))
 
 
 def outside_code(body: str) -> str:
@@ -71,6 +78,13 @@ def test_text_of_others_does_nothing(text: str) -> None:
         assert not re.search(r"@\w|#\w|!\d|://|(?i:\[(skip|no)[ -]|[ -]skip\])|\*NO", seen), seen
     assert not re.search(r"(?<!\\)<script|(?<!\\)<img|(?<!\\)\]\(h", shown), shown
     assert outside_code(body).count("details>") == (2 if text else 0)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_comment_mentions_and_links_nothing(text: str) -> None:
+    shown = rendered("markdown", text).decode()
+    assert not CLOSING.search(shown) and not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e\u200b]", shown)
+    assert not re.search(r"[@#!~%&<]\w|://|\]\(|(?m:^/)", outside_code(shown)), shown
 
 
 def test_placeholders_in_what_is_filled_in_stay() -> None:

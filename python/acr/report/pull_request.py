@@ -1,5 +1,4 @@
-"""A pull request of a run: title and body as Markdown. What models and repositories have written stands in code, where
-forges look for neither people, issues nor commands; words that would close an issue are taken apart even there."""
+"""A pull request of a run: title and body as Markdown."""
 
 from __future__ import annotations
 
@@ -8,9 +7,9 @@ import re
 import textwrap
 from typing import Any
 
-from acr.report.plain import clip, line_of, number_of, rows_of, usd, visible
+from acr.report.markdown import block, code, escaped, plain_line
+from acr.report.plain import clip, number_of, rows_of, usd, visible
 from acr.report.story import Execution, Run, cost_of
-from acr.report.words import escaped, fenced
 
 MAX_TITLE = 100  # characters
 MAX_BODY = 60_000  # GitHub takes 65,536
@@ -19,14 +18,6 @@ MAX_FILES = 50
 WIDTH = 96
 _ADDRESS = re.compile(r"https?://[\w.:-]+(?:/[\w.~-]+)+/issues/\d+")
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
-# What closes an issue on GitHub, GitLab (which knows most words, and issues of Jira) or Gitea.
-_CLOSING = re.compile(
-    r"((?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)(?:\s*:\s*|\s+)(?:issues?\s+)?)"
-    r"(?=[\w./-]*[#!]\d|https?:|[A-Za-z][A-Za-z0-9_]*-\d)(\S+)",
-    re.IGNORECASE,
-)
-# What CI systems take as an order not to look at a commit, anywhere in its message.
-_SKIPPING = re.compile(r"\[((?:skip|no)[ _-][\w -]+|[\w -]+[ _-]skip)\]|\*\*\*(NO_CI)\*\*\*", re.IGNORECASE)
 TEMPLATE = """\
 {{status}}
 {{fixes}}
@@ -47,31 +38,6 @@ TEMPLATE = """\
 
 {{cost}}
 """
-
-
-def disarmed(text: str) -> str:
-    """The text without a word that closes an issue right before one."""
-    return _CLOSING.sub(r"\1[\2]", text)
-
-
-def plain_line(value: Any, limit: int) -> str:
-    """Foreign text as one line outside of code: it calls nobody, names no issue and orders nothing, as "#close" does in Jira."""
-    line = _SKIPPING.sub(r"(\1\2)", line_of(value, limit * 4))
-    line = line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
-    return re.sub(r"(?<=[@#])(?=\w)|(?<=!)(?=\d)|(?<=GH-)(?=\d)", " ", disarmed(line).replace("://", ": //"))
-
-
-def code(value: Any, limit: int = 300) -> str:
-    """Foreign text as one line of code."""
-    line = disarmed(line_of(value, limit)) or "-"
-    ticks = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
-    blank = " " if line[0] == "`" or line[-1] == "`" else ""
-    return f"{ticks}{blank}{line}{blank}{ticks}"
-
-
-def block(kind: str, text: str) -> str:
-    """Foreign text as a block of code; no line of it begins with a slash, as commands of GitLab do."""
-    return fenced(kind, re.sub(r"(?m)^/", " /", disarmed(text)))
 
 
 def _status(run: Run) -> str:

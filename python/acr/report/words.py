@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from acr import layout
 from acr.report.junit import Case
+from acr.report.markdown import block, code
 from acr.report.plain import line_of, rows_of, usd, visible
 from acr.report.story import Run, cost_of
 
 MAX_COMMENT_DIFF = 40_000  # characters
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&-])")
-
-
-def escaped(text: str) -> str:
-    """Text as Markdown shows it."""
-    return _SPECIAL.sub(r"\\\1", text)
-
-
-def fenced(kind: str, text: str) -> str:
-    """A block of code, whatever stands in it."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{kind}\n{text.rstrip()}\n{fence}\n"
 
 
 def summary(run: Run) -> dict[str, Any]:
@@ -76,10 +63,10 @@ def text(run: Run) -> str:
 
 def markdown(run: Run) -> str:
     """A comment: facts, issue's places, the diff."""
-    facts = "".join(f"- **{name}**: {escaped(value)}\n" for name, value in _facts(run))
+    facts = "".join(f"- **{name}**: {code(value, 1000)}\n" for name, value in _facts(run))
     diff = visible(run.patch[:MAX_COMMENT_DIFF])
     cut = "\nThe rest of the diff is left out.\n" if len(run.patch) > MAX_COMMENT_DIFF else ""
-    return f"### acr-host: {run.said}\n\n{facts}\n" + (fenced("diff", diff) + cut if diff else "There is no patch.\n")
+    return f"### acr-host: {run.said}\n\n{facts}\n" + (block("diff", diff) + cut if diff else "There is no patch.\n")
 
 
 def cases(run: Run) -> list[Case]:
