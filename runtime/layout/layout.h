@@ -7,7 +7,6 @@
 #define ACR_LAYOUT_H
 
 /* ---- A run folder ---- */
-
 #define ACR_FILE_META "meta.json" /* makes a folder a run folder; written first */
 #define ACR_FILE_LOCK "lock"      /* also of a shard's folder */
 #define ACR_FILE_ISSUE "issue.md"
@@ -47,7 +46,6 @@
 #define ACR_FILE_REGRESSION "regression_%u.json"
 
 /* ---- A batch: a run folder for each task, and ---- */
-
 #define ACR_FILE_PREDICTIONS "preds.jsonl"
 #define ACR_FILE_SUMMARY "summary.json" /* also of an evaluation, in the folder of its RUN_ID */
 #define ACR_DIR_SHARED "shared"         /* what its tasks have in common */
@@ -56,7 +54,6 @@
 #define ACR_FILE_SHARD "shard.json"    /* in that: which tasks it has */
 
 /* ---- An evaluation: as SWE-bench's package names them, with some of our own ---- */
-
 #define ACR_DIR_LOGS "logs"
 #define ACR_DIR_EVALUATIONS ACR_DIR_LOGS "/run_evaluation" /* …/RUN_ID/MODEL/ID */
 #define ACR_FILE_FINAL_REPORT "%s.%s.json"                 /* model, RUN_ID */

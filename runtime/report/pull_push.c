@@ -65,7 +65,7 @@ bool acr_pull_check_address(const AcrPull *pull, GError **error)
                            pull->spec->push);
 }
 
-static bool write_file(const char *dir, const char *name, const char *text, GError **error)
+static bool write_git_file(const char *dir, const char *name, const char *text, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
     return acr_file_write_atomic(path, text, strlen(text), 0600, error);
@@ -77,7 +77,7 @@ static bool copy_shallow(const char *objects, const char *dir, GError **error)
     g_autofree char *from = g_build_filename(objects, "..", "shallow", NULL);
     g_autoptr(GBytes) bytes = acr_file_read(from, ACR_ISSUE_MAX_BYTES, NULL);
     g_autofree char *text = bytes ? acr_bytes_text(bytes) : NULL;
-    return !text || write_file(dir, "shallow", text, error);
+    return !text || write_git_file(dir, "shallow", text, error);
 }
 
 static bool make_folder(const char *dir, const char *objects, GError **error)
@@ -85,8 +85,8 @@ static bool make_folder(const char *dir, const char *objects, GError **error)
     g_autofree char *refs = g_build_filename(dir, "refs", NULL),
                     *own = g_build_filename(dir, "objects", NULL);
     return acr_dir_make(refs, error) && acr_dir_make(own, error) &&
-           write_file(dir, "HEAD", "ref: refs/heads/main\n", error) &&
-           write_file(dir, "config", CONFIG, error) && copy_shallow(objects, dir, error);
+           write_git_file(dir, "HEAD", "ref: refs/heads/main\n", error) &&
+           write_git_file(dir, "config", CONFIG, error) && copy_shallow(objects, dir, error);
 }
 
 /* This process's environment without the keys of models, and what binds git to another repository; owned

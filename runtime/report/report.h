@@ -8,8 +8,6 @@
 #include "py/py.h"
 #include "task/task.h"
 
-/* Whether the folder is that of one run. */
-bool acr_report_is_run(const char *dir);
 /*
  * The report of a folder; owned.
  *   form     a word of --format, or "live": the page that `watch --serve` gives, also of a folder that holds nothing yet.
@@ -20,19 +18,11 @@ bool acr_report_is_run(const char *dir);
 GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
                         GError **error) ACR_MUST_USE;
 
-/* The files that a diff as git writes it changes: "path (+2 -1)" of each (char *), in its order. Owned.
- * `diff` may be NULL. (changed_files.c) */
-GPtrArray *acr_changed_files(GBytes *diff) ACR_MUST_USE;
-
 /* ---- Pull requests (pull_request.c) ---- */
 
-/*
- * Makes the text of a request from the run folder `spec->arguments[0]` and, as `spec` asks for it, a branch, a push and
- * the request itself; with --dry-run nothing is written or sent.
- *   out  owned: what `pr --json` prints, also on failure as far as it came; NULL: not even the text was made.
- * What can be refused is refused before anything is written, and the branch is written before anything is sent.
- * Errors: USAGE, ENVIRONMENT, UNFINISHED of task, those of vcs and base.
- */
+/* Makes a request's text from the run folder `spec->arguments[0]` and, as `spec` asks for it, a branch, a push and the
+ * request itself. *out: what `pr --json` prints, owned, also on failure as far as it came (NULL: not even the text).
+ * Errors: USAGE, ENVIRONMENT, UNFINISHED of task, those of vcs and base. */
 bool acr_pull_request(AcrHost *host, const AcrRunSpec *spec, AcrJson **out,
                       GError **error) ACR_MUST_USE;
 

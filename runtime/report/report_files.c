@@ -214,12 +214,9 @@ static GBytes *call_service(AcrPython *python, const char *function, GByteArray 
                : NULL;
 }
 
-static GByteArray *begin_fields(const char *form)
+static void add_text(GByteArray *fields, const char *text)
 {
-    GByteArray *fields = g_byte_array_new();
-    acr_py_fields_add(fields, form, strlen(form));
-    acr_py_fields_add(fields, ACR_VERSION, strlen(ACR_VERSION));
-    return fields;
+    acr_py_fields_add(fields, text, strlen(text));
 }
 
 static void add_files(GByteArray *fields, const AcrReportFiles *files)
@@ -234,7 +231,9 @@ GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
     g_auto(AcrReportFiles) files = {0};
     if (!add_run(dir, &files, error))
         return NULL;
-    GByteArray *fields = begin_fields(form);
+    GByteArray *fields = g_byte_array_new();
+    add_text(fields, form);
+    add_text(fields, ACR_VERSION);
     add_files(fields, &files);
     add_files(fields, more);
     return call_service(python, "run", fields, error);
@@ -247,24 +246,21 @@ static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
     if (!add_many(dir, strcmp(form, "live") == 0, &files, error) ||
         (compare && !add_many(compare, false, &others, error)))
         return NULL;
-    GByteArray *fields = begin_fields(form);
+    GByteArray *fields = g_byte_array_new();
+    add_text(fields, form);
+    add_text(fields, ACR_VERSION);
     g_autofree char *n = g_strdup_printf("%u", files.n);
-    acr_py_fields_add(fields, compare ? "1" : "0", 1);
-    acr_py_fields_add(fields, n, strlen(n));
+    add_text(fields, compare ? "1" : "0");
+    add_text(fields, n);
     add_files(fields, &files);
     add_files(fields, &others);
     return call_service(python, "tasks", fields, error);
 }
 
-bool acr_report_is_run(const char *dir)
-{
-    return acr_folder_exists(dir);
-}
-
 GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
                         GError **error)
 {
-    bool is_run = acr_report_is_run(dir);
+    bool is_run = acr_folder_exists(dir);
     if (is_run && compare)
         return ACR_NULL(acr_task_refuse(error, "--compare is for folders of many runs"));
     if (!is_run && strcmp(form, "sarif") == 0)

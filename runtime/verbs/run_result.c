@@ -4,16 +4,7 @@
 #include <string.h>
 
 #include "layout/layout.h"
-#include "report/report.h"
 #include "verbs/verbs_private.h"
-
-/* USD with six digits behind the point. */
-static char *usd(gint64 pico)
-{
-    gint64 micro = acr_microusd(MAX(pico, 0));
-    return g_strdup_printf("%" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT, micro / 1000000,
-                           micro % 1000000);
-}
 
 /* What was used, in one line; owned; NULL: nothing is known of. */
 static char *cost_line(const AcrCostSum *cost)
@@ -21,7 +12,7 @@ static char *cost_line(const AcrCostSum *cost)
     gint64 sent = acr_usage_sent(&cost->usage);
     if (sent <= 0 && cost->usage.output <= 0 && cost->charged_pico <= 0 && cost->retries == 0)
         return NULL;
-    g_autofree char *known = usd(cost->usage.cost_pico);
+    double known = (double)acr_microusd(MAX(cost->usage.cost_pico, 0)) / 1e6;
     GString *line = g_string_new(NULL);
     g_string_append_printf(line,
                            "%" G_GUINT64_FORMAT " calls, %" G_GINT64_FORMAT
@@ -31,10 +22,10 @@ static char *cost_line(const AcrCostSum *cost)
     if (cost->unknown_cost_calls == cost->calls)
         g_string_append(line, "cost unknown");
     else if (cost->unknown_cost_calls > 0)
-        g_string_append_printf(line, "%s USD and %" G_GUINT64_FORMAT " calls of unknown cost",
+        g_string_append_printf(line, "%.6f USD and %" G_GUINT64_FORMAT " calls of unknown cost",
                                known, cost->unknown_cost_calls);
     else
-        g_string_append_printf(line, "%s USD", known);
+        g_string_append_printf(line, "%.6f USD", known);
     g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " retries",
                            (double)cost->wait_ms / 1000, cost->retries);
     if (cost->replayed_calls == cost->calls)
@@ -115,13 +106,39 @@ static AcrOut print_result(const AcrRunSpec *spec, const AcrRunResult *result)
 /* ---- What the user has now, and can do with it ---- */
 
 #define MAX_SHOWN_FILES 10
+#define HEADER "diff --git " /* in a hunk each line has its mark before it */
 
 /* A path as a shell's word; owned. */
-static char *shell_word(const char *dir, const char *name)
+static char *shell_word(const char *path)
 {
-    g_autofree char *path = name ? g_build_filename(dir, name, NULL) : g_strdup(dir);
     bool is_plain = !path[strspn(path, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_./-+=:@%,")];
-    return is_plain ? g_steal_pointer(&path) : g_shell_quote(path);
+    return is_plain ? g_strdup(path) : g_shell_quote(path);
+}
+
+GPtrArray *acr_changed_files(GBytes *diff)
+{
+    GPtrArray *files = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *text = diff ? acr_bytes_text(diff) : g_strdup("");
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    const char *path = NULL;
+    guint counts[2] = {0}; /* added, removed */
+    bool in_hunk = false;
+    for (guint i = 0; lines[i]; i++) {
+        const char *line = lines[i];
+        if (g_str_has_prefix(line, HEADER)) { /* "a/PATH b/PATH": its second half has the path */
+            const char *paths = line + strlen(HEADER);
+            path = paths + strlen(paths) / 2 + strlen(" b/");
+            in_hunk = false;
+        }
+        in_hunk = in_hunk || g_str_has_prefix(line, "@@");
+        counts[0] += in_hunk && *line == '+';
+        counts[1] += in_hunk && *line == '-';
+        if (path && (!lines[i + 1] || g_str_has_prefix(lines[i + 1], HEADER))) {
+            g_ptr_array_add(files, g_strdup_printf("%s (+%u -%u)", path, counts[0], counts[1]));
+            memset(counts, 0, sizeof counts);
+        }
+    }
+    return files;
 }
 
 static void log_files(const char *what, GBytes *diff, AcrConsole *console)
@@ -135,8 +152,8 @@ static void log_files(const char *what, GBytes *diff, AcrConsole *console)
 
 static void log_next(const AcrRunSpec *spec, const char *patch, AcrConsole *console)
 {
-    g_autofree char *run = shell_word(spec->out, NULL), *repo = shell_word(spec->repo, NULL),
-                    *real = acr_path_real(patch), *word = shell_word(real ? real : patch, NULL);
+    g_autofree char *run = shell_word(spec->out), *repo = shell_word(spec->repo),
+                    *real = acr_path_real(patch), *word = shell_word(real ? real : patch);
     if (spec->rev)
         acr_console_log(console, "next: git -C %s apply %s; acr-host replay %s", repo, word, run);
     else

@@ -134,6 +134,9 @@ GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrup
 /* Makes `issue_text` the issue as UTF-8, wherever it comes from. Errors: USAGE of task. */
 bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrConsole *console,
                          GError **error) ACR_MUST_USE;
+/* The files that a diff as git writes it changes: "path (+2 -1)" of each (char *), in its order. Owned.
+ * `diff` may be NULL. */
+GPtrArray *acr_changed_files(GBytes *diff) ACR_MUST_USE;
 /* Prints the result of a run: the patch or the script on stdout, or with --json the result; then on
  * stderr what to do with it, what it cost, its verdict and what ended it (`error`, or NULL). Returns the
  * exit code. */

@@ -59,8 +59,8 @@ def fold(summary: object, *content: object, is_open: bool = False) -> Html:
 
 
 def section(key: str, title: str, *content: object) -> tuple[str, str, Html]:
-    """(key, title, HTML) of a section."""
-    return key, title, tag("section", tag("h2", title), *content, id=key, tabindex="-1")
+    """(key, title, HTML) of a section; one without content is left out of the page."""
+    return key, title, tag("section", tag("h2", title), *content, id=key, tabindex="-1") if any(content) else Html("")
 
 
 def _hash(text: str) -> str:
@@ -78,10 +78,10 @@ def page(title: str, summary: Html, sections: list[tuple[str, str, Html]], versi
     """The whole page: no part of it comes from elsewhere, and nothing in it runs but its own script. One that is live
     asks its own server, and nobody else, for what has changed."""
     here = Path(__file__).parent
-    names = ("page.css", "page.js", "live.js")
-    style, script, live = ((here / name).read_text("utf-8") for name in names)
+    style, script, live = ((here / name).read_text("utf-8") for name in ("page.css", "page.js", "live.js"))
     if is_live:
         script, sections = script + live, [_now(), *sections]
+    sections = [each for each in sections if each[2]]
     links = join(tag("li", tag("a", name, href=f"#{key}")) for key, name, _ in sections)
     return Template((here / "page.html").read_text("utf-8")).substitute(
         title=esc(title), summary=summary, links=links, body=join(part for _, _, part in sections), version=esc(version),

@@ -65,8 +65,6 @@ def _evidence(run: Run) -> Section:
     elif attempt and attempt.executions:
         for (patch, test), execution in sorted(attempt.executions.items())[:20]:
             content.append(_execution(f"script {test}, {f'patch {patch}' if patch else 'no patch'}", execution))
-    else:
-        content.append(tag("p", "Nothing was run."))
     content += [_review(row) for row in (attempt.reviews if attempt else [])[:20]]
     content += [fold(name, pre(text, name)) for name, text in (attempt.others.items() if attempt else [])]
     return section("evidence", "Evidence", *content)
@@ -116,7 +114,7 @@ def _landing(run: Run) -> Section:
     rows = [row for attempt in run.attempts[:20] for row in _edits(attempt)]
     heads = ["try", "file", "lines", "found", "became", "why"]
     shown = table(heads, rows, "each edit, the level of the ladder on which its quote was found, and where it landed")
-    return section("edits", "Where edits landed", shown if rows else tag("p", "No edit was written."))
+    return section("edits", "Where edits landed", *[shown] if rows else [])
 
 
 def _candidates(run: Run) -> Section:
@@ -124,15 +122,12 @@ def _candidates(run: Run) -> Section:
     for attempt in run.attempts[:20]:
         for one in attempt.tries[:50]:
             number = number_of(one.get("try"))
-            ran = [
-                f"script {test}: {found.result}"
-                for (patch, test), found in sorted(attempt.executions.items())
-                if patch == number
-            ]
+            ran = [(test, found) for (patch, test), found in sorted(attempt.executions.items()) if patch == number]
+            results = "; ".join(f"script {test}: {found.result}" for test, found in ran[:5])
             chosen = "selected" if run.selected == (attempt.number, number) else ""
-            rows.append([f"{attempt.number}.{number}", line_of(one.get("status"), 60), "; ".join(ran[:5]), chosen])
+            rows.append([f"{attempt.number}.{number}", line_of(one.get("status"), 60), results, chosen])
     shown = table(["candidate", "status", "with it", "chosen"], rows, "attempt.try")
-    return section("candidates", "Candidates", shown if rows else tag("p", "No patch was written."))
+    return section("candidates", "Candidates", *([shown] if rows else []))
 
 
 # ---- Localisation, cost, conversation ----
@@ -160,7 +155,7 @@ def _localisation(run: Run) -> Section:
     if strips:
         content.append(tag("p", "Blue: lines that the model was shown. Framed: places of the bug. Below: edited lines.",
                            class_="soft"))  # fmt: skip
-    return section("places", "Localisation", *content, *strips or [tag("p", "No code was shown.")])
+    return section("places", "Localisation", *content, *strips)
 
 
 def _stages(run: Run) -> Section:
@@ -170,7 +165,7 @@ def _stages(run: Run) -> Section:
     content: list[object] = [tag("h3", "Time"), plots.bars("seconds by stage", time)] if time else []
     if cost:
         content += [tag("h3", "Cost"), plots.bars("cost by stage", cost)]
-    return section("cost", "Cost and time", *content or [tag("p", "Nothing was used.")])
+    return section("cost", "Cost and time", *content)
 
 
 def _step(step: Step, left: list[int]) -> Html:
@@ -194,7 +189,7 @@ def _conversation(run: Run) -> Section:
         shown.append(_step(step, left))
     if left[0] <= 0:
         shown.insert(0, tag("p", "Long texts at the end are left out; journal.jsonl holds all.", class_="soft"))
-    return section("steps", "Step by step", *shown or [tag("p", "There is no journal.")])
+    return section("steps", "Step by step", *shown)
 
 
 def render(run: Run, version: str, is_live: bool = False) -> str:

@@ -19,16 +19,11 @@ def _artifact(path: str) -> dict[str, Any]:
 
 
 def _replacement(change: Any) -> dict[str, Any]:
-    region: dict[str, int] = {"startLine": change.first, "startColumn": 1}
-    if change.ends_file:
-        region["endLine"] = change.last
-        del region["startColumn"]
-    else:
-        region |= {"endLine": change.last + 1, "endColumn": 1}
-    row: dict[str, Any] = {"deletedRegion": region}
-    if change.text:
-        row["insertedContent"] = {"text": change.text}
-    return row
+    end = (
+        {"endLine": change.last} if change.ends_file else {"startColumn": 1, "endLine": change.last + 1, "endColumn": 1}
+    )
+    inserted = {"insertedContent": {"text": change.text}} if change.text else {}
+    return {"deletedRegion": {"startLine": change.first, **end}, **inserted}
 
 
 def _changes(file: FileDiff) -> dict[str, Any] | None:

@@ -78,7 +78,6 @@ class Run:
     patch: str
     files: list[FileDiff]
     models: list[str]
-    version: str
     commit: str
     name: str
     cost: dict[str, Any]
@@ -129,14 +128,11 @@ def _indented(value: Any) -> Any:
 
 def _place(row: dict[str, Any]) -> Place:
     return Place(
-        file=line_of(row.get("file"), 1000),
-        klass=line_of(row.get("class"), 200),
-        func=line_of(row.get("func"), 200),
-        lines=(number_of(row.get("start")), number_of(row.get("end"))),
-        level=line_of(row.get("level"), 30),
-        behavior=text_of(row.get("intended_behavior"), 4000).strip(),
+        file=line_of(row.get("file"), 1000), klass=line_of(row.get("class"), 200),
+        func=line_of(row.get("func"), 200), lines=(number_of(row.get("start")), number_of(row.get("end"))),
+        level=line_of(row.get("level"), 30), behavior=text_of(row.get("intended_behavior"), 4000).strip(),
         code=text_of(row.get("code")),
-    )
+    )  # fmt: skip
 
 
 def _execution(found: Any) -> Execution:
@@ -144,10 +140,9 @@ def _execution(found: Any) -> Execution:
     return Execution(
         result=line_of(member(found, "result"), 40),
         exit=number_of(exit_code) if isinstance(exit_code, int) else None,
-        limit=line_of(member(found, "limit"), 40),
-        why=line_of(member(found, "why"), 600),
+        limit=line_of(member(found, "limit"), 40), why=line_of(member(found, "why"), 600),
         output=text_of(member(found, "stdout")) + text_of(member(found, "stderr")),
-    )
+    )  # fmt: skip
 
 
 def _add(attempt: Attempt, name: str, data: bytes) -> None:
@@ -188,28 +183,18 @@ def run_of(files: dict[str, bytes]) -> Run:
     verdict = member(result, "verdict")
     diff = files.get(layout.PATCH) or b""
     patch = diff[: MAX_PATCH * 4].decode("utf-8", "replace")[:MAX_PATCH]
-    files_of_diff = parse(diff.decode("utf-8", "replace"))
     name = member(options, "instance_id") or member(options, "repo")
     return Run(
-        verdict=verdict if verdict in list(VERDICTS) else "none",
-        why=line_of(member(result, "why"), 1000),
+        verdict=verdict if verdict in list(VERDICTS) else "none", why=line_of(member(result, "why"), 1000),
         status=line_of(member(result, "status"), 60),
         error=line_of(member(result, "error"), 1000) if result else "the run is not over: it has no result yet",
-        issue=decode(files.get(layout.ISSUE), 40_000),
-        patch=patch,
-        files=files_of_diff,
-        unread=decode(files.get("(unread)"), 4000),
-        is_exact=patch.encode() == diff,
-        tests=member(result, "tests"),
+        issue=decode(files.get(layout.ISSUE), 40_000), patch=patch, files=parse(diff.decode("utf-8", "replace")),
+        unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
         models=[line_of(each, 200) for each in models[:20]] if isinstance(models, list) else [],
-        version=line_of(member(meta, "version"), 40),
         commit=line_of(member(meta, "snapshot", "commit"), 64),
-        name=line_of(name, 200),
-        cost=load(files.get(layout.COST)) or {},
-        selected=_selected(files),
-        attempts=_attempts(files),
-        journal=journal.read(files.get(layout.JOURNAL)),
-    )
+        name=line_of(name, 200), cost=load(files.get(layout.COST)) or {}, selected=_selected(files),
+        attempts=_attempts(files), journal=journal.read(files.get(layout.JOURNAL)),
+    )  # fmt: skip
 
 
 def cost_of(run: Run) -> dict[str, int]:

@@ -32,13 +32,9 @@ def summary(run: Run) -> dict[str, Any]:
 
 def _facts(run: Run) -> list[tuple[str, str]]:
     cost, evidence = cost_of(run), run.evidence()
-    rows = [
-        ("run", run.name),
-        ("verdict", f"{run.said} ({run.why})" if run.why else run.said),
-        ("error", run.error),
-        ("unread", " ".join(run.unread.split())),
-        ("status", run.status),
-    ]
+    verdict = f"{run.said} ({run.why})" if run.why else run.said
+    rows = [("run", run.name), ("verdict", verdict), ("error", run.error), ("unread", " ".join(run.unread.split()))]
+    rows += [("status", run.status)]
     rows += [("model", model) for model in run.models] + [("commit", run.commit)]
     if evidence:
         script, without, ran = evidence
@@ -55,9 +51,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
 def text(run: Run) -> str:
     """A line for each fact."""
-    stages = [
-        ("stage", f"{name}: {sums[0]} steps, {sums[1] / 1000:.1f} s") for name, sums in run.journal.stages.items()
-    ]
+    sums = run.journal.stages.items()
+    stages = [("stage", f"{name}: {steps} steps, {ms / 1000:.1f} s") for name, (steps, ms, _) in sums]
     return "".join(f"{name:9} {value}\n" for name, value in [*_facts(run), *stages])
 
 

@@ -1,5 +1,4 @@
 /* What is drawn at the end of a terminal, as the bytes that it gets, and what is said of a diff. */
-#include "report/report.h"
 #include "verbs/status_block.h"
 #include "verbs/verbs_private.h"
 
