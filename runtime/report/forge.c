@@ -2,7 +2,7 @@
  * The table of forges. A token is in the environment alone; whoever sends it decides to which server, by
  * the host that stands here or the address that the user gave.
  */
-#include "report/forge.h"
+#include "report/report.h"
 
 #include <string.h>
 

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "http/http.h"
-#include "report/forge.h"
-#include "report/pull_private.h"
+#include "report/report_private.h"
 
 #define TIMEOUT_MS 60000
 #define MAX_ANSWER ((gsize)16 * 1024 * 1024)

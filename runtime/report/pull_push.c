@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "llm/llm.h"
-#include "report/pull_private.h"
+#include "report/report_private.h"
 
 #define TIMEOUT_MS 600000
 #define PROTOCOLS "file:git:http:https:ssh" /* "ext" would run a command */

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "report/pull_private.h"
 #include "report/report_private.h"
 
 #define MAX_TEMPLATE ((gsize)256 * 1024)

@@ -1,8 +1,9 @@
-/* Private to report: what Python is given to make a report of. */
+/* Private to report: what Python is given to make a report of, and what the files of a pull request share. */
 #ifndef ACR_REPORT_PRIVATE_H
 #define ACR_REPORT_PRIVATE_H
 
 #include "report/report.h"
+#include "task/origin.h"
 
 /* Names and contents, packed as acr_py_fields_add does it. Zero-initialise. */
 typedef struct {
@@ -17,5 +18,47 @@ bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes
  * its folder. Owned. */
 GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
                           const AcrReportFiles *more, GError **error) ACR_MUST_USE;
+
+/* ---- Pull requests ---- */
+
+/* Zero-initialise. All owned but `host` and `spec`. */
+typedef struct {
+    AcrHost *host;
+    const AcrRunSpec *spec;
+    AcrOrigin origin;
+    AcrJson *text; /* {"title", "body", "message", "issue", "verdict", "files"} */
+    AcrRepo *repo;
+    AcrBranch branch;
+    char *url, *push_url; /* of the remote */
+    AcrJson *requests;    /* of a dry run: [{"method", "url", "headers", "body"}] */
+} AcrPull;
+
+/* ---- Push (pull_push.c) ---- */
+
+/* Whether the remote is another repository: git runs the hooks of one on this machine. Errors: USAGE of task. */
+bool acr_pull_check_address(const AcrPull *pull, GError **error) ACR_MUST_USE;
+/* Pushes the branch to the remote's address. *out_is_new: it was not there. Errors: ENVIRONMENT of task. */
+bool acr_pull_push(const AcrPull *pull, bool *out_is_new, GError **error) ACR_MUST_USE;
+/* An address without a name and a password in it; owned (g_free). */
+char *acr_pull_shown_url(const char *url) ACR_MUST_USE;
+
+/* ---- Open (pull_open.c) ---- */
+
+/* The server that a pull request goes to. Zero-initialise. */
+typedef struct {
+    const struct PullDialect *dialect;
+    char *project; /* "owner/name" */
+    char *api;     /* address of the project by its API */
+    char *host;    /* for messages */
+    char *key;     /* the header with the token; NULL: a dry run without one */
+} AcrPullServer;
+void acr_pull_server_clear(AcrPullServer *server);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPullServer, acr_pull_server_clear)
+/* Finds it by the remote's address and the options; nothing is sent. Errors: USAGE, ENVIRONMENT (there is
+ * no token) of task. */
+bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **error) ACR_MUST_USE;
+/* Opens a draft, or finds the one that is open: {"url", "number", "state"} (owned). In a dry run `requests`
+ * gets what would be sent, and nothing is. Errors: ENVIRONMENT of task. */
+AcrJson *acr_pull_open(AcrPull *pull, const AcrPullServer *server, GError **error) ACR_MUST_USE;
 
 #endif

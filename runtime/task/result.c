@@ -23,13 +23,6 @@ const char *acr_verdict_name(AcrVerdict verdict)
     return names[verdict];
 }
 
-const char *acr_verdict_words(const char *name)
-{
-    return g_str_equal(name, "refused") ? "rejected"
-           : g_str_equal(name, "none")  ? "no patch"
-                                        : name;
-}
-
 static AcrVerdict verdict_of(const AcrOutcome *outcome)
 {
     if (!outcome->diff)

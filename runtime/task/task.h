@@ -121,8 +121,6 @@ typedef enum {
     ACR_VERDICT_NONE,       /* there is no patch */
 } AcrVerdict;
 const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
-/* Such a name as people read it: "rejected" for "refused", "no patch" for "none". */
-const char *acr_verdict_words(const char *name);
 
 /*
  * The result of a run, however it ended: result.json of its folder, what `--json` prints, and

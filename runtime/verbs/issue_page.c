@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "http/http.h"
-#include "report/forge.h"
+#include "report/report.h"
 
 #define PAGE 100      /* comments in one answer, the most that both give */
 #define MAX_PAGES 100 /* with which every issue ends somewhere */

@@ -61,12 +61,13 @@ static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrC
 /* The verdict on a patch, with what it rests on; nothing where nothing was to be run. */
 static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
-    const char *words = acr_verdict_words(acr_verdict_name(result->verdict));
+    static const char *const words[] = {"verified", "validated", "unverified", "rejected"};
     const AcrTestComparison *tests = result->found.tests;
     bool is_good = result->verdict <= ACR_VERDICT_VALIDATED,
          is_broken = tests && acr_test_comparison_regressions(tests) > 0;
-    g_autofree char *why = g_strdup_printf(
-        "%s (%s)", words, result->found.why ? result->found.why : "nothing was run");
+    g_autofree char *why =
+        g_strdup_printf("%s (%s)", words[result->verdict],
+                        result->found.why ? result->found.why : "nothing was run");
     if (tests) {
         g_autofree char *line = acr_test_comparison_line(tests);
         say_line(console, is_broken ? ACR_TONE_BAD : ACR_TONE_PLAIN, "tests: ", line);

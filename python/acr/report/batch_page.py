@@ -173,10 +173,8 @@ def text(tasks: list[Task]) -> str:
         f"{task.name:{width}}  {task.outcome:11}  {usd(task.cost):>12}  {task.other and f'before: {task.other}  '}{task.why}"
         for task in tasks
     ]
-    return (
-        "\n".join([*(line.rstrip() for line in lines), ", ".join(f"{count} {name}" for name, count in _counts(tasks))])
-        + "\n"
-    )
+    sums = ", ".join(f"{count} {name}" for name, count in _counts(tasks))
+    return "".join(f"{line.rstrip()}\n" for line in [*lines, sums])
 
 
 def markdown(tasks: list[Task]) -> str:

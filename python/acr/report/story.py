@@ -13,7 +13,7 @@ from acr.report.difftext import FileDiff, parse
 from acr.report.plain import decode, line_of, load, member, number_of, rows_of, text_of
 
 MAX_PATCH = 400_000  # characters
-# What result.json says -> what people read, as acr_verdict_words has it.
+# What result.json says -> what people read, as runtime/verbs/run_result.c prints it.
 VERDICTS = {name: name for name in ("verified", "validated", "unverified")} | {
     "refused": "rejected",
     "none": "no patch",
