@@ -87,7 +87,7 @@ class Event:
     result: RunResult | None = None
 
 
-def _text(value: Any) -> str:
+def _decoded_text(value: Any) -> str:
     """A text of the program's JSON, in which bytes that are not UTF-8 are {"base64": …}."""
     if isinstance(value, dict):
         import base64
@@ -159,8 +159,8 @@ def _result(data: dict[str, Any]) -> RunResult:
     patch, why = data.get("patch"), data.get("why")
     return RunResult(
         verdict=data["verdict"],
-        why=None if why is None else _text(why),
-        patch=None if patch is None else _text(patch),
+        why=None if why is None else _decoded_text(why),
+        patch=None if patch is None else _decoded_text(patch),
         exit=data.get("exit", 0),
         cost=data.get("cost") or {},
         data=data,
@@ -174,9 +174,10 @@ def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
     for line in _output(command, (0, 1)).splitlines():
         data = _read(line, "results")
         places = tuple(
-            Place(_text(p["file"]), p["start"], p["end"], p.get("class"), p.get("func")) for p in data["results"]
+            Place(_decoded_text(p["file"]), p["start"], p["end"], p.get("class"), p.get("func"))
+            for p in data["results"]
         )
-        made.append(SearchAnswer(_text(data["call"]), data["ok"], _text(data["output"]), places))
+        made.append(SearchAnswer(_decoded_text(data["call"]), data["ok"], _decoded_text(data["output"]), places))
     return made
 
 

@@ -52,16 +52,16 @@ static void clear_row(gpointer row)
     acr_json_free(((Row *)row)->json);
 }
 
-static const char *text_of(const Row *row, const char *key)
+static const char *row_text(const Row *row, const char *key)
 {
     return acr_json_get_string(row->json, key);
 }
 
-static Row *find(const AcrBatchSummary *summary, const char *id)
+static Row *find_task_row(const AcrBatchSummary *summary, const char *id)
 {
     for (guint i = 0; i < summary->rows->len; i++) {
         Row *row = &g_array_index(summary->rows, Row, i);
-        if (g_strcmp0(text_of(row, "instance_id"), id) == 0)
+        if (g_strcmp0(row_text(row, "instance_id"), id) == 0)
             return row;
     }
     return NULL;
@@ -78,7 +78,7 @@ AcrBatchSummary *acr_batch_summary_new(const char *out)
 
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id)
 {
-    const Row *row = find(from, id);
+    const Row *row = find_task_row(from, id);
     if (!row)
         return;
     Row copy = {acr_json_copy(row->json), true};
@@ -117,12 +117,12 @@ void acr_batch_summary_free(AcrBatchSummary *summary)
 
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id)
 {
-    const Row *row = find(summary, id);
-    return row ? text_of(row, "status") : NULL;
+    const Row *row = find_task_row(summary, id);
+    return row ? row_text(row, "status") : NULL;
 }
 
 /* What failed where no model did. */
-static const char *class_of(const AcrRunResult *result)
+static const char *error_class_of(const AcrRunResult *result)
 {
     if (!result->error || result->error_class)
         return result->error_class;
@@ -140,7 +140,7 @@ AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result, doubl
     acr_json_set_string(json, "verdict", acr_verdict_name(result->verdict));
     acr_json_set_int(json, "exit", result->exit_code);
     acr_json_set_string(json, "error", result->error);
-    acr_json_set_string(json, "error_class", class_of(result));
+    acr_json_set_string(json, "error_class", error_class_of(result));
     acr_json_set(json, "seconds", acr_json_new_double(seconds));
     acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
     return json;
@@ -148,7 +148,7 @@ AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result, doubl
 
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
 {
-    Row *known = find(summary, task->instance->instance_id);
+    Row *known = find_task_row(summary, task->instance->instance_id);
     double seconds = (double)task->ms / 1000;
     if (known && task->was_over)
         seconds = acr_json_get_double(known->json, "seconds", seconds);
@@ -171,7 +171,7 @@ static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key
     for (guint i = 0; i < summary->rows->len; i++) {
         const Row *row = &g_array_index(summary->rows, Row, i);
         AcrCostSum cost = {0};
-        if ((only_new && !row->is_new) || (key && g_strcmp0(text_of(row, key), value) != 0))
+        if ((only_new && !row->is_new) || (key && g_strcmp0(row_text(row, key), value) != 0))
             continue;
         sum.tasks++;
         sum.seconds += acr_json_get_double(row->json, "seconds", 0);
@@ -199,7 +199,7 @@ static GPtrArray *values_of(const AcrBatchSummary *summary, bool only_new, const
     GPtrArray *values = g_ptr_array_new();
     for (guint i = 0; i < summary->rows->len; i++) {
         const Row *row = &g_array_index(summary->rows, Row, i);
-        const char *value = text_of(row, key);
+        const char *value = row_text(row, key);
         if (value && (row->is_new || !only_new) &&
             !g_ptr_array_find_with_equal_func(values, value, g_str_equal, NULL))
             g_ptr_array_add(values, (gpointer)value);
@@ -238,7 +238,7 @@ bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
 
 /* ---- For people ---- */
 
-static void add_line(GString *text, const char *name, const Sum *sum)
+static void add_sum_line(GString *text, const char *name, const Sum *sum)
 {
     g_string_append_printf(text, "%-12s %6u %12.6f %12" G_GINT64_FORMAT " %9.1f s\n", name,
                            sum->tasks,
@@ -247,8 +247,8 @@ static void add_line(GString *text, const char *name, const Sum *sum)
 }
 
 /* "verdicts: 2 verified, 1 none"; nothing where no row has that member. */
-static void add_counts(GString *text, const char *name, const AcrBatchSummary *summary,
-                       const char *key)
+static void add_value_counts(GString *text, const char *name, const AcrBatchSummary *summary,
+                             const char *key)
 {
     g_autoptr(GPtrArray) values = values_of(summary, true, key);
     for (guint i = 0; i < values->len; i++)
@@ -266,12 +266,12 @@ char *acr_batch_summary_text(const AcrBatchSummary *summary)
                            "time");
     for (guint i = 0; i < statuses->len; i++) {
         Sum sum = sum_of(summary, true, "status", statuses->pdata[i]);
-        add_line(text, statuses->pdata[i], &sum);
+        add_sum_line(text, statuses->pdata[i], &sum);
     }
     Sum all = sum_of(summary, true, NULL, NULL);
     if (statuses->len > 1)
-        add_line(text, "all", &all);
-    add_counts(text, "verdicts", summary, "verdict");
-    add_counts(text, "errors", summary, "error_class");
+        add_sum_line(text, "all", &all);
+    add_value_counts(text, "verdicts", summary, "verdict");
+    add_value_counts(text, "errors", summary, "error_class");
     return g_string_free(text, FALSE);
 }

@@ -79,7 +79,7 @@ static AcrInstance *read_row(const Set *set, const AcrJson *row, guint number, G
     return instance;
 }
 
-static bool add_row(void *ctx, const AcrJson *row, guint number, GError **error)
+static bool add_instance(void *ctx, const AcrJson *row, guint number, GError **error)
 {
     Set *set = ctx;
     AcrInstance *instance = read_row(set, row, number, error);
@@ -98,7 +98,7 @@ static bool read_list(Set *set, const char *text, gsize len, GError **error)
     if (!list)
         g_prefix_error(error, "'%s': ", set->path);
     for (const AcrJson *row = acr_json_first(list); row; row = acr_json_next(row))
-        if (!add_row(set, row, ++number, error))
+        if (!add_instance(set, row, ++number, error))
             return false;
     return list != NULL;
 }
@@ -133,7 +133,7 @@ GPtrArray *acr_dataset_parse(GBytes *bytes, const char *path, AcrDatasetUse use,
     Set set = {path, use, rows, ids};
     bool is_list = text[strspn(text, " \t\r\n")] == '[';
     bool ok = is_list ? read_list(&set, text, len, &reason)
-                      : acr_json_lines(text, len, path, add_row, &set, &reason);
+                      : acr_json_lines(text, len, path, add_instance, &set, &reason);
     if (!ok)
         ok = refuse(error, "cannot use the data set: %s", reason->message);
     else if (rows->len == 0)

@@ -21,7 +21,7 @@ static bool is_json(const char *path)
 }
 
 /* Whether the reader printed all rows. */
-static bool check(const AcrSpawnResult *spawned, const char *path, GError **error)
+static bool check_reader(const AcrSpawnResult *spawned, const char *path, GError **error)
 {
     g_autofree char *told = g_strchomp(acr_utf8_repair_bytes(spawned->err));
     const char *last = strrchr(told, '\n');
@@ -58,6 +58,7 @@ GPtrArray *acr_dataset_load(const AcrHost *host, const AcrRunSpec *spec, AcrData
     if (!acr_spawn_run(&spawn, &spawned, &reason))
         return ACR_NULL(
             refuse(error, "'%s' needs " PYTHON " to be read: %s", path, reason->message));
-    return check(&spawned, path, error) ? acr_dataset_parse(spawned.out, path, use, only, error)
-                                        : NULL;
+    return check_reader(&spawned, path, error)
+               ? acr_dataset_parse(spawned.out, path, use, only, error)
+               : NULL;
 }

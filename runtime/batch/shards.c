@@ -161,7 +161,7 @@ static bool read_engine(const char *text, Part *out, GError **error)
     return true;
 }
 
-static bool read_part(const char *text, Part *out, GError **error)
+static bool read_part_note(const char *text, Part *out, GError **error)
 {
     g_auto(GStrv) ends = g_strsplit(text, "/", 2);
     bool is_whole = ends[0] && ends[1];
@@ -231,7 +231,7 @@ bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *ro
     *out_lock = NULL;
     if (!spec->shard)
         return true;
-    if (!read_part(spec->shard, &part, error))
+    if (!read_part_note(spec->shard, &part, error))
         return false;
     g_autoptr(AcrJson) note = make_note(rows, bound, part);
     if (!check_others(spec->out, note, part, error))

@@ -18,8 +18,8 @@ static const char *id_of(const GPtrArray *rows, guint i)
     return ((const AcrInstance *)rows->pdata[i])->instance_id;
 }
 
-static void keep(GPtrArray *rows, bool (*is_wanted)(const void *ctx, const char *id),
-                 const void *ctx)
+static void keep_wanted(GPtrArray *rows, bool (*is_wanted)(const void *ctx, const char *id),
+                        const void *ctx)
 {
     for (guint i = rows->len; i-- > 0;)
         if (!is_wanted(ctx, id_of(rows, i)))
@@ -40,7 +40,7 @@ static bool keep_matching(GPtrArray *rows, const char *text, GError **error)
         regerror(failed, &pattern, why, sizeof why);
         return refuse(error, "--instances: '%s' is neither a file nor a pattern: %s", text, why);
     }
-    keep(rows, matches, &pattern);
+    keep_wanted(rows, matches, &pattern);
     regfree(&pattern);
     return rows->len > 0 || refuse(error, "--instances: no task matches '%s'", text);
 }
@@ -77,7 +77,7 @@ bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **e
     g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(spec->out, error);
     if (!summary)
         return false;
-    keep(rows, has_failed, summary);
+    keep_wanted(rows, has_failed, summary);
     return true;
 }
 

@@ -76,7 +76,7 @@ static bool take_folder(const char *path, AcrOtherRun *out, GError **error)
     return true;
 }
 
-static bool walk(const char *path, guint depth, AcrOtherRun *out, GError **error)
+static bool walk_logs(const char *path, guint depth, AcrOtherRun *out, GError **error)
 {
     g_autofree char *patch = g_build_filename(path, ACR_FILE_PATCH, NULL),
                     *report = g_build_filename(path, ACR_FILE_EVAL_REPORT, NULL);
@@ -86,7 +86,7 @@ static bool walk(const char *path, guint depth, AcrOtherRun *out, GError **error
     for (const char *name; dir && depth > 0 && (name = g_dir_read_name(dir));) {
         g_autofree char *inner = g_build_filename(path, name, NULL);
         if (g_file_test(inner, G_FILE_TEST_IS_DIR) && !g_file_test(inner, G_FILE_TEST_IS_SYMLINK) &&
-            !walk(inner, depth - 1, out, error))
+            !walk_logs(inner, depth - 1, out, error))
             return false;
     }
     return true;
@@ -103,7 +103,7 @@ static bool read_folder(const char *path, AcrOtherRun *out, GError **error)
         take_final(json, out);
         return json != NULL;
     }
-    return walk(path, MAX_DEPTH, out, error) &&
+    return walk_logs(path, MAX_DEPTH, out, error) &&
            (g_hash_table_size(out->submitted) > 0 ||
             refuse(error, "--compare: '%s' holds neither a final report nor report.json files",
                    path));

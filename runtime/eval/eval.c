@@ -73,7 +73,7 @@ void acr_eval_grade(AcrEval *eval, guint i, gint64 deadline_us)
     pthread_mutex_unlock(&eval->lock);
 }
 
-static void *work(void *data)
+static void *grade_next(void *data)
 {
     AcrEval *eval = data;
     for (;;) {
@@ -200,6 +200,6 @@ bool acr_eval_run(const AcrEvalOptions *options, const GPtrArray *tasks,
     *out = (AcrEvalResult){0};
     if (!eval)
         return false;
-    acr_batch_threads(options->spec->tasks_at_once, predictions->len, work, eval);
+    acr_batch_threads(options->spec->tasks_at_once, predictions->len, grade_next, eval);
     return acr_eval_finish(eval, out, error);
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static AcrJson *describe(const AcrEvalSums *sums)
+static AcrJson *describe_run(const AcrEvalSums *sums)
 {
     AcrJson *json = acr_json_new_object();
     AcrJson *ids = acr_json_new_array(), *endings = acr_json_new_object();
@@ -26,7 +26,7 @@ static AcrJson *describe(const AcrEvalSums *sums)
 }
 
 /* The report with the summary as one more member, on one line; owned. */
-static char *join(const char *report, AcrJson *summary)
+static char *join_summary(const char *report, AcrJson *summary)
 {
     AcrJson *json = acr_json_parse(report, strlen(report), NULL);
     acr_json_set(json, "summary", summary);
@@ -39,7 +39,7 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
 {
     const AcrRunSpec *spec = sums->options->spec;
     const AcrPrediction *first = sums->predictions->pdata[0];
-    g_autoptr(AcrJson) told = describe(sums);
+    g_autoptr(AcrJson) told = describe_run(sums);
     g_autofree char *text = NULL, *line = NULL,
                     *name = g_strdup_printf(ACR_FILE_FINAL_REPORT, first->model, spec->run_id);
     if (!acr_grading_final(sums->options->python, told, (int)spec->rules, &text, &line, error))
@@ -51,7 +51,7 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
     g_autofree char *pretty = acr_json_print_pretty(summary),
                     *path = g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id,
                                              ACR_FILE_SUMMARY, NULL);
-    out->line = join(line, summary);
+    out->line = join_summary(line, summary);
     return acr_file_write_atomic(path, pretty, strlen(pretty), 0644, error);
 }
 

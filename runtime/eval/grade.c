@@ -25,7 +25,7 @@ typedef struct {
     AcrJson *trust, *repeats; /* of a resolved task; NULL: not looked at */
 } Work;
 
-static void work_clear(Work *work)
+static void grading_clear(Work *work)
 {
     acr_eval_folder_clear(&work->folder);
     acr_grading_plan_clear(&work->plan);
@@ -35,7 +35,7 @@ static void work_clear(Work *work)
     acr_json_free(work->trust);
     acr_json_free(work->repeats);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, grading_clear)
 
 void acr_graded_clear(AcrGraded *graded)
 {
@@ -57,7 +57,7 @@ static const char *patch_of(const Work *work)
 }
 
 /* Of patch, script, place, rules and row, each with its length. */
-static char *make_digest(const Work *work)
+static char *digest_grading(const Work *work)
 {
     const AcrGradingPlan *plan = &work->plan;
     const char *const parts[] = {patch_of(work), plan->script,
@@ -136,7 +136,7 @@ static bool write_output(Work *work, GError **error)
     return acr_eval_folder_write(&work->folder, ACR_FILE_EVAL_OUTPUT, text->str, text->len, error);
 }
 
-static bool run_tests(Work *work, GError **error)
+static bool run_task_tests(Work *work, GError **error)
 {
     const AcrEvalFolder *folder = &work->folder;
     const char *patch = patch_of(work);
@@ -179,7 +179,7 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
         acr_json_set(json, "repeats", acr_json_copy(work->repeats));
 }
 
-static AcrJson *describe(const Work *work, const AcrGraded *graded)
+static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
 {
     const AcrEvalRun *run = &work->run;
     AcrJson *json = acr_json_new_object();
@@ -208,7 +208,7 @@ static bool write_verdict(const Work *work, AcrGraded *graded, GError **error)
     const AcrEvalRun *run = &work->run;
     gint64 total_ms = (g_get_monotonic_time() - work->begun_us) / 1000;
     graded->cost = (AcrEvalCost){total_ms, run->wall_ms, run->peak_bytes, run->image_bytes};
-    g_autoptr(AcrJson) json = describe(work, graded);
+    g_autoptr(AcrJson) json = describe_verdict(work, graded);
     g_autofree char *text = acr_json_print_pretty(json);
     return acr_eval_folder_write(&work->folder, ACR_FILE_VERDICT, text, strlen(text), error);
 }
@@ -310,7 +310,7 @@ static bool run_and_grade(Work *work, AcrGraded *out, GError **error)
     out->is_late = is_late(work);
     if (out->is_late)
         return true;
-    if (!run_tests(work, error)) {
+    if (!run_task_tests(work, error)) {
         out->is_late = is_late(work);
         return false;
     }
@@ -333,7 +333,7 @@ static bool grade_again(Work *work, AcrGraded *out, GError **error)
                          work->folder.path);
 }
 
-static bool prepare(Work *work, GError **error)
+static bool prepare_grading(Work *work, GError **error)
 {
     const AcrRunSpec *spec = work->options->spec;
     g_autofree char *row = acr_eval_row(work->options, work->task->row);
@@ -351,7 +351,7 @@ static bool prepare(Work *work, GError **error)
     if (!is_planned ||
         !acr_eval_folder_open(spec, work->prediction, !spec->regrade, &work->folder, error))
         return false;
-    work->digest = make_digest(work);
+    work->digest = digest_grading(work);
     return true;
 }
 
@@ -407,7 +407,7 @@ void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
         return;
     if (options->spec->baseline && !prediction->is_reference && !options->spec->regrade)
         work.ungradable = find_ungradable(options, task, deadline_us);
-    bool ok = prepare(&work, &error);
+    bool ok = prepare_grading(&work, &error);
     if (ok && options->spec->regrade)
         ok = grade_again(&work, out, &error);
     else if (ok && !take_kept(&work, out))

@@ -47,7 +47,7 @@ static void image_free(void *data)
 
 /* "{arch}" as images are named for it; "{id_1776}": as published ones have the id; else the row's own field, as it may
  * stand in a name. Owned; NULL: there is no such text. */
-static char *value_of(const char *field, const AcrJson *row)
+static char *image_value(const char *field, const AcrJson *row)
 {
     struct utsname machine;
     if (strcmp(field, "arch") == 0 && uname(&machine) == 0)
@@ -72,7 +72,7 @@ char *acr_eval_image_name(const char *pattern, const char *row, GError **error)
             continue;
         }
         g_autofree char *field = g_strndup(at + 1, (gsize)(end - at - 1)),
-                        *value = value_of(field, json);
+                        *value = image_value(field, json);
         if (!value)
             return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
                                           "--image-template: the row of '%s' has no text \"%s\"",
@@ -110,7 +110,7 @@ static Image *need(AcrEvalImages *images, const char *name)
 }
 
 /* The image of a task; one that cannot be planned has none, which its grade tells. */
-static bool count(AcrEvalImages *images, const AcrInstance *task, GError **error)
+static bool count_users(AcrEvalImages *images, const AcrInstance *task, GError **error)
 {
     const AcrRunSpec *spec = images->options->spec;
     Image *image = g_hash_table_lookup(images->by_task, task->instance_id);
@@ -147,7 +147,7 @@ AcrEvalImages *acr_eval_images_new(const AcrEvalOptions *options, GHashTable *ta
                                             : g_build_filename(spec->dataset, TASKS_FOLDER, NULL);
     for (guint i = 0; i < predictions->len; i++) {
         const AcrPrediction *prediction = predictions->pdata[i];
-        if (!count(images, g_hash_table_lookup(tasks, prediction->instance_id), error))
+        if (!count_users(images, g_hash_table_lookup(tasks, prediction->instance_id), error))
             return NULL;
     }
     return g_steal_pointer(&images);
@@ -173,8 +173,8 @@ static bool check_room(const AcrEvalImages *images, AcrImages *engine, const cha
 }
 
 /* Builds an image by the user's recipe. */
-static bool build(AcrEvalImages *images, AcrImages *engine, const char *name, const char *task,
-                  GError **error)
+static bool build_image(AcrEvalImages *images, AcrImages *engine, const char *name,
+                        const char *task, GError **error)
 {
     g_autofree char *folder =
         acr_eval_image_context(images->options, g_hash_table_lookup(images->tasks, task), error);
@@ -202,7 +202,7 @@ static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const 
     if (!check_room(images, engine, image->name, error))
         return false;
     if (has_file     ? acr_images_build(engine, image->name, folder, &reason)
-        : has_recipe ? build(images, engine, image->name, task, &reason)
+        : has_recipe ? build_image(images, engine, image->name, task, &reason)
                      : acr_images_pull(engine, image->name, &reason)) {
         image->is_ours = true;
         image->found = g_strdup(image->name);

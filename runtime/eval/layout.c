@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Removes the temporary files of an open folder. */
-static void sweep(int folder)
+static void sweep_folder(int folder)
 {
     int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -33,7 +33,7 @@ int acr_eval_run_open(const AcrRunSpec *spec, GError **error)
         return -1;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        sweep(fd);
+        sweep_folder(fd);
         return fd;
     }
     acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED, "cannot use the folder '%s': %s",
@@ -73,7 +73,7 @@ bool acr_eval_folder_open(const AcrRunSpec *spec, const AcrPrediction *predictio
     g_autofree char *inside = g_build_filename(name, ".", NULL);
     out->fd = top < 0 ? -1 : acr_dir_open_beneath(top, inside, make);
     if (make && out->fd >= 0)
-        sweep(out->fd);
+        sweep_folder(out->fd);
     return out->fd >= 0 || (!make && errno == ENOENT) ||
            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
                          "the folder '%s' cannot be used: %s", out->path,

@@ -78,7 +78,7 @@ static void keep_rows(const AcrJson *was, const AcrJson *now, GHashTable *own, A
 }
 
 /* *out (owned): NULL where there is none. */
-static bool read_part(const char *path, AcrJson **out, GError **error)
+static bool read_grades(const char *path, AcrJson **out, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PART_BYTES, &reason);
@@ -115,7 +115,7 @@ bool acr_eval_part_write(const AcrEvalSums *sums, GError **error)
         const AcrPrediction *prediction = sums->predictions->pdata[i];
         describe_grade(sums, i, g_hash_table_lookup(own, prediction->instance_id));
     }
-    if (read_part(path, &was, NULL))
+    if (read_grades(path, &was, NULL))
         keep_rows(was, json, own, rows);
     g_autofree char *text = acr_json_print_pretty(json);
     return acr_file_write_atomic(path, text, strlen(text), 0644, error);
@@ -161,7 +161,7 @@ static int grade_of(const AcrJson *row)
 }
 
 /* A row that names no task of its part is one of another time, and is left out. */
-static bool take_rows(Merging *merging, guint number, const char *path, GError **error)
+static bool take_grade_rows(Merging *merging, guint number, const char *path, GError **error)
 {
     const AcrJson *part = merging->parts->pdata[number];
     const AcrJson *first = acr_json_first(acr_json_get(part, "rows"));
@@ -183,7 +183,7 @@ static bool take_part(Merging *merging, guint number, GError **error)
     g_autofree char *dir = acr_shards_folder(merging->shards, number),
                     *path = g_build_filename(dir, ACR_FILE_GRADES, NULL);
     AcrJson *part = NULL;
-    bool ok = !merging->shards->notes->pdata[number] || read_part(path, &part, error);
+    bool ok = !merging->shards->notes->pdata[number] || read_grades(path, &part, error);
     merging->parts->pdata[number] = part;
     if (!ok || !part)
         return ok;
@@ -192,7 +192,7 @@ static bool take_part(Merging *merging, guint number, GError **error)
                *other = acr_json_get_string(part, "options");
     if (strcmp(one, other) != 0)
         return refuse(error, "'%s' is graded with other options than the shards before it", dir);
-    return take_rows(merging, number, path, error);
+    return take_grade_rows(merging, number, path, error);
 }
 
 static bool has_row(void *ctx, guint number, const char *id)

@@ -38,8 +38,8 @@ char *acr_prediction_model(const char *model)
     return acr_name_is_safe(name, NULL) ? g_steal_pointer(&name) : NULL;
 }
 
-static void add(Reader *reader, const char *id, const char *model, const char *patch,
-                bool is_baseline)
+static void add_prediction(Reader *reader, const char *id, const char *model, const char *patch,
+                           bool is_baseline)
 {
     AcrPrediction *prediction = g_new0(AcrPrediction, 1);
     prediction->instance_id = g_strdup(id);
@@ -51,7 +51,7 @@ static void add(Reader *reader, const char *id, const char *model, const char *p
     (void)g_hash_table_add(reader->ids, prediction->instance_id);
 }
 
-static bool take(void *ctx, const AcrJson *json, guint number, GError **error)
+static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError **error)
 {
     Reader *reader = ctx;
     const char *id = acr_json_get_string(json, "instance_id");
@@ -74,7 +74,7 @@ static bool take(void *ctx, const AcrJson *json, guint number, GError **error)
     }
     if (g_hash_table_contains(reader->ids, id))
         return refuse(error, "'%s' holds two predictions for '%s'", reader->source, id);
-    add(reader, id, name, acr_json_string(patch), false);
+    add_prediction(reader, id, name, acr_json_string(patch), false);
     return true;
 }
 
@@ -84,15 +84,15 @@ static bool take_document(Reader *reader, const AcrJson *document, GError **erro
     guint number = 0;
     if (acr_json_get_string(document, "instance_id") ||
         acr_json_get_string(document, "model_patch"))
-        return take(reader, document, 1, error);
+        return take_prediction(reader, document, 1, error);
     for (const AcrJson *at = acr_json_first(document); at; at = acr_json_next(at))
-        if (!take(reader, at, ++number, error))
+        if (!take_prediction(reader, at, ++number, error))
             return false;
     return true;
 }
 
 /* One JSON document, however its file is called, or else lines of them. */
-static bool read_file(Reader *reader, GError **error)
+static bool read_prediction_file(Reader *reader, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(reader->source, ACR_PREDICTIONS_MAX_BYTES, &reason);
@@ -101,8 +101,8 @@ static bool read_file(Reader *reader, GError **error)
     g_autofree char *text = acr_bytes_text(bytes);
     g_autoptr(AcrJson) document = acr_json_parse_bytes(bytes, NULL);
     bool ok = document ? take_document(reader, document, &reason)
-                       : acr_json_lines(text, g_bytes_get_size(bytes), reader->source, take, reader,
-                                        &reason);
+                       : acr_json_lines(text, g_bytes_get_size(bytes), reader->source,
+                                        take_prediction, reader, &reason);
     if (ok)
         return true;
     if (reason->domain == ACR_EVAL_ERROR)
@@ -110,7 +110,8 @@ static bool read_file(Reader *reader, GError **error)
     return refuse(error, "cannot use the predictions: %s", reason->message);
 }
 
-static bool take_rows(Reader *reader, const GPtrArray *tasks, bool is_gold, GError **error)
+static bool take_prediction_rows(Reader *reader, const GPtrArray *tasks, bool is_gold,
+                                 GError **error)
 {
     for (guint i = 0; i < tasks->len; i++) {
         const AcrInstance *task = tasks->pdata[i];
@@ -120,7 +121,7 @@ static bool take_rows(Reader *reader, const GPtrArray *tasks, bool is_gold, GErr
         const char *patch = is_gold ? acr_json_get_string(row, "patch") : NULL;
         if (is_gold && !patch)
             return refuse(error, "the row of '%s' has no \"patch\"", task->instance_id);
-        add(reader, task->instance_id, reader->source, patch, !is_gold);
+        add_prediction(reader, task->instance_id, reader->source, patch, !is_gold);
     }
     return true;
 }
@@ -148,8 +149,9 @@ GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool
     bool is_gold = strcmp(source, GOLD) == 0;
     for (guint i = 0; i < tasks->len; i++)
         (void)g_hash_table_add(known, ((const AcrInstance *)tasks->pdata[i])->instance_id);
-    bool ok = is_gold || strcmp(source, EMPTY) == 0 ? take_rows(&reader, tasks, is_gold, error)
-                                                    : read_file(&reader, error);
+    bool ok = is_gold || strcmp(source, EMPTY) == 0
+                  ? take_prediction_rows(&reader, tasks, is_gold, error)
+                  : read_prediction_file(&reader, error);
     if (!ok || (!ignore_unknown && !check_unknown(&reader, error)))
         return NULL;
     if (out->len == 0)

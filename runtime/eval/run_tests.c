@@ -115,7 +115,7 @@ static char *without_word(const char *text, const char *word)
     return g_strjoinv(">>>>>", parts);
 }
 
-static void take(const AcrExecuted *executed, const char *word, AcrEvalRun *out)
+static void take_word(const AcrExecuted *executed, const char *word, AcrEvalRun *out)
 {
     g_autofree char *told = acr_utf8_repair_bytes(executed->err);
     g_autofree char *refused = find_told(told, word, REFUSED),
@@ -178,8 +178,9 @@ static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPl
 }
 
 /* Runs the driver in a sandbox. `bin`: of the environment; NULL: none. */
-static bool run_in(const AcrEvalOptions *options, AcrSandbox *sandbox, const AcrGradingPlan *plan,
-                   const AcrEvalWay *way, const char *bin, AcrEvalRun *out, GError **error)
+static bool run_in_sandbox(const AcrEvalOptions *options, AcrSandbox *sandbox,
+                           const AcrGradingPlan *plan, const AcrEvalWay *way, const char *bin,
+                           AcrEvalRun *out, GError **error)
 {
     const AcrRunSpec *spec = options->spec;
     g_autofree char *word = g_uuid_string_random();
@@ -194,7 +195,7 @@ static bool run_in(const AcrEvalOptions *options, AcrSandbox *sandbox, const Acr
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(sandbox, &execution, &executed, error))
         return false;
-    take(&executed, word, out);
+    take_word(&executed, word, out);
     return true;
 }
 
@@ -211,7 +212,7 @@ static bool run_in_image(const AcrEvalOptions *options, const AcrGradingPlan *pl
         .interrupt = options->host->interrupt,
     };
     g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&sandbox_options, error);
-    return sandbox && run_in(options, sandbox, plan, way, NULL, out, error);
+    return sandbox && run_in_sandbox(options, sandbox, plan, way, NULL, out, error);
 }
 
 static AcrSnapshot *find_tree(const AcrRunSpec *spec, const AcrInstance *task, GError **error)
@@ -253,7 +254,7 @@ static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance 
     };
     g_autofree char *bin = g_path_get_dirname(python);
     g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&sandbox_options, error);
-    return sandbox && run_in(options, sandbox, plan, way, bin, out, error);
+    return sandbox && run_in_sandbox(options, sandbox, plan, way, bin, out, error);
 }
 
 bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,

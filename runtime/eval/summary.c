@@ -37,7 +37,7 @@ static const char *id_of(const AcrEvalSums *sums, guint i)
 
 /* ---- Each task ---- */
 
-static void add_row(GString *table, int width, const char *id, const AcrGraded *graded)
+static void add_summary_row(GString *table, int width, const char *id, const AcrGraded *graded)
 {
     g_autofree char *time = g_strdup_printf("%.1f s", (double)graded->cost.total_ms / 1000),
                     *memory = g_strdup_printf("%.0f MB", (double)graded->cost.peak_bytes / MB);
@@ -62,7 +62,7 @@ static char *make_table(const AcrEvalSums *sums)
                            "memory", "why");
     for (guint i = 0; i < sums->predictions->len; i++)
         if (sums->is_graded[i])
-            add_row(table, width, id_of(sums, i), &sums->graded[i]);
+            add_summary_row(table, width, id_of(sums, i), &sums->graded[i]);
     return g_string_free(table, FALSE);
 }
 

@@ -11,8 +11,6 @@
 #define TIMEOUT_MS 60000
 #define MAX_ANSWER ((gsize)16 * 1024 * 1024)
 #define MAX_PAGES 20 /* of what is open, where the server cannot look for a branch */
-#define UNKNOWN_BASE "(the default branch)"
-#define SECRET "(token)"
 
 /* One of the dialects. */
 typedef struct PullDialect {
@@ -144,7 +142,7 @@ static void note(AcrPull *pull, const AcrPullServer *server, const char *url, co
 {
     const PullDialect *dialect = server->dialect;
     AcrJson *request = acr_json_new_object(), *headers = acr_json_new_array();
-    g_autofree char *key = g_strconcat(acr_forges[dialect->kind].header, SECRET, NULL);
+    g_autofree char *key = g_strconcat(acr_forges[dialect->kind].header, "(token)", NULL);
     acr_json_set_string(request, "method", body ? "POST" : "GET");
     acr_json_set_string(request, "url", url);
     for (guint i = 0; dialect->headers[i]; i++)
@@ -158,7 +156,7 @@ static void note(AcrPull *pull, const AcrPullServer *server, const char *url, co
 }
 
 /* What a server says of its refusal: GitHub's and Gitea's "message" is a text, GitLab's may be a list. */
-static char *message_of(const AcrJson *answer)
+static char *refusal_text(const AcrJson *answer)
 {
     const AcrJson *message = acr_json_get(answer, "message");
     const char *text = acr_json_string(message);
@@ -175,7 +173,7 @@ static char *message_of(const AcrJson *answer)
 static bool refuse_status(const AcrPullServer *server, int status, const AcrJson *answer,
                           GError **error)
 {
-    g_autofree char *why = message_of(answer);
+    g_autofree char *why = refusal_text(answer);
     const char *variable = acr_forges[server->dialect->kind].variables[0];
     bool is_access = status == 401 || status == 403 || status == 404;
     g_autofree char *hint = is_access ? g_strdup_printf(" (does %s allow it?)", variable) : NULL;
@@ -185,8 +183,8 @@ static bool refuse_status(const AcrPullServer *server, int status, const AcrJson
 }
 
 /* The JSON that the server answers a GET with, or a POST of `body`; owned. */
-static AcrJson *ask(const AcrPull *pull, const AcrPullServer *server, const char *url,
-                    const AcrJson *body, GError **error)
+static AcrJson *ask_server(const AcrPull *pull, const AcrPullServer *server, const char *url,
+                           const AcrJson *body, GError **error)
 {
     const char *headers[8] = {"User-Agent: acr-host", server->key};
     guint n = 2;
@@ -216,15 +214,15 @@ static AcrJson *ask(const AcrPull *pull, const AcrPullServer *server, const char
 
 /* ---- The steps ---- */
 
-static char *find_base(AcrPull *pull, const AcrPullServer *server, GError **error)
+static char *find_base_branch(AcrPull *pull, const AcrPullServer *server, GError **error)
 {
     if (pull->spec->base)
         return g_strdup(pull->spec->base);
     if (pull->spec->dry_run) {
         note(pull, server, server->api, NULL);
-        return g_strdup(UNKNOWN_BASE);
+        return g_strdup("(the default branch)");
     }
-    g_autoptr(AcrJson) project = ask(pull, server, server->api, NULL, error);
+    g_autoptr(AcrJson) project = ask_server(pull, server, server->api, NULL, error);
     const char *name = acr_json_get_string(project, "default_branch");
     if (project && !name)
         acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
@@ -259,7 +257,8 @@ static char *list_url(const AcrPull *pull, const AcrPullServer *server, guint pa
                : g_strconcat(server->api, dialect->list, branch, NULL);
 }
 
-static AcrJson *describe(const PullDialect *dialect, const AcrJson *answer, const char *state)
+static AcrJson *describe_request(const PullDialect *dialect, const AcrJson *answer,
+                                 const char *state)
 {
     AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "url", acr_json_get_string(answer, dialect->link));
@@ -279,12 +278,12 @@ static bool find_open(AcrPull *pull, const AcrPullServer *server, AcrJson **out,
             note(pull, server, url, NULL);
             return true;
         }
-        g_autoptr(AcrJson) list = ask(pull, server, url, NULL, error);
+        g_autoptr(AcrJson) list = ask_server(pull, server, url, NULL, error);
         if (!list)
             return false;
         for (const AcrJson *row = acr_json_first(list); row; row = acr_json_next(row))
             if (is_ours(dialect, row, pull->spec->branch)) {
-                *out = describe(dialect, row, "was open");
+                *out = describe_request(dialect, row, "was open");
                 return true;
             }
         rows = dialect->page ? acr_json_size(list) : 0;
@@ -310,7 +309,7 @@ AcrJson *acr_pull_open(AcrPull *pull, const AcrPullServer *server, GError **erro
 {
     const PullDialect *dialect = server->dialect;
     g_autoptr(AcrJson) found = NULL;
-    g_autofree char *base = find_base(pull, server, error),
+    g_autofree char *base = find_base_branch(pull, server, error),
                     *url = g_strconcat(server->api, dialect->open, NULL);
     if (!base || !find_open(pull, server, &found, error))
         return NULL;
@@ -319,8 +318,8 @@ AcrJson *acr_pull_open(AcrPull *pull, const AcrPullServer *server, GError **erro
     g_autoptr(AcrJson) body = make_body(pull, dialect, base);
     if (pull->spec->dry_run) {
         note(pull, server, url, body);
-        return describe(dialect, NULL, "planned");
+        return describe_request(dialect, NULL, "planned");
     }
-    g_autoptr(AcrJson) answer = ask(pull, server, url, body, error);
-    return answer ? describe(dialect, answer, "opened") : NULL;
+    g_autoptr(AcrJson) answer = ask_server(pull, server, url, body, error);
+    return answer ? describe_request(dialect, answer, "opened") : NULL;
 }

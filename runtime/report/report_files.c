@@ -16,7 +16,6 @@
 #define MAX_ATTEMPTS 100u
 #define MAX_FILES 2000u /* of an attempt */
 #define MAX_TASKS 100000u
-#define UNREAD "(unread)" /* in place of a file: lines on what could not be read */
 
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes)
 {
@@ -44,7 +43,7 @@ typedef struct {
     GString *unread;
 } Reader;
 
-static void take(Reader *reader, const char *name, gsize max)
+static void take_file(Reader *reader, const char *name, gsize max)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_folder_read_file(reader->folder, name, max, &reason);
@@ -54,13 +53,13 @@ static void take(Reader *reader, const char *name, gsize max)
         g_string_append_printf(reader->unread, "%s\n", reason ? reason->message : name);
 }
 
-static gint by_name(gconstpointer a, gconstpointer b)
+static gint compare_names(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* The names of a folder that begin as one of `formats` does (NULL: all), sorted; owned. */
-static GPtrArray *list(const char *path, const char *const *formats, guint max)
+static GPtrArray *list_names(const char *path, const char *const *formats, guint max)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
@@ -71,7 +70,7 @@ static GPtrArray *list(const char *path, const char *const *formats, guint max)
         if (is_wanted)
             g_ptr_array_add(names, g_strdup(name));
     }
-    g_ptr_array_sort(names, by_name);
+    g_ptr_array_sort(names, compare_names);
     return names;
 }
 
@@ -85,12 +84,12 @@ static void take_attempt(Reader *reader, const char *attempt)
                                           ACR_FILE_REGRESSION,
                                           NULL};
     g_autofree char *path = acr_folder_path(reader->folder, attempt);
-    g_autoptr(GPtrArray) names = list(path, formats, MAX_FILES);
+    g_autoptr(GPtrArray) names = list_names(path, formats, MAX_FILES);
     g_autofree char *places = g_build_filename(attempt, ACR_DIR_SEARCH ACR_FILE_LOCATIONS, NULL);
-    take(reader, places, MAX_FILE);
+    take_file(reader, places, MAX_FILE);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *name = g_build_filename(attempt, names->pdata[i], NULL);
-        take(reader, name, MAX_FILE);
+        take_file(reader, name, MAX_FILE);
     }
 }
 
@@ -106,14 +105,14 @@ static bool add_run(const char *dir, AcrReportFiles *files, GError **error)
         return false;
     Reader reader = {&folder, files, unread};
     for (guint i = 0; i < G_N_ELEMENTS(names); i++)
-        take(&reader, names[i], MAX_FILE);
-    take(&reader, ACR_FILE_JOURNAL, MAX_JOURNAL);
-    g_autoptr(GPtrArray) attempts = list(folder.path, formats, MAX_ATTEMPTS);
+        take_file(&reader, names[i], MAX_FILE);
+    take_file(&reader, ACR_FILE_JOURNAL, MAX_JOURNAL);
+    g_autoptr(GPtrArray) attempts = list_names(folder.path, formats, MAX_ATTEMPTS);
     for (guint i = 0; i < attempts->len; i++)
         take_attempt(&reader, attempts->pdata[i]);
     g_autoptr(GBytes) lines = g_bytes_new(unread->str, unread->len);
     if (unread->len)
-        acr_report_files_add(files, UNREAD, lines);
+        acr_report_files_add(files, "(unread)", lines);
     return true;
 }
 
@@ -155,7 +154,7 @@ static void take_final_report(const char *dir, const char *part, const char *nam
 static void take_evaluations(const char *dir, const char *part, AcrReportFiles *files)
 {
     g_autofree char *path = g_build_filename(dir, ACR_DIR_EVALUATIONS, NULL);
-    g_autoptr(GPtrArray) names = list(path, NULL, MAX_TASKS);
+    g_autoptr(GPtrArray) names = list_names(path, NULL, MAX_TASKS);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *run = g_build_filename(path, names->pdata[i], NULL),
                         *prefix = g_strconcat(part, names->pdata[i], NULL);
@@ -167,7 +166,7 @@ static void take_evaluations(const char *dir, const char *part, AcrReportFiles *
 /* What is in a folder of many that is not of a batch itself. */
 static void take_many(const char *dir, const char *part, AcrReportFiles *files)
 {
-    g_autoptr(GPtrArray) names = list(dir, NULL, MAX_TASKS);
+    g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
     for (guint i = 0; i < names->len; i++) {
         const char *name = names->pdata[i];
         if (!g_str_has_suffix(name, ".json"))
@@ -182,7 +181,7 @@ static void take_many(const char *dir, const char *part, AcrReportFiles *files)
 static void take_shards(const char *dir, AcrReportFiles *files)
 {
     static const char *const formats[] = {ACR_DIR_SHARD, NULL};
-    g_autoptr(GPtrArray) names = list(dir, formats, MAX_TASKS);
+    g_autoptr(GPtrArray) names = list_names(dir, formats, MAX_TASKS);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *path = g_build_filename(dir, names->pdata[i], NULL);
         if (!acr_folder_exists(path) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
@@ -214,12 +213,12 @@ static GBytes *call_service(AcrPython *python, const char *function, GByteArray 
                : NULL;
 }
 
-static void add_text(GByteArray *fields, const char *text)
+static void pack_word(GByteArray *fields, const char *text)
 {
     acr_py_fields_add(fields, text, strlen(text));
 }
 
-static void add_files(GByteArray *fields, const AcrReportFiles *files)
+static void add_packed(GByteArray *fields, const AcrReportFiles *files)
 {
     if (files && files->fields)
         g_byte_array_append(fields, files->fields->data, files->fields->len);
@@ -232,10 +231,10 @@ GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
     if (!add_run(dir, &files, error))
         return NULL;
     GByteArray *fields = g_byte_array_new();
-    add_text(fields, form);
-    add_text(fields, ACR_VERSION);
-    add_files(fields, &files);
-    add_files(fields, more);
+    pack_word(fields, form);
+    pack_word(fields, ACR_VERSION);
+    add_packed(fields, &files);
+    add_packed(fields, more);
     return call_service(python, "run", fields, error);
 }
 
@@ -247,13 +246,13 @@ static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
         (compare && !add_many(compare, false, &others, error)))
         return NULL;
     GByteArray *fields = g_byte_array_new();
-    add_text(fields, form);
-    add_text(fields, ACR_VERSION);
+    pack_word(fields, form);
+    pack_word(fields, ACR_VERSION);
     g_autofree char *n = g_strdup_printf("%u", files.n);
-    add_text(fields, compare ? "1" : "0");
-    add_text(fields, n);
-    add_files(fields, &files);
-    add_files(fields, &others);
+    pack_word(fields, compare ? "1" : "0");
+    pack_word(fields, n);
+    add_packed(fields, &files);
+    add_packed(fields, &others);
     return call_service(python, "tasks", fields, error);
 }
 

@@ -4,14 +4,14 @@
  */
 #include <string.h>
 
-#include "serve/http_headers.h"
+#include "serve/serve_private.h"
 
 #define META "io.modelcontextprotocol/"
 #define MAX_SHOWN 80u
 #define BASE64 "=?base64?"
 #define BASE64_END "?="
 
-bool acr_mcp_http_is_json(const AcrHttpIncoming *incoming)
+bool acr_serve_http_is_json(const AcrHttpIncoming *incoming)
 {
     static const char json[] = "application/json";
     const char *type = acr_http_incoming_header(incoming, "content-type");
@@ -19,7 +19,7 @@ bool acr_mcp_http_is_json(const AcrHttpIncoming *incoming)
            strchr("; ", type[strlen(json)]);
 }
 
-bool acr_mcp_http_accepts(const AcrHttpIncoming *incoming, const char *type)
+bool acr_serve_http_accepts(const AcrHttpIncoming *incoming, const char *type)
 {
     const char *accept = acr_http_incoming_header(incoming, "accept");
     const char *slash = strchr(type, '/');
@@ -35,21 +35,21 @@ bool acr_mcp_http_accepts(const AcrHttpIncoming *incoming, const char *type)
     return false;
 }
 
-bool acr_mcp_http_is_stateless(const AcrHttpIncoming *incoming, AcrMcpMessage *message)
+bool acr_serve_http_is_stateless(const AcrHttpIncoming *incoming, AcrServeMessage *message)
 {
     const char *version = acr_http_incoming_header(incoming, "mcp-protocol-version");
-    if (g_strcmp0(version, ACR_MCP_STATELESS_VERSION) == 0)
-        message->era = ACR_MCP_STATELESS;
-    return message->era == ACR_MCP_STATELESS;
+    if (g_strcmp0(version, ACR_SERVE_STATELESS_VERSION) == 0)
+        message->era = ACR_SERVE_STATELESS;
+    return message->era == ACR_SERVE_STATELESS;
 }
 
-bool acr_mcp_http_check_handshake(const AcrHttpIncoming *incoming, AcrMcpFault *fault)
+bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming, AcrServeFault *fault)
 {
     const char *version = acr_http_incoming_header(incoming, "mcp-protocol-version");
-    if (!version || strcmp(version, ACR_MCP_OLDEST_HANDSHAKE) == 0 ||
-        strcmp(version, ACR_MCP_NEWEST_HANDSHAKE) == 0)
+    if (!version || strcmp(version, ACR_SERVE_OLDEST_HANDSHAKE) == 0 ||
+        strcmp(version, ACR_SERVE_NEWEST_HANDSHAKE) == 0)
         return true;
-    acr_mcp_refuse_version(fault, version);
+    acr_serve_refuse_version(fault, version);
     return false;
 }
 
@@ -67,8 +67,8 @@ static char *unpack(const char *value)
 }
 
 /* Whether a header says `wanted`; a fault where it does not. */
-static bool check(const AcrHttpIncoming *incoming, const char *name, const char *wanted,
-                  AcrMcpFault *fault)
+static bool check_header(const AcrHttpIncoming *incoming, const char *name, const char *wanted,
+                         AcrServeFault *fault)
 {
     g_autofree char *key = g_ascii_strdown(name, -1);
     const char *value = acr_http_incoming_header(incoming, key);
@@ -77,13 +77,13 @@ static bool check(const AcrHttpIncoming *incoming, const char *name, const char 
         return true;
     g_autofree char *shown = value ? acr_text_quote(value, MAX_SHOWN) : g_strdup("missing"),
                     *body = acr_text_quote(wanted, MAX_SHOWN);
-    acr_mcp_refuse(fault, ACR_MCP_WRONG_HEADER, "the header %s is %s, and the body says %s", name,
-                   shown, body);
+    acr_serve_refuse(fault, ACR_SERVE_WRONG_HEADER, "the header %s is %s, and the body says %s",
+                     name, shown, body);
     return false;
 }
 
 /* The parameter that Mcp-Name repeats; NULL: there is none. */
-static const char *name_of(const AcrMcpMessage *message)
+static const char *header_name(const AcrServeMessage *message)
 {
     static const char *const named[][2] = {
         {"tools/call", "name"}, {"prompts/get", "name"}, {"resources/read", "uri"}};
@@ -93,25 +93,26 @@ static const char *name_of(const AcrMcpMessage *message)
     return NULL;
 }
 
-bool acr_mcp_http_check_envelope(const AcrHttpIncoming *incoming, const AcrMcpMessage *message,
-                                 AcrMcpFault *fault)
+bool acr_serve_http_check_envelope(const AcrHttpIncoming *incoming, const AcrServeMessage *message,
+                                   AcrServeFault *fault)
 {
     const char *header = acr_http_incoming_header(incoming, "mcp-protocol-version");
     const char *version =
         acr_json_get_string(acr_json_get(message->params, "_meta"), META "protocolVersion");
     if (!message->method) {
-        acr_mcp_refuse(fault, ACR_MCP_INVALID_REQUEST, "a client sends requests, not responses");
+        acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST,
+                         "a client sends requests, not responses");
         return false;
     }
     if (!message->id) { /* this era has no notifications by HTTP: one is taken, and nothing done */
-        if (g_strcmp0(header, ACR_MCP_STATELESS_VERSION) != 0)
-            acr_mcp_refuse_version(fault, header ? header : "");
+        if (g_strcmp0(header, ACR_SERVE_STATELESS_VERSION) != 0)
+            acr_serve_refuse_version(fault, header ? header : "");
         return !fault->code;
     }
     if (!version)
         return true; /* the body is wrong by itself, and is refused for that */
-    const char *name = name_of(message);
-    return check(incoming, "MCP-Protocol-Version", version, fault) &&
-           check(incoming, "Mcp-Method", message->method, fault) &&
-           (!name || check(incoming, "Mcp-Name", name, fault));
+    const char *name = header_name(message);
+    return check_header(incoming, "MCP-Protocol-Version", version, fault) &&
+           check_header(incoming, "Mcp-Method", message->method, fault) &&
+           (!name || check_header(incoming, "Mcp-Name", name, fault));
 }

@@ -12,22 +12,22 @@
 #define MAX_EXACT (1ll << 53) /* a larger id could not be repeated as it came */
 #define MAX_SHOWN 80u
 
-G_DEFINE_QUARK(acr_mcp_error, acr_mcp_error)
+G_DEFINE_QUARK(acr_serve_error, acr_serve_error)
 
-void acr_mcp_message_clear(AcrMcpMessage *message)
+void acr_serve_message_clear(AcrServeMessage *message)
 {
     acr_json_free(message->json);
-    *message = (AcrMcpMessage){0};
+    *message = (AcrServeMessage){0};
 }
 
-void acr_mcp_fault_clear(AcrMcpFault *fault)
+void acr_serve_fault_clear(AcrServeFault *fault)
 {
     g_free(fault->text);
     acr_json_free(fault->data);
-    *fault = (AcrMcpFault){0};
+    *fault = (AcrServeFault){0};
 }
 
-AcrJson *acr_mcp_refuse(AcrMcpFault *fault, int code, const char *format, ...)
+AcrJson *acr_serve_refuse(AcrServeFault *fault, int code, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -40,7 +40,7 @@ AcrJson *acr_mcp_refuse(AcrMcpFault *fault, int code, const char *format, ...)
 /* ---- Reading ---- */
 
 /* Sets the id where it is one that can be repeated. */
-static bool read_id(const AcrJson *json, AcrMcpMessage *out, AcrMcpFault *fault)
+static bool read_id(const AcrJson *json, AcrServeMessage *out, AcrServeFault *fault)
 {
     const AcrJson *id = acr_json_get(json, "id");
     gint64 number = acr_json_int(id, G_MAXINT64);
@@ -49,22 +49,22 @@ static bool read_id(const AcrJson *json, AcrMcpMessage *out, AcrMcpFault *fault)
         out->id = id;
         return true;
     }
-    acr_mcp_refuse(fault, ACR_MCP_INVALID_REQUEST,
-                   "the id must be a string or a whole number of at most 53 bits");
+    acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST,
+                     "the id must be a string or a whole number of at most 53 bits");
     return false;
 }
 
-static AcrMcpEra era_of(const AcrMcpMessage *message)
+static AcrServeEra era_of(const AcrServeMessage *message)
 {
     const AcrJson *meta = acr_json_get(message->params, "_meta");
     bool is_of_handshake = strcmp(message->method, "initialize") == 0;
     bool is_of_later = strcmp(message->method, "server/discover") == 0;
     bool has_envelope = acr_json_get(meta, META "protocolVersion") != NULL;
-    return is_of_later || (has_envelope && !is_of_handshake) ? ACR_MCP_STATELESS
-                                                             : ACR_MCP_HANDSHAKE;
+    return is_of_later || (has_envelope && !is_of_handshake) ? ACR_SERVE_STATELESS
+                                                             : ACR_SERVE_HANDSHAKE;
 }
 
-static bool read_object(const AcrJson *json, AcrMcpMessage *out, AcrMcpFault *fault)
+static bool read_object(const AcrJson *json, AcrServeMessage *out, AcrServeFault *fault)
 {
     const char *version = acr_json_get_string(json, "jsonrpc");
     bool is_response = acr_json_get(json, "result") || acr_json_get(json, "error");
@@ -75,12 +75,12 @@ static bool read_object(const AcrJson *json, AcrMcpMessage *out, AcrMcpFault *fa
     if (!out->method && is_response)
         return true;
     if (g_strcmp0(version, "2.0") != 0 || !out->method) {
-        acr_mcp_refuse(fault, ACR_MCP_INVALID_REQUEST,
-                       "a request has \"jsonrpc\": \"2.0\", a method and an id");
+        acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST,
+                         "a request has \"jsonrpc\": \"2.0\", a method and an id");
         return false;
     }
     if (params && acr_json_type(params) != ACR_JSON_OBJECT) {
-        acr_mcp_refuse(fault, ACR_MCP_INVALID_PARAMS, "params must be an object");
+        acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS, "params must be an object");
         return false;
     }
     out->params = params;
@@ -88,20 +88,20 @@ static bool read_object(const AcrJson *json, AcrMcpMessage *out, AcrMcpFault *fa
     return true;
 }
 
-bool acr_mcp_message_read(const char *line, gsize len, AcrMcpMessage *out, AcrMcpFault *fault)
+bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out, AcrServeFault *fault)
 {
     g_autoptr(GError) error = NULL;
-    *out = (AcrMcpMessage){.json = acr_json_parse(line, len, &error)};
+    *out = (AcrServeMessage){.json = acr_json_parse(line, len, &error)};
     if (!out->json) {
-        acr_mcp_refuse(fault, ACR_MCP_PARSE, "%s", error->message);
+        acr_serve_refuse(fault, ACR_SERVE_PARSE, "%s", error->message);
         return false;
     }
     if (acr_json_type(out->json) == ACR_JSON_OBJECT)
         return read_object(out->json, out, fault);
-    acr_mcp_refuse(fault, ACR_MCP_INVALID_REQUEST,
-                   acr_json_type(out->json) == ACR_JSON_ARRAY
-                       ? "batches are not part of this protocol: send one object a line"
-                       : "a message is a JSON object");
+    acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST,
+                     acr_json_type(out->json) == ACR_JSON_ARRAY
+                         ? "batches are not part of this protocol: send one object a line"
+                         : "a message is a JSON object");
     return false;
 }
 
@@ -109,62 +109,64 @@ bool acr_mcp_message_read(const char *line, gsize len, AcrMcpMessage *out, AcrMc
 
 static AcrJson *wrong_version_data(const char *requested)
 {
-    static const char *const versions[] = {ACR_MCP_STATELESS_VERSION, NULL};
+    static const char *const versions[] = {ACR_SERVE_STATELESS_VERSION, NULL};
     AcrJson *data = acr_json_new_object();
     acr_json_set(data, "supported", acr_json_new_strings(versions));
     acr_json_set_string(data, "requested", requested);
     return data;
 }
 
-void acr_mcp_refuse_version(AcrMcpFault *fault, const char *version)
+void acr_serve_refuse_version(AcrServeFault *fault, const char *version)
 {
     g_autofree char *shown = acr_text_quote(version, MAX_SHOWN);
-    acr_mcp_refuse(fault, ACR_MCP_WRONG_VERSION,
-                   "protocol version %s is not served with an envelope", shown);
+    acr_serve_refuse(fault, ACR_SERVE_WRONG_VERSION,
+                     "protocol version %s is not served with an envelope", shown);
     fault->data = wrong_version_data(version);
 }
 
-static bool check_envelope(const AcrMcpMessage *message, AcrMcpFault *fault)
+static bool check_envelope(const AcrServeMessage *message, AcrServeFault *fault)
 {
     const AcrJson *meta = acr_json_get(message->params, "_meta");
     const char *version = acr_json_get_string(meta, META "protocolVersion");
     const AcrJson *capabilities = acr_json_get(meta, META "clientCapabilities");
     if (!version || acr_json_type(capabilities) != ACR_JSON_OBJECT) {
-        acr_mcp_refuse(fault, ACR_MCP_INVALID_PARAMS,
-                       "params._meta must hold \"" META "protocolVersion\", a string, and \"" META
-                       "clientCapabilities\", an object");
+        acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
+                         "params._meta must hold \"" META "protocolVersion\", a string, and \"" META
+                         "clientCapabilities\", an object");
         return false;
     }
-    if (strcmp(version, ACR_MCP_STATELESS_VERSION) == 0)
+    if (strcmp(version, ACR_SERVE_STATELESS_VERSION) == 0)
         return true;
-    acr_mcp_refuse_version(fault, version);
+    acr_serve_refuse_version(fault, version);
     return false;
 }
 
-bool acr_mcp_message_check(const AcrMcpMessage *message, bool has_handshake, AcrMcpFault *fault)
+bool acr_serve_message_check(const AcrServeMessage *message, bool has_handshake,
+                             AcrServeFault *fault)
 {
-    if (message->era == ACR_MCP_STATELESS)
+    if (message->era == ACR_SERVE_STATELESS)
         return check_envelope(message, fault);
     if (has_handshake || strcmp(message->method, "initialize") == 0 ||
         strcmp(message->method, "ping") == 0)
         return true;
-    acr_mcp_refuse(fault, ACR_MCP_INVALID_PARAMS,
-                   "there was no initialize, and params._meta has no \"" META "protocolVersion\"");
+    acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
+                     "there was no initialize, and params._meta has no \"" META
+                     "protocolVersion\"");
     return false;
 }
 
 /* ---- Writing ---- */
 
-void acr_mcp_set_ttl(AcrJson *result, const AcrMcpMessage *message, gint64 ttl_ms)
+void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 ttl_ms)
 {
-    if (message->era != ACR_MCP_STATELESS)
+    if (message->era != ACR_SERVE_STATELESS)
         return;
     acr_json_set_int(result, "ttlMs", ttl_ms);
     acr_json_set_string(result, "cacheScope", "private");
 }
 
 /* What every result of the later era has. */
-static void complete(AcrJson *result)
+static void complete_line(AcrJson *result)
 {
     AcrJson *meta = acr_json_new_object(), *server = acr_json_new_object();
     acr_json_set_string(server, "name", "acr-host");
@@ -174,7 +176,7 @@ static void complete(AcrJson *result)
     acr_json_set(result, "_meta", meta);
 }
 
-static AcrJson *fault_to_json(const AcrMcpFault *fault)
+static AcrJson *fault_to_json(const AcrServeFault *fault)
 {
     AcrJson *json = acr_json_new_object();
     acr_json_set_int(json, "code", fault->code);
@@ -184,18 +186,46 @@ static AcrJson *fault_to_json(const AcrMcpFault *fault)
     return json;
 }
 
-char *acr_mcp_reply(const AcrMcpMessage *message, AcrJson *result, const AcrMcpFault *fault)
+char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result, const AcrServeFault *fault)
 {
     g_autoptr(AcrJson) json = acr_json_new_object();
     const AcrJson *id = message ? message->id : NULL;
     acr_json_set_string(json, "jsonrpc", "2.0");
     acr_json_set(json, "id", id ? acr_json_copy(id) : acr_json_new_null());
-    if (result && message->era == ACR_MCP_STATELESS)
-        complete(result);
+    if (result && message->era == ACR_SERVE_STATELESS)
+        complete_line(result);
     if (result)
         acr_json_set(json, "result", result);
     else
         acr_json_set(json, "error", fault_to_json(fault));
     g_autofree char *text = acr_json_print(json);
     return g_strconcat(text, "\n", NULL);
+}
+
+/* ---- Parameters, and why something could not be answered ---- */
+
+const char *acr_serve_param(const AcrServeRequest *request, const char *name, AcrServeFault *fault)
+{
+    const char *text = acr_json_get_string(request->message->params, name);
+    if (!text)
+        acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS, "%s needs params.%s, a string",
+                         request->message->method, name);
+    return text;
+}
+
+bool acr_serve_one_page(const AcrServeRequest *request, AcrServeFault *fault)
+{
+    if (!acr_json_get(request->message->params, "cursor"))
+        return true;
+    acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
+                     "the list has one page: there is no such cursor");
+    return false;
+}
+
+char *acr_serve_told(const AcrServeRequest *request, const GError *error)
+{
+    if (acr_time_is_over(request->interrupt))
+        return g_strdup_printf("this took longer than %g s (--timeout); what was indexed is kept",
+                               (double)request->options->call_ms / 1000);
+    return acr_utf8_repair(error->message, strlen(error->message));
 }

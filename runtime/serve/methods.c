@@ -26,9 +26,9 @@ static AcrJson *capabilities(void)
     return json;
 }
 
-static void set_instructions(AcrJson *result, const AcrMcpRequest *request)
+static void set_instructions(AcrJson *result, const AcrServeRequest *request)
 {
-    g_autofree char *names = acr_mcp_repository_names(request->repositories);
+    g_autofree char *names = acr_serve_repository_names(request->repositories);
     g_autofree char *text = g_strdup_printf(
         "Structure-aware search in Python code. Repositories: %s. A class found by name is shown "
         "by "
@@ -38,15 +38,15 @@ static void set_instructions(AcrJson *result, const AcrMcpRequest *request)
     acr_json_set_string(result, "instructions", text);
 }
 
-static AcrJson *initialize(const AcrMcpRequest *request, AcrMcpFault *fault)
+static AcrJson *initialize(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    const char *asked = acr_mcp_param(request, "protocolVersion", fault);
+    const char *asked = acr_serve_param(request, "protocolVersion", fault);
     if (!asked)
         return NULL;
     AcrJson *result = acr_json_new_object(), *server = acr_json_new_object();
-    bool is_oldest = strcmp(asked, ACR_MCP_OLDEST_HANDSHAKE) == 0;
+    bool is_oldest = strcmp(asked, ACR_SERVE_OLDEST_HANDSHAKE) == 0;
     acr_json_set_string(result, "protocolVersion",
-                        is_oldest ? ACR_MCP_OLDEST_HANDSHAKE : ACR_MCP_NEWEST_HANDSHAKE);
+                        is_oldest ? ACR_SERVE_OLDEST_HANDSHAKE : ACR_SERVE_NEWEST_HANDSHAKE);
     acr_json_set(result, "capabilities", capabilities());
     acr_json_set_string(server, "name", "acr-host");
     acr_json_set_string(server, "version", ACR_VERSION);
@@ -55,27 +55,27 @@ static AcrJson *initialize(const AcrMcpRequest *request, AcrMcpFault *fault)
     return result;
 }
 
-static AcrJson *discover(const AcrMcpRequest *request, AcrMcpFault *fault)
+static AcrJson *discover(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    static const char *const versions[] = {ACR_MCP_STATELESS_VERSION, NULL};
+    static const char *const versions[] = {ACR_SERVE_STATELESS_VERSION, NULL};
     AcrJson *result = acr_json_new_object();
     acr_json_set(result, "supportedVersions", acr_json_new_strings(versions));
     acr_json_set(result, "capabilities", capabilities());
     set_instructions(result, request);
-    acr_mcp_set_ttl(result, request->message, ACR_MCP_KEEP_MS);
+    acr_serve_set_ttl(result, request->message, ACR_SERVE_KEEP_MS);
     return result;
 }
 
-static AcrJson *ping(const AcrMcpRequest *request, AcrMcpFault *fault)
+static AcrJson *ping(const AcrServeRequest *request, AcrServeFault *fault)
 {
     return acr_json_new_object();
 }
 
 /* ---- Prompts ---- */
 
-static AcrJson *prompts_list(const AcrMcpRequest *request, AcrMcpFault *fault)
+static AcrJson *prompts_list(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    if (!acr_mcp_one_page(request, fault))
+    if (!acr_serve_one_page(request, fault))
         return NULL;
     AcrJson *result = acr_json_new_object(), *prompts = acr_json_new_array(),
             *prompt = acr_json_new_object(), *arguments = acr_json_new_array(),
@@ -90,7 +90,7 @@ static AcrJson *prompts_list(const AcrMcpRequest *request, AcrMcpFault *fault)
     acr_json_set(prompt, "arguments", arguments);
     acr_json_append(prompts, prompt);
     acr_json_set(result, "prompts", prompts);
-    acr_mcp_set_ttl(result, request->message, ACR_MCP_KEEP_MS);
+    acr_serve_set_ttl(result, request->message, ACR_SERVE_KEEP_MS);
     return result;
 }
 
@@ -104,20 +104,20 @@ static AcrJson *prompt_message(const char *text)
     return message;
 }
 
-static AcrJson *prompts_get(const AcrMcpRequest *request, AcrMcpFault *fault)
+static AcrJson *prompts_get(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    const char *name = acr_mcp_param(request, "name", fault);
+    const char *name = acr_serve_param(request, "name", fault);
     const char *issue =
         acr_json_get_string(acr_json_get(request->message->params, "arguments"), "issue");
     if (!name)
         return NULL;
     if (strcmp(name, PROMPT) != 0) {
         g_autofree char *shown = acr_text_quote(name, MAX_SHOWN);
-        return acr_mcp_refuse(fault, ACR_MCP_INVALID_PARAMS, "there is no prompt %s", shown);
+        return acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS, "there is no prompt %s", shown);
     }
     if (!issue)
-        return acr_mcp_refuse(fault, ACR_MCP_INVALID_PARAMS,
-                              "the prompt needs the argument issue, a string");
+        return acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
+                                "the prompt needs the argument issue, a string");
     g_autofree char *clean = acr_issue_clean(issue),
                     *calls = acr_agent_calls_text(request->options->calls);
     g_autofree char *start = acr_prompts_render(request->options->prompts, ACR_PROMPT_SEARCH_START,
@@ -132,22 +132,22 @@ static AcrJson *prompts_get(const AcrMcpRequest *request, AcrMcpFault *fault)
 
 /* ---- The table ---- */
 
-static const AcrMcpMethod methods[] = {
+static const AcrServeMethod methods[] = {
     {"initialize", true, false, false, initialize},
     {"ping", true, false, false, ping},
     {"server/discover", false, true, false, discover},
-    {"tools/list", true, true, false, acr_mcp_tools_list},
-    {"tools/call", true, true, true, acr_mcp_tools_call},
-    {"resources/list", true, true, true, acr_mcp_resources_list},
-    {"resources/read", true, true, true, acr_mcp_resources_read},
-    {"resources/templates/list", true, true, false, acr_mcp_templates_list},
+    {"tools/list", true, true, false, acr_serve_tools_list},
+    {"tools/call", true, true, true, acr_serve_tools_call},
+    {"resources/list", true, true, true, acr_serve_resources_list},
+    {"resources/read", true, true, true, acr_serve_resources_read},
+    {"resources/templates/list", true, true, false, acr_serve_templates_list},
     {"prompts/list", true, true, false, prompts_list},
     {"prompts/get", true, true, false, prompts_get},
 };
 
-const AcrMcpMethod *acr_mcp_method_find(const AcrMcpMessage *message)
+const AcrServeMethod *acr_serve_method_find(const AcrServeMessage *message)
 {
-    bool is_later = message->era == ACR_MCP_STATELESS;
+    bool is_later = message->era == ACR_SERVE_STATELESS;
     for (gsize i = 0; i < G_N_ELEMENTS(methods); i++)
         if ((is_later ? methods[i].in_stateless : methods[i].in_handshake) &&
             strcmp(methods[i].name, message->method) == 0)

@@ -15,16 +15,16 @@
 #define WRITE_BYTES 4096u /* for which a pipe or socket has room if it has any */
 #define WRITE_WAIT_MS 100
 
-void acr_mcp_pipe_init(AcrMcpPipe *pipe, const AcrMcpOptions *options)
+void acr_serve_pipe_init(AcrServePipe *pipe, const AcrServeOptions *options)
 {
-    *pipe = (AcrMcpPipe){.in = options->in,
-                         .out = options->out,
-                         .interrupt = options->host->interrupt,
-                         .line = g_byte_array_new()};
+    *pipe = (AcrServePipe){.in = options->in,
+                           .out = options->out,
+                           .interrupt = options->host->interrupt,
+                           .line = g_byte_array_new()};
     pthread_mutex_init(&pipe->writing, NULL);
 }
 
-void acr_mcp_pipe_clear(AcrMcpPipe *pipe)
+void acr_serve_pipe_clear(AcrServePipe *pipe)
 {
     g_byte_array_unref(pipe->line);
     pthread_mutex_destroy(&pipe->writing);
@@ -32,7 +32,7 @@ void acr_mcp_pipe_clear(AcrMcpPipe *pipe)
 
 /* ---- Input ---- */
 
-void acr_mcp_block_signals(sigset_t *out_before)
+void acr_serve_block_signals(sigset_t *out_before)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGALRM};
     sigset_t set;
@@ -43,12 +43,12 @@ void acr_mcp_block_signals(sigset_t *out_before)
 }
 
 /* Waits until there is input. A signal that comes before the wait ends it, too. */
-static bool wait_for_input(const AcrMcpPipe *pipe, int timeout_ms, bool *out_is_gone)
+static bool wait_for_input(const AcrServePipe *pipe, int timeout_ms, bool *out_is_gone)
 {
     struct pollfd fds[] = {{.fd = pipe->in, .events = POLLIN}, {.fd = pipe->out}};
     struct timespec timeout = {timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
     sigset_t before;
-    acr_mcp_block_signals(&before);
+    acr_serve_block_signals(&before);
     int n = acr_interrupted(pipe->interrupt)
                 ? 0
                 : ppoll(fds, G_N_ELEMENTS(fds), timeout_ms < 0 ? NULL : &timeout, &before);
@@ -57,7 +57,7 @@ static bool wait_for_input(const AcrMcpPipe *pipe, int timeout_ms, bool *out_is_
     return n > 0 && fds[0].revents;
 }
 
-static void end_line(AcrMcpPipe *pipe, void (*take)(void *ctx, const char *line, gsize len),
+static void end_line(AcrServePipe *pipe, void (*take)(void *ctx, const char *line, gsize len),
                      void *ctx)
 {
     if (pipe->is_too_long)
@@ -68,18 +68,18 @@ static void end_line(AcrMcpPipe *pipe, void (*take)(void *ctx, const char *line,
     g_byte_array_set_size(pipe->line, 0);
 }
 
-static void add_bytes(AcrMcpPipe *pipe, const char *data, gsize len)
+static void add_bytes(AcrServePipe *pipe, const char *data, gsize len)
 {
-    pipe->is_too_long |= pipe->line->len + len > ACR_MCP_MAX_LINE;
+    pipe->is_too_long |= pipe->line->len + len > ACR_SERVE_MAX_LINE;
     if (pipe->is_too_long)
         g_byte_array_set_size(pipe->line, 0);
     else
         g_byte_array_append(pipe->line, (const guint8 *)data, (guint)len);
 }
 
-bool acr_mcp_pipe_read(AcrMcpPipe *pipe, int timeout_ms,
-                       void (*take)(void *ctx, const char *line, gsize len), void *ctx,
-                       GError **error)
+bool acr_serve_pipe_read(AcrServePipe *pipe, int timeout_ms,
+                         void (*take)(void *ctx, const char *line, gsize len), void *ctx,
+                         GError **error)
 {
     char piece[READ_BYTES];
     bool is_gone = false;
@@ -89,7 +89,7 @@ bool acr_mcp_pipe_read(AcrMcpPipe *pipe, int timeout_ms,
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return true;
     if (n < 0)
-        return acr_set_error(error, ACR_MCP_ERROR, ACR_MCP_ERROR_FAILED,
+        return acr_set_error(error, ACR_SERVE_ERROR, ACR_SERVE_ERROR_FAILED,
                              "cannot read standard input: %s", g_strerror(errno));
     if (n == 0 && (pipe->line->len || pipe->is_too_long))
         end_line(pipe, take, ctx);
@@ -106,7 +106,7 @@ bool acr_mcp_pipe_read(AcrMcpPipe *pipe, int timeout_ms,
 /* ---- Output ---- */
 
 /* 0 or an errno; ECANCELED: interrupted. */
-static int write_patiently(const AcrMcpPipe *pipe, const char *at, gsize len)
+static int write_patiently(const AcrServePipe *pipe, const char *at, gsize len)
 {
     while (len > 0) {
         struct pollfd fd = {.fd = pipe->out, .events = POLLOUT};
@@ -123,7 +123,7 @@ static int write_patiently(const AcrMcpPipe *pipe, const char *at, gsize len)
     return 0;
 }
 
-void acr_mcp_pipe_write(AcrMcpPipe *pipe, const char *line)
+void acr_serve_pipe_write(AcrServePipe *pipe, const char *line)
 {
     pthread_mutex_lock(&pipe->writing);
     if (!__atomic_load_n(&pipe->closed, __ATOMIC_RELAXED)) {

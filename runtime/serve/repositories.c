@@ -18,8 +18,8 @@ typedef struct {
     bool has_remarked;      /* what there is to say of it was said */
 } Repository;
 
-struct AcrMcpRepositories {
-    const AcrMcpOptions *options;
+struct AcrServeRepositories {
+    const AcrServeOptions *options;
     GArray *all; /* of Repository */
     guint64 requests;
 };
@@ -33,12 +33,12 @@ static void clear_repository(gpointer data)
     g_clear_pointer(&repository->name, g_free);
 }
 
-static Repository *repository_at(const AcrMcpRepositories *all, guint i)
+static Repository *repository_at(const AcrServeRepositories *all, guint i)
 {
     return &g_array_index(all->all, Repository, i);
 }
 
-void acr_mcp_repositories_free(AcrMcpRepositories *all)
+void acr_serve_repositories_free(AcrServeRepositories *all)
 {
     if (!all)
         return;
@@ -65,20 +65,20 @@ static char *plain_name(const AcrRepo *repo, const char *given)
     return name;
 }
 
-static char *unique_name(const AcrMcpRepositories *all, const AcrRepo *repo, const char *given)
+static char *unique_name(const AcrServeRepositories *all, const AcrRepo *repo, const char *given)
 {
     g_autofree char *plain = plain_name(repo, given);
     char *name = g_strdup(plain);
-    for (guint n = 2; acr_mcp_repository_find(all, name) >= 0; n++) {
+    for (guint n = 2; acr_serve_repository_find(all, name) >= 0; n++) {
         g_free(name);
         name = g_strdup_printf("%s-%u", plain, n);
     }
     return name;
 }
 
-AcrMcpRepositories *acr_mcp_repositories_open(const AcrMcpOptions *options, GError **error)
+AcrServeRepositories *acr_serve_repositories_open(const AcrServeOptions *options, GError **error)
 {
-    g_autoptr(AcrMcpRepositories) all = g_new0(AcrMcpRepositories, 1);
+    g_autoptr(AcrServeRepositories) all = g_new0(AcrServeRepositories, 1);
     all->options = options;
     all->all = g_array_new(FALSE, TRUE, sizeof(Repository));
     g_array_set_clear_func(all->all, clear_repository);
@@ -92,17 +92,17 @@ AcrMcpRepositories *acr_mcp_repositories_open(const AcrMcpOptions *options, GErr
     return g_steal_pointer(&all);
 }
 
-guint acr_mcp_repositories_n(const AcrMcpRepositories *all)
+guint acr_serve_repositories_n(const AcrServeRepositories *all)
 {
     return all->all->len;
 }
 
-const char *acr_mcp_repository_name(const AcrMcpRepositories *all, guint i)
+const char *acr_serve_repository_name(const AcrServeRepositories *all, guint i)
 {
     return repository_at(all, i)->name;
 }
 
-int acr_mcp_repository_find(const AcrMcpRepositories *all, const char *name)
+int acr_serve_repository_find(const AcrServeRepositories *all, const char *name)
 {
     for (guint i = 0; i < all->all->len; i++)
         if (strcmp(repository_at(all, i)->name, name) == 0)
@@ -110,7 +110,7 @@ int acr_mcp_repository_find(const AcrMcpRepositories *all, const char *name)
     return -1;
 }
 
-char *acr_mcp_repository_names(const AcrMcpRepositories *all)
+char *acr_serve_repository_names(const AcrServeRepositories *all)
 {
     GString *names = g_string_new(NULL);
     for (guint i = 0; i < all->all->len; i++)
@@ -120,7 +120,7 @@ char *acr_mcp_repository_names(const AcrMcpRepositories *all)
 
 /* ---- Views ---- */
 
-static void say_remarks(const AcrMcpOptions *options, Repository *repository)
+static void say_remarks(const AcrServeOptions *options, Repository *repository)
 {
     const char *left_out = acr_snapshot_remarks(repository->workspace.snapshot);
     if (!repository->has_remarked && left_out)
@@ -131,7 +131,7 @@ static void say_remarks(const AcrMcpOptions *options, Repository *repository)
 }
 
 /* Makes room for the index of `kept`. */
-static void forget_oldest(AcrMcpRepositories *all, const Repository *kept)
+static void forget_oldest(AcrServeRepositories *all, const Repository *kept)
 {
     guint n = 0;
     Repository *oldest = NULL;
@@ -143,11 +143,11 @@ static void forget_oldest(AcrMcpRepositories *all, const Repository *kept)
         if (!oldest || other->used < oldest->used)
             oldest = other;
     }
-    if (n >= ACR_MCP_MAX_INDEXED)
+    if (n >= ACR_SERVE_MAX_INDEXED)
         acr_workspace_clear(&oldest->workspace);
 }
 
-static bool is_same(const AcrWorkspace *workspace, const AcrSnapshot *snapshot)
+static bool is_same_tree(const AcrWorkspace *workspace, const AcrSnapshot *snapshot)
 {
     if (!workspace->search)
         return false;
@@ -157,7 +157,7 @@ static bool is_same(const AcrWorkspace *workspace, const AcrSnapshot *snapshot)
 }
 
 /* Takes a snapshot, and indexes it unless that was done. */
-static bool look_again(AcrMcpRepositories *all, Repository *repository,
+static bool look_again(AcrServeRepositories *all, Repository *repository,
                        const AcrInterrupt *interrupt, GError **error)
 {
     bool is_bare = acr_repo_is_bare(repository->repo);
@@ -166,7 +166,7 @@ static bool look_again(AcrMcpRepositories *all, Repository *repository,
                 : acr_snapshot_of_worktree_marked(repository->repo, error);
     if (!snapshot)
         return false;
-    if (!is_same(&repository->workspace, snapshot)) {
+    if (!is_same_tree(&repository->workspace, snapshot)) {
         g_auto(AcrWorkspace) fresh = {.snapshot = acr_snapshot_ref(snapshot)};
         AcrHost host = *all->options->host;
         host.interrupt = (AcrInterrupt *)interrupt;
@@ -183,8 +183,8 @@ static bool look_again(AcrMcpRepositories *all, Repository *repository,
     return true;
 }
 
-bool acr_mcp_repository_view(AcrMcpRepositories *all, guint i, gint64 since_us,
-                             const AcrInterrupt *interrupt, AcrMcpView *out, GError **error)
+bool acr_serve_repository_view(AcrServeRepositories *all, guint i, gint64 since_us,
+                               const AcrInterrupt *interrupt, AcrServeView *out, GError **error)
 {
     Repository *repository = repository_at(all, i);
     gint64 now_us = g_get_monotonic_time();
@@ -196,7 +196,7 @@ bool acr_mcp_repository_view(AcrMcpRepositories *all, guint i, gint64 since_us,
     if (!was_seen)
         repository->looked_us = now_us;
     repository->used = ++all->requests;
-    *out = (AcrMcpView){repository->workspace.snapshot, repository->workspace.index,
-                        repository->workspace.search};
+    *out = (AcrServeView){repository->workspace.snapshot, repository->workspace.index,
+                          repository->workspace.search};
     return true;
 }

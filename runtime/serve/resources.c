@@ -44,22 +44,22 @@ static void address_clear(Address *address)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Address, address_clear)
 
-static char *address_print(const AcrMcpRepositories *all, guint repository, const char *path)
+static char *address_print(const AcrServeRepositories *all, guint repository, const char *path)
 {
-    const char *name = acr_mcp_repository_name(all, repository);
+    const char *name = acr_serve_repository_name(all, repository);
     if (!path)
         return g_strdup_printf(SCHEME "%s/" MAP, name);
     g_autofree char *escaped = g_uri_escape_string(path, "/", FALSE);
     return g_strdup_printf(SCHEME "%s/" FILES "%s", name, escaped);
 }
 
-static bool address_read(const AcrMcpRepositories *all, const char *uri, Address *out)
+static bool address_read(const AcrServeRepositories *all, const char *uri, Address *out)
 {
     if (!g_str_has_prefix(uri, SCHEME))
         return false;
     const char *name = uri + strlen(SCHEME), *slash = strchr(name, '/');
     g_autofree char *only = slash ? g_strndup(name, (gsize)(slash - name)) : NULL;
-    *out = (Address){.repository = only ? acr_mcp_repository_find(all, only) : -1};
+    *out = (Address){.repository = only ? acr_serve_repository_find(all, only) : -1};
     if (out->repository < 0)
         return false;
     if (strcmp(slash + 1, MAP) == 0)
@@ -84,7 +84,7 @@ static AcrJson *resource_json(char *uri, const char *name, const char *mime)
 
 /* A list on its way. */
 typedef struct {
-    const AcrMcpRequest *request;
+    const AcrServeRequest *request;
     AcrJson *resources; /* owned */
     guint n;
     char *last; /* owned; the address of the last one */
@@ -92,8 +92,8 @@ typedef struct {
 
 static void page_add(Page *page, guint repository, const char *path)
 {
-    const AcrMcpRepositories *all = page->request->repositories;
-    g_autofree char *map = g_strdup_printf("map of %s", acr_mcp_repository_name(all, repository));
+    const AcrServeRepositories *all = page->request->repositories;
+    g_autofree char *map = g_strdup_printf("map of %s", acr_serve_repository_name(all, repository));
     g_free(page->last);
     page->last = address_print(all, repository, path);
     acr_json_append(page->resources, resource_json(g_strdup(page->last), path ? path : map,
@@ -105,7 +105,7 @@ static void page_add(Page *page, guint repository, const char *path)
 static bool page_add_files(Page *page, guint repository, const AcrSnapshot *snapshot,
                            const Address *from)
 {
-    if (!from && page->n == ACR_MCP_PAGE)
+    if (!from && page->n == ACR_SERVE_PAGE)
         return false;
     if (!from)
         page_add(page, repository, NULL);
@@ -114,42 +114,44 @@ static bool page_add_files(Page *page, guint repository, const AcrSnapshot *snap
         if (entry->mode == ACR_MODE_LINK ||
             (from && from->path && strcmp(entry->path, from->path) <= 0))
             continue;
-        if (page->n == ACR_MCP_PAGE)
+        if (page->n == ACR_SERVE_PAGE)
             return false;
         page_add(page, repository, entry->path);
     }
     return true;
 }
 
-static AcrJson *fail(const AcrMcpRequest *request, AcrMcpFault *fault, const GError *error)
+static AcrJson *fail_resource(const AcrServeRequest *request, AcrServeFault *fault,
+                              const GError *error)
 {
-    g_autofree char *why = acr_mcp_told(request, error);
-    return acr_mcp_refuse(fault, ACR_MCP_INTERNAL, "%s", why);
+    g_autofree char *why = acr_serve_told(request, error);
+    return acr_serve_refuse(fault, ACR_SERVE_INTERNAL, "%s", why);
 }
 
-static bool view_of(const AcrMcpRequest *request, guint repository, AcrMcpView *out,
-                    AcrMcpFault *fault)
+static bool view_of(const AcrServeRequest *request, guint repository, AcrServeView *out,
+                    AcrServeFault *fault)
 {
     g_autoptr(GError) error = NULL;
-    if (acr_mcp_repository_view(request->repositories, repository, request->since_us,
-                                request->interrupt, out, &error))
+    if (acr_serve_repository_view(request->repositories, repository, request->since_us,
+                                  request->interrupt, out, &error))
         return true;
-    fail(request, fault, error);
+    fail_resource(request, fault, error);
     return false;
 }
 
-AcrJson *acr_mcp_resources_list(const AcrMcpRequest *request, AcrMcpFault *fault)
+AcrJson *acr_serve_resources_list(const AcrServeRequest *request, AcrServeFault *fault)
 {
     const AcrJson *given = acr_json_get(request->message->params, "cursor");
     const char *cursor = acr_json_string(given);
     g_auto(Address) from = {0};
-    AcrMcpView view;
+    AcrServeView view;
     if (given && (!cursor || !address_read(request->repositories, cursor, &from)))
-        return acr_mcp_refuse(fault, ACR_MCP_INVALID_PARAMS, "the cursor is not one of this list");
+        return acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
+                                "the cursor is not one of this list");
     g_autoptr(AcrJson) list = acr_json_new_array();
     Page page = {.request = request, .resources = list};
     bool is_all = true;
-    guint n = acr_mcp_repositories_n(request->repositories);
+    guint n = acr_serve_repositories_n(request->repositories);
     for (guint i = cursor ? (guint)from.repository : 0; i < n && is_all && !fault->code; i++)
         if (view_of(request, i, &view, fault))
             is_all = page_add_files(&page, i, view.snapshot,
@@ -161,17 +163,17 @@ AcrJson *acr_mcp_resources_list(const AcrMcpRequest *request, AcrMcpFault *fault
     acr_json_set(result, "resources", g_steal_pointer(&list));
     if (!is_all)
         acr_json_set_string(result, "nextCursor", last);
-    acr_mcp_set_ttl(result, request->message, 0);
+    acr_serve_set_ttl(result, request->message, 0);
     return result;
 }
 
-AcrJson *acr_mcp_templates_list(const AcrMcpRequest *request, AcrMcpFault *fault)
+AcrJson *acr_serve_templates_list(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    if (!acr_mcp_one_page(request, fault))
+    if (!acr_serve_one_page(request, fault))
         return NULL;
     AcrJson *result = acr_json_new_object(), *templates = acr_json_new_array();
-    for (guint i = 0; i < acr_mcp_repositories_n(request->repositories); i++) {
-        const char *name = acr_mcp_repository_name(request->repositories, i);
+    for (guint i = 0; i < acr_serve_repositories_n(request->repositories); i++) {
+        const char *name = acr_serve_repository_name(request->repositories, i);
         g_autofree char *uri = g_strdup_printf(SCHEME "%s/" FILES "{+path}", name),
                         *title = g_strdup_printf("a file of %s", name);
         AcrJson *template = acr_json_new_object();
@@ -180,20 +182,20 @@ AcrJson *acr_mcp_templates_list(const AcrMcpRequest *request, AcrMcpFault *fault
         acr_json_append(templates, template);
     }
     acr_json_set(result, "resourceTemplates", templates);
-    acr_mcp_set_ttl(result, request->message, ACR_MCP_KEEP_MS);
+    acr_serve_set_ttl(result, request->message, ACR_SERVE_KEEP_MS);
     return result;
 }
 
 /* ---- Reading ---- */
 
-static AcrJson *no_resource(const AcrMcpRequest *request, const char *uri, AcrMcpFault *fault)
+static AcrJson *no_resource(const AcrServeRequest *request, const char *uri, AcrServeFault *fault)
 {
     g_autofree char *shown = acr_text_quote(uri, MAX_SHOWN);
-    bool is_later = request->message->era == ACR_MCP_STATELESS;
+    bool is_later = request->message->era == ACR_SERVE_STATELESS;
     fault->data = acr_json_new_object();
     acr_json_set_string(fault->data, "uri", uri);
-    return acr_mcp_refuse(fault, is_later ? ACR_MCP_INVALID_PARAMS : ACR_MCP_NO_RESOURCE,
-                          "there is no resource %s", shown);
+    return acr_serve_refuse(fault, is_later ? ACR_SERVE_INVALID_PARAMS : ACR_SERVE_NO_RESOURCE,
+                            "there is no resource %s", shown);
 }
 
 /* Text where the bytes are UTF-8, else base64. */
@@ -213,28 +215,28 @@ static AcrJson *contents_of(const char *uri, const char *mime, GBytes *bytes)
     return contents;
 }
 
-static GBytes *read_file(const AcrMcpRequest *request, const AcrMcpView *view, gsize entry,
-                         AcrMcpFault *fault)
+static GBytes *read_resource(const AcrServeRequest *request, const AcrServeView *view, gsize entry,
+                             AcrServeFault *fault)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = acr_snapshot_read(view->snapshot, entry, &error);
     if (!bytes) {
-        fail(request, fault, error);
+        fail_resource(request, fault, error);
         return NULL;
     }
-    if (g_bytes_get_size(bytes) <= ACR_MCP_MAX_RESOURCE)
+    if (g_bytes_get_size(bytes) <= ACR_SERVE_MAX_RESOURCE)
         return g_steal_pointer(&bytes);
-    acr_mcp_refuse(fault, ACR_MCP_INVALID_PARAMS,
-                   "the file has %" G_GSIZE_FORMAT " bytes, and at most %u are read at once; "
-                   "get_code_around_line shows parts of it",
-                   g_bytes_get_size(bytes), ACR_MCP_MAX_RESOURCE);
+    acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
+                     "the file has %" G_GSIZE_FORMAT " bytes, and at most %u are read at once; "
+                     "get_code_around_line shows parts of it",
+                     g_bytes_get_size(bytes), ACR_SERVE_MAX_RESOURCE);
     return NULL;
 }
 
-static GBytes *read_address(const AcrMcpRequest *request, const Address *address, const char *uri,
-                            AcrMcpFault *fault)
+static GBytes *read_address(const AcrServeRequest *request, const Address *address, const char *uri,
+                            AcrServeFault *fault)
 {
-    AcrMcpView view;
+    AcrServeView view;
     if (!view_of(request, (guint)address->repository, &view, fault))
         return NULL;
     if (!address->path) {
@@ -243,14 +245,14 @@ static GBytes *read_address(const AcrMcpRequest *request, const Address *address
     }
     gssize entry = acr_snapshot_find(view.snapshot, address->path);
     if (entry >= 0 && acr_snapshot_entry(view.snapshot, (gsize)entry)->mode != ACR_MODE_LINK)
-        return read_file(request, &view, (gsize)entry, fault);
+        return read_resource(request, &view, (gsize)entry, fault);
     no_resource(request, uri, fault);
     return NULL;
 }
 
-AcrJson *acr_mcp_resources_read(const AcrMcpRequest *request, AcrMcpFault *fault)
+AcrJson *acr_serve_resources_read(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    const char *uri = acr_mcp_param(request, "uri", fault);
+    const char *uri = acr_serve_param(request, "uri", fault);
     g_auto(Address) address = {0};
     if (!uri)
         return NULL;
@@ -263,6 +265,6 @@ AcrJson *acr_mcp_resources_read(const AcrMcpRequest *request, AcrMcpFault *fault
     const char *mime = address.path ? mime_of(address.path) : "text/plain";
     acr_json_append(list, contents_of(uri, mime, bytes));
     acr_json_set(result, "contents", list);
-    acr_mcp_set_ttl(result, request->message, 0);
+    acr_serve_set_ttl(result, request->message, 0);
     return result;
 }

@@ -14,19 +14,20 @@
 #include "task/task.h"
 
 typedef enum {
-    ACR_MCP_ERROR_FAILED,
-} AcrMcpError;
-#define ACR_MCP_ERROR acr_mcp_error_quark()
-GQuark acr_mcp_error_quark(void);
+    ACR_SERVE_ERROR_FAILED,
+} AcrServeError;
+#define ACR_SERVE_ERROR acr_serve_error_quark()
+GQuark acr_serve_error_quark(void);
 
-#define ACR_MCP_MAX_LINE (1u * 1024 * 1024) /* bytes of one message */
-#define ACR_MCP_MAX_IN_FLIGHT 1024u         /* requests that wait; later ones are refused */
-#define ACR_MCP_MAX_WAITING_BYTES (4u * 1024 * 1024) /* of their lines, together */
-#define ACR_MCP_MAX_REPOSITORIES 32u
-#define ACR_MCP_MAX_INDEXED 4u /* repositories whose index is kept; the one used longest ago goes */
-#define ACR_MCP_MAX_RESOURCE (1u * 1024 * 1024) /* bytes of a file that is read as a resource */
-#define ACR_MCP_PAGE 1000u                      /* resources listed at once */
-#define ACR_MCP_MAX_SESSIONS 64u                /* of HTTP; the one used longest ago goes */
+#define ACR_SERVE_MAX_LINE (1u * 1024 * 1024) /* bytes of one message */
+#define ACR_SERVE_MAX_IN_FLIGHT 1024u         /* requests that wait; later ones are refused */
+#define ACR_SERVE_MAX_WAITING_BYTES (4u * 1024 * 1024) /* of their lines, together */
+#define ACR_SERVE_MAX_REPOSITORIES 32u
+#define ACR_SERVE_MAX_INDEXED                                                                      \
+    4u /* repositories whose index is kept; the one used longest ago goes */
+#define ACR_SERVE_MAX_RESOURCE (1u * 1024 * 1024) /* bytes of a file that is read as a resource */
+#define ACR_SERVE_PAGE 1000u                      /* resources listed at once */
+#define ACR_SERVE_MAX_SESSIONS 64u                /* of HTTP; the one used longest ago goes */
 
 /* All borrowed. */
 typedef struct {
@@ -38,14 +39,14 @@ typedef struct {
     int in, out;
     guint port;                                               /* of HTTP; 0: a free one */
     void (*say)(const char *format, ...) G_GNUC_PRINTF(1, 2); /* one line for the user */
-} AcrMcpOptions;
+} AcrServeOptions;
 
 typedef enum {
-    ACR_MCP_ENDED,
-    ACR_MCP_FAILED,     /* with an error */
-    ACR_MCP_BUSY_STILL, /* something that was being answered does not come back: the process must end
+    ACR_SERVE_ENDED,
+    ACR_SERVE_FAILED,     /* with an error */
+    ACR_SERVE_BUSY_STILL, /* something that was being answered does not come back: the process must end
                            by _exit, without giving up what it was called with */
-} AcrMcpEnd;
+} AcrServeEnd;
 
 /*
  * Answers what comes from `in` until its end, or until `out` is closed or the host is interrupted,
@@ -53,12 +54,12 @@ typedef enum {
  * asked for. Errors: those of acr_repo_open, before anything is read; FAILED (`in` or `out` fails, no
  * thread).
  */
-AcrMcpEnd acr_mcp_serve(const AcrMcpOptions *options, GError **error) ACR_MUST_USE;
+AcrServeEnd acr_serve_stdio(const AcrServeOptions *options, GError **error) ACR_MUST_USE;
 /*
- * As acr_mcp_serve, but answers what comes by HTTP, until the host is interrupted. `out` gets one line
+ * As acr_serve_stdio, but answers what comes by HTTP, until the host is interrupted. `out` gets one line
  * of JSON: how a client connects, with the token that this takes. Errors also: those of
  * acr_http_server_start.
  */
-AcrMcpEnd acr_mcp_serve_http(const AcrMcpOptions *options, GError **error) ACR_MUST_USE;
+AcrServeEnd acr_serve_http(const AcrServeOptions *options, GError **error) ACR_MUST_USE;
 
 #endif

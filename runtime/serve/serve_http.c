@@ -9,18 +9,18 @@
 #include <string.h>
 
 #include "http/server.h"
-#include "serve/http_headers.h"
+#include "serve/serve_private.h"
 
 #define TICK_MS 200
 #define QUIET_MS 10000 /* then comments keep the connection of one that waits */
 
 typedef struct {
-    AcrMcpClient client;
+    AcrServeClient client;
     guint64 used; /* number of the request that used it last */
 } Session;
 
 typedef struct {
-    AcrMcpServer *server;
+    AcrServeServer *server;
     AcrHttpServer *http;
     /* Of the http server's thread: */
     GHashTable *sessions; /* id -> Session */
@@ -34,7 +34,7 @@ typedef struct {
 typedef struct {
     Transport *transport;
     AcrHttpIncoming *incoming; /* shared */
-    AcrMcpEra era;
+    AcrServeEra era;
     const char *session; /* the id of the one that it begins; NULL: none */
     gint64 quiet_since_us;
     bool is_stream;
@@ -42,33 +42,33 @@ typedef struct {
 
 /* ---- Answering ---- */
 
-static void refuse(AcrHttpIncoming *incoming, int status, const char *why)
+static void refuse_request(AcrHttpIncoming *incoming, int status, const char *why)
 {
     acr_http_incoming_answer(incoming, status, "text/plain", why, strlen(why));
 }
 
-static void refuse_message(AcrHttpIncoming *incoming, int status, const AcrMcpMessage *message,
-                           const AcrMcpFault *fault)
+static void refuse_message(AcrHttpIncoming *incoming, int status, const AcrServeMessage *message,
+                           const AcrServeFault *fault)
 {
-    g_autofree char *line = acr_mcp_reply(message, NULL, fault);
+    g_autofree char *line = acr_serve_reply(message, NULL, fault);
     acr_http_incoming_answer(incoming, status, "application/json", line, strlen(line));
 }
 
 /* By the later era alone; in sessions a 404 would mean that the session has ended. */
 static int status_of(const Asked *asked, int code)
 {
-    static const int bad[] = {ACR_MCP_PARSE, ACR_MCP_INVALID_REQUEST, ACR_MCP_INVALID_PARAMS,
-                              ACR_MCP_WRONG_HEADER, ACR_MCP_WRONG_VERSION};
-    if (asked->era == ACR_MCP_STATELESS && code == ACR_MCP_NO_METHOD)
+    static const int bad[] = {ACR_SERVE_PARSE, ACR_SERVE_INVALID_REQUEST, ACR_SERVE_INVALID_PARAMS,
+                              ACR_SERVE_WRONG_HEADER, ACR_SERVE_WRONG_VERSION};
+    if (asked->era == ACR_SERVE_STATELESS && code == ACR_SERVE_NO_METHOD)
         return 404;
-    for (gsize i = 0; asked->era == ACR_MCP_STATELESS && i < G_N_ELEMENTS(bad); i++)
+    for (gsize i = 0; asked->era == ACR_SERVE_STATELESS && i < G_N_ELEMENTS(bad); i++)
         if (code == bad[i])
             return 400;
     return 200;
 }
 
 /* Of a request that was cancelled nothing is said: its stream ends. */
-static void reply(void *to, const char *line, int code)
+static void reply_http(void *to, const char *line, int code)
 {
     Asked *asked = to;
     pthread_mutex_lock(&asked->transport->mutex);
@@ -76,7 +76,7 @@ static void reply(void *to, const char *line, int code)
     pthread_mutex_unlock(&asked->transport->mutex);
     if (line && asked->session && !code)
         acr_http_incoming_set_header(asked->incoming, "Mcp-Session-Id", asked->session);
-    if (line && !asked->is_stream && acr_mcp_http_accepts(asked->incoming, "application/json"))
+    if (line && !asked->is_stream && acr_serve_http_accepts(asked->incoming, "application/json"))
         acr_http_incoming_answer(asked->incoming, status_of(asked, code), "application/json", line,
                                  strlen(line));
     else {
@@ -100,7 +100,7 @@ static void keep_alive(Transport *transport, gint64 now_us)
     while (g_hash_table_iter_next(&iter, &key, NULL)) {
         Asked *asked = key;
         if ((now_us - asked->quiet_since_us) / 1000 < QUIET_MS ||
-            !acr_mcp_http_accepts(asked->incoming, "text/event-stream"))
+            !acr_serve_http_accepts(asked->incoming, "text/event-stream"))
             continue;
         asked->quiet_since_us = now_us;
         asked->is_stream = true;
@@ -110,12 +110,12 @@ static void keep_alive(Transport *transport, gint64 now_us)
     pthread_mutex_unlock(&transport->mutex);
 }
 
-static void take(Transport *transport, AcrMcpClient *client, AcrMcpMessage *message, gsize size,
-                 AcrHttpIncoming *incoming, const char *session)
+static void take_post(Transport *transport, AcrServeClient *client, AcrServeMessage *message,
+                      gsize size, AcrHttpIncoming *incoming, const char *session)
 {
     if (!message->id || !message->method) {
         acr_http_incoming_answer(incoming, 202, NULL, "", 0);
-        acr_mcp_server_take(transport->server, client, message, size, NULL);
+        acr_serve_server_take(transport->server, client, message, size, NULL);
         return;
     }
     Asked *asked = g_new0(Asked, 1);
@@ -127,7 +127,7 @@ static void take(Transport *transport, AcrMcpClient *client, AcrMcpMessage *mess
     pthread_mutex_lock(&transport->mutex);
     g_hash_table_add(transport->asked, asked);
     pthread_mutex_unlock(&transport->mutex);
-    acr_mcp_server_take(transport->server, client, message, size, asked);
+    acr_serve_server_take(transport->server, client, message, size, asked);
 }
 
 /* ---- Sessions ---- */
@@ -141,7 +141,7 @@ static void session_free(gpointer data)
 
 static void end_session(Transport *transport, const Session *session)
 {
-    acr_mcp_server_cancel(transport->server, session->client.name);
+    acr_serve_server_cancel(transport->server, session->client.name);
     g_hash_table_remove(transport->sessions, session->client.name);
 }
 
@@ -150,7 +150,7 @@ static void make_room(Transport *transport)
     GHashTableIter iter;
     gpointer value;
     Session *oldest = NULL;
-    if (g_hash_table_size(transport->sessions) < ACR_MCP_MAX_SESSIONS)
+    if (g_hash_table_size(transport->sessions) < ACR_SERVE_MAX_SESSIONS)
         return;
     g_hash_table_iter_init(&iter, transport->sessions);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
@@ -161,13 +161,13 @@ static void make_room(Transport *transport)
     end_session(transport, oldest);
 }
 
-static void begin_session(Transport *transport, AcrMcpMessage *message, gsize size,
+static void begin_session(Transport *transport, AcrServeMessage *message, gsize size,
                           AcrHttpIncoming *incoming)
 {
     Session *session = g_new0(Session, 1);
     session->client.name = acr_token_new();
     session->used = ++transport->requests;
-    take(transport, &session->client, message, size, incoming, session->client.name);
+    take_post(transport, &session->client, message, size, incoming, session->client.name);
     if (!session->client.has_handshake) {
         session_free(session);
         return;
@@ -182,9 +182,10 @@ static Session *find_session(Transport *transport, AcrHttpIncoming *incoming)
     const char *id = acr_http_incoming_header(incoming, "mcp-session-id");
     Session *session = id ? g_hash_table_lookup(transport->sessions, id) : NULL;
     if (!id)
-        refuse(incoming, 400, "the header Mcp-Session-Id is missing: begin with initialize\n");
+        refuse_request(incoming, 400,
+                       "the header Mcp-Session-Id is missing: begin with initialize\n");
     else if (!session)
-        refuse(incoming, 404, "there is no such session: begin with initialize\n");
+        refuse_request(incoming, 404, "there is no such session: begin with initialize\n");
     else
         session->used = ++transport->requests;
     return session;
@@ -192,17 +193,17 @@ static Session *find_session(Transport *transport, AcrHttpIncoming *incoming)
 
 /* ---- Requests ---- */
 
-static void post_in_session(Transport *transport, AcrMcpMessage *message, gsize size,
+static void post_in_session(Transport *transport, AcrServeMessage *message, gsize size,
                             AcrHttpIncoming *incoming)
 {
-    g_auto(AcrMcpFault) fault = {0};
+    g_auto(AcrServeFault) fault = {0};
     Session *session;
-    if (!acr_mcp_http_check_handshake(incoming, &fault))
+    if (!acr_serve_http_check_handshake(incoming, &fault))
         refuse_message(incoming, 400, message, &fault);
     else if (message->id && g_strcmp0(message->method, "initialize") == 0)
         begin_session(transport, message, size, incoming);
     else if ((session = find_session(transport, incoming)))
-        take(transport, &session->client, message, size, incoming, NULL);
+        take_post(transport, &session->client, message, size, incoming, NULL);
 }
 
 /* What its client is called: nobody else has a request by that address. Owned. */
@@ -211,14 +212,14 @@ static char *stateless_name(const AcrHttpIncoming *incoming)
     return g_strdup_printf("%p", (const void *)incoming);
 }
 
-static void post_alone(Transport *transport, AcrMcpMessage *message, gsize size,
+static void post_alone(Transport *transport, AcrServeMessage *message, gsize size,
                        AcrHttpIncoming *incoming)
 {
-    g_auto(AcrMcpFault) fault = {0};
+    g_auto(AcrServeFault) fault = {0};
     g_autofree char *name = stateless_name(incoming);
-    AcrMcpClient client = {.name = name};
-    if (acr_mcp_http_check_envelope(incoming, message, &fault))
-        take(transport, &client, message, size, incoming, NULL);
+    AcrServeClient client = {.name = name};
+    if (acr_serve_http_check_envelope(incoming, message, &fault))
+        take_post(transport, &client, message, size, incoming, NULL);
     else
         refuse_message(incoming, 400, message, &fault);
 }
@@ -227,28 +228,28 @@ static void post(Transport *transport, AcrHttpIncoming *incoming)
 {
     gsize size;
     const char *body = acr_http_incoming_body(incoming, &size);
-    g_auto(AcrMcpMessage) message = {0};
-    g_auto(AcrMcpFault) fault = {0};
-    if (!acr_mcp_http_is_json(incoming))
-        refuse(incoming, 415, "the Content-Type must be application/json\n");
-    else if (!acr_mcp_http_accepts(incoming, "application/json") &&
-             !acr_mcp_http_accepts(incoming, "text/event-stream"))
-        refuse(incoming, 406, "answers are application/json or text/event-stream\n");
-    else if (!acr_mcp_message_read(body, size, &message, &fault))
+    g_auto(AcrServeMessage) message = {0};
+    g_auto(AcrServeFault) fault = {0};
+    if (!acr_serve_http_is_json(incoming))
+        refuse_request(incoming, 415, "the Content-Type must be application/json\n");
+    else if (!acr_serve_http_accepts(incoming, "application/json") &&
+             !acr_serve_http_accepts(incoming, "text/event-stream"))
+        refuse_request(incoming, 406, "answers are application/json or text/event-stream\n");
+    else if (!acr_serve_message_read(body, size, &message, &fault))
         refuse_message(incoming, 400, &message, &fault);
-    else if (acr_mcp_http_is_stateless(incoming, &message))
+    else if (acr_serve_http_is_stateless(incoming, &message))
         post_alone(transport, &message, size, incoming);
     else
         post_in_session(transport, &message, size, incoming);
 }
 
-static void answer(void *ctx, AcrHttpIncoming *incoming)
+static void answer_request(void *ctx, AcrHttpIncoming *incoming)
 {
     Transport *transport = ctx;
     const char *method = acr_http_incoming_method(incoming);
     Session *session;
-    if (strcmp(acr_http_incoming_path(incoming), ACR_MCP_HTTP_PATH) != 0)
-        refuse(incoming, 404, "the endpoint is " ACR_MCP_HTTP_PATH "\n");
+    if (strcmp(acr_http_incoming_path(incoming), ACR_SERVE_HTTP_PATH) != 0)
+        refuse_request(incoming, 404, "the endpoint is " ACR_SERVE_HTTP_PATH "\n");
     else if (strcmp(method, "POST") == 0)
         post(transport, incoming);
     else if (strcmp(method, "DELETE") == 0) {
@@ -258,7 +259,7 @@ static void answer(void *ctx, AcrHttpIncoming *incoming)
         }
     } else {
         acr_http_incoming_set_header(incoming, "Allow", "POST, DELETE");
-        refuse(incoming, 405, "messages are sent by POST; there is no stream to GET\n");
+        refuse_request(incoming, 405, "messages are sent by POST; there is no stream to GET\n");
     }
 }
 
@@ -267,17 +268,17 @@ static void gone(void *ctx, AcrHttpIncoming *incoming)
 {
     Transport *transport = ctx;
     g_autofree char *name = stateless_name(incoming);
-    acr_mcp_server_cancel(transport->server, name);
+    acr_serve_server_cancel(transport->server, name);
 }
 
 /* ---- From the beginning to the end ---- */
 
 /* The line that a client's configuration takes. */
-static bool announce(const AcrMcpOptions *options, const AcrHttpServer *http, GError **error)
+static bool announce(const AcrServeOptions *options, const AcrHttpServer *http, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_new_object();
     AcrJson *headers = acr_json_new_object();
-    g_autofree char *url = g_strdup_printf("http://127.0.0.1:%u" ACR_MCP_HTTP_PATH,
+    g_autofree char *url = g_strdup_printf("http://127.0.0.1:%u" ACR_SERVE_HTTP_PATH,
                                            acr_http_server_port(http)),
                     *bearer = g_strconcat("Bearer ", acr_http_server_token(http), NULL);
     acr_json_set_string(json, "type", "http");
@@ -286,7 +287,7 @@ static bool announce(const AcrMcpOptions *options, const AcrHttpServer *http, GE
     acr_json_set(json, "headers", headers);
     g_autofree char *text = acr_json_print(json), *line = g_strconcat(text, "\n", NULL);
     int failed = acr_fd_write_all(options->out, line, strlen(line));
-    return !failed || acr_set_error(error, ACR_MCP_ERROR, ACR_MCP_ERROR_FAILED,
+    return !failed || acr_set_error(error, ACR_SERVE_ERROR, ACR_SERVE_ERROR_FAILED,
                                     "cannot write to standard output: %s", g_strerror(failed));
 }
 
@@ -294,20 +295,20 @@ static void wait_for_signal(Transport *transport, const AcrInterrupt *interrupt)
 {
     const struct timespec tick = {0, TICK_MS * 1000000};
     sigset_t before;
-    acr_mcp_block_signals(&before);
+    acr_serve_block_signals(&before);
     while (!acr_interrupted(interrupt)) {
         ppoll(NULL, 0, &tick, &before);
-        acr_mcp_server_watch(transport->server);
+        acr_serve_server_watch(transport->server);
         keep_alive(transport, g_get_monotonic_time());
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static bool serve(Transport *transport, const AcrMcpOptions *options, GError **error)
+static bool serve_client(Transport *transport, const AcrServeOptions *options, GError **error)
 {
     AcrHttpServerOptions http = {.port = options->port,
-                                 .body_limit = ACR_MCP_MAX_LINE,
-                                 .answer = answer,
+                                 .body_limit = ACR_SERVE_MAX_LINE,
+                                 .answer = answer_request,
                                  .gone = gone,
                                  .ctx = transport};
     transport->http = acr_http_server_start(&http, error);
@@ -320,19 +321,19 @@ static bool serve(Transport *transport, const AcrMcpOptions *options, GError **e
     return is_announced;
 }
 
-AcrMcpEnd acr_mcp_serve_http(const AcrMcpOptions *options, GError **error)
+AcrServeEnd acr_serve_http(const AcrServeOptions *options, GError **error)
 {
     Transport transport = {.sessions =
                                g_hash_table_new_full(g_str_hash, g_str_equal, NULL, session_free),
                            .asked = g_hash_table_new(NULL, NULL)};
     pthread_mutex_init(&transport.mutex, NULL);
-    transport.server = acr_mcp_server_start(options, reply, error);
-    bool is_served = transport.server && serve(&transport, options, error);
-    if (transport.server && !acr_mcp_server_end(transport.server, true, NULL))
-        return ACR_MCP_BUSY_STILL;
-    acr_mcp_server_free(transport.server);
+    transport.server = acr_serve_server_start(options, reply_http, error);
+    bool is_served = transport.server && serve_client(&transport, options, error);
+    if (transport.server && !acr_serve_server_end(transport.server, true, NULL))
+        return ACR_SERVE_BUSY_STILL;
+    acr_serve_server_free(transport.server);
     g_hash_table_unref(transport.sessions);
     g_hash_table_unref(transport.asked);
     pthread_mutex_destroy(&transport.mutex);
-    return is_served ? ACR_MCP_ENDED : ACR_MCP_FAILED;
+    return is_served ? ACR_SERVE_ENDED : ACR_SERVE_FAILED;
 }

@@ -16,8 +16,8 @@
 
 /* A request that waits, or is being answered. */
 typedef struct {
-    AcrMcpMessage message;
-    const AcrMcpMethod *method;
+    AcrServeMessage message;
+    const AcrServeMethod *method;
     void *to;     /* of its answer */
     char *client; /* its name */
     char *key;    /* that and the id as JSON */
@@ -27,10 +27,10 @@ typedef struct {
     bool is_cancelled;
 } Job;
 
-struct AcrMcpServer {
-    const AcrMcpOptions *options;
-    AcrMcpReply *reply;
-    AcrMcpRepositories *repositories;
+struct AcrServeServer {
+    const AcrServeOptions *options;
+    AcrServeReply *reply;
+    AcrServeRepositories *repositories;
     pthread_t worker;
     bool has_worker;
     pthread_mutex_t mutex;  /* of all below */
@@ -48,7 +48,7 @@ static void job_free(Job *job)
 {
     if (!job)
         return;
-    acr_mcp_message_clear(&job->message);
+    acr_serve_message_clear(&job->message);
     g_free(job->client);
     g_free(job->key);
     g_free(job);
@@ -63,73 +63,73 @@ static void stop(AcrInterrupt *interrupt, int why)
 /* ---- Answering ---- */
 
 /* Gives a request its result (taken), or the fault. */
-static void reply(const AcrMcpServer *server, void *to, const AcrMcpMessage *message,
-                  AcrJson *result, const AcrMcpFault *fault)
+static void reply_to(const AcrServeServer *server, void *to, const AcrServeMessage *message,
+                     AcrJson *result, const AcrServeFault *fault)
 {
-    g_autofree char *line = acr_mcp_reply(message, result, fault);
+    g_autofree char *line = acr_serve_reply(message, result, fault);
     server->reply(to, line, fault->code);
 }
 
 /* A request that is cancelled gets no answer. */
-static void give_up(const AcrMcpServer *server, Job *job)
+static void give_up_request(const AcrServeServer *server, Job *job)
 {
     server->reply(job->to, NULL, 0);
     job_free(job);
 }
 
-static AcrJson *answer(const AcrMcpServer *server, const AcrMcpMethod *method,
-                       const AcrMcpMessage *message, gint64 since_us, const AcrInterrupt *interrupt,
-                       AcrMcpFault *fault)
+static AcrJson *answer_message(const AcrServeServer *server, const AcrServeMethod *method,
+                               const AcrServeMessage *message, gint64 since_us,
+                               const AcrInterrupt *interrupt, AcrServeFault *fault)
 {
-    AcrMcpRequest request = {server->options, server->repositories, message, since_us, interrupt};
+    AcrServeRequest request = {server->options, server->repositories, message, since_us, interrupt};
     return method->answer(&request, fault);
 }
 
-static void do_job(AcrMcpServer *server, Job *job)
+static void do_job(AcrServeServer *server, Job *job)
 {
-    g_auto(AcrMcpFault) fault = {0};
+    g_auto(AcrServeFault) fault = {0};
     g_autoptr(AcrJson) result =
-        answer(server, job->method, &job->message, job->since_us, &job->interrupt, &fault);
+        answer_message(server, job->method, &job->message, job->since_us, &job->interrupt, &fault);
     pthread_mutex_lock(&server->mutex);
     server->current = NULL;
     g_hash_table_remove(server->ids, job->key);
     bool is_wanted = !job->is_cancelled && !server->is_aborted;
     pthread_mutex_unlock(&server->mutex);
     if (!is_wanted) {
-        give_up(server, job);
+        give_up_request(server, job);
         return;
     }
-    reply(server, job->to, &job->message, g_steal_pointer(&result), &fault);
+    reply_to(server, job->to, &job->message, g_steal_pointer(&result), &fault);
     job_free(job);
 }
 
 /* Indexes a repository before it is asked for; an error is reported to whoever asks. */
-static void warm(AcrMcpServer *server, guint i, const AcrInterrupt *interrupt)
+static void warm(AcrServeServer *server, guint i, const AcrInterrupt *interrupt)
 {
-    AcrMcpView view;
+    AcrServeView view;
     g_autoptr(GError) error = NULL;
-    (void)!acr_mcp_repository_view(server->repositories, i, 0, interrupt, &view, &error);
+    (void)!acr_serve_repository_view(server->repositories, i, 0, interrupt, &view, &error);
     pthread_mutex_lock(&server->mutex);
     server->current = NULL;
     pthread_mutex_unlock(&server->mutex);
 }
 
-static bool is_to_warm(const AcrMcpServer *server)
+static bool is_to_warm(const AcrServeServer *server)
 {
     return server->warmed <
-               MIN(acr_mcp_repositories_n(server->repositories), ACR_MCP_MAX_INDEXED) &&
+               MIN(acr_serve_repositories_n(server->repositories), ACR_SERVE_MAX_INDEXED) &&
            !server->is_ending;
 }
 
-static void begin(AcrMcpServer *server, AcrInterrupt *interrupt)
+static void begin_request(AcrServeServer *server, AcrInterrupt *interrupt)
 {
     server->current = interrupt;
     server->current_since_us = g_get_monotonic_time();
 }
 
-static void *work(void *data)
+static void *work_on_requests(void *data)
 {
-    AcrMcpServer *server = data;
+    AcrServeServer *server = data;
     AcrInterrupt warming = {0};
     pthread_mutex_lock(&server->mutex);
     while (!server->is_aborted && (!server->is_ending || server->waiting.length)) {
@@ -142,7 +142,7 @@ static void *work(void *data)
         server->waiting_bytes -= job ? job->size : 0;
         server->warmed += !job;
         warming = (AcrInterrupt){0};
-        begin(server, job ? &job->interrupt : &warming);
+        begin_request(server, job ? &job->interrupt : &warming);
         pthread_mutex_unlock(&server->mutex);
         if (job)
             do_job(server, job);
@@ -159,29 +159,30 @@ static void *work(void *data)
 /* ---- Reading ---- */
 
 /* A key that tells a request from all that wait; owned. */
-static char *key_of(const AcrMcpClient *client, const AcrJson *id)
+static char *request_key(const AcrServeClient *client, const AcrJson *id)
 {
     g_autofree char *text = id ? acr_json_print(id) : g_strdup("");
     return g_strdup_printf("%s %s", client->name, text);
 }
 
 /* Puts a request in the queue; a fault where it cannot. */
-static void enqueue(AcrMcpServer *server, const AcrMcpClient *client, AcrMcpMessage *message,
-                    const AcrMcpMethod *method, gsize size, void *to, AcrMcpFault *fault)
+static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrServeMessage *message,
+                    const AcrServeMethod *method, gsize size, void *to, AcrServeFault *fault)
 {
-    g_autofree char *key = key_of(client, message->id);
+    g_autofree char *key = request_key(client, message->id);
     pthread_mutex_lock(&server->mutex);
     if (strlen(key) > strlen(client->name) + 1 + MAX_ID_BYTES)
-        acr_mcp_refuse(fault, ACR_MCP_INVALID_REQUEST, "the id is longer than %u bytes",
-                       MAX_ID_BYTES);
+        acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST, "the id is longer than %u bytes",
+                         MAX_ID_BYTES);
     else if (g_hash_table_contains(server->ids, key))
-        acr_mcp_refuse(fault, ACR_MCP_INVALID_REQUEST, "a request with that id is being answered");
-    else if (server->waiting.length >= ACR_MCP_MAX_IN_FLIGHT ||
-             server->waiting_bytes + size > ACR_MCP_MAX_WAITING_BYTES)
-        acr_mcp_refuse(fault, ACR_MCP_BUSY,
-                       "too many requests wait (%u, %" G_GSIZE_FORMAT
-                       " bytes): send it again after some answers",
-                       server->waiting.length, server->waiting_bytes);
+        acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST,
+                         "a request with that id is being answered");
+    else if (server->waiting.length >= ACR_SERVE_MAX_IN_FLIGHT ||
+             server->waiting_bytes + size > ACR_SERVE_MAX_WAITING_BYTES)
+        acr_serve_refuse(fault, ACR_SERVE_BUSY,
+                         "too many requests wait (%u, %" G_GSIZE_FORMAT
+                         " bytes): send it again after some answers",
+                         server->waiting.length, server->waiting_bytes);
     if (!fault->code) {
         Job *job = g_new0(Job, 1);
         *job = (Job){.message = *message,
@@ -191,7 +192,7 @@ static void enqueue(AcrMcpServer *server, const AcrMcpClient *client, AcrMcpMess
                      .key = g_steal_pointer(&key),
                      .size = size,
                      .since_us = g_get_monotonic_time()};
-        *message = (AcrMcpMessage){0};
+        *message = (AcrServeMessage){0};
         g_queue_push_tail(&server->waiting, job);
         g_hash_table_insert(server->ids, job->key, job);
         server->waiting_bytes += size;
@@ -201,7 +202,7 @@ static void enqueue(AcrMcpServer *server, const AcrMcpClient *client, AcrMcpMess
 }
 
 /* The mutex is held; returns the job where nobody has begun with it: then it is the caller's. */
-static Job *cancel_job(AcrMcpServer *server, Job *job)
+static Job *cancel_job(AcrServeServer *server, Job *job)
 {
     if (!g_queue_remove(&server->waiting, job)) {
         job->is_cancelled = true;
@@ -213,18 +214,19 @@ static Job *cancel_job(AcrMcpServer *server, Job *job)
     return job;
 }
 
-static void cancel(AcrMcpServer *server, const AcrMcpClient *client, const AcrMcpMessage *message)
+static void cancel(AcrServeServer *server, const AcrServeClient *client,
+                   const AcrServeMessage *message)
 {
-    g_autofree char *key = key_of(client, acr_json_get(message->params, "requestId"));
+    g_autofree char *key = request_key(client, acr_json_get(message->params, "requestId"));
     pthread_mutex_lock(&server->mutex);
     Job *job = g_hash_table_lookup(server->ids, key);
     job = job ? cancel_job(server, job) : NULL;
     pthread_mutex_unlock(&server->mutex);
     if (job)
-        give_up(server, job);
+        give_up_request(server, job);
 }
 
-void acr_mcp_server_cancel(AcrMcpServer *server, const char *client)
+void acr_serve_server_cancel(AcrServeServer *server, const char *client)
 {
     g_autoptr(GPtrArray) waiting = g_ptr_array_new();
     pthread_mutex_lock(&server->mutex);
@@ -236,40 +238,40 @@ void acr_mcp_server_cancel(AcrMcpServer *server, const char *client)
     }
     pthread_mutex_unlock(&server->mutex);
     for (guint i = 0; i < waiting->len; i++)
-        give_up(server, waiting->pdata[i]);
+        give_up_request(server, waiting->pdata[i]);
 }
 
-static void take_request(AcrMcpServer *server, AcrMcpClient *client, AcrMcpMessage *message,
+static void take_request(AcrServeServer *server, AcrServeClient *client, AcrServeMessage *message,
                          gsize size, void *to)
 {
-    g_auto(AcrMcpFault) fault = {0};
-    const AcrMcpMethod *method = NULL;
-    if (acr_mcp_message_check(message, client->has_handshake, &fault) &&
-        !(method = acr_mcp_method_find(message)))
-        acr_mcp_refuse(&fault, ACR_MCP_NO_METHOD, "there is no such method in this era");
+    g_auto(AcrServeFault) fault = {0};
+    const AcrServeMethod *method = NULL;
+    if (acr_serve_message_check(message, client->has_handshake, &fault) &&
+        !(method = acr_serve_method_find(message)))
+        acr_serve_refuse(&fault, ACR_SERVE_NO_METHOD, "there is no such method in this era");
     if (!fault.code && method->looks) {
         enqueue(server, client, message, method, size, to, &fault);
         if (!fault.code)
             return;
     }
-    AcrJson *result = fault.code ? NULL : answer(server, method, message, 0, NULL, &fault);
+    AcrJson *result = fault.code ? NULL : answer_message(server, method, message, 0, NULL, &fault);
     client->has_handshake |= result && strcmp(method->name, "initialize") == 0;
-    reply(server, to, message, result, &fault);
+    reply_to(server, to, message, result, &fault);
 }
 
-void acr_mcp_server_take(AcrMcpServer *server, AcrMcpClient *client, AcrMcpMessage *message,
-                         gsize size, void *to)
+void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrServeMessage *message,
+                           gsize size, void *to)
 {
     if (message->id && message->method)
         take_request(server, client, message, size, to);
     else if (g_strcmp0(message->method, "notifications/cancelled") == 0)
         cancel(server, client, message);
-    acr_mcp_message_clear(message);
+    acr_serve_message_clear(message);
 }
 
 /* ---- From the beginning to the end ---- */
 
-bool acr_mcp_server_watch(AcrMcpServer *server)
+bool acr_serve_server_watch(AcrServeServer *server)
 {
     pthread_mutex_lock(&server->mutex);
     gint64 took_us = g_get_monotonic_time() - server->current_since_us;
@@ -281,7 +283,7 @@ bool acr_mcp_server_watch(AcrMcpServer *server)
 }
 
 /* Waits until the worker has ended, at most `ms`; whether it has. The mutex is held. */
-static bool await_worker(AcrMcpServer *server, gint64 ms)
+static bool await_worker(AcrServeServer *server, gint64 ms)
 {
     gint64 until_us = g_get_monotonic_time() + ms * 1000;
     struct timespec until = {until_us / G_USEC_PER_SEC, until_us % G_USEC_PER_SEC * 1000};
@@ -291,13 +293,13 @@ static bool await_worker(AcrMcpServer *server, gint64 ms)
     return server->has_ended;
 }
 
-static bool is_lost(const AcrMcpServer *server, const int *lost)
+static bool is_lost(const AcrServeServer *server, const int *lost)
 {
     return acr_interrupted(server->options->host->interrupt) ||
            (lost && __atomic_load_n(lost, __ATOMIC_RELAXED));
 }
 
-bool acr_mcp_server_end(AcrMcpServer *server, bool is_aborted, const int *lost)
+bool acr_serve_server_end(AcrServeServer *server, bool is_aborted, const int *lost)
 {
     is_aborted |= is_lost(server, lost);
     pthread_mutex_lock(&server->mutex);
@@ -305,7 +307,7 @@ bool acr_mcp_server_end(AcrMcpServer *server, bool is_aborted, const int *lost)
     pthread_cond_broadcast(&server->changed);
     while (!is_aborted && !await_worker(server, TICK_MS)) {
         pthread_mutex_unlock(&server->mutex);
-        acr_mcp_server_watch(server);
+        acr_serve_server_watch(server);
         is_aborted = is_lost(server, lost);
         pthread_mutex_lock(&server->mutex);
     }
@@ -318,7 +320,7 @@ bool acr_mcp_server_end(AcrMcpServer *server, bool is_aborted, const int *lost)
     return has_ended;
 }
 
-static bool start_worker(AcrMcpServer *server, GError **error)
+static bool start_worker(AcrServeServer *server, GError **error)
 {
     pthread_condattr_t attr;
     sigset_t before;
@@ -328,27 +330,27 @@ static bool start_worker(AcrMcpServer *server, GError **error)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&server->changed, &attr);
     pthread_condattr_destroy(&attr);
-    acr_mcp_block_signals(&before);
-    int failed = pthread_create(&server->worker, NULL, work, server);
+    acr_serve_block_signals(&before);
+    int failed = pthread_create(&server->worker, NULL, work_on_requests, server);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     server->has_worker = !failed;
-    return !failed || acr_set_error(error, ACR_MCP_ERROR, ACR_MCP_ERROR_FAILED,
+    return !failed || acr_set_error(error, ACR_SERVE_ERROR, ACR_SERVE_ERROR_FAILED,
                                     "cannot start a thread: %s", g_strerror(failed));
 }
 
-AcrMcpServer *acr_mcp_server_start(const AcrMcpOptions *options, AcrMcpReply *replier,
-                                   GError **error)
+AcrServeServer *acr_serve_server_start(const AcrServeOptions *options, AcrServeReply *replier,
+                                       GError **error)
 {
-    AcrMcpServer *server = g_new0(AcrMcpServer, 1);
-    *server = (AcrMcpServer){.options = options, .reply = replier};
-    server->repositories = acr_mcp_repositories_open(options, error);
+    AcrServeServer *server = g_new0(AcrServeServer, 1);
+    *server = (AcrServeServer){.options = options, .reply = replier};
+    server->repositories = acr_serve_repositories_open(options, error);
     if (server->repositories && start_worker(server, error))
         return server;
-    acr_mcp_server_free(server);
+    acr_serve_server_free(server);
     return NULL;
 }
 
-void acr_mcp_server_free(AcrMcpServer *server)
+void acr_serve_server_free(AcrServeServer *server)
 {
     Job *job;
     if (!server)
@@ -356,8 +358,8 @@ void acr_mcp_server_free(AcrMcpServer *server)
     if (server->has_worker)
         pthread_join(server->worker, NULL);
     while ((job = g_queue_pop_head(&server->waiting)))
-        give_up(server, job);
-    g_clear_pointer(&server->repositories, acr_mcp_repositories_free);
+        give_up_request(server, job);
+    g_clear_pointer(&server->repositories, acr_serve_repositories_free);
     if (server->ids) {
         g_hash_table_unref(server->ids);
         pthread_cond_destroy(&server->changed);

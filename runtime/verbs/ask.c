@@ -67,7 +67,7 @@ static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
 
 /* The class of a failure. What has none, such as a file of certificates that cannot be read, kept
  * the exchange from taking place; a question that cannot be read is a bad request. */
-static const char *class_of(const GError *error, AcrExit exit)
+static const char *class_of_failure(const GError *error, AcrExit exit)
 {
     if (exit == ACR_EXIT_INTERRUPTED)
         return acr_llm_error_name(ACR_LLM_ERROR_INTERRUPTED);
@@ -91,7 +91,7 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
 {
     AcrJson *json = acr_json_new_object(), *inside = acr_json_new_object();
     const AcrModelTry *last = failed_try(report, error);
-    acr_json_set_string(inside, "class", class_of(error, exit));
+    acr_json_set_string(inside, "class", class_of_failure(error, exit));
     acr_json_set_string(inside, "message", error->message);
     set_known(inside, "http_status", last && last->status > 0 ? last->status : -1);
     acr_json_set_string(inside, "request_id", last ? last->request_id : NULL);
@@ -163,7 +163,7 @@ static void on_wait(void *ctx, const char *why, gint64 wait_ms)
         acr_verb_say("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);
 }
 
-static int call(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *request)
+static int call_model(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *request)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrLimits) limits = {0};
@@ -186,7 +186,7 @@ static int call(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *re
     return tell_answer(spec, &answer, acr_report_sent(acr_model_report(model)));
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_ask(AcrHost *host, AcrRunSpec *spec)
 {
     if (spec->arguments[0] && spec->arguments[1])
         return acr_verb_usage("unexpected argument '%s'", spec->arguments[1]);
@@ -208,7 +208,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
         .schema = schema,
         .max_tokens = (guint)MAX(spec->max_tokens, 0),
     };
-    return call(host, spec, &request);
+    return call_model(host, spec, &request);
 }
 
 const AcrVerb acr_verb_ask = {
@@ -217,5 +217,5 @@ const AcrVerb acr_verb_ask = {
     .takes = ACR_FOR_ASK,
     .arguments = "[TEXT]",
     .uses_network = true,
-    .run = run,
+    .run = run_ask,
 };

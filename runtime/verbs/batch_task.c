@@ -31,7 +31,7 @@ static bool read_spec(AcrHost *host, AcrRunSpec *spec, GError **error)
            acr_run_spec_complete(spec, error);
 }
 
-static int start(AcrHost *host, int argc, char **argv)
+static int start_batch_task(AcrHost *host, int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
@@ -45,4 +45,4 @@ static int start(AcrHost *host, int argc, char **argv)
     return code;
 }
 
-const AcrVerb acr_verb_batch_task = {.name = ACR_BATCH_TASK_VERB, .start = start};
+const AcrVerb acr_verb_batch_task = {.name = ACR_BATCH_TASK_VERB, .start = start_batch_task};

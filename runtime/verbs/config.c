@@ -17,13 +17,13 @@ static const AcrVerb *find_verb(const char *name)
 }
 
 /* Whether it can be set by anything but the command line. */
-static bool is_shown(const AcrOption *option, guint verb)
+static bool is_config_option(const AcrOption *option, guint verb)
 {
     return (option->verbs & verb) && ((option->flags & ACR_OPTION_CONFIG) || option->variable);
 }
 
 /* The value as it would be written, secrets not; owned. */
-static char *value_of(const AcrRunSpec *spec, const AcrOption *option, int source)
+static char *config_value(const AcrRunSpec *spec, const AcrOption *option, int source)
 {
     g_autofree char *key = acr_option_key(option);
     if (source == FROM_DEFAULT)
@@ -35,15 +35,15 @@ static char *value_of(const AcrRunSpec *spec, const AcrOption *option, int sourc
 }
 
 /* One row for each option: its name, its value (null: none), its source. */
-static AcrJson *describe(const AcrRunSpec *spec, const guint8 *from)
+static AcrJson *describe_config(const AcrRunSpec *spec, const guint8 *from)
 {
     AcrJson *rows = acr_json_new_array();
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
-        if (!is_shown(option, spec->verb))
+        if (!is_config_option(option, spec->verb))
             continue;
         int source = from[i] != FROM_NOTHING || !option->default_value ? from[i] : FROM_DEFAULT;
-        g_autofree char *value = value_of(spec, option, source);
+        g_autofree char *value = config_value(spec, option, source);
         AcrJson *row = acr_json_new_object();
         acr_json_set_string(row, "option", option->name);
         acr_json_set_string(row, "value", value);
@@ -58,7 +58,7 @@ static AcrJson *describe(const AcrRunSpec *spec, const guint8 *from)
 static void note_source(const AcrRunSpec *spec, int source, guint8 *from)
 {
     for (guint i = 0; i < acr_n_options; i++)
-        if (from[i] == FROM_NOTHING && is_shown(&acr_options[i], spec->verb) &&
+        if (from[i] == FROM_NOTHING && is_config_option(&acr_options[i], spec->verb) &&
             acr_run_spec_is_given(spec, &acr_options[i]))
             from[i] = (guint8)source;
 }
@@ -77,7 +77,7 @@ static AcrOut print(const char *path, const AcrJson *rows)
     return acr_out_text(text->str);
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_config(AcrHost *host, AcrRunSpec *spec)
 {
     const char *name = spec->arguments[0] ? spec->arguments[0] : "run";
     const AcrVerb *verb = find_verb(name);
@@ -94,7 +94,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     if (path && !acr_run_spec_take_file(&shown, path, &error))
         return acr_verb_fail(host, error);
     note_source(&shown, FROM_FILE, from);
-    g_autoptr(AcrJson) rows = describe(&shown, from);
+    g_autoptr(AcrJson) rows = describe_config(&shown, from);
     return acr_out_exit(spec->json ? acr_out_json(rows) : print(path, rows), ACR_EXIT_OK);
 }
 
@@ -103,5 +103,5 @@ const AcrVerb acr_verb_config = {
     .summary = "Show what a verb would be started with, and where that comes from",
     .takes = ACR_FOR_CONFIG,
     .arguments = "[VERB] - default: run",
-    .run = run,
+    .run = run_config,
 };

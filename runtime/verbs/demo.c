@@ -47,7 +47,7 @@ static char *copy_sample(const AcrHost *host, GError **error)
                                   "the sample is missing: install acr-host again"));
 }
 
-static int run_in(AcrHost *host, const char *folder)
+static int run_sample(AcrHost *host, const char *folder)
 {
     g_autofree char *repo = g_build_filename(folder, "sample", "repo", NULL),
                     *issue = g_build_filename(folder, "sample", "issue.md", NULL),
@@ -61,7 +61,7 @@ static int run_in(AcrHost *host, const char *folder)
     return acr_verb_start(host, &acr_verb_run, G_N_ELEMENTS(words) - 1, argv);
 }
 
-static int start(AcrHost *host, int argc, char **argv)
+static int start_demo(AcrHost *host, int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
     if (argc > 1 && (g_str_has_prefix(argv[1], "--help") || strcmp(argv[1], "-h") == 0)) {
@@ -73,11 +73,11 @@ static int start(AcrHost *host, int argc, char **argv)
     g_autofree char *folder = copy_sample(host, &error);
     if (!folder)
         return acr_verb_fail(host, error);
-    return run_in(host, folder);
+    return run_sample(host, folder);
 }
 
 const AcrVerb acr_verb_demo = {
     .name = "demo",
     .summary = "Fix the bundled sample's issue with recorded answers: no key, no network",
-    .start = start,
+    .start = start_demo,
 };

@@ -34,7 +34,7 @@ static AcrJson *describe_verb(const AcrVerb *verb)
     return json;
 }
 
-static int start(AcrHost *host, int argc, char **argv)
+static int start_describe(AcrHost *host, int argc, char **argv)
 {
     g_autoptr(AcrJson) json = acr_json_new_object();
     AcrJson *verbs = acr_json_new_array();
@@ -46,4 +46,4 @@ static int start(AcrHost *host, int argc, char **argv)
     return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
 }
 
-const AcrVerb acr_verb_describe = {.name = "describe", .start = start};
+const AcrVerb acr_verb_describe = {.name = "describe", .start = start_describe};

@@ -28,8 +28,8 @@ typedef struct {
 } Doctor;
 
 /* `remedy` may be NULL. */
-static void add_row(Doctor *doctor, const char *check, State state, const char *remedy,
-                    const char *found)
+static void add_check(Doctor *doctor, const char *check, State state, const char *remedy,
+                      const char *found)
 {
     AcrJson *row = acr_json_new_object();
     acr_json_set_string(row, "check", check);
@@ -46,8 +46,8 @@ static void check_prompts(Doctor *doctor)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(doctor->host->prompts_dir, NULL, &error);
-    add_row(doctor, "prompts", prompts ? OK : FAILED, "install acr-host again",
-            prompts ? doctor->host->prompts_dir : error->message);
+    add_check(doctor, "prompts", prompts ? OK : FAILED, "install acr-host again",
+              prompts ? doctor->host->prompts_dir : error->message);
 }
 
 static void check_python(Doctor *doctor)
@@ -57,8 +57,8 @@ static void check_python(Doctor *doctor)
     g_autoptr(GBytes) bytes = NULL;
     if (!python ||
         !acr_python_call(python, "machine", "describe", NULL, ANSWER_MS, &bytes, &error)) {
-        add_row(doctor, "python", FAILED, "install the Python that acr-host was built for",
-                error->message);
+        add_check(doctor, "python", FAILED, "install the Python that acr-host was built for",
+                  error->message);
         return;
     }
     g_autoptr(AcrJson) json = acr_json_parse_bytes(bytes, NULL);
@@ -66,10 +66,10 @@ static void check_python(Doctor *doctor)
         g_strdup_printf("CPython %s in %s", acr_json_get_string(json, "python"),
                         acr_json_get_string(json, "prefix"));
     const char *pylint = acr_json_get_string(json, "pylint");
-    add_row(doctor, "python", OK, NULL, found);
-    add_row(doctor, "pylint", pylint ? OK : WARNING,
-            "apt-get install pylint, or pip install pylint for that Python",
-            pylint ? pylint : "missing: edits that compile cannot be compared by new errors");
+    add_check(doctor, "python", OK, NULL, found);
+    add_check(doctor, "pylint", pylint ? OK : WARNING,
+              "apt-get install pylint, or pip install pylint for that Python",
+              pylint ? pylint : "missing: edits that compile cannot be compared by new errors");
 }
 
 /* The process in which Python looks at code of others. */
@@ -83,11 +83,11 @@ static void check_worker(Doctor *doctor)
     g_autofree char *message = NULL;
     bool compiles = false,
          ok = referee->compiles(referee->ctx, "x.py", source, &compiles, &message, &error);
-    add_row(doctor, "worker", ok && compiles ? OK : FAILED,
-            "Linux 5.13 or later is needed, and /proc",
-            error      ? error->message
-            : compiles ? "a confined process outlines and compiles files"
-                       : message);
+    add_check(doctor, "worker", ok && compiles ? OK : FAILED,
+              "Linux 5.13 or later is needed, and /proc",
+              error      ? error->message
+              : compiles ? "a confined process outlines and compiles files"
+                         : message);
 }
 
 /* ---- Where code is run ---- */
@@ -120,7 +120,7 @@ static void check_sandbox(Doctor *doctor)
                                 acr_sandbox_choice(sandbox) ? acr_sandbox_choice(sandbox)
                                                             : "Python is found in the image")
               : g_strdup(error->message);
-    add_row(
+    add_check(
         doctor, "sandbox", works ? OK : WARNING,
         "patches are not verified without it: do what this line says, apt-get install bubblewrap, "
         "or use --image NAME",
@@ -133,9 +133,9 @@ static void check_engine(Doctor *doctor)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrImages) images = acr_images_open(doctor->host->interrupt, &error);
-    add_row(doctor, "engine", images ? OK : WARNING,
-            "only --image and eval need one: start docker or podman's service",
-            images ? "a container engine answers" : error->message);
+    add_check(doctor, "engine", images ? OK : WARNING,
+              "only --image and eval need one: start docker or podman's service",
+              images ? "a container engine answers" : error->message);
 }
 
 /* ---- Models ---- */
@@ -145,10 +145,10 @@ static void check_keys(Doctor *doctor)
     g_auto(GStrv) set = acr_llm_keys_set();
     g_autofree char *found = g_strjoinv(", ", set);
     bool is_named = doctor->spec->models != NULL;
-    add_row(doctor, "keys", *found || is_named ? OK : WARNING,
-            "set OPENAI_API_KEY or another provider's variable, or name a server of your own by "
-            "--model",
-            *found ? found : "none in the environment");
+    add_check(doctor, "keys", *found || is_named ? OK : WARNING,
+              "set OPENAI_API_KEY or another provider's variable, or name a server of your own by "
+              "--model",
+              *found ? found : "none in the environment");
 }
 
 static void check_model(Doctor *doctor, const AcrLimits *limits, const char *name)
@@ -160,13 +160,13 @@ static void check_model(Doctor *doctor, const AcrLimits *limits, const char *nam
     AcrModelFacts facts;
     int status = 0;
     if (!model) {
-        add_row(doctor, check, FAILED, "see acr-host run --help-all", error->message);
+        add_check(doctor, check, FAILED, "see acr-host run --help-all", error->message);
         return;
     }
     acr_model_facts(model, &facts);
     if (doctor->spec->online && !acr_model_reach(model, ANSWER_MS, &status, &error)) {
-        add_row(doctor, check, FAILED, "check --base-url, the network and its proxy",
-                error->message);
+        add_check(doctor, check, FAILED, "check --base-url, the network and its proxy",
+                  error->message);
         return;
     }
     g_autofree char *answer =
@@ -176,7 +176,7 @@ static void check_model(Doctor *doctor, const AcrLimits *limits, const char *nam
                                              : facts.address ? ", without key"
                                                              : "",
                                              facts.key ? facts.key : "", answer);
-    add_row(doctor, check, OK, NULL, found);
+    add_check(doctor, check, OK, NULL, found);
 }
 
 static void check_models(Doctor *doctor)
@@ -222,12 +222,12 @@ static bool is_writable(const char *path, guint64 *out_room)
     return access(at, W_OK | X_OK) == 0;
 }
 
-static void check_place(Doctor *doctor, const char *check, const char *path, bool is_counted)
+static void check_disk_place(Doctor *doctor, const char *check, const char *path, bool is_counted)
 {
     guint64 room = 0, bytes = 0;
     guint n = 0;
     if (!path) {
-        add_row(doctor, check, WARNING, "set HOME", "there is no home folder");
+        add_check(doctor, check, WARNING, "set HOME", "there is no home folder");
         return;
     }
     bool ok = is_writable(path, &room);
@@ -237,8 +237,8 @@ static void check_place(Doctor *doctor, const char *check, const char *path, boo
         is_counted ? g_strdup_printf(", %.0f MiB used", (double)bytes / MIB) : g_strdup("");
     g_autofree char *found = g_strdup_printf("%s%s%s, %.0f MiB free", path, used,
                                              ok ? "" : " is not writable", (double)room / MIB);
-    add_row(doctor, check, ok && room >= LITTLE_ROOM ? OK : WARNING,
-            ok ? "make room there" : "make it writable for you", found);
+    add_check(doctor, check, ok && room >= LITTLE_ROOM ? OK : WARNING,
+              ok ? "make room there" : "make it writable for you", found);
 }
 
 static void check_places(Doctor *doctor)
@@ -246,9 +246,9 @@ static void check_places(Doctor *doctor)
     g_autofree char *outlines = acr_host_default_cache(ACR_CACHE_OUTLINES);
     g_autofree char *cache = outlines ? g_path_get_dirname(outlines) : NULL;
     g_autofree char *runs = acr_user_path("XDG_STATE_HOME", ".local/state", "runs");
-    check_place(doctor, "cache", cache, true);
-    check_place(doctor, "run folders", runs, false);
-    check_place(doctor, "temporary", g_get_tmp_dir(), false);
+    check_disk_place(doctor, "cache", cache, true);
+    check_disk_place(doctor, "run folders", runs, false);
+    check_disk_place(doctor, "temporary", g_get_tmp_dir(), false);
 }
 
 static void check_locale(Doctor *doctor)
@@ -259,9 +259,9 @@ static void check_locale(Doctor *doctor)
         value = g_getenv(names[i]);
     g_autofree char *lower = g_ascii_strdown(value ? value : "", -1);
     bool ok = strstr(lower, "utf-8") || strstr(lower, "utf8");
-    add_row(doctor, "locale", ok ? OK : WARNING,
-            "output is UTF-8: export LANG=C.UTF-8 where the terminal shows it wrongly",
-            value && *value ? value : "not set");
+    add_check(doctor, "locale", ok ? OK : WARNING,
+              "output is UTF-8: export LANG=C.UTF-8 where the terminal shows it wrongly",
+              value && *value ? value : "not set");
 }
 
 /* ---- The verb ---- */
@@ -279,7 +279,7 @@ static char *write_rows(const AcrJson *rows)
     return g_string_free(text, FALSE);
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_doctor(AcrHost *host, AcrRunSpec *spec)
 {
     static void (*const checks[])(Doctor *) = {check_prompts, check_python, check_worker,
                                                check_sandbox, check_engine, check_models,
@@ -303,5 +303,5 @@ const AcrVerb acr_verb_doctor = {
     .summary = "Check what this machine lacks for a run, with the remedy of each",
     .takes = ACR_FOR_DOCTOR,
     .uses_network = true,
-    .run = run,
+    .run = run_doctor,
 };

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static G_GNUC_PRINTF(3, 4) void add_row(GString *text, const char *name, const char *format, ...)
+static G_GNUC_PRINTF(3, 4) void put_row(GString *text, const char *name, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -14,7 +14,7 @@ static G_GNUC_PRINTF(3, 4) void add_row(GString *text, const char *name, const c
     g_string_append_printf(text, "%-11s %s\n", name, line);
 }
 
-static const char *text_of(const AcrJson *json, const char *key, const char *otherwise)
+static const char *text_or(const AcrJson *json, const char *key, const char *otherwise)
 {
     const char *text = acr_json_get_string(json, key);
     return text ? text : otherwise;
@@ -34,7 +34,7 @@ static void add_model(GString *text, const AcrJson *model)
                               strcmp(price, "known") == 0
                                   ? ""
                                   : " (its price is not known: the highest one is charged)");
-    add_row(text, "model", "%s (%s)%s%s%s%s; %s", acr_json_get_string(model, "model"),
+    put_row(text, "model", "%s (%s)%s%s%s%s; %s", acr_json_get_string(model, "model"),
             acr_json_get_string(model, "use"), address ? " at " : "", address ? address : "",
             key       ? ", key from "
             : address ? ", without key"
@@ -48,31 +48,31 @@ static void add_cost(GString *text, const AcrJson *limits)
            tokens = acr_json_get_int(limits, "max_tokens", -1),
            ms = acr_json_get_int(limits, "max_time_ms", -1);
     if (most < 0)
-        add_row(text, "cost", "nothing bounds it: --max-cost USD does");
+        put_row(text, "cost", "nothing bounds it: --max-cost USD does");
     else
-        add_row(text, "cost", "at most %" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT " USD",
+        put_row(text, "cost", "at most %" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT " USD",
                 most / 1000000, most % 1000000);
     if (tokens >= 0)
-        add_row(text, "tokens", "at most %" G_GINT64_FORMAT, tokens);
+        put_row(text, "tokens", "at most %" G_GINT64_FORMAT, tokens);
     if (ms >= 0)
-        add_row(text, "time", "at most %.1f s", (double)ms / 1000);
+        put_row(text, "time", "at most %.1f s", (double)ms / 1000);
 }
 
 static void add_code(GString *text, const AcrJson *code)
 {
     const char *setup = acr_json_get_string(code, "setup");
     if (acr_json_get_bool(code, "runs", false))
-        add_row(text, "sandbox", "%s; %s", acr_json_get_string(code, "where"),
-                text_of(code, "python", "its Python is found in the image"));
+        put_row(text, "sandbox", "%s; %s", acr_json_get_string(code, "where"),
+                text_or(code, "python", "its Python is found in the image"));
     else
-        add_row(text, "sandbox", "none, so nothing is proved: %s", text_of(code, "why_not", ""));
+        put_row(text, "sandbox", "none, so nothing is proved: %s", text_or(code, "why_not", ""));
     if (setup)
-        add_row(text, "set-up", "%s", setup);
+        put_row(text, "set-up", "%s", setup);
     if (acr_json_get_string(code, "validate"))
-        add_row(text, "validation", "%s", acr_json_get_string(code, "validate"));
-    add_row(text, "tests", "%s",
+        put_row(text, "validation", "%s", acr_json_get_string(code, "validate"));
+    put_row(text, "tests", "%s",
             acr_json_get_bool(code, "regressions", false)
-                ? text_of(code, "test_command", "the project's own, as it says")
+                ? text_or(code, "test_command", "the project's own, as it says")
                 : "none (--regressions has the project's own run)");
 }
 
@@ -81,24 +81,24 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
     GString *text = g_string_new(NULL);
     const AcrJson *repository = acr_json_get(plan, "repository"),
                   *folder = acr_json_get(plan, "folder"), *loops = acr_json_get(plan, "loops");
-    add_row(text, "repository", "%s, %s; %" G_GINT64_FORMAT " Python files outside tests",
+    put_row(text, "repository", "%s, %s; %" G_GINT64_FORMAT " Python files outside tests",
             acr_json_get_string(repository, "path"),
-            text_of(repository, "commit", "the working tree as it is"),
+            text_or(repository, "commit", "the working tree as it is"),
             acr_json_get_int(repository, "python_files", 0));
-    add_row(text, "issue", "%s", spec->issue_file ? spec->issue_file : "as given by --issue-text");
-    add_row(text, "run folder", "%s (%s)", text_of(folder, "path", "below the user's state folder"),
+    put_row(text, "issue", "%s", spec->issue_file ? spec->issue_file : "as given by --issue-text");
+    put_row(text, "run folder", "%s (%s)", text_or(folder, "path", "below the user's state folder"),
             acr_json_get_string(folder, "state"));
     for (const AcrJson *at = acr_json_first(acr_json_get(plan, "models")); at;
          at = acr_json_next(at))
         add_model(text, at);
     add_cost(text, acr_json_get(plan, "limits"));
-    add_row(text, "loops",
+    put_row(text, "loops",
             "at most: attempts %" G_GINT64_FORMAT ", in each retrieval rounds %" G_GINT64_FORMAT
             ", answers of the patch writer %" G_GINT64_FORMAT,
             acr_json_get_int(loops, "attempts", 0), acr_json_get_int(loops, "rounds", 0),
             acr_json_get_int(loops, "tries", 0));
     add_code(text, acr_json_get(plan, "code"));
-    add_row(text, "writes", "%s",
+    put_row(text, "writes", "%s",
             spec->apply ? "the run folder, and a patch that nothing rejected into the working tree"
                         : "the run folder");
     return g_string_free(text, FALSE);

@@ -60,8 +60,9 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
 }
 
 /* What is known, then what was asked for: an id that is not asked for is still a known one. */
-static bool read_all(const AcrHost *host, const AcrRunSpec *spec, GPtrArray **out_tasks,
-                     GPtrArray **out_predictions, GError **error)
+static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *spec,
+                                       GPtrArray **out_tasks, GPtrArray **out_predictions,
+                                       GError **error)
 {
     const char *const *only = (const char *const *)spec->instances;
     *out_tasks = acr_dataset_load(host, spec, ACR_DATASET_GRADE, NULL, error);
@@ -120,7 +121,7 @@ static int run_eval(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(AcrLock) shard = NULL;
     g_autofree char *recipes = NULL;
     if (!check_grading_place(spec, &error) || !acr_verb_check_grading(spec, &recipes, &error) ||
-        !read_all(host, spec, &tasks, &predictions, &error)) {
+        !read_tasks_and_predictions(host, spec, &tasks, &predictions, &error)) {
         acr_verb_fail(host, error);
         return ACR_EXIT_USAGE;
     }

@@ -35,7 +35,7 @@ static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
         passing->failed = err;
 }
 
-static AcrJson *describe(const AcrExecuted *executed)
+static AcrJson *describe_execution(const AcrExecuted *executed)
 {
     AcrJson *json = acr_json_new_object();
     acr_executed_to_json(executed, json);
@@ -53,14 +53,14 @@ static int exit_code(const AcrExecuted *executed)
     return executed->signal ? EXIT_SIGNAL + executed->signal : executed->exit_code;
 }
 
-static int fail(AcrHost *host, const GError *error)
+static int fail_exec(AcrHost *host, const GError *error)
 {
     int code = acr_verb_fail(host, error);
     return error->domain == ACR_SANDBOX_ERROR && code == ACR_EXIT_ENVIRONMENT ? EXIT_SANDBOX : code;
 }
 
-static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
-                   const AcrOverlay *overlay)
+static int execute_command(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
+                           const AcrOverlay *overlay)
 {
     g_autoptr(GError) error = NULL;
     gsize shown = spec->output_limit > 0 ? (gsize)spec->output_limit : G_MAXSIZE;
@@ -80,7 +80,7 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
     };
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(sandbox, &execution, &executed, &error))
-        return fail(host, error);
+        return fail_exec(host, error);
     if (passing.failed) {
         acr_verb_say("cannot write to standard output or error: %s", g_strerror(passing.failed));
         return ACR_EXIT_ENVIRONMENT;
@@ -89,7 +89,7 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
         acr_verb_say("the limit on %s was hit", acr_sandbox_limit_words(executed.limit));
     if (!spec->json)
         return exit_code(&executed);
-    g_autoptr(AcrJson) json = describe(&executed);
+    g_autoptr(AcrJson) json = describe_execution(&executed);
     return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
 }
 
@@ -106,14 +106,14 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
     AcrSandboxOptions options = acr_sandbox_options_of(spec, host, snapshot, work_tree, cache);
     g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&options, &error);
     if (!sandbox)
-        return fail(host, error);
+        return fail_exec(host, error);
     const char *choice = acr_sandbox_choice(sandbox);
     if (spec->verbose && choice)
         acr_verb_say("%s", choice);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     if (spec->patch && !acr_verb_apply_patch(host, spec->patch, overlay, &error))
         return acr_verb_usage("%s", error->message);
-    int code = execute(host, spec, sandbox, overlay);
+    int code = execute_command(host, spec, sandbox, overlay);
     for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
         acr_verb_say("%s", *at); /* those of the execution too */
     return code;
@@ -124,11 +124,11 @@ static int clear_cache(AcrHost *host)
     g_autoptr(GError) error = NULL;
     g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     if (cache && !acr_sandbox_cache_clear(cache, &error))
-        return fail(host, error);
+        return fail_exec(host, error);
     return ACR_EXIT_OK;
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_exec(AcrHost *host, AcrRunSpec *spec)
 {
     int code = spec->clear ? clear_cache(host) : ACR_EXIT_OK;
     if (code != ACR_EXIT_OK || !spec->repo)
@@ -145,5 +145,5 @@ const AcrVerb acr_verb_exec = {
     .arguments = "-- CMD…",
     .is_command = true,
     .uses_network = true,
-    .run = run,
+    .run = run_exec,
 };

@@ -66,7 +66,7 @@ bool acr_verb_ask_extensions(AcrHost *host, AcrRunSpec *spec, GError **error)
 
 /* ---- The list ---- */
 
-static void append_call(GString *text, const AcrJson *call)
+static void append_call_row(GString *text, const AcrJson *call)
 {
     g_string_append_printf(text, "  call %s(", acr_json_get_string(call, "name"));
     const AcrJson *first = acr_json_first(acr_json_get(call, "params"));
@@ -90,7 +90,7 @@ static void append_extension(GString *text, const AcrJson *row)
                            error ? error : "");
     const AcrJson *at = acr_json_first(acr_json_get(row, "calls"));
     for (; at; at = acr_json_next(at))
-        append_call(text, at);
+        append_call_row(text, at);
     static const struct {
         const char *list, *what;
     } kinds[] = {{"checks", "check of patches"},
@@ -172,7 +172,7 @@ static bool run_test(AcrExtensions *all, const AcrWorkspace *workspace, const ch
     return true;
 }
 
-static int run_tests(AcrHost *host, AcrRunSpec *spec, const char *file)
+static int run_extension_tests(AcrHost *host, AcrRunSpec *spec, const char *file)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrExtensions) all = NULL;
@@ -196,7 +196,7 @@ static int run_tests(AcrHost *host, AcrRunSpec *spec, const char *file)
     return acr_out_exit(acr_out_text(text->str), failed ? ACR_EXIT_NONE : ACR_EXIT_OK);
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_extensions(AcrHost *host, AcrRunSpec *spec)
 {
     char **words = spec->arguments;
     guint n = g_strv_length(words);
@@ -205,7 +205,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     if (n == 2 && strcmp(words[0], "new") == 0)
         return write_new(host, words[1]);
     if (n == 2 && strcmp(words[0], "test") == 0)
-        return run_tests(host, spec, words[1]);
+        return run_extension_tests(host, spec, words[1]);
     return acr_verb_usage("write 'new NAME', 'test FILE', or nothing, which lists the extensions");
 }
 
@@ -214,5 +214,5 @@ const AcrVerb acr_verb_extensions = {
     .summary = "List your Python extensions; write one; run its tests",
     .takes = ACR_FOR_EXTENSIONS,
     .arguments = "[new NAME | test FILE] - default: list what is loaded",
-    .run = run,
+    .run = run_extensions,
 };

@@ -6,7 +6,7 @@
 
 #define COLUMN 32 /* where the help of an option begins */
 
-static void add_row(GString *text, const char *left, const char *help)
+static void add_option_row(GString *text, const char *left, const char *help)
 {
     g_string_append_printf(text, "  %-*s%s%s\n", COLUMN - 3, left, " ", help);
 }
@@ -21,7 +21,7 @@ static void add_option(GString *text, const AcrOption *option)
     g_autofree char *help = option->default_value ? g_strdup_printf("%s (default %s)", option->help,
                                                                     option->default_value)
                                                   : g_strdup(option->help);
-    add_row(text, left, help);
+    add_option_row(text, left, help);
 }
 
 static guint add_options(GString *text, const AcrVerb *verb, bool is_rare)
@@ -46,10 +46,10 @@ char *acr_help_text(const AcrVerb *verb, bool is_all)
                            verb->name, verb->arguments ? " " : "",
                            verb->arguments ? verb->arguments : "", verb->summary);
     add_options(text, verb, false);
-    add_row(text, "-h, --help", "Print this text");
+    add_option_row(text, "-h, --help", "Print this text");
     if (add_options(NULL, verb, true) == 0)
         return g_string_free(text, FALSE);
-    add_row(text, "    --help-all", "Print all options");
+    add_option_row(text, "    --help-all", "Print all options");
     if (is_all) {
         g_string_append(text, "\nMore options:\n");
         add_options(text, verb, true);

@@ -8,7 +8,7 @@
 #define MAX_GUIDE_BYTES ((gsize)1024 * 1024)
 #define ENDING ".md"
 
-static gint by_name(gconstpointer a, gconstpointer b)
+static gint compare_topics(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -21,12 +21,12 @@ static char *list_topics(const char *folder)
     for (const char *name; dir && (name = g_dir_read_name(dir));)
         if (g_str_has_suffix(name, ENDING) && !g_str_has_prefix(name, "README"))
             g_ptr_array_add(names, g_strndup(name, strlen(name) - strlen(ENDING)));
-    g_ptr_array_sort(names, by_name);
+    g_ptr_array_sort(names, compare_topics);
     g_ptr_array_add(names, NULL);
     return g_strjoinv(", ", (char **)names->pdata);
 }
 
-static int start(AcrHost *host, int argc, char **argv)
+static int start_help(AcrHost *host, int argc, char **argv)
 {
     const char *name = argc == 2 ? argv[1] : "";
     g_autofree char *folder = g_build_filename(host->python_dir, "..", "docs", NULL),
@@ -45,4 +45,4 @@ static int start(AcrHost *host, int argc, char **argv)
     return ACR_EXIT_USAGE;
 }
 
-const AcrVerb acr_verb_help = {.name = "help", .start = start};
+const AcrVerb acr_verb_help = {.name = "help", .start = start_help};

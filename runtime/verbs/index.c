@@ -27,7 +27,7 @@ static AcrJson *unparsed_files(const AcrIndex *index)
     return list;
 }
 
-static AcrJson *describe(const AcrWorkspace *workspace, bool verbose)
+static AcrJson *describe_index(const AcrWorkspace *workspace, bool verbose)
 {
     AcrIndexStats stats;
     acr_index_stats(workspace->index, &stats);
@@ -57,7 +57,7 @@ static AcrJson *describe(const AcrWorkspace *workspace, bool verbose)
     return json;
 }
 
-static AcrOut print_text(const AcrJson *json)
+static AcrOut print_counts(const AcrJson *json)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at)) {
@@ -77,7 +77,7 @@ static int clear_cache(AcrHost *host)
     return ACR_EXIT_OK;
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_index(AcrHost *host, AcrRunSpec *spec)
 {
     int code = spec->clear ? clear_cache(host) : ACR_EXIT_OK;
     if (code != ACR_EXIT_OK || !spec->repo)
@@ -87,13 +87,14 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     if (!acr_repository_open(host, spec, &workspace, &error) ||
         !acr_repository_index(host, spec, &workspace, &error))
         return acr_verb_fail(host, error);
-    g_autoptr(AcrJson) described = describe(&workspace, spec->verbose && spec->json);
-    return acr_out_exit(spec->json ? acr_out_json(described) : print_text(described), ACR_EXIT_OK);
+    g_autoptr(AcrJson) described = describe_index(&workspace, spec->verbose && spec->json);
+    return acr_out_exit(spec->json ? acr_out_json(described) : print_counts(described),
+                        ACR_EXIT_OK);
 }
 
 const AcrVerb acr_verb_index = {
     .name = "index",
     .summary = "Index a repository; prints counts and times",
     .takes = ACR_FOR_INDEX,
-    .run = run,
+    .run = run_index,
 };

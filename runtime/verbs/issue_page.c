@@ -106,8 +106,8 @@ static bool refuse_status(const Page *page, int status, GError **error)
                          page->is_trusted ? "" : ", sent only with --issue-api");
 }
 
-static AcrJson *ask(const Page *page, const char *behind, const AcrInterrupt *interrupt,
-                    GError **error)
+static AcrJson *ask_forge(const Page *page, const char *behind, const AcrInterrupt *interrupt,
+                          GError **error)
 {
     const AcrForge *forge = &acr_forges[page->dialect->kind];
     g_autofree char *url = g_strconcat(page->api, behind, NULL);
@@ -135,7 +135,7 @@ static AcrJson *ask(const Page *page, const char *behind, const AcrInterrupt *in
 
 /* ---- The text ---- */
 
-static void add_text(GString *text, const char *more)
+static void add_page_text(GString *text, const char *more)
 {
     const char *body = more ? more : "";
     g_string_append(text, body);
@@ -155,7 +155,7 @@ static void add_comment(const Dialect *dialect, const AcrJson *comment, const ch
         return;
     g_string_append_printf(text, "\n---\nComment by %s, %s:\n\n", name ? name : "?",
                            when ? when : "?");
-    add_text(text, acr_json_get_string(comment, "body"));
+    add_page_text(text, acr_json_get_string(comment, "body"));
 }
 
 static bool add_comments(const Page *page, const char *before, const AcrInterrupt *interrupt,
@@ -163,7 +163,7 @@ static bool add_comments(const Page *page, const char *before, const AcrInterrup
 {
     for (int number = 1; number <= MAX_PAGES; number++) {
         g_autofree char *behind = g_strdup_printf("%s%d", page->dialect->comments, number);
-        g_autoptr(AcrJson) comments = ask(page, behind, interrupt, error);
+        g_autoptr(AcrJson) comments = ask_forge(page, behind, interrupt, error);
         if (!comments)
             return false;
         for (const AcrJson *at = acr_json_first(comments); at; at = acr_json_next(at))
@@ -193,7 +193,7 @@ GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrup
             spec->issue_before));
     if (!read_page(spec->issue_file, spec->issue_api, &page, error))
         return NULL;
-    g_autoptr(AcrJson) issue = ask(&page, "", interrupt, error);
+    g_autoptr(AcrJson) issue = ask_forge(&page, "", interrupt, error);
     const char *title = acr_json_get_string(issue, "title");
     if (!issue)
         return NULL;
@@ -203,7 +203,7 @@ GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrup
                                       page.host));
     GString *text = g_string_new(NULL);
     g_string_append_printf(text, "# %s\n\n", title);
-    add_text(text, acr_json_get_string(issue, page.dialect->text));
+    add_page_text(text, acr_json_get_string(issue, page.dialect->text));
     if (add_comments(&page, spec->issue_before, interrupt, text, error))
         return g_string_free_to_bytes(text);
     g_string_free(text, TRUE);

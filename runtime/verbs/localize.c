@@ -11,8 +11,8 @@
 
 /* ---- Telling ---- */
 
-static AcrJson *describe(const AcrIndex *index, const AcrBaseline *baseline,
-                         const AcrLocalized *found)
+static AcrJson *describe_ranking(const AcrIndex *index, const AcrBaseline *baseline,
+                                 const AcrLocalized *found)
 {
     AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "command", baseline->command);
@@ -26,7 +26,7 @@ static AcrJson *describe(const AcrIndex *index, const AcrBaseline *baseline,
     return json;
 }
 
-static char *tell(const AcrIndex *index, const AcrLocalized *found)
+static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)
 {
     GString *text = g_string_new(NULL);
     g_string_append_printf(text, "%u tests fail, %u pass%s\n", found->failing->len, found->passing,
@@ -56,7 +56,7 @@ static AcrOverlay *add_hidden_tests(const AcrTestPlace *place, GError **error)
     return g_steal_pointer(&overlay);
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_localize(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrTestPlace) place = {0};
@@ -81,10 +81,10 @@ static int run(AcrHost *host, AcrRunSpec *spec)
         !acr_project_localize(&project, &baseline, &localizing, &found, &error))
         return acr_test_place_fail(host, error);
     if (spec->json) {
-        g_autoptr(AcrJson) json = describe(index, &baseline, &found);
+        g_autoptr(AcrJson) json = describe_ranking(index, &baseline, &found);
         return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
     }
-    g_autofree char *text = tell(index, &found);
+    g_autofree char *text = tell_ranking(index, &found);
     return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
 }
 
@@ -93,5 +93,5 @@ const AcrVerb acr_verb_localize = {
     .summary = "Rank methods and lines by which failing and passing tests run them",
     .takes = ACR_FOR_LOCALIZE,
     .uses_network = true,
-    .run = run,
+    .run = run_localize,
 };

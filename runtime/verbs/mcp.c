@@ -20,7 +20,7 @@ static bool check_extensions(const AcrRunSpec *spec, const char *const *paths, G
     return true;
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_mcp(AcrHost *host, AcrRunSpec *spec)
 {
     static const char *const here[] = {".", NULL};
     g_autoptr(GError) error = NULL;
@@ -32,7 +32,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     if (!check_extensions(spec, paths, &error) ||
         !acr_verb_load_extensions(host, spec, NULL, &extensions, &error))
         return acr_verb_fail(host, error);
-    AcrMcpOptions options = {
+    AcrServeOptions options = {
         .host = host,
         .prompts = prompts,
         .calls = acr_extensions_calls(extensions),
@@ -43,13 +43,13 @@ static int run(AcrHost *host, AcrRunSpec *spec)
         .port = (guint)MAX(spec->port, 0),
         .say = acr_verb_say,
     };
-    if (spec->repositories && g_strv_length(spec->repositories) > ACR_MCP_MAX_REPOSITORIES)
-        return acr_verb_usage("--repo is given more than %u times", ACR_MCP_MAX_REPOSITORIES);
-    AcrMcpEnd end =
-        spec->http ? acr_mcp_serve_http(&options, &error) : acr_mcp_serve(&options, &error);
-    if (end == ACR_MCP_BUSY_STILL)
+    if (spec->repositories && g_strv_length(spec->repositories) > ACR_SERVE_MAX_REPOSITORIES)
+        return acr_verb_usage("--repo is given more than %u times", ACR_SERVE_MAX_REPOSITORIES);
+    AcrServeEnd end =
+        spec->http ? acr_serve_http(&options, &error) : acr_serve_stdio(&options, &error);
+    if (end == ACR_SERVE_BUSY_STILL)
         _exit(acr_interrupted(host->interrupt) ? ACR_EXIT_INTERRUPTED : ACR_EXIT_OK);
-    if (end == ACR_MCP_FAILED)
+    if (end == ACR_SERVE_FAILED)
         return acr_verb_fail(host, error);
     return acr_interrupted(host->interrupt) ? ACR_EXIT_INTERRUPTED : ACR_EXIT_OK;
 }
@@ -58,5 +58,5 @@ const AcrVerb acr_verb_mcp = {
     .name = "mcp",
     .summary = "Serve search calls to other agents (Model Context Protocol)",
     .takes = ACR_FOR_MCP,
-    .run = run,
+    .run = run_mcp,
 };

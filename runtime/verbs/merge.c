@@ -45,7 +45,7 @@ static int merge_batch(AcrHost *host, const AcrShards *shards)
     return merge_grades(host, shards, &merged.spent_microusd, code);
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_merge(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrShards) shards = {0};
@@ -62,5 +62,5 @@ const AcrVerb acr_verb_merge = {
     .summary = "Make one result of the shards of a swe-bench batch or an eval",
     .takes = ACR_FOR_MERGE,
     .arguments = "OUT",
-    .run = run,
+    .run = run_merge,
 };

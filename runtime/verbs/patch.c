@@ -18,7 +18,7 @@ static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
     return json;
 }
 
-static AcrOut print_result(const char *file, const AcrPatchResult *result, bool json)
+static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool json)
 {
     if (json) {
         g_autoptr(AcrJson) object = result_to_json(file, result);
@@ -83,12 +83,12 @@ static int handle(Patching *patching, const char *file, bool *out_more)
     g_auto(AcrPatchResult) result = {0};
     if (!apply_answer(patching, answer, &result, &error))
         return acr_verb_fail(host, error);
-    AcrOut out = print_result(file ? file : "-", &result, patching->spec->json);
+    AcrOut out = print_diff(file ? file : "-", &result, patching->spec->json);
     *out_more = out == ACR_OUT_WRITTEN;
     return acr_out_exit(out, result.status == ACR_APPLICABLE_PATCH ? ACR_EXIT_OK : ACR_EXIT_NONE);
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_patch(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrWorkspace) workspace = {0};
@@ -116,5 +116,5 @@ const AcrVerb acr_verb_patch = {
     .summary = "Turn saved model answers into diffs",
     .takes = ACR_FOR_PATCH,
     .arguments = "[FILE…] - files with model answers; none: one from stdin",
-    .run = run,
+    .run = run_patch,
 };

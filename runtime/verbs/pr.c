@@ -6,8 +6,6 @@
 #include "report/report.h"
 #include "verbs/verbs_private.h"
 
-#define MAX_SHOWN_URL ((gsize)500)
-
 static const char *state_of(const AcrJson *out, const char *step)
 {
     return acr_json_get_string(acr_json_get(out, step), "state");
@@ -53,7 +51,7 @@ static void say_done(const AcrRunSpec *spec, const AcrJson *out)
     if (acr_json_get(out, "push"))
         acr_verb_say("push to %s: %s", spec->push, state_of(out, "push"));
     const char *url = acr_json_get_string(request, "url");
-    g_autofree char *shown = acr_text_shorten(url ? url : "without an address", MAX_SHOWN_URL);
+    g_autofree char *shown = acr_text_shorten(url ? url : "without an address", 500);
     if (request)
         acr_verb_say("request: %s, %s", state_of(out, "request"), shown);
 }

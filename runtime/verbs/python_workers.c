@@ -5,7 +5,7 @@
  */
 #include "verbs/verbs_private.h"
 
-static int work(AcrHost *host, AcrPythonWork what)
+static int work_as(AcrHost *host, AcrPythonWork what)
 {
     g_autoptr(GError) error = NULL;
     return acr_python_work(what, host->python_dir, &error) ? ACR_EXIT_OK
@@ -14,17 +14,17 @@ static int work(AcrHost *host, AcrPythonWork what)
 
 static int start_outlines(AcrHost *host, int argc, char **argv)
 {
-    return work(host, ACR_PYTHON_OUTLINES);
+    return work_as(host, ACR_PYTHON_OUTLINES);
 }
 
 static int start_referee(AcrHost *host, int argc, char **argv)
 {
-    return work(host, ACR_PYTHON_REFEREE);
+    return work_as(host, ACR_PYTHON_REFEREE);
 }
 
 static int start_extension(AcrHost *host, int argc, char **argv)
 {
-    return work(host, ACR_PYTHON_EXTENSION);
+    return work_as(host, ACR_PYTHON_EXTENSION);
 }
 
 const AcrVerb acr_verb_outline_worker = {.name = ACR_OUTLINE_VERB, .start = start_outlines};

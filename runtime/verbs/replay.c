@@ -4,7 +4,7 @@
  */
 #include "verbs/verbs_private.h"
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_replay(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
         return acr_verb_usage("give one run folder");
@@ -21,5 +21,5 @@ const AcrVerb acr_verb_replay = {
     .summary = "Repeat a finished run offline; prints the same result",
     .takes = ACR_FOR_REPLAY,
     .arguments = "RUNDIR",
-    .run = run,
+    .run = run_replay,
 };

@@ -91,7 +91,7 @@ static void say_result(const AcrRunSpec *spec, const AcrRunResult *result, bool 
         say_missing(spec, result, console);
 }
 
-static AcrOut print_result(const AcrRunSpec *spec, const AcrRunResult *result)
+static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *result)
 {
     if (spec->json) {
         g_autoptr(AcrJson) json = acr_run_result_to_json(result);
@@ -201,7 +201,7 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
     g_autofree char *cost = result->was_finished || spec->quiet ? NULL : cost_line(&result->cost);
     acr_console_end(console);
     tell_result(result, error, console);
-    AcrOut out = print_result(spec, result);
+    AcrOut out = print_patch_or_script(spec, result);
     log_summary(spec, result, !error, console);
     if (cost)
         acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);

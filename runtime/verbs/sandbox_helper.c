@@ -7,9 +7,9 @@
 
 #include "sandbox/sandbox.h"
 
-static int start(AcrHost *host, int argc, char **argv)
+static int start_sandbox_helper(AcrHost *host, int argc, char **argv)
 {
     return acr_sandbox_helper(host->interrupt);
 }
 
-const AcrVerb acr_verb_sandbox_helper = {.name = ACR_SANDBOX_VERB, .start = start};
+const AcrVerb acr_verb_sandbox_helper = {.name = ACR_SANDBOX_VERB, .start = start_sandbox_helper};

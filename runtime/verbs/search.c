@@ -17,8 +17,8 @@ typedef struct {
 } Search;
 
 /* The call that a text is, or what is wrong with it in *out_wrong; owned. */
-static bool bind(const Search *self, const char *text, AcrCall *out, char **out_wrong,
-                 GError **error)
+static bool bind_call(const Search *self, const char *text, AcrCall *out, char **out_wrong,
+                      GError **error)
 {
     g_autofree char *word = NULL;
     const char *rest = NULL;
@@ -40,7 +40,7 @@ static bool answer_text(const Search *self, const char *text, AcrAnswer *out, GE
 {
     g_auto(AcrCall) call = {0};
     g_autofree char *wrong = NULL;
-    if (!bind(self, text, &call, &wrong, error))
+    if (!bind_call(self, text, &call, &wrong, error))
         return false;
     if (!wrong)
         return acr_search_run(self->workspace->search, &call, out, error);
@@ -49,7 +49,7 @@ static bool answer_text(const Search *self, const char *text, AcrAnswer *out, GE
 }
 
 /* Answers are kept apart by an empty line. */
-static AcrOut print_text(const char *output, bool first)
+static AcrOut print_result_text(const char *output, bool first)
 {
     const char *end = g_str_has_suffix(output, "\n") ? "" : "\n";
     g_autofree char *text = g_strconcat(first ? "" : "\n", output, end, NULL);
@@ -59,12 +59,12 @@ static AcrOut print_text(const char *output, bool first)
 static AcrOut print_answer(const char *text, const AcrAnswer *answer, bool json, bool first)
 {
     if (!json)
-        return print_text(answer->output, first);
+        return print_result_text(answer->output, first);
     g_autoptr(AcrJson) object = acr_answer_to_json(text, answer);
     return acr_out_json(object);
 }
 
-static AcrOut print_result(Search *self, const char *text, const AcrAnswer *answer)
+static AcrOut print_result_of(Search *self, const char *text, const AcrAnswer *answer)
 {
     self->has_missed = self->has_missed || !answer->ok;
     return print_answer(text, answer, self->spec->json, self->answered++ == 0);
@@ -84,7 +84,7 @@ static AcrExit exit_code(const Search *self, guint left)
 static AcrOut answer_line(Search *self, const char *text, GError **error)
 {
     g_auto(AcrAnswer) answer = {0};
-    return answer_text(self, text, &answer, error) ? print_result(self, text, &answer)
+    return answer_text(self, text, &answer, error) ? print_result_of(self, text, &answer)
                                                    : ACR_OUT_FAILED;
 }
 
@@ -107,7 +107,7 @@ static int answer_words(Search *self, const AcrCall *call)
     g_autofree char *text = acr_call_print(call);
     if (!acr_search_run(self->workspace->search, call, &answer, &error))
         return acr_verb_fail(self->host, error);
-    return acr_out_exit(print_result(self, text, &answer), exit_code(self, 0));
+    return acr_out_exit(print_result_of(self, text, &answer), exit_code(self, 0));
 }
 
 /* A person's time is their own: --max-time bounds each answer then. */
@@ -137,7 +137,7 @@ static int answer_input(Search *self, AcrSearchInput *input)
     return error ? acr_verb_fail(self->host, error) : acr_out_exit(out, exit_code(self, left));
 }
 
-static int run(AcrHost *host, AcrRunSpec *spec)
+static int run_search(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrExtensions) extensions = NULL;
@@ -176,5 +176,5 @@ const AcrVerb acr_verb_search = {
     .summary = "Answer structure-aware search calls on a repository",
     .takes = ACR_FOR_SEARCH,
     .arguments = "[CALL…] - such as 'search_class(\"A\")', or: class A; none: standard input",
-    .run = run,
+    .run = run_search,
 };

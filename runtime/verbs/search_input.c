@@ -84,7 +84,7 @@ static char *next_name(const char *text, int state)
     return NULL;
 }
 
-static char **complete(const char *text, int start, int end)
+static char **complete_name(const char *text, int start, int end)
 {
     (void)end;
     *library.rl_attempted_completion_over = 1; /* no names of files */
@@ -102,7 +102,7 @@ static int look_for_signal(void)
 static void prepare_readline(AcrSearchInput *input)
 {
     watched = input->interrupt;
-    *library.rl_attempted_completion_function = complete;
+    *library.rl_attempted_completion_function = complete_name;
     *library.rl_event_hook = look_for_signal;
     library.stifle_history(HISTORY_LINES);
     if (input->history)
@@ -124,7 +124,7 @@ static char *read_typed(AcrSearchInput *input)
 /* ---- Lines ---- */
 
 /* Takes the first line off what has come; NULL: there is none. */
-static char *take_line(AcrSearchInput *input)
+static char *take_input_line(AcrSearchInput *input)
 {
     const guint8 *data = input->waiting->data + input->taken;
     gsize left = input->waiting->len - input->taken, known = input->searched - input->taken;
@@ -198,7 +198,7 @@ bool acr_search_input_next(AcrSearchInput *input, char **out, GError **error)
 {
     bool is_quiet;
     while (!acr_interrupted(input->interrupt)) {
-        g_autofree char *line = input->is_terminal ? read_typed(input) : take_line(input);
+        g_autofree char *line = input->is_terminal ? read_typed(input) : take_input_line(input);
         if (line && *g_strstrip(line)) {
             *out = g_steal_pointer(&line);
             return true;
@@ -216,7 +216,7 @@ guint acr_search_input_left(AcrSearchInput *input)
 {
     guint n = 0;
     while (input->is_ended) {
-        g_autofree char *line = take_line(input);
+        g_autofree char *line = take_input_line(input);
         if (!line)
             break;
         n += *g_strstrip(line) != '\0';

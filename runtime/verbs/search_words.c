@@ -38,7 +38,7 @@ static AcrCall call_of(const char *name, const char *first, const char *second, 
                      .values = {g_strdup(first), g_strdup(second), g_strdup(third)}};
 }
 
-static bool refuse(const Kind *kind, GError **error)
+static bool refuse_words(const Kind *kind, GError **error)
 {
     return acr_task_refuse(error, "'%s' is followed by %s, in one word", kind->word, kind->usage);
 }
@@ -49,7 +49,7 @@ static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError *
     const char *colon = strrchr(text, ':');
     if (!colon || colon == text || !g_ascii_isdigit(colon[1]) ||
         colon[1 + strspn(colon + 1, "0123456789")])
-        return refuse(kind, error);
+        return refuse_words(kind, error);
     g_autofree char *file = g_strndup(text, (gsize)(colon - text));
     *out = call_of(kind->call, file, colon + 1, ACR_SEARCH_WORD_WINDOW);
     return true;
@@ -71,7 +71,7 @@ bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *
     const Kind *kind = find_kind(word, strlen(word));
     bool is_code = kind && strcmp(kind->word, "code") == 0;
     if (!kind || !text || !*text)
-        return refuse(kind ? kind : &kinds[0], error);
+        return refuse_words(kind ? kind : &kinds[0], error);
     if (spec->regex && !is_code)
         return acr_task_refuse(error, "--regex is for 'code TEXT'");
     if (spec->in_file && !kind->call_in_file)

@@ -22,7 +22,7 @@ void acr_test_place_clear(AcrTestPlace *place)
         g_clear_pointer(texts[i], g_free);
 }
 
-static bool check(const AcrRunSpec *spec, GError **error)
+static bool check_test_place(const AcrRunSpec *spec, GError **error)
 {
     bool in_environment = g_strcmp0(spec->sandbox, ENVIRONMENT) == 0;
     if (!spec->dataset &&
@@ -83,7 +83,7 @@ static bool find_tree(const AcrRunSpec *spec, AcrTestPlace *place, GError **erro
 bool acr_test_place_open(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place, GError **error)
 {
     bool is_task = spec->dataset != NULL;
-    if (!check(spec, error) ||
+    if (!check_test_place(spec, error) ||
         !(is_task ? find_task(host, spec, place, error) : find_tree(spec, place, error)))
         return false;
     const char *left_out = acr_snapshot_remarks(place->workspace.snapshot);

@@ -139,8 +139,8 @@ static int report_tests(const AcrRunSpec *spec, const AcrBaseline *baseline,
     return acr_out_exit(acr_out_text(text), code);
 }
 
-static int run_tests(AcrHost *host, const AcrRunSpec *spec, const AcrTestPlace *place,
-                     const AcrOverlay *overlay)
+static int compare_tests(AcrHost *host, const AcrRunSpec *spec, const AcrTestPlace *place,
+                         const AcrOverlay *overlay)
 {
     g_autoptr(GError) error = NULL;
     AcrProject project = acr_test_place_project(place, host, spec);
@@ -166,7 +166,7 @@ static int run_tests_verb(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(AcrOverlay) overlay = spec->patch ? acr_overlay_new(place.workspace.snapshot) : NULL;
     if (overlay && !acr_verb_apply_patch(host, spec->patch, overlay, &error))
         return acr_verb_usage("%s", error->message);
-    return run_tests(host, spec, &place, overlay);
+    return compare_tests(host, spec, &place, overlay);
 }
 
 const AcrVerb acr_verb_tests = {

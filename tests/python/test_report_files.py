@@ -11,7 +11,7 @@ import pytest
 from acr.packing import pack
 from acr.report import service
 from acr.report.difftext import changes, parse
-from acr.report.journal import KEPT, read
+from acr.report.journal import KEPT, read_journal
 from acr.report.plain import text_of, visible
 
 FORMS = ["html", "text", "markdown", "json", "junit", "sarif"]
@@ -68,7 +68,7 @@ def test_of_many_steps_the_first_and_the_last_are_kept() -> None:
         "request": {"agent": "search", "conversation": "attempt_0/search"},
         "time": {"wall_ms": 7},
     }
-    found = read(b"\n".join(json.dumps(record | {"n": n}).encode() for n in range(10_000)) + b'\n{"n":')
+    found = read_journal(b"\n".join(json.dumps(record | {"n": n}).encode() for n in range(10_000)) + b'\n{"n":')
     assert len(found.steps) <= 2 * KEPT and found.left_out + len(found.steps) == 10_000
     assert found.stages == {"attempt_0/search": [10_000, 70_000, 0]}
 

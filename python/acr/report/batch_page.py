@@ -94,7 +94,7 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
     return [found[name] for name in sorted(found)][:MAX_ROWS]
 
 
-def compare(tasks: list[Task], others: list[Task]) -> None:
+def compare_batches(tasks: list[Task], others: list[Task]) -> None:
     """Sets what became of each in the other folder."""
     known = {task.name: task.outcome for task in others}
     for task in tasks:
@@ -146,7 +146,7 @@ def _most(title: str, amounts: list[tuple[str, float, str]]) -> Html:
     return plots.bars(title, sorted(known, key=lambda each: -each[1])[:15]) if known else Html("")
 
 
-def render(tasks: list[Task], is_compared: bool, version: str, is_live: bool = False) -> str:
+def render_batch(tasks: list[Task], is_compared: bool, version: str, is_live: bool = False) -> str:
     """The page, as text."""
     counts = _counts(tasks)
     total = sum(task.cost for task in tasks)
@@ -166,7 +166,7 @@ def render(tasks: list[Task], is_compared: bool, version: str, is_live: bool = F
     return page("acr-host: many runs", tag("p", said), sections, version, is_live)
 
 
-def text(tasks: list[Task]) -> str:
+def batch_text(tasks: list[Task]) -> str:
     """A line for each task, then the sums."""
     width = max((len(task.name) for task in tasks), default=4)
     lines = [
@@ -177,13 +177,13 @@ def text(tasks: list[Task]) -> str:
     return "".join(f"{line.rstrip()}\n" for line in [*lines, sums])
 
 
-def markdown(tasks: list[Task]) -> str:
+def batch_markdown(tasks: list[Task]) -> str:
     """A table of the outcomes."""
     rows = "".join(f"| {name} | {count} |\n" for name, count in _counts(tasks))
     return f"### acr-host: {len(tasks)} tasks\n\n| outcome | tasks |\n|---|---|\n{rows}"
 
 
-def summary(tasks: list[Task], is_compared: bool) -> dict[str, Any]:
+def batch_summary(tasks: list[Task], is_compared: bool) -> dict[str, Any]:
     """What `--format json` prints."""
     rows = [
         {"task": task.name, "outcome": task.outcome, "verdict": task.verdict or None, "grade": task.grade or None,
@@ -195,7 +195,7 @@ def summary(tasks: list[Task], is_compared: bool) -> dict[str, Any]:
     return {"kind": "many", "counts": dict(_counts(tasks)), "cost_microusd": sum(t.cost for t in tasks), "tasks": rows}
 
 
-def cases(tasks: list[Task]) -> list[Case]:
+def batch_cases(tasks: list[Task]) -> list[Case]:
     """A test case for each task."""
     states = {"good": "passed", "warn": "skipped", "bad": "failed"}
     return [

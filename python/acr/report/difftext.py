@@ -30,7 +30,7 @@ class FileDiff:
     def path(self) -> str:
         return self.new or self.old or "?"
 
-    def count(self, mark: str) -> int:
+    def count_lines(self, mark: str) -> int:
         """How many lines are added ("+") or removed ("-")."""
         return sum(line.startswith(mark) for hunk in self.hunks for line in hunk.lines)
 

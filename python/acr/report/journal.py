@@ -108,7 +108,7 @@ def _note(record: dict[str, Any], stage: str, journal: Journal) -> int:
     return ms
 
 
-def read(data: bytes | None) -> Journal:
+def read_journal(data: bytes | None) -> Journal:
     """The steps of a journal's bytes; lines that are damaged are left out."""
     journal = Journal()
     lines = (data or b"").split(b"\n")

@@ -20,7 +20,7 @@ def _case(case: Case) -> str:
     return f"{head}><{element} message={quoteattr(text)}{kind}>{escape(text)}</{element}></testcase>"
 
 
-def render(suite: str, cases: list[Case]) -> str:
+def render_junit(suite: str, cases: list[Case]) -> str:
     """The document."""
     counts = {state: sum(case[2] == state for case in cases) for state in ("failed", "error", "skipped")}
     seconds = sum(case[4] for case in cases)

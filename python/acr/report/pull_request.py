@@ -62,7 +62,7 @@ def _places(run: Run) -> str:
 
 def _files(run: Run) -> list[dict[str, Any]]:
     """The changed files."""
-    return [{"path": file.path, "added": file.count("+"), "removed": file.count("-")} for file in run.files]
+    return [{"path": file.path, "added": file.count_lines("+"), "removed": file.count_lines("-")} for file in run.files]
 
 
 def _changes(run: Run) -> str:

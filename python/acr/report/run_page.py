@@ -192,7 +192,7 @@ def _conversation(run: Run) -> Section:
     return section("steps", "Step by step", *shown)
 
 
-def render(run: Run, version: str, is_live: bool = False) -> str:
+def render_run(run: Run, version: str, is_live: bool = False) -> str:
     """The page, as text."""
     where = tag("p", f"{run.name}, commit {run.commit or 'none'}", class_="soft")
     sections = [

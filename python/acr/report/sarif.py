@@ -53,7 +53,7 @@ def _result(place: Place, run: Run) -> dict[str, Any]:
     return result
 
 
-def render(run: Run, version: str) -> dict[str, Any]:
+def render_sarif(run: Run, version: str) -> dict[str, Any]:
     """The log, as JSON's values."""
     rule = {
         "id": RULE, "name": "BugLocation",

@@ -32,13 +32,13 @@ def run(argument: bytes) -> bytes:
     files = _pairs(fields)
     told, shown = run_of(files), version.decode()
     made = {
-        b"html": lambda: run_page.render(told, shown),
-        b"live": lambda: run_page.render(told, shown, True),
-        b"text": lambda: words.text(told),
-        b"markdown": lambda: words.markdown(told),
-        b"json": lambda: _json(words.summary(told)),
-        b"junit": lambda: junit.render("acr-host", words.cases(told)),
-        b"sarif": lambda: _json(sarif.render(told, shown)),
+        b"html": lambda: run_page.render_run(told, shown),
+        b"live": lambda: run_page.render_run(told, shown, True),
+        b"text": lambda: words.run_text(told),
+        b"markdown": lambda: words.run_markdown(told),
+        b"json": lambda: _json(words.run_summary(told)),
+        b"junit": lambda: junit.render_junit("acr-host", words.run_cases(told)),
+        b"sarif": lambda: _json(sarif.render_sarif(told, shown)),
         b"pull request": lambda: _pull_request(files),
     }
     return made[form]().encode("utf-8", "replace")
@@ -51,13 +51,13 @@ def tasks(argument: bytes) -> bytes:
     split, is_compared = int(count) * 2, compared == b"1"
     found = batch_page.tasks_of(_pairs(fields[:split]))
     if is_compared:
-        batch_page.compare(found, batch_page.tasks_of(_pairs(fields[split:])))
+        batch_page.compare_batches(found, batch_page.tasks_of(_pairs(fields[split:])))
     made = {
-        b"html": lambda: batch_page.render(found, is_compared, version.decode()),
-        b"live": lambda: batch_page.render(found, False, version.decode(), True),
-        b"text": lambda: batch_page.text(found),
-        b"markdown": lambda: batch_page.markdown(found),
-        b"json": lambda: _json(batch_page.summary(found, is_compared)),
-        b"junit": lambda: junit.render("acr-host", batch_page.cases(found)),
+        b"html": lambda: batch_page.render_batch(found, is_compared, version.decode()),
+        b"live": lambda: batch_page.render_batch(found, False, version.decode(), True),
+        b"text": lambda: batch_page.batch_text(found),
+        b"markdown": lambda: batch_page.batch_markdown(found),
+        b"json": lambda: _json(batch_page.batch_summary(found, is_compared)),
+        b"junit": lambda: junit.render_junit("acr-host", batch_page.batch_cases(found)),
     }
     return made[form]().encode("utf-8", "replace")

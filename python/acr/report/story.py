@@ -193,7 +193,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         models=[line_of(each, 200) for each in models[:20]] if isinstance(models, list) else [],
         commit=line_of(member(meta, "snapshot", "commit"), 64),
         name=line_of(name, 200), cost=load(files.get(layout.COST)) or {}, selected=_selected(files),
-        attempts=_attempts(files), journal=journal.read(files.get(layout.JOURNAL)),
+        attempts=_attempts(files), journal=journal.read_journal(files.get(layout.JOURNAL)),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from acr.report.story import Run, cost_of
 MAX_COMMENT_DIFF = 40_000  # characters
 
 
-def summary(run: Run) -> dict[str, Any]:
+def run_summary(run: Run) -> dict[str, Any]:
     """What `--format json` prints."""
     evidence = run.evidence()
     ran = {"script": layout.REPRODUCER % evidence[0], "without": evidence[1].result,
@@ -49,14 +49,14 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     return [(name, value) for name, value in rows if value]
 
 
-def text(run: Run) -> str:
+def run_text(run: Run) -> str:
     """A line for each fact."""
     sums = run.journal.stages.items()
     stages = [("stage", f"{name}: {steps} steps, {ms / 1000:.1f} s") for name, (steps, ms, _) in sums]
     return "".join(f"{name:9} {value}\n" for name, value in [*_facts(run), *stages])
 
 
-def markdown(run: Run) -> str:
+def run_markdown(run: Run) -> str:
     """A comment: facts, issue's places, the diff."""
     facts = "".join(f"- **{name}**: {code(value, 1000)}\n" for name, value in _facts(run))
     diff = visible(run.patch[:MAX_COMMENT_DIFF])
@@ -64,7 +64,7 @@ def markdown(run: Run) -> str:
     return f"### acr-host: {run.said}\n\n{facts}\n" + (block("diff", diff) + cut if diff else "There is no patch.\n")
 
 
-def cases(run: Run) -> list[Case]:
+def run_cases(run: Run) -> list[Case]:
     """The claims of a run: that there is a patch, and that it is proved."""
     seconds = sum(sums[1] for sums in run.journal.stages.values()) / 1000
     suite, why = run.name or "run", run.error or run.why or run.status
