@@ -210,9 +210,15 @@ def test_words_lets_phrases_be_in_tests_and_plain_ones_everywhere(tmp_path: Path
     assert run("words", tmp_path, files) == (0, [])
 
 
-def test_program_over_its_ceiling_is_found(tmp_path: Path) -> None:
-    files = {f"python/acr/part{n}.py": "x = 1\n" * 600 for n in range(200)}
-    assert any("python: have 1200" in line for line in run("sizes", tmp_path, files)[1])
+def test_room_over_its_budget_is_found(tmp_path: Path) -> None:
+    files = {f"native/spectrum/part{n}.c": "int x;\n" * 600 for n in range(2)}
+    assert any("native/spectrum: has 1200 lines" in line for line in run("sizes", tmp_path, files)[1])
+
+
+def test_room_without_a_budget_is_found(tmp_path: Path) -> None:
+    assert any(
+        "native/attic: has no budget" in line for line in run("sizes", tmp_path, {"native/attic/a.c": "int x;\n"})[1]
+    )
 
 
 def stand_in(folder: Path, name: str, script: str) -> Path:

@@ -1,4 +1,4 @@
-"""Refuses functions, files and headers in which a reader gets lost, and a program that grows without end.
+"""Refuses functions, files and headers in which a reader gets lost, and rooms that grow without end.
 
 usage: sizes.py [ROOT]; one line per finding, exit 1 if there is one.
 """
@@ -15,7 +15,37 @@ import source
 MAX_FUNCTION_LINES = 60
 MAX_FILE_LINES = 600
 MAX_PRIVATE_HEADER_BYTES = 10_240
-MAX_PROGRAM_LINES = 85_680  # C and Python of native/, runtime/ and python/ together
+# Lines of C and Python that each room may have: about 5 % above what it has. A room that needs more pays with what it deletes;
+# raising a budget is a decision of its own, with its reason in the commit. One that is a tenth too high is lowered.
+BUDGETS = {
+    "native/base": 3_850,
+    "native/http": 1_900,
+    "native/index": 3_450,
+    "native/journal": 770,
+    "native/llm": 7_750,
+    "native/money": 1_750,
+    "native/patch": 8_700,
+    "native/sandbox": 7_050,
+    "native/search": 5_600,
+    "native/spectrum": 190,
+    "native/vcs": 6_050,
+    "python/acr": 10_500,
+    "python/acr_host": 310,
+    "python/examples": 290,
+    "runtime": 230,
+    "runtime/agents": 1_200,
+    "runtime/batch": 2_450,
+    "runtime/eval": 3_150,
+    "runtime/extensions": 1_150,
+    "runtime/layout": 80,
+    "runtime/loops": 5_300,
+    "runtime/project": 2_350,
+    "runtime/py": 2_100,
+    "runtime/report": 1_150,
+    "runtime/serve": 2_400,
+    "runtime/task": 6_350,
+    "runtime/verbs": 7_100,
+}
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
 
@@ -57,12 +87,18 @@ def too_long(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def whole(root: Path) -> Iterator[tuple[str, str]]:
-    """The same of the program as a whole."""
-    sides = [root / side for side in ("native", "runtime", "python")]
-    paths = [path for side in sides for path in source.files(side, ".c", ".h", ".py", ".pyi")]
-    count = sum(path.read_bytes().count(b"\n") for path in paths)
-    if count > MAX_PROGRAM_LINES:
-        yield "program", f"native, runtime, python: have {count} lines, {MAX_PROGRAM_LINES} are allowed"
+    """The same of each room as a whole."""
+    counts: dict[str, int] = {}
+    for side in ("native", "runtime", "python"):
+        for path in source.files(root / side, ".c", ".h", ".py", ".pyi"):
+            parts = path.relative_to(root).parts
+            room = "/".join(parts[:2]) if len(parts) > 2 else parts[0]
+            counts[room] = counts.get(room, 0) + path.read_bytes().count(b"\n")
+    for room, count in counts.items():
+        if room not in BUDGETS:
+            yield room, f"{room}: has no budget of lines in sizes.py"
+        elif count > BUDGETS[room]:
+            yield room, f"{room}: has {count} lines, its budget is {BUDGETS[room]}"
 
 
 def check(root: Path) -> Iterator[str]:
