@@ -232,6 +232,12 @@ char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 
 /* ---- Files ---- */
 
+/*
+ * Opens a regular file for reading: `name` in an open folder (AT_FDCWD: a path), with `follow` also by a
+ * link in its place. Waits for nobody: not for the writer of a FIFO, nor for a device. -1 with errno;
+ * EISDIR, EINVAL: it is not a regular file. Whatever a repository or a run folder names is opened by this.
+ */
+int acr_file_open(int folder, const char *name, bool follow) ACR_MUST_USE;
 /* Reads a regular file of at most `max` bytes; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder,
  * no permission). */
 GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
@@ -275,6 +281,8 @@ int acr_fd_write_all(int fd, const void *data, gsize len) ACR_MUST_USE;
 /* The path without symlinks where it exists, else made absolute, so that any spelling of it is the
  * same; owned (g_free). */
 char *acr_path_real(const char *path) ACR_MUST_USE;
+/* Whether a path is `folder` (NULL: never) or lies below it, by their spelling. */
+bool acr_path_is_below(const char *path, const char *folder);
 /* Whether a file name is one of acr_file_write_atomic's temporary ones, as a kill can leave them.
  */
 bool acr_file_is_temporary(const char *name);

@@ -95,6 +95,12 @@ char *acr_path_real(const char *path)
     return real ? real : g_steal_pointer(&absolute); /* g_free is free */
 }
 
+bool acr_path_is_below(const char *path, const char *folder)
+{
+    gsize len = folder ? strlen(folder) : 0;
+    return folder && strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
 /* ---- Reading ---- */
 
 static GBytes *fail_too_big(GError **error, const char *path, gsize max)
@@ -137,10 +143,21 @@ GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error)
     }
 }
 
+int acr_file_open(int folder, const char *name, bool follow)
+{
+    int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW);
+    struct stat st;
+    int fd = openat(folder, name, flags);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    acr_fd_close(&fd);
+    errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    return -1;
+}
+
 GBytes *acr_file_read(const char *path, gsize max, GError **error)
 {
-    /* Without waiting for a FIFO's writer. */
-    ACR_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ACR_AUTO_FD fd = acr_file_open(AT_FDCWD, path, true);
     if (fd >= 0)
         return acr_fd_read_file(fd, path, max, error);
     return ACR_NULL(acr_base_fail(error, errno, "cannot open '%s'", path));

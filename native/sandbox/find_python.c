@@ -36,17 +36,9 @@ static bool is_program(const char *path)
 static bool is_script(const char *path)
 {
     char first[2] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ACR_AUTO_FD fd = acr_file_open(AT_FDCWD, path, true);
     ssize_t n = fd >= 0 ? read(fd, first, sizeof first) : -1;
-    if (fd >= 0)
-        close(fd);
     return n == (ssize_t)sizeof first && memcmp(first, "#!", sizeof first) == 0;
-}
-
-static bool is_below(const char *path, const char *folder)
-{
-    gsize len = strlen(folder);
-    return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
 /* ---- Which one ---- */
@@ -140,20 +132,21 @@ static bool is_prefix(const char *folder)
 
 static void add_root(AcrSandboxPython *python, const char *folder)
 {
-    if (is_below(folder, "/usr"))
+    if (acr_path_is_below(folder, "/usr"))
         return;
     for (guint i = 0; i < python->roots->len; i++)
-        if (is_below(folder, python->roots->pdata[i]))
+        if (acr_path_is_below(folder, python->roots->pdata[i]))
             return;
     g_ptr_array_add(python->roots, g_strdup(folder));
 }
 
 static bool is_visible(const AcrSandboxPython *python, const char *path)
 {
-    if (is_below(path, "/usr") || is_below(path, "/bin") || is_below(path, "/lib"))
+    if (acr_path_is_below(path, "/usr") || acr_path_is_below(path, "/bin") ||
+        acr_path_is_below(path, "/lib"))
         return true;
     for (guint i = 0; i < python->roots->len; i++)
-        if (is_below(path, python->roots->pdata[i]))
+        if (acr_path_is_below(path, python->roots->pdata[i]))
             return true;
     return false;
 }
@@ -213,12 +206,13 @@ static char *find_prefix(const AcrSandboxPython *python)
     g_autofree char *program = acr_path_real(python->path);
     g_autofree char *bin = g_path_get_dirname(program ? program : python->path);
     g_autofree char *prefix = g_path_get_dirname(bin);
-    if (is_below(prefix, "/usr") || is_prefix(prefix))
+    if (acr_path_is_below(prefix, "/usr") || is_prefix(prefix))
         return g_steal_pointer(&prefix);
     g_autofree char *home = python->venv ? read_home(python->venv) : NULL;
     g_autofree char *origin = home ? g_path_get_dirname(home) : NULL;
-    return origin && (is_below(origin, "/usr") || is_prefix(origin)) ? g_steal_pointer(&origin)
-                                                                     : NULL;
+    return origin && (acr_path_is_below(origin, "/usr") || is_prefix(origin))
+               ? g_steal_pointer(&origin)
+               : NULL;
 }
 
 /* Whether showing a folder would show the user's whole home. */
@@ -226,7 +220,7 @@ static bool holds_home(const char *folder)
 {
     const char *home = g_getenv("HOME");
     g_autofree char *real = acr_path_real(home && *home ? home : g_get_home_dir());
-    return strcmp(folder, "/") == 0 || (real && is_below(real, folder));
+    return strcmp(folder, "/") == 0 || (real && acr_path_is_below(real, folder));
 }
 
 static bool find_roots(AcrSandboxPython *python, GError **error)

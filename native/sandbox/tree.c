@@ -213,7 +213,7 @@ static int copy_bytes(int from, int to, off_t size)
 
 static int copy_file(int dir, int to, const char *name, const struct stat *st)
 {
-    ACR_AUTO_FD in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ACR_AUTO_FD in = acr_file_open(dir, name, false);
     if (in < 0)
         return errno;
     ACR_AUTO_FD out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

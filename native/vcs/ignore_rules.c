@@ -111,7 +111,7 @@ static bool push_file(AcrVcsIgnore *ignore, int fd, gsize base)
 
 static void push_outside(AcrVcsIgnore *ignore, const char *path)
 {
-    (void)push_file(ignore, open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), 0);
+    (void)push_file(ignore, acr_file_open(AT_FDCWD, path, true), 0);
 }
 
 /* core.excludesFile, or where git looks without it; NULL: nowhere. Owned. */
@@ -160,8 +160,7 @@ void acr_vcs_ignore_free(AcrVcsIgnore *ignore)
 
 bool acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base)
 {
-    return push_file(
-        ignore, openat(folder, ".gitignore", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), base);
+    return push_file(ignore, acr_file_open(folder, ".gitignore", false), base);
 }
 
 void acr_vcs_ignore_leave(AcrVcsIgnore *ignore)

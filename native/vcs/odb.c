@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "git_folder.h"
 #include "odb_private.h"
 
 #define MAX_DEPTH 5u /* of alternates of alternates, as git has it */
@@ -20,6 +21,8 @@
 typedef struct {
     git_odb *odb;
     GHashTable *seen; /* real paths of the folders that were added */
+    char *objects,
+        *tree; /* real paths: the repository's own folder, and its working tree or NULL */
 } Adding;
 
 static bool add_folder(Adding *adding, const char *folder, guint depth, GError **error);
@@ -53,6 +56,13 @@ static bool add_backends(git_odb *odb, const char *folder, GError **error)
     return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects in '%s'", folder);
 }
 
+static bool is_own(const Adding *adding, const char *path)
+{
+    g_autofree char *real = acr_path_real(path);
+    return acr_vcs_trusts_links() || acr_path_is_below(real, adding->objects) ||
+           acr_path_is_below(real, adding->tree);
+}
+
 /* What info/alternates of a folder names, a path a line; what is not a folder is passed over, as git
  * does. */
 static bool add_alternates(Adding *adding, const char *folder, guint depth, GError **error)
@@ -70,8 +80,11 @@ static bool add_alternates(Adding *adding, const char *folder, guint depth, GErr
     for (guint i = 0; lines[i]; i++) {
         g_autofree char *path =
             *lines[i] && *lines[i] != '#' ? g_canonicalize_filename(lines[i], folder) : NULL;
-        if (path && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-            !add_folder(adding, path, depth + 1, error))
+        if (!path || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+            continue;
+        if (!is_own(adding, path))
+            return acr_vcs_fail_outside(error, list, path);
+        if (!add_folder(adding, path, depth + 1, error))
             return false;
     }
     return true;
@@ -88,7 +101,7 @@ static bool add_folder(Adding *adding, const char *folder, guint depth, GError *
     return add_backends(adding->odb, folder, error) && add_alternates(adding, folder, depth, error);
 }
 
-git_odb *acr_vcs_odb_open(const char *objects, GError **error)
+git_odb *acr_vcs_odb_open(const char *objects, const char *tree, GError **error)
 {
     g_autoptr(git_odb) odb = NULL;
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -96,6 +109,7 @@ git_odb *acr_vcs_odb_open(const char *objects, GError **error)
         acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects in '%s'", objects);
         return NULL;
     }
-    Adding adding = {odb, seen};
+    g_autofree char *own = acr_path_real(objects), *real_tree = tree ? acr_path_real(tree) : NULL;
+    Adding adding = {odb, seen, own, real_tree};
     return add_folder(&adding, objects, 0, error) ? g_steal_pointer(&odb) : NULL;
 }

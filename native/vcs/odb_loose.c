@@ -39,13 +39,9 @@ static int fail_to_open(void)
 static int open_object(const Loose *loose, const git_oid *id)
 {
     char hex[GIT_OID_HEXSZ + 1];
-    struct stat st;
     acr_git.oid_tostr(hex, sizeof hex, id);
     g_autofree char *path = g_strdup_printf("%s/%.2s/%s", loose->objects, hex, hex + 2);
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
-        acr_fd_close(&fd);
-    return fd;
+    return acr_file_open(AT_FDCWD, path, false);
 }
 
 /* Reads "TYPE SIZE" and the NUL behind it. */

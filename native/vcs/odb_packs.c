@@ -7,6 +7,7 @@
  * follows deltas that are based on each other for ever. A pack that does not stand the look is
  * passed over: its objects are missing.
  */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -228,9 +229,10 @@ static bool follow_chain(Pack *pack, guint64 offset, Entry *out)
 static GMappedFile *map_regular(const char *path, gsize least)
 {
     struct stat st;
-    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || (guint64)st.st_size < least)
-        return NULL;
-    return g_mapped_file_new(path, FALSE, NULL);
+    ACR_AUTO_FD fd = acr_file_open(AT_FDCWD, path, true);
+    return fd >= 0 && fstat(fd, &st) == 0 && (guint64)st.st_size >= least
+               ? g_mapped_file_new_from_fd(fd, FALSE, NULL)
+               : NULL;
 }
 
 static Pack *pack_open(const char *folder, const char *name)

@@ -11,10 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "git_folder.h"
 #include "vcs_private.h"
-
-#define GIT_FILE_PREFIX "gitdir: "
-#define MAX_GIT_FILE_BYTES 8192u
 
 /* libgit2's options are process-wide and not thread-safe to set, hence one pthread_once; this and the
  * table of its functions is all of our state. */
@@ -252,12 +250,8 @@ static bool leads_to(const char *folder, const char *git_folder)
     g_autofree char *dot_git = g_build_filename(folder, ".git", NULL);
     if (is_same_folder(dot_git, git_folder))
         return true;
-    g_autoptr(GBytes) bytes = acr_file_read(dot_git, MAX_GIT_FILE_BYTES, NULL);
-    g_autofree char *text = g_strchomp(acr_bytes_text(bytes));
-    if (!g_str_has_prefix(text, GIT_FILE_PREFIX))
-        return false;
-    g_autofree char *named = g_canonicalize_filename(text + strlen(GIT_FILE_PREFIX), folder);
-    return is_same_folder(named, git_folder);
+    g_autofree char *named = acr_vcs_read_path(folder, ".git", ACR_VCS_GIT_FILE);
+    return named && is_same_folder(named, git_folder);
 }
 
 /*
@@ -285,13 +279,13 @@ static char *find_worktree(git_repository *git, git_config *config, const char *
 }
 
 /* Puts the objects of a repository in the place of libgit2's own database. */
-static bool set_objects(git_repository *git, GError **error)
+static bool set_objects(git_repository *git, const char *tree, GError **error)
 {
     git_buf path = GIT_BUF_INIT;
     if (acr_git.repository_item_path(&path, git, GIT_REPOSITORY_ITEM_OBJECTS) < 0)
         return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects of '%s'",
                                 acr_git.repository_path(git));
-    g_autoptr(git_odb) odb = acr_vcs_odb_open(path.ptr, error);
+    g_autoptr(git_odb) odb = acr_vcs_odb_open(path.ptr, tree, error);
     acr_git.buf_dispose(&path);
     return odb && (acr_git.repository_set_odb(git, odb) == 0 ||
                    acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects of '%s'",
@@ -306,15 +300,16 @@ static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
         return ACR_NULL(acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED,
                                          "cannot read the configuration of '%s'", path));
     add_worktree_config(git, config);
-    if (!check_format(config, path, error) || !set_objects(git, error))
-        return NULL;
     g_autofree char *workdir = find_worktree(git, config, path);
+    if (!check_format(config, path, error) || !set_objects(git, workdir, error))
+        return NULL;
     return repo_new(g_steal_pointer(&mine), acr_git.repository_path(git), workdir);
 }
 
 AcrRepo *acr_repo_open(const char *path, GError **error)
 {
-    if (!acr_vcs_init(error) || !check_folder(path, error))
+    if (!acr_vcs_init(error) || !check_folder(path, error) ||
+        !acr_vcs_check_git_folder(path, error))
         return NULL;
     git_repository *git = NULL;
     int rc = acr_git.repository_open_ext(&git, path, 0, NULL);

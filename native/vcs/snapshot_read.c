@@ -142,7 +142,10 @@ typedef struct {
 static void *read_share(void *data)
 {
     Reading *reading = data;
-    g_autoptr(git_odb) odb = reading->objects ? acr_vcs_odb_open(reading->objects, NULL) : NULL;
+    g_autoptr(git_odb) odb =
+        reading->objects
+            ? acr_vcs_odb_open(reading->objects, acr_repo_workdir(reading->snapshot->repo), NULL)
+            : NULL;
     for (;;) {
         gsize from = __atomic_fetch_add(&reading->next, READ_BATCH, __ATOMIC_RELAXED);
         if (from >= reading->n)

@@ -109,7 +109,7 @@ static bool leave_unreadable(Walk *walk)
     if (acr_vcs_is_exhausted(errno))
         return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_FAILED, "cannot read '%s': %s",
                             walk->path->str, g_strerror(errno));
-    if (errno != ENOENT)
+    if (errno != ENOENT && errno != EINVAL) /* neither gone nor a FIFO or the like */
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
     return true;
 }
@@ -135,8 +135,7 @@ static bool add_open_file(Walk *walk, int fd)
 
 static bool add_file(Walk *walk, int folder, const char *name)
 {
-    ACR_AUTO_FD fd =
-        openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    ACR_AUTO_FD fd = acr_file_open(folder, name, false);
     return fd >= 0 ? add_open_file(walk, fd) : leave_unreadable(walk);
 }
 

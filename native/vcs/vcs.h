@@ -41,6 +41,10 @@ typedef struct AcrRepo AcrRepo;
  * that leads nowhere).
  */
 AcrRepo *acr_repo_open(const char *path, GError **error) ACR_MUST_USE;
+/* From now on, and for the whole process, a `.git` that is a file or a link, commondir, alternates and links are
+ * followed to wherever they lead. Else only to places in the working tree or the repository, and to those that
+ * name this working tree in return; others are FAILED. */
+void acr_vcs_trust_links(void);
 AcrRepo *acr_repo_ref(AcrRepo *repo);
 void acr_repo_unref(AcrRepo *repo);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRepo, acr_repo_unref)

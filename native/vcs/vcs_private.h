@@ -56,7 +56,7 @@ int acr_vcs_compare_names(const void *a, const void *b);
 
 /* The objects that lie in a repository's folder of them, and in its alternates; owned (git_odb_free).
  * Errors: TOO_BIG (alternates), FAILED. */
-git_odb *acr_vcs_odb_open(const char *objects, GError **error) ACR_MUST_USE;
+git_odb *acr_vcs_odb_open(const char *objects, const char *tree, GError **error) ACR_MUST_USE;
 
 /* ---- snapshot.c ---- */
 

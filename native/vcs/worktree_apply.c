@@ -83,8 +83,7 @@ static GBytes *read_target(int folder, const char *name)
 
 static GBytes *read_file(int folder, const char *name)
 {
-    ACR_AUTO_FD fd =
-        openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    ACR_AUTO_FD fd = acr_file_open(folder, name, false);
     return fd < 0 ? NULL : acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
 }
 

@@ -84,7 +84,7 @@ GBytes *acr_eval_folder_read(const AcrEvalFolder *folder, const char *name)
 {
     if (folder->fd < 0)
         return NULL;
-    ACR_AUTO_FD fd = openat(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ACR_AUTO_FD fd = acr_file_open(folder->fd, name, false);
     return fd < 0 ? NULL : acr_fd_read_file(fd, name, ACR_EVAL_MAX_BYTES, NULL);
 }
 

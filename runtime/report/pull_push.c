@@ -13,6 +13,12 @@
 #define BOUND                                                                                      \
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_WORK_TREE GIT_INDEX_FILE GIT_GRAFT_FILE "     \
     "GIT_SHALLOW_FILE GIT_PREFIX GIT_COMMON_DIR GIT_REPLACE_REF_BASE GIT_NAMESPACE"
+/* A folder's own side of the push runs on this machine, by that folder's configuration, which may have come
+ * from anybody with a mirror: none of its hooks and commands. */
+#define RECEIVE                                                                                    \
+    "--receive-pack=git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true "            \
+    "-c core.fsmonitor=false -c receive.autogc=false -c receive.denyCurrentBranch=refuse "         \
+    "receive-pack"
 #define CONFIG "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\thooksPath = /dev/null\n"
 
 char *acr_pull_shown_url(const char *url)
@@ -29,21 +35,26 @@ char *acr_pull_shown_url(const char *url)
     return g_strdelimit(acr_text_visible(shown), "\n\t", ' ');
 }
 
+static bool is_path(const char *url)
+{
+    return g_str_has_prefix(url, "file://") ||
+           (!strstr(url, "://") && !memchr(url, ':', strcspn(url, "/")));
+}
+
 /* A path is relative to the repository, not to the folder that git runs in. */
 static char *absolute_url(const AcrPull *pull)
 {
     const char *url = pull->push_url, *workdir = acr_repo_workdir(pull->repo);
-    bool is_path = !strstr(url, "://") && !memchr(url, ':', strcspn(url, "/"));
-    return is_path ? g_canonicalize_filename(url, workdir ? workdir : acr_repo_path(pull->repo))
-                   : g_strdup(url);
+    return is_path(url) && !strstr(url, "://")
+               ? g_canonicalize_filename(url, workdir ? workdir : acr_repo_path(pull->repo))
+               : g_strdup(url);
 }
 
 /* Whether `path` is `top` or lies below it; false for a `top` that is NULL. */
 static bool is_below(const char *path, const char *top)
 {
     g_autofree char *real = top ? acr_path_real(top) : NULL;
-    gsize len = real ? strlen(real) : 0;
-    return real && strncmp(path, real, len) == 0 && (path[len] == '/' || path[len] == '\0');
+    return acr_path_is_below(path, real);
 }
 
 bool acr_pull_check_address(const AcrPull *pull, GError **error)
@@ -89,14 +100,18 @@ static bool make_folder(const char *dir, const char *objects, GError **error)
            write_git_file(dir, "config", CONFIG, error) && copy_shallow(objects, dir, error);
 }
 
-/* This process's environment without the keys of models, and what binds git to another repository; owned
- * (g_strfreev). */
-static char **environment(const char *dir, const char *objects)
+/* This process's environment without the keys of models, what binds git to another repository, and the tokens
+ * of forges, unless git's helpers may need one to log in to a web server; owned (g_strfreev). */
+static char **environment(const char *url, const char *dir, const char *objects)
 {
     g_auto(GStrv) bound = g_strsplit(BOUND, " ", -1);
     char **env = acr_llm_without_keys(g_get_environ());
+    bool is_web = g_ascii_strncasecmp(url, "http", strlen("http")) == 0;
     for (guint i = 0; bound[i]; i++)
         env = g_environ_unsetenv(env, bound[i]);
+    for (guint i = 0; i < acr_n_forges && !is_web; i++)
+        for (guint k = 0; acr_forges[i].variables[k]; k++)
+            env = g_environ_unsetenv(env, acr_forges[i].variables[k]);
     env = g_environ_setenv(env, "GIT_DIR", dir, true);
     env = g_environ_setenv(env, "GIT_OBJECT_DIRECTORY", objects, true);
     env = g_environ_setenv(env, "GIT_ALLOW_PROTOCOL", PROTOCOLS, true);
@@ -128,11 +143,20 @@ static bool push_from(const AcrPull *pull, const char *dir, const char *git, boo
 {
     g_autofree char *objects = acr_repo_objects(pull->repo), *url = absolute_url(pull);
     g_autofree char *what = g_strdup_printf("%s:%s", pull->branch.commit, pull->branch.ref);
-    const char *const argv[] = {
-        git,          "-c",          "core.fsmonitor=false",    "push", "--porcelain",
-        "--no-force", "--no-verify", "--recurse-submodules=no", "--",   url,
-        what,         NULL};
-    g_auto(GStrv) env = objects ? environment(dir, objects) : NULL;
+    const char *const argv[] = {git,
+                                "-c",
+                                "core.fsmonitor=false",
+                                "push",
+                                "--porcelain",
+                                "--no-force",
+                                "--no-verify",
+                                "--recurse-submodules=no",
+                                is_path(url) ? RECEIVE : "--no-tags",
+                                "--",
+                                url,
+                                what,
+                                NULL};
+    g_auto(GStrv) env = objects ? environment(url, dir, objects) : NULL;
     AcrSpawn spawn = {.argv = argv,
                       .envp = (const char *const *)env,
                       .cwd = dir,

@@ -82,8 +82,7 @@ GBytes *acr_folder_read_file(const AcrFolder *folder, const char *name, gsize ma
     ACR_AUTO_FD parent = open_parent(folder, name, false, error);
     if (parent < 0)
         return NULL;
-    ACR_AUTO_FD fd =
-        openat(parent, leaf, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    ACR_AUTO_FD fd = acr_file_open(parent, leaf, false);
     if (fd >= 0)
         return acr_fd_read_file(fd, path, max, error);
     int err = errno;

@@ -98,6 +98,7 @@ typedef struct {
     char *patch;
     gint64 memory_mb, processes, output_limit;
     bool network;
+    bool trust_git_links;
 
     /* Of `doctor`. */
     bool online;

@@ -533,14 +533,28 @@ static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
     return true;
 }
 
+/* A run folder may come from anybody: none of its prompts may be a link to another file. */
+static bool check_prompt_files(const Task *task, GError **error)
+{
+    for (guint i = 0; i < ACR_PROMPTS; i++) {
+        g_autoptr(GError) reason = NULL;
+        g_autofree char *name = g_build_filename(ACR_DIR_PROMPTS, acr_prompt_file(i), NULL);
+        g_autoptr(GBytes) text =
+            acr_folder_read_file(&task->folder, name, ACR_PROMPT_MAX_BYTES, &reason);
+        if (!text && !g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+            return acr_pass_error(error, &reason);
+    }
+    return true;
+}
+
 bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out, GError **error)
 {
     g_auto(Task) task = {.host = host, .is_replay = true};
     g_auto(AcrRunSpec) spec = {0};
     GError *reason = NULL;
     *out = (AcrRunResult){.verdict = ACR_VERDICT_NONE, .found.proof = ACR_PROOF_NONE};
-    bool ok =
-        acr_folder_read(dir, &task.folder, &reason) && read_spec(&task.folder, &spec, &reason);
+    bool ok = acr_folder_read(dir, &task.folder, &reason) &&
+              read_spec(&task.folder, &spec, &reason) && check_prompt_files(&task, &reason);
     if (ok) {
         g_autofree char *prompts = acr_folder_path(&task.folder, ACR_DIR_PROMPTS);
         task.spec = &spec;

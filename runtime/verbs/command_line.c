@@ -165,6 +165,8 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     }
     if (!fill(verb, argc, argv, &spec, &error))
         return acr_verb_usage("%s", error->message);
+    if (spec.trust_git_links)
+        acr_vcs_trust_links();
     bool has_folder = spec.out;
     if (!acr_verb_fill_places(&spec, &error))
         return acr_verb_fail(host, error);

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import shutil
 import signal
 import stat
 import subprocess
@@ -288,30 +289,93 @@ def _fifo(tiny: Repo, name: str) -> None:
     os.mkfifo(path)
 
 
-PIPES = ["HEAD", "config", "index", "packed-refs", "objects/info/alternates", "refs/heads/main", "commondir"]
+#: Files of git that libgit2 opens, and one that a configuration includes.
+PIPES = ["HEAD", "config", "index", "packed-refs", "commondir", "config.worktree", "included", "info/exclude"]
+PIPES += ["refs/heads/main", "logs/HEAD", "objects/info/alternates"]
 
 
 @pytest.mark.parametrize("name", PIPES)
-def test_a_pipe_among_gits_files_is_given_up_when_asked(host: Host, tiny: Repo, name: str) -> None:
-    """Where it is waited for at all."""
-    _fifo(tiny, name)
-    child = host.start("search", "--repo", tiny, HALF)
-    wait_until_caught(child, signal.SIGINT)
-    try:
-        child.wait(timeout=1)
-    except subprocess.TimeoutExpired:
-        child.send_signal(signal.SIGINT)
-        child.wait(timeout=60)
-    assert child.returncode in (0, 1, ENVIRONMENT, INTERRUPTED)
-
-
-def test_a_pipe_among_gits_files_ends_with_the_time_of_the_run(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
+def test_a_pipe_among_gits_files_is_not_waited_for(
+    host: Host, run_host: Run, tiny: Repo, script: Path, tmp_path: Path, name: str
 ) -> None:
-    """And a little more, in which a run that does come back would have ended by itself."""
-    _fifo(tiny, "config")
-    result = run_host(*tiny_run(tiny, tmp_path / "out", script), "--max-time", "1")
-    result.one_line(CEILING, "time of the run is over")
+    if name == "included":
+        tiny.git("config", "include.path", "./included")
+    _fifo(tiny, name)
+    host.run("search", "--repo", tiny, HALF, timeout=30).one_line(ENVIRONMENT, name, "FIFO")
+    run_host(*tiny_run(tiny, tmp_path / "out", script), timeout=30).one_line(ENVIRONMENT, name, "FIFO")
+
+
+# ---- What leads to another repository ---------------------------------------------------------------
+
+
+def _git_file(tiny: Repo, git: Path) -> None:
+    shutil.rmtree(tiny.path / ".git")
+    (tiny.path / ".git").write_text(f"gitdir: {git}\n")
+
+
+def _git_link(tiny: Repo, git: Path) -> None:
+    shutil.rmtree(tiny.path / ".git")
+    (tiny.path / ".git").symlink_to(git)
+
+
+def _linked_worktree(tiny: Repo, git: Path) -> None:
+    """One of the other repository's, which names its own place."""
+    subprocess.run(["git", "-C", git, "worktree", "add", "-q", "--detach", git.parent.parent / "other"], check=True)
+    _git_file(tiny, git / "worktrees" / "other")
+
+
+def _common_folder(tiny: Repo, git: Path) -> None:
+    (tiny.path / ".git" / "commondir").write_text(f"{git}\n")
+
+
+def _alternates(tiny: Repo, git: Path) -> None:
+    (tiny.path / ".git" / "objects" / "info" / "alternates").write_text(f"{git}/objects\n")
+
+
+def _linked(*names: str) -> Callable[[Repo, Path], None]:
+    def plant(tiny: Repo, git: Path) -> None:
+        for name in names:
+            ours = tiny.path / ".git" / name
+            shutil.rmtree(ours, ignore_errors=True)
+            ours.unlink(missing_ok=True)
+            ours.symlink_to(git / name)
+
+    return plant
+
+
+LEADING_OUT: dict[str, Callable[[Repo, Path], None]] = {
+    "git file": _git_file,
+    "git link": _git_link,
+    "linked worktree": _linked_worktree,
+    "common folder": _common_folder,
+    "alternates": _alternates,
+    "linked objects": _linked("objects"),
+    "linked packs": _linked("objects/pack"),
+}
+
+
+@pytest.mark.parametrize("how", LEADING_OUT)
+def test_another_repository_is_not_shown(host: Host, tiny: Repo, make_repo: Make, how: str) -> None:
+    victim = make_repo(SECRET, name="victim")
+    LEADING_OUT[how](tiny, victim.path / ".git")
+    line = ["search", "--repo", tiny, "--rev", victim.head, "search_code('SECRET')"]
+    host.run(*line).one_line(ENVIRONMENT, "leads out of this repository", "--trust-git-links")
+    trusting = host.run(*line, "--trust-git-links")
+    assert "leads out" not in trusting.err
+    if how == "git file":
+        assert trusting.check(0).out
+
+
+def test_git_folders_that_name_their_tree_in_return(host: Host, tiny: Repo, tmp_path: Path) -> None:
+    tiny.git("worktree", "add", "-q", "--detach", tmp_path / "linked")
+    tiny.git("clone", "-q", "--separate-git-dir", tmp_path / "apart.git", ".", tmp_path / "apart")
+    apart = host.run("search", "--repo", tmp_path / "apart", HALF)  # which git does not let name its tree
+    apart.one_line(ENVIRONMENT, "leads out of this repository", "--trust-git-links")
+    tiny.git(f"--git-dir={tmp_path}/apart.git", "config", "core.worktree", "../apart")
+    add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"]
+    tiny.git("-C", tmp_path / "linked", *add, tiny.path, "inner")
+    for place in ("linked", "apart", "linked/inner"):
+        host.run("search", "--repo", tmp_path / place, HALF).check(0)
 
 
 def test_what_takes_for_ever_ends_when_asked(host: Host, make_repo: Make) -> None:

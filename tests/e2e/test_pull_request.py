@@ -317,12 +317,23 @@ def test_a_push(run_host: RunHost, out: Path, repo: Repo, tmp_path: Path) -> Non
     repo.git("config", "push.gpgSign", "true")
     (repo.path / ".git" / "hooks" / "pre-push").write_text(f"#!/bin/sh\n{evil}\n")
     (repo.path / ".git" / "hooks" / "pre-push").chmod(0o755)
-    (server.path / "hooks" / "update").write_text(f"#!/bin/sh\nenv >{tmp_path}/env\n")
-    (server.path / "hooks" / "update").chmod(0o755)
+    for hook in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction"):
+        (server.path / "hooks" / hook).write_text(f"#!/bin/sh\n{evil}\n")
+        (server.path / "hooks" / hook).chmod(0o755)
+    for name in ("core.alternateRefsCommand", "core.fsmonitor", "core.hooksPath"):
+        server.git("config", name, evil if name != "core.hooksPath" else str(server.path / "hooks"))
+    asked = tmp_path / "programs"  # of git's name, which tells what it and its children are given
+    asked.mkdir()
+    (asked / "git").write_text(f'#!/bin/sh\nenv >>{tmp_path}/env\nexec {shutil.which("git")} "$@"\n')
+    (asked / "git").chmod(0o755)
     line = ["pr", out, "--repo", repo, "--branch", "fix", "--push", "origin"]
-    keys = {name: "key-of-a-model" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")}
+    names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GITHUB_TOKEN", "GL_TOKEN", "GITEA_TOKEN")
+    keys = {name: "a-secret-key" for name in names} | {"PATH": f"{asked}:{os.environ['PATH']}"}
     assert "push to origin: pushed" in run_host(*line, env=keys).check().err
-    assert "PATH=" in (tmp_path / "env").read_text() and "key-of-a-model" not in (tmp_path / "env").read_text()
+    assert "PATH=" in (tmp_path / "env").read_text() and "a-secret-key" not in (tmp_path / "env").read_text()
+    server.git("config", "--unset", "core.fsmonitor")
+    server.git("config", "--unset", "core.hooksPath")
+    shutil.rmtree(server.path / "hooks")
     assert server.git("rev-parse", "fix") == repo.git("-c", "core.fsmonitor=false", "rev-parse", "fix")
     assert "push to origin: was there" in run_host(*line).check().err
     assert not marker.exists() and server.git("fsck", "--no-dangling") == ""

@@ -126,6 +126,7 @@ static void git_folder_elsewhere(void)
     g_auto(Sandbox) box;
     sandbox_init(&box);
     git(&box, "", "init -q -b main --separate-git-dir=apart w");
+    git(&box, "w", "config core.worktree ../w"); /* else it does not name its tree */
     put(&box, "w/f", "x");
     commit_all(&box, "w");
     g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "w");
@@ -199,8 +200,8 @@ static void another_owner(void)
 static bool opens_with_chain(const Sandbox *box, guint n, GError **error)
 {
     for (guint i = 1; i <= n; i++) {
-        g_autofree char *file = g_strdup_printf("o%u/info/alternates", i);
-        g_autofree char *next = g_strdup_printf("%s/o%u\n", box->root, i + 1);
+        g_autofree char *file = g_strdup_printf("r/o%u/info/alternates", i);
+        g_autofree char *next = g_strdup_printf("%s/r/o%u\n", box->root, i + 1);
         put(box, file, i < n ? next : "");
     }
     g_autofree char *path = sandbox_path(box, "r");
@@ -217,7 +218,7 @@ static void alternates_of_alternates(void)
     make_repo(&box, "r");
     put(&box, "r/f", "x\n");
     commit_all(&box, "r");
-    g_autofree char *first = g_strdup_printf("%s/o1\n", box.root);
+    g_autofree char *first = g_strdup_printf("%s/r/o1\n", box.root);
     put(&box, "r/.git/objects/info/alternates", first);
     bool opens = opens_with_chain(&box, 5, &error); /* as many as git follows */
     g_assert_no_error(error);
@@ -236,9 +237,9 @@ static void many_alternates(void)
     commit_all(&box, "r");
     for (guint i = 1; i <= 64; i++) {
         g_autoptr(GError) error = NULL;
-        g_autofree char *file = g_strdup_printf("o%u/info/alternates", i + 1);
+        g_autofree char *file = g_strdup_printf("r/o%u/info/alternates", i + 1);
         put(&box, file, "");
-        g_string_append_printf(names, "%s/o%u\n", box.root, i + 1);
+        g_string_append_printf(names, "%s/r/o%u\n", box.root, i + 1);
         put(&box, "r/.git/objects/info/alternates", names->str);
         if (i == 63) /* with the repository's own: the most */
             g_assert_true(opens_with_chain(&box, 0, &error));

@@ -326,7 +326,7 @@ static void tags_have_a_ceiling(void)
     g_assert_cmpstr(all, !=, some);
 }
 
-/* A pipe, links that lead out or round, folders in each other, a tag of very many tags. */
+/* Links that lead round, folders in each other, a tag of very many tags. */
 static void odd_tags_are_passed_over(void)
 {
     g_auto(Sandbox) box;
@@ -335,8 +335,7 @@ static void odd_tags_are_passed_over(void)
     put(&box, "r/f", "one\n");
     commit_all(&box, "r");
     g_autofree char *head = g_strchomp(git_output(&box, "r", "rev-parse HEAD")),
-                    *out = sandbox_path(&box, "r/.git/refs/tags/out"),
-                    *pipe = sandbox_path(&box, "r/.git/refs/tags/pipe"), *last = g_strdup("HEAD");
+                    *last = g_strdup("HEAD");
     g_autoptr(GString) deep = g_string_new("r/.git/refs/tags/");
     for (guint i = 0; i < 20; i++) {
         g_autofree char *make = g_strdup_printf("tag -a chain%02u -m m %s", i, last);
@@ -346,10 +345,7 @@ static void odd_tags_are_passed_over(void)
         g_string_append(deep, "d/");
     }
     put(&box, g_string_append(deep, "tag")->str, head);
-    put(&box, "outside/tag", head);
     put(&box, "r/.git/refs/tags/long", "ref: refs/tags/ref: refs/tags/ref: refs/tags/");
-    g_assert_cmpint(symlink("../../../../outside", out), ==, 0);
-    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
     write_git(&box, "odd");
     g_autofree char *tags = ask_written(&box, "odd", "tag"),
                     *broken = ask_written(&box, "odd", "fsck --connectivity-only --no-dangling");

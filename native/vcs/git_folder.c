@@ -1,0 +1,288 @@
+/*
+ * The check of a git folder before libgit2 opens it, which may have come with an archive from anybody.
+ *
+ * libgit2 opens what lies there as git does: it waits for the writer of a FIFO, and it follows git's own
+ * indirections (a `.git` that is a file or a link, commondir, alternates, links in place of folders) to any
+ * repository of the user's, whose code a model would be shown then. A place outside of the folder is
+ * followed only where it names this working tree in return, as linked worktrees, submodules and git folders
+ * with core.worktree do: the sender of an archive can write no such name there.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "git_folder.h"
+#include "vcs_private.h"
+
+#define MAX_LINE_BYTES 8192u
+#define MAX_CONFIG_BYTES (16u * 1024 * 1024)
+#define MAX_INCLUDES 10u /* inside each other, as git has it */
+
+static int trusts_links; /* of the whole process, like libgit2's options */
+
+void acr_vcs_trust_links(void)
+{
+    g_atomic_int_set(&trusts_links, 1);
+}
+
+bool acr_vcs_trusts_links(void)
+{
+    return g_atomic_int_get(&trusts_links) != 0;
+}
+
+/* A working tree and the folders of its repository; real paths, owned. */
+typedef struct {
+    char *tree;   /* NULL: a bare repository */
+    char *git;    /* its git folder */
+    char *common; /* of a linked worktree: the repository's; else the same */
+} Family;
+
+static void family_clear(Family *family)
+{
+    g_free(family->tree);
+    g_free(family->git);
+    g_free(family->common);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Family, family_clear)
+
+/* Whether a place is the archive's own: its path without links lies in the working tree or the repository. */
+static bool is_own(const Family *family, const char *path)
+{
+    g_autofree char *real = acr_path_real(path);
+    return acr_path_is_below(real, family->tree) || acr_path_is_below(real, family->git) ||
+           acr_path_is_below(real, family->common);
+}
+
+bool acr_vcs_fail_outside(GError **error, const char *from, const char *to)
+{
+    return acr_vcs_fail(
+        error, ACR_VCS_ERROR_FAILED,
+        "'%s' leads out of this repository, to '%s', which does not name it in return "
+        "(--trust-git-links follows it)",
+        from, to);
+}
+
+static bool fail_kind(GError **error, const char *path)
+{
+    return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
+                        "'%s' is a FIFO or a device in place of a file of git; remove it", path);
+}
+
+char *acr_vcs_read_path(const char *folder, const char *name, const char *prefix)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_LINE_BYTES, NULL);
+    g_autofree char *text = bytes ? g_strchomp(acr_bytes_text(bytes)) : NULL;
+    if (!text || !g_str_has_prefix(text, prefix))
+        return NULL;
+    g_autofree char *named = g_canonicalize_filename(text + strlen(prefix), folder);
+    return acr_path_real(named);
+}
+
+/* ---- Settings ---- */
+
+/* The next value of a key in the text of a configuration, from *at on, whatever its section; owned; NULL:
+ * there is none any more. Quotes and backslashes go, as a path is not written with others. */
+static char *next_value(const char **at, const char *key)
+{
+    for (const char *found; (found = strcasestr(*at, key));) {
+        const char *equals = found + strlen(key);
+        bool is_word = found == *at || strchr(" \t\n]", found[-1]);
+        equals += strspn(equals, " \t");
+        *at = equals;
+        if (!is_word || *equals != '=')
+            continue;
+        const char *value = equals + 1 + strspn(equals + 1, " \t");
+        GString *text = g_string_new_len(value, (gssize)strcspn(value, "\n"));
+        g_string_replace(text, "\"", "", 0);
+        g_string_replace(text, "\\", "", 0);
+        return g_strchomp(g_string_free(text, FALSE));
+    }
+    return NULL;
+}
+
+static char *read_config(const char *path)
+{
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, NULL);
+    return bytes ? acr_bytes_text(bytes) : NULL;
+}
+
+/* A path as a configuration in `folder` names it. */
+static char *expand(const char *value, const char *folder)
+{
+    return g_str_has_prefix(value, "~/")
+               ? g_build_filename(g_get_home_dir(), value + strlen("~/"), NULL)
+               : g_canonicalize_filename(value, folder);
+}
+
+static bool is_waiting(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 &&
+           (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
+}
+
+/* Whatever a configuration includes is a file. */
+static bool check_includes(const char *path, guint depth, GError **error)
+{
+    g_autofree char *text = read_config(path), *folder = g_path_get_dirname(path);
+    const char *at = text ? text : "";
+    for (char *value; depth < MAX_INCLUDES && (value = next_value(&at, "path"));) {
+        g_autofree char *named = expand(value, folder);
+        g_free(value);
+        if (is_waiting(named))
+            return fail_kind(error, named);
+        if (!check_includes(named, depth + 1, error))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the configuration of a git folder names a working tree, as that of a submodule does, and of a git
+ * folder that lies apart. */
+static bool names_tree(const char *git, const char *tree)
+{
+    g_autofree char *path = g_build_filename(git, "config", NULL);
+    g_autofree char *text = read_config(path);
+    const char *at = text ? text : "";
+    for (char *value; (value = next_value(&at, "worktree"));) {
+        g_autofree char *named = expand(value, git);
+        g_autofree char *real = acr_path_real(named);
+        g_free(value);
+        if (g_strcmp0(real, tree) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- The folders ---- */
+
+/* Whether the git folder belongs to the repository of a common folder, as one of its linked worktrees. */
+static bool is_linked(const char *git, const char *common)
+{
+    g_autofree char *worktrees = g_build_filename(common, "worktrees", NULL),
+                    *above = g_path_get_dirname(git);
+    return strcmp(above, worktrees) == 0;
+}
+
+/* Finds the git folder of a working tree, and whether that is its own. */
+static bool resolve(Family *family, GError **error)
+{
+    g_autofree char *dot_git = g_build_filename(family->tree, ".git", NULL);
+    struct stat st;
+    if (lstat(dot_git, &st) == 0 && is_waiting(dot_git))
+        return fail_kind(error, dot_git);
+    family->git = acr_vcs_read_path(family->tree, ".git", ACR_VCS_GIT_FILE);
+    if (!family->git)
+        family->git = acr_path_real(dot_git);
+    g_autofree char *back = acr_vcs_read_path(family->git, "gitdir", "");
+    bool is_ours = acr_path_is_below(family->git, family->tree) || g_strcmp0(back, dot_git) == 0 ||
+                   names_tree(family->git, family->tree);
+    return is_ours || acr_vcs_trusts_links() || acr_vcs_fail_outside(error, dot_git, family->git);
+}
+
+static bool resolve_common(Family *family, GError **error)
+{
+    g_autofree char *name = g_build_filename(family->git, "commondir", NULL);
+    if (is_waiting(name))
+        return fail_kind(error, name);
+    family->common = acr_vcs_read_path(family->git, "commondir", "");
+    if (!family->common)
+        family->common = g_strdup(family->git);
+    return is_own(&(Family){family->tree, family->git, NULL}, family->common) ||
+           is_linked(family->git, family->common) || acr_vcs_trusts_links() ||
+           acr_vcs_fail_outside(error, name, family->common);
+}
+
+/* ---- What lies in them ---- */
+
+static bool check_entry(const Family *family, const char *path, unsigned char type, GError **error)
+{
+    if (type == DT_REG || type == DT_DIR)
+        return true;
+    if (is_waiting(path))
+        return fail_kind(error, path);
+    struct stat st;
+    bool is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+    if (!is_link || is_own(family, path) || acr_vcs_trusts_links())
+        return true;
+    g_autofree char *real = acr_path_real(path);
+    return acr_vcs_fail_outside(error, path, real);
+}
+
+/* Checks what a folder holds, and with `depth` what the folders in it do; none need be there. */
+static bool check_folder(const Family *family, const char *folder, guint depth, GError **error)
+{
+    bool ok = true;
+    DIR *list = opendir(folder);
+    for (struct dirent *entry; ok && list && (entry = readdir(list));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        g_autofree char *path = g_build_filename(folder, entry->d_name, NULL);
+        ok = check_entry(family, path, entry->d_type, error);
+        if (!ok || !depth || !g_file_test(path, G_FILE_TEST_IS_DIR))
+            continue;
+        ok = entry->d_type == DT_LNK
+                 ? acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
+                                "'%s' is a link in place of a folder of git", path)
+                 : check_folder(family, path, depth - 1, error);
+    }
+    if (list)
+        closedir(list);
+    return ok;
+}
+
+static bool check_git(const Family *family, const char *git, GError **error)
+{
+    static const struct {
+        const char *name;
+        guint depth;
+    } folders[] = {{"", 0},
+                   {"info", 0},
+                   {"refs", ACR_VCS_MAX_DEPTH},
+                   {"logs", ACR_VCS_MAX_DEPTH},
+                   {"objects", 0},
+                   {"objects/info", 0},
+                   {"objects/pack", 0}};
+    for (guint i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *folder = g_build_filename(git, folders[i].name, NULL);
+        if (!check_folder(family, folder, folders[i].depth, error))
+            return false;
+    }
+    g_autofree char *config = g_build_filename(git, "config", NULL),
+                    *own = g_build_filename(git, "config.worktree", NULL);
+    return check_includes(config, 0, error) && check_includes(own, 0, error);
+}
+
+static bool has_entry(const char *folder, const char *name)
+{
+    struct stat st;
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return lstat(path, &st) == 0;
+}
+
+bool acr_vcs_check_git_folder(const char *path, GError **error)
+{
+    g_auto(Family) family = {0};
+    for (g_autofree char *at = acr_path_real(path);;) {
+        if (has_entry(at, ".git")) {
+            family.tree = g_steal_pointer(&at);
+            break;
+        }
+        if (has_entry(at, "HEAD") && has_entry(at, "objects") && has_entry(at, "refs")) {
+            family.git = g_steal_pointer(&at);
+            break;
+        }
+        char *above = g_path_get_dirname(at);
+        bool is_root = strcmp(above, at) == 0;
+        g_free(at);
+        at = above;
+        if (is_root)
+            return true;
+    }
+    if ((family.tree && !resolve(&family, error)) || !resolve_common(&family, error))
+        return false;
+    return check_git(&family, family.git, error) &&
+           (strcmp(family.git, family.common) == 0 || check_git(&family, family.common, error));
+}
