@@ -152,15 +152,6 @@ static void forecast(Batch *batch, const AcrBatchTask *task)
     note->left_microusd = (gint64)((double)batch->paced_microusd * tasks);
 }
 
-static void add_spent(AcrSpent *sum, const AcrRunResult *result)
-{
-    const AcrSpent spent = acr_cost_spent(&result->cost);
-    sum->calls += spent.calls;
-    sum->tokens += MAX(spent.tokens, 0);
-    sum->cost_microusd += MAX(spent.cost_microusd, 0);
-    sum->charged_microusd += spent.charged_microusd;
-}
-
 /* What became of a task in a line; owned. */
 static char *describe_end(const AcrBatchTask *task)
 {
@@ -214,7 +205,8 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     batch->result.failed += has_failed;
     look_for_failures(batch);
     forecast(batch, task);
-    add_spent(&batch->result.spent, result);
+    const AcrSpent spent = acr_cost_spent(&result->cost);
+    acr_spent_add(&batch->result.spent, &spent);
     acr_batch_summary_add(options->summary, task);
     keep_first = batch->failure ? NULL : &batch->failure;
     if (!acr_batch_summary_write(options->summary, keep_first))

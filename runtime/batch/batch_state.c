@@ -16,27 +16,18 @@
 
 /* ---- The note ---- */
 
-static char *note_path(const char *part)
+char *acr_batch_note_path(const char *part, const char *name)
 {
     g_autofree char *shared = acr_batch_shared_dir(part);
-    return g_build_filename(shared, NOTE, NULL);
-}
-
-static AcrJson *describe_ceilings(const AcrRunSpec *spec)
-{
-    AcrJson *ceilings = acr_json_new_object();
-    acr_json_set_int(ceilings, "cost_microusd",
-                     spec->max_cost < 0 ? ACR_UNSET : acr_microusd(spec->max_cost));
-    acr_json_set_int(ceilings, "tokens", spec->max_tokens_total);
-    acr_json_set_int(ceilings, "ms", spec->max_ms);
-    return ceilings;
+    return g_build_filename(shared, name, NULL);
 }
 
 void acr_batch_note_write(const AcrBatchNote *note)
 {
     g_autoptr(AcrJson) json = acr_json_new_object();
     AcrJson *tasks = acr_json_new_array(), *running = acr_json_new_array(),
-            *left = acr_json_new_object();
+            *left = acr_json_new_object(), *ceilings = acr_json_new_object();
+    const AcrRunSpec *spec = note->spec;
     for (guint i = 0; i < note->instances->len; i++) {
         const char *id = ((const AcrInstance *)note->instances->pdata[i])->instance_id;
         acr_json_append(tasks, acr_json_new_string(id));
@@ -55,9 +46,13 @@ void acr_batch_note_write(const AcrBatchNote *note)
     acr_json_set_int(json, "next", note->next);
     acr_json_set(json, "running", running);
     acr_json_set(json, "left", left);
-    acr_json_set(json, "ceilings", describe_ceilings(note->spec));
+    acr_json_set_int(ceilings, "cost_microusd",
+                     spec->max_cost < 0 ? ACR_UNSET : acr_microusd(spec->max_cost));
+    acr_json_set_int(ceilings, "tokens", spec->max_tokens_total);
+    acr_json_set_int(ceilings, "ms", spec->max_ms);
+    acr_json_set(json, "ceilings", ceilings);
     acr_json_set(json, "tasks", tasks);
-    g_autofree char *name = note_path("");
+    g_autofree char *name = acr_batch_note_path("", NOTE);
     acr_live_write(note->spec->out, name, json);
 }
 
@@ -95,18 +90,10 @@ static gint64 bounded_number(const AcrJson *json, const char *key, gint64 most)
     return CLAMP(number, -1, most);
 }
 
-static void count_word(AcrJson *counts, const char *word)
+static void add_count(AcrJson *counts, const char *word, guint more)
 {
-    if (word)
-        acr_json_set_int(counts, word, acr_json_get_int(counts, word, 0) + 1);
-}
-
-static void add_spent(AcrSpent *sum, const AcrSpent *more)
-{
-    sum->calls += CLAMP(more->calls, 0, MOST);
-    sum->tokens += CLAMP(more->tokens, 0, MOST);
-    sum->cost_microusd += CLAMP(more->cost_microusd, 0, MOST);
-    sum->charged_microusd += CLAMP(more->charged_microusd, 0, MOST);
+    if (word && more)
+        acr_json_set_int(counts, word, acr_json_get_int(counts, word, 0) + more);
 }
 
 /* `row` is borrowed while the state is there. */
@@ -116,11 +103,11 @@ static void take_row(AcrBatchState *state, const char *id, const AcrJson *row)
     AcrCostSum cost;
     acr_cost_sum_from_json(acr_json_get(row, "cost"), &cost);
     const AcrSpent spent = acr_cost_spent(&cost);
-    add_spent(&state->spent, &spent);
+    acr_spent_add(&state->spent, &spent);
     g_hash_table_insert(state->ended, g_strdup(id), (gpointer)row);
-    count_word(state->by_status, status ? status : "unknown");
-    count_word(state->by_verdict, acr_json_get_string(row, "verdict"));
-    count_word(state->by_error_class, acr_json_get_string(row, "error_class"));
+    add_count(state->by_status, status ? status : "unknown", 1);
+    add_count(state->by_verdict, acr_json_get_string(row, "verdict"), 1);
+    add_count(state->by_error_class, acr_json_get_string(row, "error_class"), 1);
 }
 
 /* Takes the rows of the summary: those in `wanted` (a set), or NULL: all. */
@@ -157,9 +144,8 @@ static void take_running(Reader *reader, const AcrJson *task, GHashTable *ended)
     running->begun_ms = begun_ms;
     acr_live_run_read(reader->out, inside, &running->run);
     if (running->run.process.begun_ms < begun_ms) /* of an earlier command */
-        running->run.process.state = ACR_LIVE_NONE;
-    else
-        add_spent(&reader->state->spent, acr_doing_spent(&running->run.doing));
+        acr_doing_clear(&running->run.doing);
+    acr_spent_add(&reader->state->spent, acr_doing_spent(&running->run.doing));
     g_ptr_array_add(reader->state->running, running);
 }
 
@@ -179,7 +165,8 @@ static void take_tasks(Reader *reader)
         take_running(reader, at, ended);
     guint n = g_hash_table_size(ended), taken = take_rows(reader, ended);
     for (guint i = taken; i < n; i++)
-        count_word(state->by_status, ACR_STATUS_STOPPED); /* not begun, as a ceiling was reached */
+        add_count(state->by_status, ACR_STATUS_STOPPED,
+                  1); /* not begun, as a ceiling was reached */
     state->n_ended += n;
     state->total += total;
     const AcrJson *left = acr_json_get(reader->note, "left");
@@ -210,13 +197,43 @@ static AcrPartState state_of_note(const AcrJson *note, const AcrLiveProcess *pro
                                                   : ACR_PART_GONE;
 }
 
+/* What is graded; of an evaluation (there is no batch) that is all. */
+static bool take_grading(Reader *reader, bool has_batch)
+{
+    AcrBatchState *state = reader->state;
+    AcrBatchPart *part = reader->part;
+    g_autofree char *path = acr_batch_note_path(reader->name, ACR_FILE_GRADING);
+    g_autoptr(AcrJson) note = acr_live_read(reader->out, path);
+    g_auto(AcrDoing) doing = {0};
+    acr_doing_from_json(note, &doing);
+    const AcrProgressEvent *last = &doing.last[ACR_PROGRESS_GRADED];
+    state->to_grade += last->total;
+    state->graded += last->ended;
+    state->resolved += last->good;
+    if (!note || has_batch)
+        return note;
+    acr_live_process_from_json(acr_json_get(note, "process"), &part->process);
+    bool is_gone = part->process.state == ACR_LIVE_GONE;
+    part->state =
+        is_gone && last->ended == last->total ? ACR_PART_OVER : state_of_note(note, &part->process);
+    state->is_grading = true;
+    state->total += last->total;
+    state->n_ended += last->ended;
+    add_count(state->by_status, "resolved", last->good);
+    add_count(state->by_status, "not resolved", last->ended - MIN(last->good, last->ended));
+    return true;
+}
+
 static void take_part(Reader *reader, guint parts)
 {
     AcrBatchState *state = reader->state;
     AcrBatchPart *part = reader->part;
-    g_autofree char *path = note_path(reader->name);
+    g_autofree char *path = acr_batch_note_path(reader->name, NOTE);
     g_autoptr(AcrJson) note = acr_live_read(reader->out, path);
     reader->note = note;
+    bool is_graded = take_grading(reader, note);
+    if (!note && is_graded)
+        return;
     if (!note) { /* of an earlier version, or a part without tasks */
         guint taken = take_rows(reader, NULL);
         part->state = taken || reader->planned == 0 || parts == 1 ? ACR_PART_OVER : ACR_PART_WAITS;
@@ -227,8 +244,6 @@ static void take_part(Reader *reader, guint parts)
     acr_live_process_from_json(acr_json_get(note, "process"), &part->process);
     part->state = state_of_note(note, &part->process);
     part->why = g_strdup(acr_json_get_string(note, "why"));
-    gint64 begun_ms = part->process.begun_ms;
-    state->begun_ms = state->begun_ms && state->begun_ms < begun_ms ? state->begun_ms : begun_ms;
     take_ceilings(reader, parts);
     take_tasks(reader);
 }
@@ -246,8 +261,12 @@ static void read_batch(AcrBatchState *state)
             acr_shard_plan(state->out, i + 1, parts, &reader.planned, &whole);
         g_ptr_array_add(state->parts, part);
         take_part(&reader, MAX(parts, 1));
+        gint64 begun_ms = part->process.begun_ms;
+        if (begun_ms && (!state->begun_ms || begun_ms < state->begun_ms))
+            state->begun_ms = begun_ms;
     }
-    state->total = MAX(state->total, (guint)CLAMP(whole, 0, G_MAXINT32));
+    if (!state->is_grading) /* of an evaluation some tasks may have no prediction */
+        state->total = MAX(state->total, (guint)CLAMP(whole, 0, G_MAXINT32));
 }
 
 void acr_batch_state_clear(AcrBatchState *state)
@@ -279,7 +298,7 @@ static void read_run(AcrBatchState *state)
     part->state =
         part->process.state == ACR_LIVE_NONE ? ACR_PART_OVER : state_of_note(NULL, &part->process);
     if (part->state != ACR_PART_OVER) {
-        add_spent(&state->spent, acr_doing_spent(&running->run.doing));
+        acr_spent_add(&state->spent, acr_doing_spent(&running->run.doing));
         g_ptr_array_add(state->running, running);
         return;
     }
@@ -319,10 +338,15 @@ bool acr_batch_state_is_finished(const AcrBatchState *state)
 /* Whether `out` is the folder of a batch, of this version or an earlier one. */
 static bool is_batch(const char *out)
 {
-    g_autofree char *note = note_path(""), *live = g_build_filename(out, note, NULL),
-                    *summary = g_build_filename(out, ACR_FILE_SUMMARY, NULL);
-    return g_file_test(live, G_FILE_TEST_EXISTS) || g_file_test(summary, G_FILE_TEST_EXISTS) ||
-           acr_shards_count(out) > 0;
+    g_autofree char *live = acr_batch_note_path("", NOTE),
+                    *grading = acr_batch_note_path("", ACR_FILE_GRADING);
+    const char *const names[] = {live, grading, ACR_FILE_SUMMARY};
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *path = g_build_filename(out, names[i], NULL);
+        if (g_file_test(path, G_FILE_TEST_EXISTS))
+            return true;
+    }
+    return acr_shards_count(out) > 0;
 }
 
 bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error)

@@ -22,6 +22,8 @@ typedef struct {
     const char *why; /* borrowed; why it is over with tasks that have not begun; NULL: it is not */
 } AcrBatchNote;
 void acr_batch_note_write(const AcrBatchNote *note);
+/* Where a note is, below the folder of the part of that name ("": of the whole); owned. */
+char *acr_batch_note_path(const char *part, const char *note) ACR_MUST_USE;
 
 /* ---- The state ---- */
 
@@ -51,17 +53,19 @@ typedef struct {
 typedef struct {
     char *out;
     bool is_run;
+    bool is_grading;    /* of `eval`: tasks are its predictions */
     GPtrArray *parts;   /* of AcrBatchPart */
     GPtrArray *running; /* of AcrBatchRunning */
     GHashTable *ended;  /* id -> its row of the summary (const AcrJson *) */
     GPtrArray *files;   /* of AcrJson *, which hold those rows */
     AcrJson *by_status, *by_verdict, *by_error_class; /* {word: number of tasks} */
     guint total, n_ended;
-    gint64 begun_ms;               /* of the first part; 0: not known */
-    AcrSpent spent;                /* by what has ended and what runs */
-    AcrSpent ceiling;              /* of cost and tokens; -1: none */
-    gint64 max_ms;                 /* likewise; of a batch without parts */
-    gint64 left_ms, left_microusd; /* forecast; -1: not known */
+    guint to_grade, graded, resolved; /* predictions; to_grade 0: none is graded */
+    gint64 begun_ms;                  /* of the first part; 0: not known */
+    AcrSpent spent;                   /* by what has ended and what runs */
+    AcrSpent ceiling;                 /* of cost and tokens; -1: none */
+    gint64 max_ms;                    /* likewise; of a batch without parts */
+    gint64 left_ms, left_microusd;    /* forecast; -1: not known */
 } AcrBatchState;
 /* As the folder of a batch or a run is right now: nothing is written or locked, and what is missing or damaged is
  * left out. Errors: USAGE of task (it is not there, or holds neither a run nor a batch). */

@@ -183,37 +183,19 @@ static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key
 
 gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary)
 {
-    gint64 microusd = 0;
-    for (guint i = 0; i < summary->rows->len; i++) {
-        AcrCostSum cost = {0};
-        const AcrJson *row = g_array_index(summary->rows, Row, i).json;
-        acr_cost_sum_from_json(acr_json_get(row, "cost"), &cost);
-        microusd += MAX(acr_microusd(cost.usage.cost_pico), 0);
-    }
-    return microusd;
+    return MAX(acr_microusd(sum_of(summary, false, NULL, NULL).cost.usage.cost_pico), 0);
 }
 
-/* The values of a member, each once, in the order of the rows; borrowed texts. */
-static GPtrArray *values_of(const AcrBatchSummary *summary, bool only_new, const char *key)
+/* {value of a member: number of rows}, in the order of the rows; owned. */
+static AcrJson *count_by(const AcrBatchSummary *summary, bool only_new, const char *key)
 {
-    GPtrArray *values = g_ptr_array_new();
+    AcrJson *json = acr_json_new_object();
     for (guint i = 0; i < summary->rows->len; i++) {
         const Row *row = &g_array_index(summary->rows, Row, i);
         const char *value = row_text(row, key);
-        if (value && (row->is_new || !only_new) &&
-            !g_ptr_array_find_with_equal_func(values, value, g_str_equal, NULL))
-            g_ptr_array_add(values, (gpointer)value);
+        if (value && (row->is_new || !only_new))
+            acr_json_set_int(json, value, acr_json_get_int(json, value, 0) + 1);
     }
-    return values;
-}
-
-static AcrJson *count_by(const AcrBatchSummary *summary, const char *key)
-{
-    g_autoptr(GPtrArray) values = values_of(summary, false, key);
-    AcrJson *json = acr_json_new_object();
-    for (guint i = 0; i < values->len; i++)
-        acr_json_set_int(json, values->pdata[i],
-                         sum_of(summary, false, key, values->pdata[i]).tasks);
     return json;
 }
 
@@ -225,9 +207,9 @@ bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
     for (guint i = 0; i < summary->rows->len; i++)
         acr_json_append(tasks, acr_json_copy(g_array_index(summary->rows, Row, i).json));
     acr_json_set_int(totals, "tasks", all.tasks);
-    acr_json_set(totals, "by_status", count_by(summary, "status"));
-    acr_json_set(totals, "by_verdict", count_by(summary, "verdict"));
-    acr_json_set(totals, "by_error_class", count_by(summary, "error_class"));
+    acr_json_set(totals, "by_status", count_by(summary, false, "status"));
+    acr_json_set(totals, "by_verdict", count_by(summary, false, "verdict"));
+    acr_json_set(totals, "by_error_class", count_by(summary, false, "error_class"));
     acr_json_set(totals, "seconds", acr_json_new_double(all.seconds));
     acr_json_set(totals, "cost", acr_cost_sum_to_json(&all.cost));
     acr_json_set(json, "tasks", tasks);
@@ -250,26 +232,26 @@ static void add_sum_line(GString *text, const char *name, const Sum *sum)
 static void add_value_counts(GString *text, const char *name, const AcrBatchSummary *summary,
                              const char *key)
 {
-    g_autoptr(GPtrArray) values = values_of(summary, true, key);
-    for (guint i = 0; i < values->len; i++)
-        g_string_append_printf(text, "%s%s %u %s", i ? "" : name, i ? "," : ":",
-                               sum_of(summary, true, key, values->pdata[i]).tasks,
-                               (const char *)values->pdata[i]);
-    g_string_append(text, values->len ? "\n" : "");
+    g_autoptr(AcrJson) counts = count_by(summary, true, key);
+    const AcrJson *first = acr_json_first(counts);
+    for (const AcrJson *at = first; at; at = acr_json_next(at))
+        g_string_append_printf(text, "%s%s %" G_GINT64_FORMAT " %s", at == first ? name : "",
+                               at == first ? ":" : ",", acr_json_int(at, 0), acr_json_key(at));
+    g_string_append(text, first ? "\n" : "");
 }
 
 char *acr_batch_summary_text(const AcrBatchSummary *summary)
 {
-    g_autoptr(GPtrArray) statuses = values_of(summary, true, "status");
+    g_autoptr(AcrJson) statuses = count_by(summary, true, "status");
     GString *text = g_string_new(NULL);
     g_string_append_printf(text, "%-12s %6s %12s %12s %11s\n", "status", "tasks", "USD", "tokens",
                            "time");
-    for (guint i = 0; i < statuses->len; i++) {
-        Sum sum = sum_of(summary, true, "status", statuses->pdata[i]);
-        add_sum_line(text, statuses->pdata[i], &sum);
+    for (const AcrJson *at = acr_json_first(statuses); at; at = acr_json_next(at)) {
+        Sum sum = sum_of(summary, true, "status", acr_json_key(at));
+        add_sum_line(text, acr_json_key(at), &sum);
     }
     Sum all = sum_of(summary, true, NULL, NULL);
-    if (statuses->len > 1)
+    if (acr_json_size(statuses) > 1)
         add_sum_line(text, "all", &all);
     add_value_counts(text, "verdicts", summary, "verdict");
     add_value_counts(text, "errors", summary, "error_class");

@@ -251,7 +251,6 @@ bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *ro
 guint acr_shards_count(const char *out)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
-    g_autoptr(AcrJson) note = NULL; /* of one of them */
     guint of = 0;
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         Part part;
@@ -260,10 +259,8 @@ guint acr_shards_count(const char *out)
         if (of && of != part.of)
             return 0;
         of = part.of;
-        g_autofree char *path = g_build_filename(name, ACR_FILE_SHARD, NULL);
-        note = note ? note : acr_live_read(out, path);
     }
-    return acr_json_get(note, PREDICTIONS) ? 0 : of;
+    return of;
 }
 
 void acr_shard_plan(const char *out, guint number, guint of, gint64 *out_own, gint64 *out_total)

@@ -25,8 +25,8 @@ typedef struct {
 bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
                      AcrLock **out_lock, GError **error) ACR_MUST_USE;
 
-/* How many parts the batch in `out` has, by their folders; 0: it is not in parts, or those of several batches
- * or of an evaluation are there. */
+/* How many parts the batch or the evaluation in `out` has, by their folders; 0: it is not in parts, or those of
+ * several are there. */
 guint acr_shards_count(const char *out);
 char *acr_shard_name(guint number, guint of) ACR_MUST_USE; /* of its folder; owned; from 1 */
 /* What a part has noted when it began, if it has: how many tasks are its own, and how many there are in all. */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "batch/batch_state.h"
 #include "eval/images.h"
 
 struct AcrEval {
@@ -19,6 +20,7 @@ struct AcrEval {
     int folder;        /* of the run, locked */
     pthread_mutex_t lock;
     guint next, ended, resolved;
+    AcrLiveNote note;
     AcrEvalOptions own;  /* with `images` */
     const char *stopped; /* why nothing can be run any more, borrowed; NULL: it can */
 };
@@ -30,29 +32,28 @@ void acr_eval_result_clear(AcrEvalResult *result)
         g_clear_pointer(texts[i], g_free);
 }
 
-/* Called under the lock. */
+/* Tells how far grading is, and the grade of a prediction. Called under the lock. */
 static void tell_grade(AcrEval *eval, const AcrPrediction *prediction, const AcrGraded *graded)
 {
-    const char *grade =
-        graded->is_late ? "not graded: --max-time is reached" : acr_grade_name(graded->grade);
     const char *why = graded->error   ? graded->error
                       : graded->doubt ? graded->doubt
                                       : graded->ungradable;
-    const char *mark = graded->doubt        ? ", not believed"
-                       : graded->ungradable ? ", cannot be graded here"
-                                            : "";
-    g_autofree char *text =
-        g_strconcat(grade, graded->is_kept ? " (kept)" : "", mark, why ? ": " : "", why, NULL);
+    g_autofree char *text = g_strconcat(graded->is_late ? "not graded: --max-time is reached"
+                                                        : acr_grade_name(graded->grade),
+                                        graded->is_kept ? " (kept)" : "",
+                                        graded->doubt        ? ", not believed"
+                                        : graded->ungradable ? ", cannot be graded here"
+                                                             : "",
+                                        why ? ": " : "", why, NULL);
     eval->resolved += graded->grade == ACR_GRADE_RESOLVED;
-    acr_progress_tell(eval->options->host->progress,
-                      (AcrProgressEvent){.kind = ACR_PROGRESS_GRADED,
-                                         .task = prediction->instance_id,
-                                         .text = text,
-                                         .is_bad = why || graded->is_late,
-                                         .ended = eval->ended,
-                                         .total = eval->predictions->len,
-                                         .good = eval->resolved,
-                                         .left_ms = -1});
+    acr_progress_tell(&eval->note.progress, (AcrProgressEvent){.kind = ACR_PROGRESS_GRADED,
+                                                               .task = prediction->instance_id,
+                                                               .text = text,
+                                                               .is_bad = why || graded->is_late,
+                                                               .ended = eval->ended,
+                                                               .total = eval->predictions->len,
+                                                               .good = eval->resolved,
+                                                               .left_ms = -1});
 }
 
 void acr_eval_grade(AcrEval *eval, guint i, gint64 deadline_us)
@@ -88,6 +89,19 @@ static void *grade_next(void *data)
     }
 }
 
+static void begin_note(AcrEval *eval)
+{
+    const char *out = eval->options->spec->out;
+    g_autofree char *shared = acr_batch_shared_dir(out),
+                    *name = acr_batch_note_path("", ACR_FILE_GRADING);
+    acr_live_note_init(&eval->note, eval->options->host->progress);
+    eval->note.stays = true;
+    if (acr_dir_make(shared, NULL))
+        acr_live_note_begin(&eval->note, out, name);
+    acr_progress_tell(&eval->note.progress, (AcrProgressEvent){.kind = ACR_PROGRESS_GRADED,
+                                                               .total = eval->predictions->len});
+}
+
 AcrEval *acr_eval_new(const AcrEvalOptions *options, const GPtrArray *tasks,
                       const GPtrArray *predictions, GError **error)
 {
@@ -115,8 +129,10 @@ AcrEval *acr_eval_new(const AcrEvalOptions *options, const GPtrArray *tasks,
     bool ok =
         !options->spec->compare || acr_other_run_read(options->spec->compare, &eval->other, error);
     eval->folder = ok ? acr_eval_run_open(options->spec, error) : -1;
-    if (eval->folder >= 0 && acr_eval_write_run(options->spec, error))
+    if (eval->folder >= 0 && acr_eval_write_run(options->spec, error)) {
+        begin_note(eval);
         return eval;
+    }
     acr_eval_free(eval);
     return NULL;
 }
@@ -126,6 +142,7 @@ void acr_eval_free(AcrEval *eval)
     if (!eval)
         return;
     acr_eval_images_free(eval->own.images);
+    acr_live_note_clear(&eval->note);
     for (guint i = 0; i < eval->predictions->len; i++)
         acr_graded_clear(&eval->graded[i]);
     g_hash_table_unref(eval->by_id);

@@ -11,8 +11,9 @@
 #define ACR_FILE_LOCK "lock"      /* also of a shard's folder */
 #define ACR_FILE_ISSUE "issue.md"
 #define ACR_FILE_JOURNAL "journal.jsonl"
-#define ACR_FILE_LEDGER "ledger.jsonl" /* also in a batch's ACR_DIR_SHARED, of all its tasks */
-#define ACR_FILE_LIVE "live.json"      /* what is going on; also in a batch's ACR_DIR_SHARED */
+#define ACR_FILE_LEDGER "ledger.jsonl"  /* also in a batch's ACR_DIR_SHARED, of all its tasks */
+#define ACR_FILE_LIVE "live.json"       /* what is going on; also in a batch's ACR_DIR_SHARED */
+#define ACR_FILE_GRADING "grading.json" /* in ACR_DIR_SHARED: how far gradings are */
 #define ACR_FILE_COST "cost.json"
 #define ACR_FILE_PATCH "patch.diff" /* also of a graded prediction */
 #define ACR_FILE_SCRIPT "reproducer.py"

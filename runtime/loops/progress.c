@@ -45,12 +45,6 @@ static const Field fields[] = {
     {ACR_PROGRESS_SPENT, "tokens", AMOUNT, AT(spent.tokens)},
     {ACR_PROGRESS_SPENT, "cost_microusd", AMOUNT, AT(spent.cost_microusd)},
     {ACR_PROGRESS_SPENT, "charged_microusd", AMOUNT, AT(spent.charged_microusd)},
-    {ACR_PROGRESS_TASK, "task", TEXT, AT(task)},
-    {ACR_PROGRESS_TASK, "text", TEXT, AT(text)},
-    {ACR_PROGRESS_TASK, "ended", COUNT, AT(ended)},
-    {ACR_PROGRESS_TASK, "total", COUNT, AT(total)},
-    {ACR_PROGRESS_GRADED, "task", TEXT, AT(task)},
-    {ACR_PROGRESS_GRADED, "text", TEXT, AT(text)},
     {ACR_PROGRESS_GRADED, "ended", COUNT, AT(ended)},
     {ACR_PROGRESS_GRADED, "total", COUNT, AT(total)},
     {ACR_PROGRESS_GRADED, "resolved", COUNT, AT(good)},
@@ -81,6 +75,11 @@ static char *waiting_words(const AcrProgressEvent *event)
     g_autofree char *tokens =
         g_strdup_printf(ACR_WORDS_BETWEEN "%" G_GINT64_FORMAT " tokens", event->tokens);
     return g_strconcat("waiting for an answer", event->tokens > 0 ? tokens : "", NULL);
+}
+
+static char *warning_words(const AcrProgressEvent *event)
+{
+    return g_strdup_printf("%s: %s", g_get_prgname(), event->text);
 }
 
 /* "1/6 bill-1: patch, about 5 s to go". */
@@ -118,7 +117,7 @@ static const Kind kinds[ACR_PROGRESS_KINDS] = {
     [ACR_PROGRESS_WAITING] = {"waiting", ACR_SHOWN_IF_LONG, NULL, waiting_words, "waiting",
                               .is_brief = true},
     [ACR_PROGRESS_NOTE] = {"note", ACR_SHOWN_VERBOSE},
-    [ACR_PROGRESS_WARNING] = {"warning", ACR_SHOWN_ANYWHERE},
+    [ACR_PROGRESS_WARNING] = {"warning", ACR_SHOWN_ANYWHERE, warning_words},
     [ACR_PROGRESS_SPENT] = {"spent", ACR_SHOWN_NOWHERE, spent_words, NULL, "spent"},
     [ACR_PROGRESS_TASK] = {"task", ACR_SHOWN_LOGGED, end_words, held_tasks, "task"},
     [ACR_PROGRESS_GRADED] = {"graded", ACR_SHOWN_LOGGED, end_words, held_grades, "graded"},
@@ -273,6 +272,7 @@ bool acr_doing_take(AcrDoing *doing, const AcrProgressEvent *event)
             forget_event(&doing->last[i]);
     AcrProgressEvent *kept = &doing->last[event->kind];
     *kept = *event;
+    kept->task = kept->text = NULL; /* of what has happened, not of what holds */
     for (const Field *field = NULL; (field = next_field(field, event->kind));) {
         char **text = (char **)((char *)kept + field->offset);
         if (field->type == TEXT)
@@ -331,6 +331,14 @@ static void add_share(GString *text, gint64 used, gint64 ceiling)
     if (ceiling > 0)
         g_string_append_printf(text, " (%.0f%% of the ceiling)",
                                MIN((double)used / (double)ceiling, 1) * 100);
+}
+
+void acr_spent_add(AcrSpent *sum, const AcrSpent *more)
+{
+    sum->calls += CLAMP(more->calls, 0, MAX_NUMBER);
+    sum->tokens += CLAMP(more->tokens, 0, MAX_NUMBER);
+    sum->cost_microusd += CLAMP(more->cost_microusd, 0, MAX_NUMBER);
+    sum->charged_microusd += CLAMP(more->charged_microusd, 0, MAX_NUMBER);
 }
 
 char *acr_spent_text(const AcrSpent *spent, const AcrSpent *ceiling, const char *between)

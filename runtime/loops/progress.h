@@ -1,10 +1,7 @@
 /*
- * progress: what goes on, as one stream of events. Whoever does the work tells an event once; the block on a
- * terminal, the lines of a log, --events and the note in a run folder (live.json) are consumers of the same
- * events. What the events so far come to (AcrDoing) is what a block shows, what live.json holds and what
- * `watch` reads back. Nothing depends on progress: it is for those who look on.
- *
- * A new kind of event: a constant and its members here, a row in `kinds` of progress.c. All consumers show it.
+ * progress: what goes on, as one stream of events for those who look on. Whoever works tells an event once; the block on
+ * a terminal, log lines, --events and live.json consume it. What the events so far come to (AcrDoing) is what `watch`
+ * reads back. A new kind: a constant and its members here, its rows in progress.c; all consumers show it.
  */
 #ifndef ACR_PROGRESS_H
 #define ACR_PROGRESS_H
@@ -98,6 +95,8 @@ void acr_doing_from_json(const AcrJson *json, AcrDoing *out);
 #define ACR_WORDS_BETWEEN " · " /* parts of a line */
 #define ACR_MOST_MS (1ll << 45) /* of a time that is believed, since 1970 */
 
+/* Adds what is known of each, bounded. */
+void acr_spent_add(AcrSpent *sum, const AcrSpent *more);
 AcrJson *acr_spent_to_json(const AcrSpent *spent) ACR_MUST_USE; /* owned */
 gint64 acr_now_ms(void);                                        /* since 1970 */
 /* "5 calls, 1200 tokens, $0.0123" with `between` the parts, and the share of each ceiling (may be NULL; a member

@@ -65,14 +65,14 @@ AcrJson *acr_live_read(const char *top, const char *name)
 
 /* ---- A run's ---- */
 
-static void write_run_note(const AcrLiveNote *note)
+static void write_note(const AcrLiveNote *note)
 {
-    if (!note->folder)
+    if (!note->top)
         return;
     g_autoptr(AcrJson) json = acr_json_new_object();
     acr_json_set(json, "process", acr_live_process_to_json(note->begun_ms));
     acr_doing_to_json(&note->doing, json);
-    acr_live_write(note->folder->path, ACR_FILE_LIVE, json);
+    acr_live_write(note->top, note->name, json);
 }
 
 static void take_event(void *ctx, const AcrProgressEvent *event)
@@ -80,7 +80,7 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
     AcrLiveNote *note = ctx;
     bool holds = acr_doing_take(&note->doing, event);
     if (holds && event->kind != ACR_PROGRESS_SPENT) /* written with the event that follows */
-        write_run_note(note);
+        write_note(note);
 }
 
 void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next)
@@ -89,18 +89,20 @@ void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next)
     note->progress = (AcrProgress){note, take_event, next};
 }
 
-void acr_live_note_begin(AcrLiveNote *note, const AcrFolder *folder)
+void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name)
 {
-    note->folder = folder;
-    write_run_note(note);
+    note->top = g_strdup(top);
+    note->name = g_strdup(name);
+    write_note(note);
 }
 
 void acr_live_note_clear(AcrLiveNote *note)
 {
-    g_autofree char *path = note->folder ? acr_folder_path(note->folder, ACR_FILE_LIVE) : NULL;
-    if (path)
+    g_autofree char *path = note->top ? g_build_filename(note->top, note->name, NULL) : NULL;
+    if (path && !note->stays)
         (void)unlink(path);
-    note->folder = NULL;
+    g_clear_pointer(&note->top, g_free);
+    g_clear_pointer(&note->name, g_free);
     acr_doing_clear(&note->doing);
 }
 

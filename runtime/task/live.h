@@ -33,18 +33,19 @@ AcrJson *acr_live_read(const char *top, const char *name) ACR_MUST_USE;
 
 /* ---- A run ---- */
 
-/* A consumer of progress, which notes it in a run folder. */
+/* A consumer of progress, which notes it in a folder. */
 typedef struct {
     AcrProgress progress;
-    const AcrFolder *folder; /* NULL: nothing is noted */
+    char *top, *name; /* owned; the note is `name` below `top`; NULL: nothing is noted */
+    bool stays;       /* the note, after the work has ended in order */
     gint64 begun_ms;
     AcrDoing doing;
 } AcrLiveNote;
 /* `next` (may be NULL) gets all events, too. */
 void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next);
-/* From now on the run is noted in `folder` (borrowed), whose lock is held. */
-void acr_live_note_begin(AcrLiveNote *note, const AcrFolder *folder);
-/* Removes the note: the run has ended in order. */
+/* From now on progress is noted below `top`, whose lock is held. */
+void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name);
+/* Removes the note, unless it stays: the work has ended in order. */
 void acr_live_note_clear(AcrLiveNote *note);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLiveNote, acr_live_note_clear)
 

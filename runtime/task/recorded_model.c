@@ -238,10 +238,10 @@ static const AcrJournalPort model_port = {
 /* Names a model that does not come to an end. */
 static void warn_of_cut(const ModelCall *call, const AcrModelAnswer *answer)
 {
-    g_autofree char *line = g_strdup_printf(
-        "model '%s' was cut off after %" G_GINT64_FORMAT " tokens of its answer (%s): it had not "
-        "come to an end; limit answers with --max-answer-tokens, or use another model",
-        call->self->model.name, MAX(answer->usage.output, 0), call->request->label);
+    g_autofree char *line = g_strdup_printf("model '%s' was cut off after %" G_GINT64_FORMAT
+                                            " tokens: limit answers with "
+                                            "--max-answer-tokens, or use another model",
+                                            call->self->model.name, answer->usage.output);
     if (call->is_live && g_strcmp0(answer->finish, "length") == 0)
         acr_progress_warn(call->self->recorder->progress, line);
 }

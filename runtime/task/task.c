@@ -153,7 +153,7 @@ static bool begin_folder(Task *task, AcrJson *meta, GError **error)
     g_autofree char *saved = acr_folder_path(&task->folder, ACR_DIR_SNAPSHOT);
     if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error))
         return false;
-    acr_live_note_begin(task->live, &task->folder);
+    acr_live_note_begin(task->live, task->folder.path, ACR_FILE_LIVE);
     if (!save_texts(task, error) || !acr_given_save(task->given, &task->folder, error) ||
         !acr_folder_check_parents(&task->folder, ACR_DIR_SNAPSHOT "/", error) ||
         !acr_snapshot_save(task->workspace.snapshot, saved, error))
@@ -442,7 +442,7 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
         return ok;
     }
     if (task->folder.state != ACR_FOLDER_DONE)
-        acr_live_note_begin(task->live, &task->folder);
+        acr_live_note_begin(task->live, task->folder.path, ACR_FILE_LIVE);
     return (task->workspace.snapshot || load_snapshot(task, error)) &&
            work_in_folder(task, out, error);
 }

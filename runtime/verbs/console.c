@@ -38,20 +38,18 @@ struct AcrConsole {
 
 /* ---- The block (under the lock) ---- */
 
-static guint columns(void)
+static struct winsize screen_size(void)
 {
-    struct winsize size;
-    bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return is_known ? size.ws_col : 80;
+    struct winsize size = {0};
+    bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row;
+    return is_known ? size : (struct winsize){.ws_row = 24, .ws_col = 80};
 }
 
 /* How many lines the block may have: one that scrolls could not be wiped. */
 static guint lines_of(const AcrConsole *console)
 {
-    struct winsize size;
-    bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
     bool has_own = console->status && strchr(console->status, '\n');
-    return has_own ? (is_known ? size.ws_row : 24) - 1u : ACR_STATUS_LINES;
+    return has_own ? screen_size().ws_row - 1u : ACR_STATUS_LINES;
 }
 
 /* Adds the parts of a line, which begins one of the block unless it is the first. */
@@ -93,11 +91,11 @@ static void put_block(AcrConsole *console, const char *text)
 {
     g_autoptr(GString) bytes = g_string_new(NULL);
     g_autoptr(GPtrArray) parts = console->is_screen && !console->is_over ? parts_of(console) : NULL;
-    acr_status_block_wipe(&console->block, columns(), bytes);
+    acr_status_block_wipe(&console->block, screen_size().ws_col, bytes);
     if (text)
         g_string_append(bytes, text);
     if (parts)
-        acr_status_block_draw(&console->block, parts, columns(), lines_of(console),
+        acr_status_block_draw(&console->block, parts, screen_size().ws_col, lines_of(console),
                               console->has_colour, bytes);
     if (bytes->len && acr_fd_write_all(STDERR_FILENO, bytes->str, bytes->len) != 0)
         console->block = (AcrStatusBlock){0}; /* nobody can read it any more */
@@ -217,13 +215,6 @@ static void log_step(AcrConsole *console, const char *words)
     log_line(console, line);
 }
 
-static void put_warning(AcrConsole *console, const AcrProgressEvent *event, const char *words)
-{
-    g_autofree char *line =
-        event->task ? g_strdup(words) : g_strdup_printf("%s: %s", g_get_prgname(), words);
-    put_toned(console, ACR_TONE_BAD, line);
-}
-
 /* What goes on, where the last line is old and no block shows it. */
 static void log_long(AcrConsole *console, gint64 now_ms)
 {
@@ -240,7 +231,7 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
     pthread_mutex_lock(&console->lock);
     bool holds = acr_doing_take(&console->doing, event);
     if (shown == ACR_SHOWN_ANYWHERE)
-        put_warning(console, event, words);
+        put_toned(console, ACR_TONE_BAD, words);
     else if (shown == ACR_SHOWN_LOGGED)
         log_line(console, words);
     else if (shown == ACR_SHOWN_VERBOSE && console->verbose)

@@ -54,15 +54,10 @@ static void add_named(GString *text, const char *name, const AcrJson *counts)
     add_word_counts(text, counts, ", ");
 }
 
-static bool has_begun(const AcrBatchRunning *running)
-{
-    return running->run.process.state != ACR_LIVE_NONE && acr_doing_has_begun(&running->run.doing);
-}
-
 char *acr_watched_stage(const AcrBatchRunning *running)
 {
     const AcrDoing *doing = &running->run.doing;
-    if (!has_begun(running))
+    if (!acr_doing_has_begun(doing))
         return g_strdup("starts");
     g_autofree char *words = acr_progress_words(&doing->last[ACR_PROGRESS_STAGE]);
     return acr_one_line(words);
@@ -77,12 +72,17 @@ char *acr_watched_ending(const AcrBatchState *state, const char *id)
     return line_of(text, MAX_WHY);
 }
 
+static const char *kind_name(const AcrBatchState *state)
+{
+    return state->is_run ? "run" : state->is_grading ? "grading" : "batch";
+}
+
 char *acr_watched_process(const AcrBatchState *state, const AcrBatchPart *part)
 {
     g_autofree char *host = acr_one_line(part->process.host),
                     *name = part->name[0] ? g_strconcat(part->name, ": ", NULL) : g_strdup(""),
                     *why = part->why ? line_of(part->why, MAX_WHY) : NULL;
-    const char *what = state->is_run ? "run" : "batch";
+    const char *what = kind_name(state);
     gint64 pid = part->process.pid;
     switch (part->state) {
     case ACR_PART_WAITS:
@@ -110,8 +110,9 @@ static char *doing_of(const AcrBatchRunning *running)
 {
     g_autofree char *text = acr_doing_text(&running->run.doing, running->begun_ms),
                     *time = acr_time_text(acr_now_ms() - running->begun_ms);
-    return has_begun(running) ? acr_one_line(text)
-                              : g_strconcat("starts" ACR_WORDS_BETWEEN, time, NULL);
+    return acr_doing_has_begun(&running->run.doing)
+               ? acr_one_line(text)
+               : g_strconcat("starts" ACR_WORDS_BETWEEN, time, NULL);
 }
 
 /* A task that runs, in parts: "bill-1 · round 2: search · 34 s · $0.0123". */
@@ -121,7 +122,7 @@ static void add_running(GString *text, const AcrBatchRunning *running, bool with
     g_autofree char *id = line_of(running->id, MAX_NAME), *doing = doing_of(running);
     g_string_append_printf(text, "%s" ACR_WORDS_BETWEEN "%s", id, doing);
     gint64 microusd = MAX(spent->cost_microusd, spent->charged_microusd);
-    if (with_cost && has_begun(running) && microusd > 0)
+    if (with_cost && acr_doing_has_begun(&running->run.doing) && microusd > 0)
         g_string_append_printf(text, ACR_WORDS_BETWEEN "$%.4f", (double)microusd / 1e6);
 }
 
@@ -138,10 +139,14 @@ static void add_all_running(GString *text, const AcrBatchState *state, const cha
 
 static void add_sums(GString *text, const AcrBatchState *state, const char *between)
 {
-    g_string_append_printf(text, "%u of %u tasks", state->n_ended, state->total);
+    g_string_append_printf(text, "%u of %u %s", state->n_ended, state->total,
+                           state->is_grading ? "graded" : "tasks");
     if (state->n_ended)
         g_string_append(text, between);
     add_word_counts(text, state->by_status, between);
+    if (state->to_grade && !state->is_grading)
+        g_string_append_printf(text, "%s%u of %u graded%s%u resolved", between, state->graded,
+                               state->to_grade, between, state->resolved);
     if (state->left_ms >= 0) {
         g_autofree char *left = acr_forecast_text(state->left_ms, state->left_microusd);
         g_string_append_printf(text, "%s%s", between, left);
@@ -227,7 +232,7 @@ static AcrJson *running_to_json(gconstpointer item)
     const AcrProgressEvent *stage = &running->run.doing.last[ACR_PROGRESS_STAGE];
     const AcrSpent *spent = acr_doing_spent(&running->run.doing);
     gint64 now = acr_now_ms();
-    bool has_stage = has_begun(running);
+    bool has_stage = acr_doing_has_begun(&running->run.doing);
     AcrJson *json = acr_json_new_object();
     g_autofree char *doing = doing_of(running);
     acr_json_set_string(json, "task", running->id);
@@ -253,13 +258,16 @@ static AcrJson *lists_to_json(const GPtrArray *items, AcrJson *(*to_json)(gconst
 AcrJson *acr_watched_to_json(const AcrBatchState *state)
 {
     AcrJson *json = acr_json_new_object(), *ceiling = acr_json_new_object(),
-            *left = acr_json_new_object();
+            *left = acr_json_new_object(), *graded = acr_json_new_object();
+    acr_json_set_int(graded, "ended", state->graded);
+    acr_json_set_int(graded, "total", state->to_grade);
+    acr_json_set_int(graded, "resolved", state->resolved);
     set_or_null(ceiling, "cost_microusd", state->ceiling.cost_microusd);
     set_or_null(ceiling, "tokens", state->ceiling.tokens);
     set_or_null(ceiling, "ms", state->max_ms);
     set_or_null(left, "ms", state->left_ms);
     set_or_null(left, "cost_microusd", state->left_microusd);
-    acr_json_set_string(json, "kind", state->is_run ? "run" : "batch");
+    acr_json_set_string(json, "kind", kind_name(state));
     acr_json_set_string(json, "folder", state->out);
     acr_json_set_string(json, "state", state_name(acr_batch_state_of(state)));
     acr_json_set_bool(json, "finished", acr_batch_state_is_finished(state));
@@ -271,6 +279,7 @@ AcrJson *acr_watched_to_json(const AcrBatchState *state)
     set_or_null(json, "ms", state->begun_ms ? MAX(acr_now_ms() - state->begun_ms, 0) : -1);
     acr_json_set(json, "spent", acr_spent_to_json(&state->spent));
     acr_json_set(json, "ceiling", ceiling);
+    acr_json_set(json, "graded", graded);
     acr_json_set(json, "left", left);
     acr_json_set(json, "running", lists_to_json(state->running, running_to_json));
     acr_json_set(json, "parts", lists_to_json(state->parts, part_to_json));

@@ -118,6 +118,11 @@ def told(result: Result) -> list[list[str]]:
     return [re.split(r" {2,}", re.sub(r"\d+(\.\d+)? (s|MB)", "-", row)) for row in result.out.splitlines()]
 
 
+def watched(evaluation: Evaluation) -> dict[str, Any]:
+    """What `watch` says of all shards."""
+    return json.loads(evaluation.host.run("watch", evaluation.out, "--once", "--json").check().out)
+
+
 def kill_in_the_middle(evaluation: Evaluation) -> None:
     """Shard 1, once the first of its two tasks is graded; meanwhile nobody else gets it."""
     started = evaluation.host.start(*evaluation.words("--shard", "1/3"), env=evaluation.env)
@@ -127,6 +132,9 @@ def kill_in_the_middle(evaluation: Evaluation) -> None:
         time.sleep(0.02)
     started.send_signal(signal.SIGSTOP)
     evaluation.run("--shard", "1/3").one_line(3, "shard-1-of-3")
+    state = watched(evaluation)
+    assert (state["kind"], state["state"], state["graded"]["total"]) == ("grading", "running", 2)
+    assert [part["state"] for part in state["parts"]] == ["running", "waiting", "waiting"]
     started.send_signal(signal.SIGKILL)
     started.wait()
 
@@ -145,6 +153,8 @@ def test_shards_come_to_what_one_process_does(evaluation: Evaluation) -> None:
     again = evaluation.run("--shard", "1/3", "-v").check()
     assert [("(kept)" in line) for line in again.progress if "a__b-" in line] == [True, False], again.told()
     evaluation.run("--shard", "3", env={"SLURM_ARRAY_TASK_ID": "2"}).check()
+    state = watched(evaluation)
+    assert state["finished"] and state["ended"] == state["total"] == sum(state["by_status"].values())
     result = evaluation.merge().check()
     assert steady(evaluation.out) == steady(whole)
     report = json.loads((evaluation.out / f"m1.{RUN}.json").read_text())

@@ -259,6 +259,8 @@ def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
     path, report = batch.report()
     assert (report["resolved_ids"], report["unresolved_ids"]) == ([SOLVED], [UNSOLVED])
     assert (report["empty_patch_ids"], report["incomplete_ids"]) == ([EMPTY], [GONE])
+    text = batch.host.run("watch", batch.out, "--once").check().out
+    assert text.splitlines()[0] == "4 of 4 tasks, 2 patch, 1 failed, 1 none, 3 of 4 graded, 1 resolved"
     # `eval` says the same of preds.jsonl, and keeps what was graded.
     options = batch.options("--predictions", str(batch.out / "preds.jsonl"), "--run-id", "swe-bench", "--verbose")
     options += ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]

@@ -11,7 +11,9 @@
   };
   const show = (now) => {
     const charged = Math.max(now.spent.cost_microusd, now.spent.charged_microusd), most = now.ceiling.cost_microusd;
-    const parts = [`${now.state}: ${now.ended} of ${now.total} tasks`, counts(now.by_status), counts(now.by_verdict),
+    const what = { run: "", batch: `: ${now.ended} of ${now.total} tasks`, grading: `: ${now.ended} of ${now.total} graded` };
+    const graded = now.graded.total && now.kind === "batch" ? `${now.graded.ended} of ${now.graded.total} graded, ${now.graded.resolved} resolved` : "";
+    const parts = [now.state + what[now.kind], counts(now.by_status), graded, counts(now.by_verdict),
       counts(now.by_error_class), usd(charged) + (most ? ` of ${usd(most)}` : "")];
     if (now.left.ms !== null) parts.push(`about ${time(now.left.ms)} and ${usd(now.left.cost_microusd)} to go`);
     state.textContent = parts.filter(Boolean).join("; ");
