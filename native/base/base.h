@@ -141,6 +141,15 @@ void acr_json_set_int(AcrJson *object, const char *key, gint64 value);
 void acr_json_set_bool(AcrJson *object, const char *key, bool value);
 void acr_json_append(AcrJson *array, AcrJson *value); /* value taken */
 
+/* An object of pairs of a key and an AcrJson (taken; NULL leaves the pair out), ended by NULL. */
+AcrJson *acr_json_of(const char *key, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
+/* The same at the end of a list, which owns it; the object, borrowed. */
+#define acr_json_add(list, ...) acr_json_added(list, acr_json_of(__VA_ARGS__, NULL))
+AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
+#define ACR_TEXT(text) acr_json_new_string(text)
+/* The string of a member, null where it has none. */
+#define ACR_MEMBER(object, key) acr_json_new_string(acr_json_get_string(object, key))
+
 AcrJsonType acr_json_type(const AcrJson *json); /* NULL counts as ACR_JSON_NULL */
 /* The member of that name, borrowed until `object` changes; NULL if absent or `object` is
  * not an object. Case-sensitive. */

@@ -8,6 +8,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #define BASE64_KEY "base64"
@@ -421,4 +422,24 @@ bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore)
 const char *acr_json_library(void)
 {
     return cJSON_Version();
+}
+
+AcrJson *acr_json_of(const char *key, ...)
+{
+    AcrJson *object = acr_json_new_object();
+    va_list args;
+    va_start(args, key);
+    for (; key; key = va_arg(args, const char *)) {
+        AcrJson *value = va_arg(args, AcrJson *);
+        if (value)
+            acr_json_set(object, key, value);
+    }
+    va_end(args);
+    return object;
+}
+
+AcrJson *acr_json_added(AcrJson *list, AcrJson *object)
+{
+    acr_json_append(list, object);
+    return object;
 }

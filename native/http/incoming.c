@@ -36,7 +36,8 @@ static enum MHD_Result keep_header(void *ctx, enum MHD_ValueKind kind, const cha
 {
     GHashTable *headers = ctx;
     g_autofree char *key = g_ascii_strdown(name, -1);
-    const char *before = g_hash_table_lookup(headers, key), *now = value ? value : "";
+    const char *before = g_hash_table_lookup(headers, key);
+    g_autofree char *now = g_strstrip(g_strdup(value ? value : ""));
     char *all = before ? g_strconcat(before, ", ", now, NULL) : g_strdup(now);
     g_hash_table_insert(headers, g_steal_pointer(&key), all);
     return MHD_YES;

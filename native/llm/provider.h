@@ -180,14 +180,6 @@ void acr_turns_add_system(AcrTurns *turns, const AcrDialect *dialect, const AcrT
                           const char *text);
 /* A constant's JSON; owned by what it is put into. */
 AcrJson *acr_json_constant(const char *text) ACR_MUST_USE;
-/* An object of pairs of a key and an AcrJson (taken; NULL leaves the pair out), ended by NULL. */
-AcrJson *acr_json_of(const char *key, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
-/* The same at the end of a list, which owns it; the object, borrowed. */
-#define acr_json_add(list, ...) acr_json_added(list, acr_json_of(__VA_ARGS__, NULL))
-AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
-#define ACR_TEXT(text) acr_json_new_string(text)
-/* The string of a member, null where it has none. */
-#define ACR_MEMBER(object, key) acr_json_new_string(acr_json_get_string(object, key))
 /* The value (taken) if it holds something, else NULL. */
 AcrJson *acr_json_any(AcrJson *value) ACR_MUST_USE;
 #define ACR_IF(condition, value) ((condition) ? (value) : NULL)

@@ -14,15 +14,14 @@
 
 #define SLICE_MS 50 /* how often an interrupt is checked */
 
-typedef struct {
-    const char *name; /* "minutes" begins with it, and ends where letters do */
+static const struct {
+    const char *words;
     double ms;
-} Unit;
-
-static const Unit units[] = {{"ms", 1},        {"millisecond", 1}, {"m", 60e3},
-                             {"min", 60e3},    {"minute", 60e3},   {"s", 1e3},
-                             {"sec", 1e3},     {"second", 1e3},    {"h", 3600e3},
-                             {"hour", 3600e3}, {"d", 86400e3},     {"day", 86400e3}};
+} units[] = {{"|ms|millisecond|milliseconds|", 1},
+             {"|m|min|mins|minute|minutes|", 60e3},
+             {"|s|sec|secs|second|seconds|", 1e3},
+             {"|h|hour|hours|", 3600e3},
+             {"|d|day|days|", 86400e3}};
 
 static gint64 bounded_ms(double ms)
 {
@@ -47,21 +46,17 @@ static double plain_number(const char *text, const char **out_end)
     return g_ascii_strtod(buffer, NULL);
 }
 
-/* The milliseconds of the unit at the start of a text, in singular or plural, and its end; 0: none.
- */
+/* The milliseconds of the unit at the start of a text, and its end; 0: none. */
 static double unit_at(const char *text, const char **out_end)
 {
-    gsize letters = 0;
-    while (g_ascii_isalpha(text[letters]))
-        letters++;
-    for (gsize i = 0; i < G_N_ELEMENTS(units); i++) {
-        gsize len = strlen(units[i].name);
-        bool is_plural = len > 2 && letters == len + 1 && g_ascii_tolower(text[len]) == 's';
-        if ((letters == len || is_plural) && g_ascii_strncasecmp(text, units[i].name, len) == 0) {
+    gsize letters = strspn(text, G_CSET_a_2_z G_CSET_A_2_Z);
+    g_autofree char *given = g_strdup_printf("|%.*s|", (int)letters, text);
+    g_autofree char *word = g_ascii_strdown(given, -1);
+    for (gsize i = 0; letters > 0 && i < G_N_ELEMENTS(units); i++)
+        if (strstr(units[i].words, word)) {
             *out_end = text + letters;
             return units[i].ms;
         }
-    }
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Cleans an issue's text before it is shown to a model: the HTML comments of issue templates go,
- * and with them the blank lines that only spaced them. What stands in a fenced code block is the
- * reporter's and stays as it is.
+ * and with them the blank lines that only spaced them. What stands in code, fenced, indented, inline
+ * or quoted, is the reporter's and stays as it is.
  */
 #include "agents/agents.h"
 
@@ -11,6 +11,8 @@
  * with its sign; else 0. */
 static gsize fence_at(const char *line, char *out_sign)
 {
+    while (*line == '>' || (*line == ' ' && line[1 + strspn(line + 1, " ")] == '>')) /* quoted */
+        line += 1 + (line[1] == ' ');
     gsize indent = strspn(line, " ");
     char sign = line[indent];
     if (indent > 3 || (sign != '`' && sign != '~'))
@@ -62,6 +64,26 @@ static const char *skip_comment(const char *end, GString *out)
     return rest;
 }
 
+#define MAX_INLINE 1000u /* bytes of code between backticks */
+
+/* The end of code that begins at `at`: an indented line, or what stands between as many backticks in a
+ * paragraph; `at`: none does. */
+static const char *skip_code(const char *at, bool line_start)
+{
+    gsize ticks = *at == '`' ? strspn(at, "`") : 0, blanks = line_start ? strspn(at, " ") : 0;
+    bool is_indented = line_start && (*at == '\t' || blanks >= 4);
+    if (is_indented && !g_str_has_prefix(at + strspn(at, " \t"), "<!--"))
+        return at + strcspn(at, "\n");
+    const char *end = at + ticks, *last = end + (ticks ? strnlen(end, MAX_INLINE) : 0);
+    while (end < last && !g_str_has_prefix(end, "\n\n")) {
+        gsize here = strspn(end, "`");
+        if (here == ticks)
+            return end + ticks;
+        end += MAX(here, 1);
+    }
+    return at + ticks;
+}
+
 char *acr_issue_clean(const char *text)
 {
     g_auto(GStrv) crlf_lines = g_strsplit(text, "\r\n", -1);
@@ -81,6 +103,9 @@ char *acr_issue_clean(const char *text)
             at = end;
         } else if (end) {
             at = skip_comment(end, out);
+        } else if ((end = skip_code(at, line_start)) > at) {
+            g_string_append_len(out, at, end - at);
+            at = end;
         } else {
             g_string_append_c(out, *at++);
         }

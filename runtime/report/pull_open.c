@@ -176,7 +176,10 @@ static bool refuse_status(const AcrPullServer *server, int status, const AcrJson
     g_autofree char *why = refusal_text(answer);
     const char *variable = acr_forges[server->dialect->kind].variables[0];
     bool is_access = status == 401 || status == 403 || status == 404;
-    g_autofree char *hint = is_access ? g_strdup_printf(" (does %s allow it?)", variable) : NULL;
+    bool is_draft = status == 422 && strcasestr(why, "draft");
+    g_autofree char *hint = is_access  ? g_strdup_printf(" (does %s allow it?)", variable)
+                            : is_draft ? g_strdup("; the branch is pushed: rerun with --no-draft")
+                                       : NULL;
     return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                          "%s answered with status %d: %s%s", server->host, status,
                          status >= 300 && status < 400 ? "it has moved" : why, hint ? hint : "");
@@ -294,14 +297,15 @@ static bool find_open(AcrPull *pull, const AcrPullServer *server, AcrJson **out,
 static AcrJson *make_body(const AcrPull *pull, const PullDialect *dialect, const char *base)
 {
     AcrJson *body = acr_json_new_object();
-    g_autofree char *title = g_strconcat(dialect->draft ? dialect->draft : "",
+    bool is_draft = !pull->spec->no_draft;
+    g_autofree char *title = g_strconcat(dialect->draft && is_draft ? dialect->draft : "",
                                          acr_json_get_string(pull->text, "title"), NULL);
     acr_json_set_string(body, dialect->title, title);
     acr_json_set_string(body, dialect->head, pull->spec->branch);
     acr_json_set_string(body, dialect->base, base);
     acr_json_set_string(body, dialect->text, acr_json_get_string(pull->text, "body"));
     if (!dialect->draft)
-        acr_json_set_bool(body, "draft", true);
+        acr_json_set_bool(body, "draft", is_draft);
     return body;
 }
 

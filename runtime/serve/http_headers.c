@@ -46,8 +46,7 @@ bool acr_serve_http_is_stateless(const AcrHttpIncoming *incoming, AcrServeMessag
 bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming, AcrServeFault *fault)
 {
     const char *version = acr_http_incoming_header(incoming, "mcp-protocol-version");
-    if (!version || strcmp(version, ACR_SERVE_OLDEST_HANDSHAKE) == 0 ||
-        strcmp(version, ACR_SERVE_NEWEST_HANDSHAKE) == 0)
+    if (!version || acr_serve_is_handshake(version))
         return true;
     acr_serve_refuse_version(fault, version);
     return false;

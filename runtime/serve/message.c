@@ -68,7 +68,8 @@ static bool read_object(const AcrJson *json, AcrServeMessage *out, AcrServeFault
 {
     const char *version = acr_json_get_string(json, "jsonrpc");
     bool is_response = acr_json_get(json, "result") || acr_json_get(json, "error");
-    const AcrJson *params = acr_json_get(json, "params");
+    const AcrJson *given = acr_json_get(json, "params");
+    const AcrJson *params = acr_json_type(given) == ACR_JSON_NULL ? NULL : given;
     if (!read_id(json, out, fault))
         return false;
     out->method = acr_json_get_string(json, "method");
@@ -107,13 +108,18 @@ bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out, A
 
 /* ---- Eras ---- */
 
+bool acr_serve_is_handshake(const char *version)
+{
+    static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18",
+                                           ACR_SERVE_NEWEST_HANDSHAKE, NULL};
+    return g_strv_contains(versions, version);
+}
+
 static AcrJson *wrong_version_data(const char *requested)
 {
     static const char *const versions[] = {ACR_SERVE_STATELESS_VERSION, NULL};
-    AcrJson *data = acr_json_new_object();
-    acr_json_set(data, "supported", acr_json_new_strings(versions));
-    acr_json_set_string(data, "requested", requested);
-    return data;
+    return acr_json_of("supported", acr_json_new_strings(versions), "requested",
+                       ACR_TEXT(requested), NULL);
 }
 
 void acr_serve_refuse_version(AcrServeFault *fault, const char *version)
@@ -168,22 +174,16 @@ void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 t
 /* What every result of the later era has. */
 static void complete_line(AcrJson *result)
 {
-    AcrJson *meta = acr_json_new_object(), *server = acr_json_new_object();
-    acr_json_set_string(server, "name", "acr-host");
-    acr_json_set_string(server, "version", ACR_VERSION);
-    acr_json_set(meta, META "serverInfo", server);
+    AcrJson *server =
+        acr_json_of("name", ACR_TEXT("acr-host"), "version", ACR_TEXT(ACR_VERSION), NULL);
     acr_json_set_string(result, "resultType", "complete");
-    acr_json_set(result, "_meta", meta);
+    acr_json_set(result, "_meta", acr_json_of(META "serverInfo", server, NULL));
 }
 
 static AcrJson *fault_to_json(const AcrServeFault *fault)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_int(json, "code", fault->code);
-    acr_json_set_string(json, "message", fault->text);
-    if (fault->data)
-        acr_json_set(json, "data", acr_json_copy(fault->data));
-    return json;
+    return acr_json_of("code", acr_json_new_int(fault->code), "message", ACR_TEXT(fault->text),
+                       "data", fault->data ? acr_json_copy(fault->data) : NULL, NULL);
 }
 
 char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result, const AcrServeFault *fault)

@@ -43,14 +43,12 @@ static AcrJson *initialize(const AcrServeRequest *request, AcrServeFault *fault)
     const char *asked = acr_serve_param(request, "protocolVersion", fault);
     if (!asked)
         return NULL;
-    AcrJson *result = acr_json_new_object(), *server = acr_json_new_object();
-    bool is_oldest = strcmp(asked, ACR_SERVE_OLDEST_HANDSHAKE) == 0;
-    acr_json_set_string(result, "protocolVersion",
-                        is_oldest ? ACR_SERVE_OLDEST_HANDSHAKE : ACR_SERVE_NEWEST_HANDSHAKE);
-    acr_json_set(result, "capabilities", capabilities());
-    acr_json_set_string(server, "name", "acr-host");
-    acr_json_set_string(server, "version", ACR_VERSION);
-    acr_json_set(result, "serverInfo", server);
+    AcrJson *server =
+        acr_json_of("name", ACR_TEXT("acr-host"), "version", ACR_TEXT(ACR_VERSION), NULL);
+    AcrJson *result =
+        acr_json_of("protocolVersion",
+                    ACR_TEXT(acr_serve_is_handshake(asked) ? asked : ACR_SERVE_NEWEST_HANDSHAKE),
+                    "capabilities", capabilities(), "serverInfo", server, NULL);
     set_instructions(result, request);
     return result;
 }
@@ -77,31 +75,15 @@ static AcrJson *prompts_list(const AcrServeRequest *request, AcrServeFault *faul
 {
     if (!acr_serve_one_page(request, fault))
         return NULL;
-    AcrJson *result = acr_json_new_object(), *prompts = acr_json_new_array(),
-            *prompt = acr_json_new_object(), *arguments = acr_json_new_array(),
-            *issue = acr_json_new_object();
-    acr_json_set_string(issue, "name", "issue");
-    acr_json_set_string(issue, "description", "The issue's text");
-    acr_json_set_bool(issue, "required", true);
-    acr_json_append(arguments, issue);
-    acr_json_set_string(prompt, "name", PROMPT);
-    acr_json_set_string(prompt, "description",
-                        "Find the places that have to change to resolve an issue");
-    acr_json_set(prompt, "arguments", arguments);
-    acr_json_append(prompts, prompt);
-    acr_json_set(result, "prompts", prompts);
+    AcrJson *prompts = acr_json_new_array(), *arguments = acr_json_new_array();
+    acr_json_add(arguments, "name", ACR_TEXT("issue"), "description", ACR_TEXT("The issue's text"),
+                 "required", acr_json_new_bool(true));
+    acr_json_add(prompts, "name", ACR_TEXT(PROMPT), "description",
+                 ACR_TEXT("Find the places that have to change to resolve an issue"), "arguments",
+                 arguments);
+    AcrJson *result = acr_json_of("prompts", prompts, NULL);
     acr_serve_set_ttl(result, request->message, ACR_SERVE_KEEP_MS);
     return result;
-}
-
-static AcrJson *prompt_message(const char *text)
-{
-    AcrJson *message = acr_json_new_object(), *content = acr_json_new_object();
-    acr_json_set_string(content, "type", "text");
-    acr_json_set_string(content, "text", text);
-    acr_json_set_string(message, "role", "user");
-    acr_json_set(message, "content", content);
-    return message;
 }
 
 static AcrJson *prompts_get(const AcrServeRequest *request, AcrServeFault *fault)
@@ -124,10 +106,10 @@ static AcrJson *prompts_get(const AcrServeRequest *request, AcrServeFault *fault
                                                 "issue", clean, "calls", calls, NULL);
     const char *system = acr_prompts_text(request->options->prompts, ACR_PROMPT_SEARCH_SYSTEM);
     g_autofree char *text = g_strconcat(system, "\n", start, NULL);
-    AcrJson *result = acr_json_new_object(), *messages = acr_json_new_array();
-    acr_json_append(messages, prompt_message(text));
-    acr_json_set(result, "messages", messages);
-    return result;
+    AcrJson *messages = acr_json_new_array();
+    acr_json_add(messages, "role", ACR_TEXT("user"), "content",
+                 acr_json_of("type", ACR_TEXT("text"), "text", ACR_TEXT(text), NULL));
+    return acr_json_of("messages", messages, NULL);
 }
 
 /* ---- The table ---- */

@@ -73,13 +73,9 @@ static bool address_read(const AcrServeRepositories *all, const char *uri, Addre
 
 static AcrJson *resource_json(char *uri, const char *name, const char *mime)
 {
-    AcrJson *json = acr_json_new_object();
     g_autofree char *address = uri, *text = acr_utf8_repair(name, strlen(name));
-    acr_json_set_string(json, "uri", address);
-    acr_json_set_string(json, "name", text);
-    if (mime)
-        acr_json_set_string(json, "mimeType", mime);
-    return json;
+    return acr_json_of("uri", ACR_TEXT(address), "name", ACR_TEXT(text), "mimeType",
+                       mime ? ACR_TEXT(mime) : NULL, NULL);
 }
 
 /* A list on its way. */

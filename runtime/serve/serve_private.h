@@ -26,7 +26,8 @@ typedef enum { ACR_SERVE_HANDSHAKE, ACR_SERVE_STATELESS } AcrServeEra;
 
 #define ACR_SERVE_STATELESS_VERSION "2026-07-28"
 #define ACR_SERVE_NEWEST_HANDSHAKE "2025-11-25"
-#define ACR_SERVE_OLDEST_HANDSHAKE "2025-06-18"
+/* Whether a handshake of that version is answered in kind. */
+bool acr_serve_is_handshake(const char *version);
 
 /* A request or a notification. `json` is owned, the rest is borrowed from it. */
 typedef struct {

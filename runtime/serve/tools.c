@@ -4,42 +4,35 @@
  */
 #include "serve/serve_private.h"
 
+#define MAX_PLACES 100 /* of structured content, which clients show to the model too */
 #define MAX_SHOWN 80u
 
 /* ---- The list ---- */
 
 static AcrJson *repository_schema(const AcrServeRepositories *all)
 {
-    AcrJson *schema = acr_json_new_object(), *names = acr_json_new_array();
+    AcrJson *names = acr_json_new_array();
     for (guint i = 0; i < acr_serve_repositories_n(all); i++)
-        acr_json_append(names, acr_json_new_string(acr_serve_repository_name(all, i)));
-    acr_json_set_string(schema, "type", "string");
-    acr_json_set_string(schema, "description", "The repository to look at");
-    acr_json_set(schema, "enum", names);
-    return schema;
+        acr_json_append(names, ACR_TEXT(acr_serve_repository_name(all, i)));
+    return acr_json_of("type", ACR_TEXT("string"), "description",
+                       ACR_TEXT("The repository to look at"), "enum", names, NULL);
 }
 
 static AcrJson *read_only(void)
 {
-    AcrJson *annotations = acr_json_new_object();
-    acr_json_set_bool(annotations, "readOnlyHint", true);
-    acr_json_set_bool(annotations, "destructiveHint", false);
-    acr_json_set_bool(annotations, "idempotentHint", true);
-    acr_json_set_bool(annotations, "openWorldHint", false);
-    return annotations;
+    return acr_json_of("readOnlyHint", acr_json_new_bool(true), "destructiveHint",
+                       acr_json_new_bool(false), "idempotentHint", acr_json_new_bool(true),
+                       "openWorldHint", acr_json_new_bool(false), NULL);
 }
 
 static AcrJson *tool_of(const AcrCallSpec *spec, const AcrServeRepositories *all)
 {
-    AcrJson *tool = acr_json_new_object(), *input = acr_call_schema(spec);
+    AcrJson *input = acr_call_schema(spec);
     if (acr_serve_repositories_n(all) > 1)
         acr_schema_add(input, "repo", repository_schema(all), true);
-    acr_json_set_string(tool, "name", spec->name);
-    acr_json_set_string(tool, "description", spec->summary);
-    acr_json_set(tool, "inputSchema", input);
-    acr_json_set(tool, "outputSchema", acr_answer_schema());
-    acr_json_set(tool, "annotations", read_only());
-    return tool;
+    return acr_json_of("name", ACR_TEXT(spec->name), "description", ACR_TEXT(spec->summary),
+                       "inputSchema", input, "outputSchema", acr_answer_schema(), "annotations",
+                       read_only(), NULL);
 }
 
 AcrJson *acr_serve_tools_list(const AcrServeRequest *request, AcrServeFault *fault)
@@ -59,16 +52,10 @@ AcrJson *acr_serve_tools_list(const AcrServeRequest *request, AcrServeFault *fau
 
 static AcrJson *tool_result(const char *text, AcrJson *structured)
 {
-    AcrJson *result = acr_json_new_object(), *content = acr_json_new_array(),
-            *block = acr_json_new_object();
-    acr_json_set_string(block, "type", "text");
-    acr_json_set_string(block, "text", text);
-    acr_json_append(content, block);
-    acr_json_set(result, "content", content);
-    if (structured)
-        acr_json_set(result, "structuredContent", structured);
-    acr_json_set_bool(result, "isError", !structured);
-    return result;
+    AcrJson *content = acr_json_new_array();
+    acr_json_add(content, "type", ACR_TEXT("text"), "text", ACR_TEXT(text));
+    return acr_json_of("content", content, "structuredContent", structured, "isError",
+                       acr_json_new_bool(!structured), NULL);
 }
 
 /* The repository that the arguments name, or the only one; -1: *out_why (owned) says what is wrong. */
@@ -99,6 +86,8 @@ static AcrJson *answer_tool(const AcrServeRequest *request, int repository, cons
         g_autofree char *why = acr_serve_told(request, error);
         return tool_result(why, NULL);
     }
+    if (found.places && found.places->len > MAX_PLACES) /* the text counts all of them */
+        g_ptr_array_set_size(found.places, MAX_PLACES);
     g_autofree char *text = acr_call_print(call);
     return tool_result(found.output, acr_answer_to_json(text, &found));
 }

@@ -42,18 +42,12 @@ static void usage_from_json(const AcrJson *json, AcrUsage *out)
 
 AcrJson *acr_record_answer(const AcrModelAnswer *answer)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "content", answer->content);
-    if (answer->thoughts)
-        acr_json_set_string(json, "thoughts", answer->thoughts);
-    acr_json_set_string(json, "finish", answer->finish);
-    acr_json_set_string(json, "model", answer->model);
-    if (answer->request_id)
-        acr_json_set_string(json, "request_id", answer->request_id);
-    if (answer->tools)
-        acr_json_set(json, "tools", acr_json_copy(answer->tools));
-    acr_json_set(json, "usage", usage_to_json(&answer->usage));
-    return json;
+    return acr_json_of("content", ACR_TEXT(answer->content), "thoughts",
+                       answer->thoughts ? ACR_TEXT(answer->thoughts) : NULL, "finish",
+                       ACR_TEXT(answer->finish), "model", ACR_TEXT(answer->model), "request_id",
+                       answer->request_id ? ACR_TEXT(answer->request_id) : NULL, "tools",
+                       answer->tools ? acr_json_copy(answer->tools) : NULL, "usage",
+                       usage_to_json(&answer->usage), NULL);
 }
 
 void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out)
@@ -73,29 +67,21 @@ void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out)
 
 static AcrJson *amount_to_json(gint64 pico, gint64 tokens)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_int(json, "picousd", pico);
-    acr_json_set_int(json, "tokens", tokens);
-    return json;
+    return acr_json_of("picousd", acr_json_new_int(pico), "tokens", acr_json_new_int(tokens), NULL);
 }
 
 static AcrJson *try_to_json(const AcrModelTry *attempt)
 {
-    AcrJson *json = acr_json_new_object(), *time = acr_json_new_object();
-    acr_json_set_string(json, "model", attempt->model);
-    acr_json_set_string(json, "class", attempt->ok ? NULL : acr_llm_error_name(attempt->code));
-    acr_json_set_bool(json, "sent", attempt->sent);
-    acr_json_set_int(json, "status", attempt->status);
-    acr_json_set_string(json, "request_id", attempt->request_id);
-    acr_json_set(json, "usage", usage_to_json(&attempt->usage));
-    acr_json_set(json, "reserved",
-                 amount_to_json(attempt->reserved_pico, attempt->reserved_tokens));
-    acr_json_set(json, "charged", amount_to_json(attempt->charged_pico, attempt->charged_tokens));
-    acr_json_set_int(time, "wait_ms", attempt->wait_ms);
-    acr_json_set_int(time, "first_byte_ms", attempt->first_byte_ms);
-    acr_json_set_int(time, "wall_ms", attempt->wall_ms);
-    acr_json_set(json, "time", time);
-    return json;
+    AcrJson *time = acr_json_of("wait_ms", acr_json_new_int(attempt->wait_ms), "first_byte_ms",
+                                acr_json_new_int(attempt->first_byte_ms), "wall_ms",
+                                acr_json_new_int(attempt->wall_ms), NULL);
+    return acr_json_of(
+        "model", ACR_TEXT(attempt->model), "class",
+        ACR_TEXT(attempt->ok ? NULL : acr_llm_error_name(attempt->code)), "sent",
+        acr_json_new_bool(attempt->sent), "status", acr_json_new_int(attempt->status), "request_id",
+        ACR_TEXT(attempt->request_id), "usage", usage_to_json(&attempt->usage), "reserved",
+        amount_to_json(attempt->reserved_pico, attempt->reserved_tokens), "charged",
+        amount_to_json(attempt->charged_pico, attempt->charged_tokens), "time", time, NULL);
 }
 
 void acr_record_add_tries(AcrJson *record, const AcrModelReport *report)

@@ -378,6 +378,8 @@ const AcrOption acr_options[] = {
      .help = "Push that branch, never by force", .needs = "branch"},
     {"open", 0, ACR_OPTION_FLAG, AT(open), ACR_FOR_PR, 0, NULL,
      .help = "Open a draft pull or merge request of it", .needs = "push"},
+    {"no-draft", 0, ACR_OPTION_FLAG, AT(no_draft), ACR_FOR_PR, 0, NULL,
+     .help = "Open a request that is not a draft, where the server has no drafts", .needs = "open"},
     {"base", 0, ACR_OPTION_TEXT, AT(base), ACR_FOR_PR, 0, "BRANCH",
      .help = "The branch that it is to go into (default: the server's default branch)",
      .needs = "open"},

@@ -111,7 +111,7 @@ typedef struct {
     /* Of `pr`. */
     char *template, *branch, *push, *base, *api_url;
     gint64 forge; /* an AcrForgeKind; ACR_UNSET: by the remote's address */
-    bool open;
+    bool open, no_draft;
 
     /* Of `search`. */
     char *in_file;

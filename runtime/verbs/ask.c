@@ -43,26 +43,20 @@ static AcrJson *read_schema(const char *path, GError **error)
 
 /* ---- What is printed ---- */
 
-static void set_known(AcrJson *object, const char *key, gint64 value)
+static AcrJson *known(gint64 value)
 {
-    acr_json_set(object, key, value < 0 ? acr_json_new_null() : acr_json_new_int(value));
+    return value < 0 ? acr_json_new_null() : acr_json_new_int(value);
 }
 
 static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
 {
-    AcrJson *json = acr_json_new_object(), *usage = acr_json_new_object();
-    acr_json_set_string(json, "content", answer->content);
-    acr_json_set_string(json, "model", answer->model);
-    acr_json_set_string(json, "finish", answer->finish);
-    set_known(usage, "input", acr_usage_sent(&answer->usage));
-    set_known(usage, "output", answer->usage.output);
-    set_known(usage, "cached", answer->usage.cached);
-    set_known(usage, "reasoning", answer->usage.reasoning);
-    acr_json_set(json, "usage", usage);
-    set_known(json, "cost_microusd", acr_microusd(answer->usage.cost_pico));
-    acr_json_set_int(json, "attempts", sent);
-    acr_json_set_string(json, "request_id", answer->request_id);
-    return json;
+    AcrJson *usage = acr_json_of("input", known(acr_usage_sent(&answer->usage)), "output",
+                                 known(answer->usage.output), "cached", known(answer->usage.cached),
+                                 "reasoning", known(answer->usage.reasoning), NULL);
+    return acr_json_of("content", ACR_TEXT(answer->content), "model", ACR_TEXT(answer->model),
+                       "finish", ACR_TEXT(answer->finish), "usage", usage, "cost_microusd",
+                       known(acr_microusd(answer->usage.cost_pico)), "attempts",
+                       acr_json_new_int(sent), "request_id", ACR_TEXT(answer->request_id), NULL);
 }
 
 /* The class of a failure. What has none, such as a file of certificates that cannot be read, kept
@@ -89,15 +83,13 @@ static const AcrModelTry *failed_try(const AcrModelReport *report, const GError 
 
 static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrModelReport *report)
 {
-    AcrJson *json = acr_json_new_object(), *inside = acr_json_new_object();
     const AcrModelTry *last = failed_try(report, error);
-    acr_json_set_string(inside, "class", class_of_failure(error, exit));
-    acr_json_set_string(inside, "message", error->message);
-    set_known(inside, "http_status", last && last->status > 0 ? last->status : -1);
-    acr_json_set_string(inside, "request_id", last ? last->request_id : NULL);
-    acr_json_set_int(inside, "attempts", report ? acr_report_sent(report) : 0);
-    acr_json_set(json, "error", inside);
-    return json;
+    AcrJson *inside = acr_json_of("class", ACR_TEXT(class_of_failure(error, exit)), "message",
+                                  ACR_TEXT(error->message), "http_status",
+                                  known(last && last->status > 0 ? last->status : -1), "request_id",
+                                  ACR_TEXT(last ? last->request_id : NULL), "attempts",
+                                  acr_json_new_int(report ? acr_report_sent(report) : 0), NULL);
+    return acr_json_of("error", inside, NULL);
 }
 
 /* Without a key nothing was sent; a key that was refused is an answer of its own kind. */

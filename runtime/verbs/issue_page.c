@@ -13,11 +13,11 @@
 #define PAGE 100      /* comments in one answer, the most that both give */
 #define MAX_PAGES 100 /* with which every issue ends somewhere */
 #define TIMEOUT_MS 60000
+#define MAX_MOVES 3
 
 /* One of the dialects. */
 typedef struct {
     AcrForgeKind kind;
-    const char *mark;     /* what stands before the number in an address */
     const char *api_path; /* behind the address of a server of one's own */
     const char *comments; /* behind the issue, before the number of the page */
     const char *text, *author, *handle;
@@ -25,9 +25,9 @@ typedef struct {
 
 // clang-format off
 static const Dialect dialects[] = {
-    {ACR_FORGE_GITLAB, "/-/issues/", "/api/v4", "/notes?sort=asc&order_by=created_at&per_page=100&page=",
+    {ACR_FORGE_GITLAB, "/api/v4", "/notes?sort=asc&order_by=created_at&per_page=100&page=",
      "description", "author", "username"},
-    {ACR_FORGE_GITHUB, "/issues/", "/api/v3", "/comments?per_page=100&page=", "body", "user", "login"},
+    {ACR_FORGE_GITHUB, "/api/v3", "/comments?per_page=100&page=", "body", "user", "login"},
 };
 // clang-format on
 
@@ -37,6 +37,7 @@ typedef struct {
     char *api;       /* address of the issue by its API */
     char *host;      /* for messages */
     bool is_trusted; /* the token is for it */
+    guint moves;
 } Page;
 
 static void page_clear(Page *page)
@@ -51,17 +52,28 @@ bool acr_issue_is_page(const char *text)
     return g_str_has_prefix(text, "https://") || g_str_has_prefix(text, "http://");
 }
 
-static const Dialect *find_dialect(const char *path, char **out_project, char **out_number)
+/* The dialect of an address, its project and number: those that people see, also GitLab's work items and
+ * old form, and those of the APIs. */
+static const Dialect *find_dialect(const char *host, const char *path, char **out_project,
+                                   char **out_number)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(dialects); i++) {
-        const char *mark = strstr(path, dialects[i].mark);
-        gsize digits = mark ? strspn(mark + strlen(dialects[i].mark), G_CSET_DIGITS) : 0;
-        const char *end = mark ? mark + strlen(dialects[i].mark) + digits : "";
+    static const char *const apis[] = {"/api/v4/projects/", "/api/v3/repos/", "/repos/"};
+    static const char *const marks[] = {"/-/issues/", "/-/work_items/", "/issues/"};
+    bool is_gitlab = strcasestr(host, "gitlab") != NULL;
+    for (gsize i = 0; i < G_N_ELEMENTS(apis); i++)
+        if (g_str_has_prefix(path, apis[i]) && (i < 2 || g_str_has_prefix(host, "api."))) {
+            path += strlen(apis[i]) - 1;
+            is_gitlab = i == 0;
+        }
+    for (gsize i = 0; i < G_N_ELEMENTS(marks); i++) {
+        const char *mark = strstr(path, marks[i]);
+        gsize digits = mark ? strspn(mark + strlen(marks[i]), G_CSET_DIGITS) : 0;
+        const char *end = mark ? mark + strlen(marks[i]) + digits : "";
         if (digits == 0 || strchr("/", *end) == NULL || mark == path)
             continue;
         *out_project = g_strndup(path + 1, (gsize)(mark - path - 1));
         *out_number = g_strndup(end - digits, digits);
-        return &dialects[i];
+        return &dialects[is_gitlab || i < 2 ? 0 : 1];
     }
     return NULL;
 }
@@ -70,16 +82,19 @@ static bool read_page(const char *text, const char *api, Page *out, GError **err
 {
     g_autoptr(GUri) uri = g_uri_parse(text, G_URI_FLAGS_NONE, NULL);
     g_autofree char *project = NULL, *number = NULL, *authority = NULL;
-    out->dialect = uri ? find_dialect(g_uri_get_path(uri), &project, &number) : NULL;
-    if (!out->dialect || !g_uri_get_host(uri) || g_uri_get_userinfo(uri))
+    const char *host = uri ? g_uri_get_host(uri) : NULL;
+    out->dialect = host ? find_dialect(host, g_uri_get_path(uri), &project, &number) : NULL;
+    if (!out->dialect || g_uri_get_userinfo(uri))
         return acr_task_refuse(error,
                                "'%s' is not the address of an issue, such as "
                                "https://github.com/OWNER/NAME/issues/1 or "
                                "https://gitlab.com/GROUP/NAME/-/issues/1",
                                text);
     const AcrForge *forge = &acr_forges[out->dialect->kind];
-    bool is_public = g_ascii_strcasecmp(g_uri_get_host(uri), forge->host) == 0 &&
-                     g_uri_get_port(uri) == -1 && g_str_equal(g_uri_get_scheme(uri), "https");
+    bool is_named = g_ascii_strcasecmp(host, forge->host) == 0 ||
+                    g_ascii_strcasecmp(host, "api.github.com") == 0;
+    bool is_public =
+        is_named && g_uri_get_port(uri) == -1 && g_str_equal(g_uri_get_scheme(uri), "https");
     authority = acr_http_url_authority(text);
     g_autofree char *own =
         g_strdup_printf("%s://%s%s", g_uri_get_scheme(uri), authority, out->dialect->api_path);
@@ -106,7 +121,19 @@ static bool refuse_status(const Page *page, int status, GError **error)
                          page->is_trusted ? "" : ", sent only with --issue-api");
 }
 
-static AcrJson *ask_forge(const Page *page, const char *behind, const AcrInterrupt *interrupt,
+/* Where a repository of another name is now, if that is on the same server; owned. */
+static char *moved_to(const char *url, const AcrHttpResponse *response)
+{
+    const char *place = acr_http_header(response->headers, "location");
+    gsize origin = (gsize)(strchr(strstr(url, "://") + 3, '/') - url);
+    if (response->status < 300 || response->status >= 400 || !place)
+        return NULL;
+    if (*place == '/' && place[1] != '/')
+        return g_strdup_printf("%.*s%s", (int)origin, url, place);
+    return strncmp(place, url, origin + 1) == 0 ? g_strdup(place) : NULL;
+}
+
+static AcrJson *ask_forge(Page *page, const char *behind, const AcrInterrupt *interrupt,
                           GError **error)
 {
     const AcrForge *forge = &acr_forges[page->dialect->kind];
@@ -123,6 +150,13 @@ static AcrJson *ask_forge(const Page *page, const char *behind, const AcrInterru
     if (!acr_http_exchange(NULL, &request, &response, &reason))
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "%s",
                                       reason->message));
+    g_autofree char *place = page->moves < MAX_MOVES ? moved_to(url, &response) : NULL;
+    if (place && g_str_has_suffix(place, behind)) {
+        page->moves++;
+        g_free(page->api);
+        page->api = g_strndup(place, strlen(place) - strlen(behind));
+        return ask_forge(page, behind, interrupt, error);
+    }
     if (response.status != 200)
         return ACR_NULL(refuse_status(page, response.status, error));
     AcrJson *json = acr_json_parse_bytes(response.body, &reason);
@@ -158,7 +192,7 @@ static void add_comment(const Dialect *dialect, const AcrJson *comment, const ch
     add_page_text(text, acr_json_get_string(comment, "body"));
 }
 
-static bool add_comments(const Page *page, const char *before, const AcrInterrupt *interrupt,
+static bool add_comments(Page *page, const char *before, const AcrInterrupt *interrupt,
                          GString *text, GError **error)
 {
     for (int number = 1; number <= MAX_PAGES; number++) {

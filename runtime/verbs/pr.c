@@ -62,6 +62,8 @@ static int run_pr(AcrHost *host, AcrRunSpec *spec)
         return acr_verb_usage("give one run folder");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) out = NULL;
+    if (spec->no_draft)
+        acr_verb_say("the request will not be a draft (--no-draft)");
     bool ok = acr_pull_request(host, spec, &out, &error);
     if (out && !spec->dry_run)
         say_done(spec, out);

@@ -535,6 +535,7 @@ def test_what_localisers_suspect_is_shown_with_the_issue(run_host: RunHost, samp
 SOURCE = """
 @issue_source("desk")
 def read(reference):
+    assert "bücher.example".encode("idna") == b"xn--bcher-kva.example"
     if reference != "12":
         raise LookupError(f"there is no {reference}")
     return open("{issue}").read()

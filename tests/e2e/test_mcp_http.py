@@ -204,7 +204,7 @@ def test_headers_must_say_what_the_body_says(host: Host, small: Repo) -> None:
         (*later("tools/call", {"name": "rm"}), (400, -32602)),
         (request(1, "tools/list"), {"MCP_Protocol_Version": LATER, "Mcp_Method": "tools/list"}, (400, -32602)),
         (request(1, "initialize"), {"MCP_Protocol_Version": LATER, "Mcp_Method": "initialize"}, (400, -32602)),
-        (request(1, "tools/list"), {"MCP_Protocol_Version": "2024-11-05"}, (400, -32022)),
+        (request(1, "tools/list"), {"MCP_Protocol_Version": "2024-10-07"}, (400, -32022)),
         (request(1, "tools/list", {"_meta": envelope("3000-01-01")}),
          {"MCP_Protocol_Version": "3000-01-01", "Mcp_Method": "tools/list"}, (400, -32022)),
         ({"jsonrpc": "2.0", "id": 1, "result": {}}, {"MCP_Protocol_Version": LATER}, (400, -32600)),

@@ -388,6 +388,13 @@ def opening(out: Path, repo: Repo, forge: Forge, *more: object) -> list[object]:
     return [*line, "--forge", forge.kind, "--api-url", forge.url, *more]
 
 
+def test_a_request_is_no_draft_where_that_is_asked_for(run_host: RunHost, out: Path, repo: Repo, forge: Forge) -> None:
+    result = run_host(*opening(out, repo, forge, "--no-draft"), env={forge.dialect.variable: TOKEN}).check()
+    (made,) = forge.made
+    assert made["title"] == json.loads(result.out)["title"] and not made.get("draft")
+    assert result.err.index("will not be a draft") < result.err.index("push to origin")
+
+
 def test_a_draft_is_opened_once(run_host: RunHost, out: Path, repo: Repo, forge: Forge, tmp_path: Path) -> None:
     forge.add_row("fix/half", is_fork=True) if forge.kind == "gitlab" else forge.add_row("another")
     forge.rows[0] |= {"source_branch": "another"} if forge.kind == "gitlab" else {}

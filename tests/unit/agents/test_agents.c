@@ -149,6 +149,13 @@ static const CleanCase clean_cases[] = {
     {"blank_lines_around_it_go", "\n\n  Title\n\nBody\n\n", "  Title\n\nBody"},
     {"line_ends_become_lf", "a\r\nb\rc\n", "a\nb\nc"},
     {"nothing_but_a_comment_leaves_nothing", "<!-- x -->", ""},
+    {"inline_code_keeps_comments", "`<!-- a -->` <!-- b --> ``x `<!-- c` -->``",
+     "`<!-- a -->` ``x `<!-- c` -->``"},
+    {"backticks_of_two_paragraphs_are_no_code", "a ` <!-- b -->\n\nc `", "a `\n\nc `"},
+    {"indented_code_keeps_comments", "    f('<!-- a -->')", "    f('<!-- a -->')"},
+    {"an_indented_comment_goes", "a\n    <!-- b -->\nc", "a\nc"},
+    {"a_quoted_fence_keeps_comments", "> ```\n> <!-- a -->\n> ```\n<!-- b -->\nz",
+     "> ```\n> <!-- a -->\n> ```\nz"},
     {"indented_code_keeps_its_blanks", "a\n\n    code\n\n\n    more",
      "a\n\n    code\n\n\n    more"},
 };
