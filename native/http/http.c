@@ -45,8 +45,6 @@ void acr_http_global_cleanup(void)
     acr_curl.global_cleanup();
 }
 
-/* ---- Clients ---- */
-
 AcrHttpClient *acr_http_client_new(void)
 {
     AcrHttpClient *client = g_new0(AcrHttpClient, 1);
@@ -66,8 +64,6 @@ void acr_http_client_free(AcrHttpClient *client)
     acr_curl.multi_cleanup(client->multi);
     g_free(client);
 }
-
-/* ---- Failures ---- */
 
 static bool fail_ended(const AcrHttpTransfer *x, GError **error)
 {
@@ -154,8 +150,6 @@ static bool fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
         is_untrusted(x, code) ? " (SSL_CERT_FILE names the certificates to trust)" : "");
 }
 
-/* ---- The wait ---- */
-
 static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 timeout_ms,
                     AcrHttpEnd end)
 {
@@ -219,8 +213,6 @@ static CURLcode drive(AcrHttpTransfer *x)
         (void)acr_curl.multi_poll(x->client->multi, NULL, 0, (int)wait_ms, NULL);
     }
 }
-
-/* ---- The exchange ---- */
 
 /* What the header says of a body that has come, which libcurl does not go by where it is too large for
  * a number, or where the body comes in chunks too; -1: nothing. */

@@ -29,8 +29,6 @@ void acr_http_incoming_unref(AcrHttpIncoming *incoming)
     g_free(incoming);
 }
 
-/* ---- What was asked ---- */
-
 static enum MHD_Result keep_header(void *ctx, enum MHD_ValueKind kind, const char *name,
                                    const char *value)
 {
@@ -95,8 +93,6 @@ const char *acr_http_incoming_body(const AcrHttpIncoming *incoming, gsize *out_l
     *out_len = incoming->body->len;
     return incoming->body->len ? (const char *)incoming->body->data : "";
 }
-
-/* ---- The answer grows ---- */
 
 /* Ends what a caller did under the mutex. */
 static void unlock_and_wake(AcrHttpIncoming *incoming)
@@ -164,8 +160,6 @@ void acr_http_incoming_end_events(AcrHttpIncoming *incoming)
     incoming->is_ended = true;
     unlock_and_wake(incoming);
 }
-
-/* ---- The answer is read, by the server's thread ---- */
 
 static gsize unread(const AcrHttpIncoming *incoming)
 {

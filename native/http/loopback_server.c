@@ -36,8 +36,6 @@ static bool is_stopping(const AcrHttpServer *server)
     return __atomic_load_n(&server->is_stopping, __ATOMIC_ACQUIRE);
 }
 
-/* ---- Connections ---- */
-
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **visitor,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -70,8 +68,6 @@ static void cut_slow(const AcrHttpServer *server)
             shutdown(visitor->fd, SHUT_RDWR);
     }
 }
-
-/* ---- Requests ---- */
 
 static void hand_over(AcrHttpServer *server, AcrHttpIncoming *incoming)
 {
@@ -127,8 +123,6 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ow
     g_ptr_array_remove_fast(server->open, incoming);
     *own = NULL;
 }
-
-/* ---- The thread ---- */
 
 /* Waits for what there is to do. Clients of suspended connections that have gone are marked. */
 static void wait_for_work(AcrHttpServer *server, int timeout_ms)
@@ -204,8 +198,6 @@ static void *run(void *data)
     wind_up(server);
     return NULL;
 }
-
-/* ---- From the beginning to the end ---- */
 
 static void clear(AcrHttpServer *server)
 {

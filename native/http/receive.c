@@ -118,8 +118,6 @@ static size_t on_body(char *data, size_t size, size_t count, void *ctx)
     return len;
 }
 
-/* ---- Behind the body ---- */
-
 bool acr_http_is_packed(const AcrHttpTransfer *x)
 {
     const char *coding = acr_http_header(x->head.headers, "content-encoding");

@@ -29,8 +29,6 @@ static const AcrTurnForm form = {.assistant = "assistant",
                                  .append_call = append_call,
                                  .append_result = append_result};
 
-/* ---- Where it is asked ---- */
-
 /* The version that the user's own header names, else the variable's, else the older one. */
 static const char *version_of(const AcrEndpoint *endpoint)
 {
@@ -57,8 +55,6 @@ static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
         acr_endpoint_header(endpoint, "x-api-key", endpoint->key);
     return true;
 }
-
-/* ---- Request ---- */
 
 static void mark(AcrJson *block)
 {
@@ -124,8 +120,6 @@ static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* ---- Usage ---- */
-
 /* A counter that grows from event to event; an event that does not name it changes nothing. */
 static void grow(AcrPartial *partial, gint64 *counter, const AcrJson *usage, const char *key)
 {
@@ -150,8 +144,6 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
     grow(partial, &counters->reasoning, acr_json_get(usage, "output_tokens_details"),
          "thinking_tokens");
 }
-
-/* ---- Answers ---- */
 
 /* A call, the beginning of one, whose input is empty then, or a piece of its input. */
 static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)

@@ -38,8 +38,6 @@ static const AcrTurnForm form = {.assistant = "assistant",
                                  .append_call = append_call,
                                  .append_result = append_result};
 
-/* ---- Where it is asked ---- */
-
 static bool fail_without_key(const char *what, GError **error)
 {
     return acr_set_error(
@@ -121,8 +119,6 @@ static void bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
                        g_get_real_time() / G_USEC_PER_SEC, headers);
 }
 
-/* ---- Request ---- */
-
 #define CACHE_POINT "{\"cachePoint\":{\"type\":\"default\"}}"
 
 /* Whether the model may take marks of what to cache: those of Anthropic and Amazon's Nova; of a
@@ -184,8 +180,6 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
                        ACR_IF(request->tools, tools_of(dialect, request->tools)), "inferenceConfig",
                        acr_json_any(inference), "outputConfig", acr_json_any(output), NULL);
 }
-
-/* ---- Answer ---- */
 
 /* inputTokens leaves out what was read from the cache and written to it; totalTokens may too. A
  * total that fits neither way shows that the numbers mean something else: then none is believed. */
@@ -300,8 +294,6 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
     read_usage(partial, acr_json_get(body, "usage"));
     return ACR_PARSE_DONE;
 }
-
-/* ---- Corrections ---- */
 
 /* The model behind says what it refuses in prose, in words of its own. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)

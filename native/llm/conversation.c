@@ -54,8 +54,6 @@ static AcrMessage *message_at(const AcrConversation *conversation, gsize n)
     return &g_array_index(conversation->messages, AcrMessage, n);
 }
 
-/* ---- Calls and results ---- */
-
 const AcrJson *acr_conversation_calls(const AcrConversation *conversation)
 {
     gsize size = conversation->messages->len;

@@ -99,8 +99,6 @@ static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
                acr_failure_says(failure, "alternat|consecutive|same role|roles must|last role"));
 }
 
-/* ---- The limit of the answer ---- */
-
 #define MAX_NUMBERS 16u /* of a refusal that are read */
 #define LEAST_LIMIT 256 /* a smaller limit leaves no room for an answer */
 
@@ -179,8 +177,6 @@ bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFail
             (correct_limit(dialect, failure) || provider->correct(dialect, failure))) ||
            correct_tools(dialect, failure);
 }
-
-/* ---- A prompt that was cut ---- */
 
 #define MAX_TOKEN_BYTES 8    /* of text without its repetitions */
 #define LEAST_CUT_TOKENS 500 /* fewer are not a count, but a number that stands for one */

@@ -13,8 +13,6 @@
 #define MIN_SECRET_BYTES 8u   /* shorter header values are words, not secrets */
 #define MAX_GIVEN_HEADERS 100 /* of one environment variable */
 
-/* ---- Headers and secrets ---- */
-
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
 {
     gsize len = strlen(name);
@@ -103,8 +101,6 @@ void acr_endpoint_clear(AcrEndpoint *endpoint)
     g_free(endpoint->unix_socket);
     memset(endpoint, 0, sizeof *endpoint);
 }
-
-/* ---- Base URL ---- */
 
 /* The path of the provider's own base URL: what servers behind a socket have too. */
 static const char *own_path(const AcrProvider *provider)
@@ -212,8 +208,6 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
     endpoint->is_own = is_own_address(provider, endpoint->base_url);
     return true;
 }
-
-/* ---- Key ---- */
 
 static bool find_key(AcrEndpoint *endpoint, const AcrModelOptions *options, GError **error)
 {

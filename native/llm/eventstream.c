@@ -72,8 +72,6 @@ static guint32 crc32_of(const guint8 *data, gsize len)
     return (guint32)crc32_z(0, data, len);
 }
 
-/* ---- Headers ---- */
-
 /* Takes `n` bytes off the front; NULL: fewer are left. */
 static const guint8 *take(Value *left, gsize n)
 {
@@ -131,8 +129,6 @@ static const char *text_of(GHashTable *headers, const char *name)
     const char *text = g_hash_table_lookup(headers, name);
     return text ? text : "";
 }
-
-/* ---- Messages ---- */
 
 /* Gives the message out. `payload` has a NUL behind its end. An error without payload has its words
  * in a header: they are given out as a payload would be. */

@@ -132,8 +132,6 @@ guint acr_failure_retries(AcrLlmError code)
     return (guint)code < ACR_LLM_ERRORS ? retries[code] : 0;
 }
 
-/* ---- The parts of an error ---- */
-
 /* A code or status that stands for success: some servers name one beside each answer. */
 static bool is_success(const AcrJson *object)
 {
@@ -250,8 +248,6 @@ static int number_of(const AcrJson *error)
     return 0;
 }
 
-/* ---- The class ---- */
-
 /* The statuses with a meaning of their own; ACR_LLM_ERRORS: only its hundred counts. */
 static AcrLlmError class_of_status(int status)
 {
@@ -340,8 +336,6 @@ static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
                ? ACR_LLM_ERROR_SERVER
                : code;
 }
-
-/* ---- The whole ---- */
 
 /* The word that names the error to its reader; owned; NULL: there is none. */
 static char *shown_word(const AcrJson *error, GHashTable *headers)

@@ -20,8 +20,6 @@ static AcrJson *append_result(AcrJson *parts, const AcrJson *result)
 /* An answer that calls goes back part by part as it came, with the signatures of its thoughts. */
 static const AcrTurnForm form = {
     .assistant = "model", .list = "parts", .append_result = append_result, .keeps_all = true};
-/* ---- Where it is asked ---- */
-
 /* Whether an address ends in a version: "/v1", "/v1beta", "/v1alpha1". */
 static bool has_version(const char *base_url)
 {
@@ -60,8 +58,6 @@ static bool gemini_prepare(AcrEndpoint *endpoint, GError **error)
         acr_endpoint_header(endpoint, "x-goog-api-key", endpoint->key);
     return true;
 }
-
-/* ---- Request ---- */
 
 /* Models before the third generation count the tokens of their thoughts, later ones know levels. */
 static AcrJson *thinking_of(const AcrDialect *dialect)
@@ -127,8 +123,6 @@ static bool gemini_correct(AcrDialect *dialect, const AcrFailure *failure)
                acr_failure_says(failure,
                                 "responsemimetype|response_mime_type|json mode|application/json"));
 }
-
-/* ---- Answers ---- */
 
 /* The prompt's count holds what was cached, not what tools brought; the candidates' no thoughts. */
 static void read_usage(AcrPartial *partial, const AcrJson *usage)

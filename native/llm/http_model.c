@@ -96,8 +96,6 @@ static bool fail_too_late(AcrFailure *failure)
                     "--max-time reached; rerun with a higher limit to continue");
 }
 
-/* ---- One exchange ---- */
-
 /* What reads the body while it comes. */
 typedef struct {
     const HttpModel *self;
@@ -284,8 +282,6 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
     return ok;
 }
 
-/* ---- One try ---- */
-
 /* The limit of the answer's tokens that is sent; 0: none. */
 static guint limit_of(const HttpModel *self, const AcrModelRequest *request)
 {
@@ -394,8 +390,6 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     return attempt.ok;
 }
 
-/* ---- Tries ---- */
-
 /* The failure concerns every user of this key: all of them are paused. */
 static void open_breaker(const Call *call, const AcrFailure *failure, const char *text)
 {
@@ -479,8 +473,6 @@ static const AcrModelReport *http_report(AcrModel *model)
     return &((HttpModel *)model)->report;
 }
 
-/* ---- Before it is asked ---- */
-
 static void http_facts(AcrModel *model, AcrModelFacts *out)
 {
     const HttpModel *self = (const HttpModel *)model;
@@ -517,8 +509,6 @@ static bool http_reach(AcrModel *model, gint64 timeout_ms, int *out_status, GErr
                            : ACR_LLM_ERROR_NETWORK;
     return acr_set_error(error, ACR_LLM_ERROR, code, "%s", reason->message);
 }
-
-/* ---- Making ---- */
 
 static void take_options(HttpModel *self, const AcrProvider *provider,
                          const AcrModelOptions *options)

@@ -35,8 +35,6 @@ static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
     return acr_openai_prepare(endpoint, error);
 }
 
-/* ---- Request ---- */
-
 /* Servers refuse an answer without a text that goes back to them. */
 AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
 {
@@ -180,8 +178,6 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_json, is_format) ||
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
-
-/* ---- Answers ---- */
 
 /* The first of two members that is there. */
 static const AcrJson *either(const AcrJson *object, const char *key, const char *other)

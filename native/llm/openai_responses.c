@@ -16,8 +16,6 @@ static bool responses_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* ---- Request ---- */
-
 /* The text of a first system message, which is not repeated as an item; NULL: there is none. */
 static const char *system_of(const AcrConversation *conversation)
 {
@@ -119,8 +117,6 @@ static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* ---- Answers ---- */
-
 /* False: too much text. */
 static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
@@ -209,8 +205,6 @@ static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
                         partial->has_calls && partial->content->len == 0 ? "tool_calls" : "stop");
     return ACR_PARSE_DONE;
 }
-
-/* ---- Events ---- */
 
 static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {

@@ -94,8 +94,6 @@ void acr_partial_add_refusal(AcrPartial *partial, const char *text)
     append_bounded(partial->refusal, text);
 }
 
-/* ---- Tool calls ---- */
-
 /* The last call of that index; one of another id is another, whatever its server counts. */
 static AcrToolCall *find_call(const AcrPartial *partial, gint64 index, const char *id)
 {
@@ -190,8 +188,6 @@ AcrJson *acr_partial_tools(const AcrPartial *partial)
     return acr_json_of("text", ACR_TEXT(partial->content->str), "calls", calls, "kept",
                        acr_json_copy(partial->kept), NULL);
 }
-
-/* ---- Words and counters ---- */
 
 void acr_partial_set(char **word, const char *value)
 {

@@ -40,8 +40,6 @@ static gint64 now_ms(void)
     return g_get_real_time() / 1000;
 }
 
-/* ---- The file ---- */
-
 /* 0 or an errno. */
 static int lock_slot(int fd, short type, int slot)
 {
@@ -103,8 +101,6 @@ void acr_limiter_free(AcrLimiter *limiter)
     g_free(limiter->paused_path);
     g_free(limiter);
 }
-
-/* ---- Entering ---- */
 
 static char *read_pause(const char *path)
 {
@@ -177,8 +173,6 @@ void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms)
         (void)lock_slot(limiter->fd, F_UNLCK, limiter->slot);
     limiter->slot = -1;
 }
-
-/* ---- The breaker ---- */
 
 AcrLlmError acr_llm_paused_class(const char *why)
 {

@@ -113,8 +113,6 @@ static bool on_event(void *ctx, const AcrEvent *event)
     return reader->step == ACR_PARSE_MORE;
 }
 
-/* ---- Feeding ---- */
-
 AcrReader *acr_reader_new(const AcrProvider *provider, int status, GHashTable *headers)
 {
     AcrReader *reader = g_new0(AcrReader, 1);
@@ -206,8 +204,6 @@ bool acr_reader_feed(AcrReader *reader, const char *data, gsize len)
         return keep(reader, data, len);
     }
 }
-
-/* ---- The end ---- */
 
 static void read_error(AcrReader *reader)
 {

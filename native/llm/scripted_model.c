@@ -70,8 +70,6 @@ static Queue *queue_of(ScriptModel *script, const char *label)
     return queue;
 }
 
-/* ---- Reading ---- */
-
 #define refuse(error, ...) acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, __VA_ARGS__)
 
 static bool read_expect(const AcrJson *value, Line *line, GError **error)
@@ -147,8 +145,6 @@ static bool add_line(ScriptModel *script, const char *text, gsize len, guint num
     clear_line(&line);
     return ok;
 }
-
-/* ---- Answering ---- */
 
 /* The line that serves the step; NULL: none does, though later ones remain (*out_left) or not. */
 static const Line *take(Queue *queue, guint step, bool *out_left)
@@ -232,8 +228,6 @@ static void script_skip(AcrModel *model, const AcrModelRequest *request)
     bool left = false;
     take(queue_of((ScriptModel *)model, request->label), request->step, &left);
 }
-
-/* ---- Making ---- */
 
 AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
                            const AcrModelOptions *options, GError **error)

@@ -63,8 +63,6 @@ bool acr_budget_is_bounded(const AcrBudget *budget)
     return false;
 }
 
-/* ---- Locks ---- */
-
 static void unlock_first(AcrBudget *budget, guint n)
 {
     while (n > 0)
@@ -108,8 +106,6 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
         g_ptr_array_insert(budget->ledgers, (gint)at, g_steal_pointer(&ledger));
     return ok;
 }
-
-/* ---- Reserving ---- */
 
 /* "$0.27", or with the digits that a smaller amount needs. */
 static char *usd(gint64 pico, bool up)
@@ -243,8 +239,6 @@ bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent, GE
         g_propagate_error(error, first);
     return first == NULL;
 }
-
-/* ---- Sums ---- */
 
 bool acr_budget_left(AcrBudget *budget, AcrAmount *out, GError **error)
 {

@@ -54,8 +54,6 @@ static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **erro
                          ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
 }
 
-/* ---- Records ---- */
-
 /* An amount as it was written, rounded up where a double has lost its last digits; -1: none. */
 static gint64 amount_of(const AcrJson *record, const char *member)
 {
@@ -165,8 +163,6 @@ static bool apply_lines(AcrLedger *ledger, const char *text, gsize len, gsize *o
     return len - *out_len <= ACR_LEDGER_MAX_LINE || fail_damaged(ledger, "is too long", error);
 }
 
-/* ---- The file ---- */
-
 /* Takes back what a write has left of a record. */
 static bool cut_to(AcrLedger *ledger, gint64 size)
 {
@@ -260,8 +256,6 @@ static bool write_head(AcrLedger *ledger, GError **error)
     return append(ledger, head, true, error) && (!dir || acr_dir_sync(dir, error));
 }
 
-/* ---- The lock ---- */
-
 static bool set_lock(AcrLedger *ledger, short type)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
@@ -303,8 +297,6 @@ bool acr_ledger_lock(AcrLedger *ledger, GError **error)
     acr_ledger_unlock(ledger);
     return false;
 }
-
-/* ---- Opening ---- */
 
 static bool open_file(AcrLedger *ledger, GError **error)
 {
@@ -363,8 +355,6 @@ int acr_ledger_compare(const AcrLedger *a, const AcrLedger *b)
         return by_kind != 0 ? by_kind : acr_order((guintptr)a, (guintptr)b);
     return by_device != 0 ? by_device : acr_order(a->status.st_ino, b->status.st_ino);
 }
-
-/* ---- Amounts ---- */
 
 void acr_ledger_sums(const AcrLedger *ledger, AcrLedgerSum *spent, AcrLedgerSum *reserved)
 {

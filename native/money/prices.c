@@ -13,8 +13,6 @@ struct AcrPrices {
     AcrPrice highest, lowest;
 };
 
-/* ---- Making ---- */
-
 static GHashTable *read_file(const char *path, GError **error)
 {
     g_autoptr(GError) failure = NULL;
@@ -90,8 +88,6 @@ void acr_prices_lowest(const AcrPrices *prices, AcrPrice *out)
     *out = prices->lowest;
 }
 
-/* ---- Finding ---- */
-
 /* The row of a family's model under any of its spellings. A user's row (`bare`) may name no
  * provider: it is for that model wherever it is served. */
 static const AcrPrice *find_row(GHashTable *rows, const char *family, const GPtrArray *spellings,
@@ -146,8 +142,6 @@ bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out)
     return find_in_family(prices, family, slash + 1, out) ||
            (strcmp(family, "openrouter") == 0 && find_routed(prices, slash + 1, out));
 }
-
-/* ---- Names without provider ---- */
 
 /* Models whose weights are open: anybody serves them under that name. */
 static bool is_open(const char *name)

@@ -39,8 +39,6 @@ gint64 acr_microusd(gint64 pico)
     return pico < 0 ? -1 : pico / ACR_PICO_PER_MICRO + (pico % ACR_PICO_PER_MICRO != 0);
 }
 
-/* ---- What can be ---- */
-
 /* The fewest tokens of a text. */
 static gint64 densest(gint64 bytes)
 {
@@ -71,8 +69,6 @@ void acr_usage_judge(AcrUsage *usage, const AcrUsageBounds *bounds)
         !is_within(usage->output, bounds->least_received, bounds->most_received))
         usage->input = usage->cached = usage->written = usage->output = usage->reasoning = -1;
 }
-
-/* ---- Prices ---- */
 
 static gint64 said(gint64 first, gint64 second, gint64 otherwise)
 {
