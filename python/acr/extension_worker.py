@@ -52,7 +52,10 @@ class Unusable(Exception):
 def begin(descriptor: bytes) -> bytes:
     """Take the number of the socket that questions come by."""
     imports.add_site_packages()
-    for codec in ("encodings.idna", "encodings.punycode"):  # barred where hostile code is parsed; names of hosts need them
+    for codec in (
+        "encodings.idna",
+        "encodings.punycode",
+    ):  # barred where hostile code is parsed; names of hosts need them
         sys.modules.pop(codec, None)
     _state.update(fd=int(descriptor), pid=os.getpid(), turn=threading.Lock(), asked=False)
     return b""

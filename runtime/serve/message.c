@@ -215,7 +215,7 @@ const char *acr_serve_param(const AcrServeRequest *request, const char *name, Ac
 
 bool acr_serve_one_page(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    if (!acr_json_get(request->message->params, "cursor"))
+    if (acr_json_type(acr_json_get(request->message->params, "cursor")) == ACR_JSON_NULL)
         return true;
     acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
                      "the list has one page: there is no such cursor");
