@@ -40,7 +40,8 @@ char *acr_prediction_model(const char *model) ACR_MUST_USE;
 
 /*
  * Predictions for `tasks` (of AcrInstance, with rows): those of a file (a JSON list, JSON lines, or an
- * object of predictions by any key), the reference patches ("gold"), or no patches ("empty"). Owned
+ * object of predictions, or of patches, by id), of a folder (preds.jsonl, all_preds.jsonl or preds.json, else
+ * ID.diff or ID.patch each), the reference patches ("gold"), or no patches ("empty"). Owned
  * array of AcrPrediction in the file's order. Errors: INPUT, naming an id that comes twice, or one
  * of no task; with `ignore_unknown` the latter are left out.
  */

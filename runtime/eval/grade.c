@@ -333,16 +333,32 @@ static bool grade_again(Work *work, AcrGraded *out, GError **error)
                          work->folder.path);
 }
 
+static bool make_plan(Work *work, GError **error)
+{
+    const AcrEvalOptions *options = work->options;
+    int rules = (int)options->spec->rules;
+    g_autofree char *row = acr_eval_row(options, work->task->row);
+    g_autoptr(GError) reason = NULL;
+    bool is_planned =
+        options->in_environment
+            ? acr_grading_plan_environment(options->python, row, rules, options->recipes,
+                                           &work->plan, &reason)
+            : acr_grading_plan_image(options->python, row, rules, &work->plan, &reason);
+    if (is_planned || !options->spec->regrade)
+        return is_planned || acr_pass_error(error, &reason);
+    /* What is only graded again needs no script. */
+    g_autoptr(AcrJson) json = acr_json_parse(row, strlen(row), error);
+    if (!json)
+        return false;
+    acr_json_set_string(json, "eval_script", ":");
+    g_autofree char *bare = acr_json_print(json);
+    return acr_grading_plan_image(options->python, bare, rules, &work->plan, error);
+}
+
 static bool prepare_grading(Work *work, GError **error)
 {
     const AcrRunSpec *spec = work->options->spec;
-    g_autofree char *row = acr_eval_row(work->options, work->task->row);
-    bool is_planned =
-        work->options->in_environment
-            ? acr_grading_plan_environment(work->options->python, row, (int)spec->rules,
-                                           work->options->recipes, &work->plan, error)
-            : acr_grading_plan_image(work->options->python, row, (int)spec->rules, &work->plan,
-                                     error);
+    bool is_planned = make_plan(work, error);
     if (is_planned && work->plan.image && spec->image_template) {
         g_free(work->plan.image);
         work->plan.image = acr_eval_image_name(spec->image_template, work->task->row, error);

@@ -9,6 +9,7 @@ G_DEFINE_QUARK(acr_eval_error_quark, acr_eval_error)
 
 #define GOLD "gold"
 #define EMPTY "empty"
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 #define MAX_NAMED 5u /* ids that a message names */
 
 #define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, __VA_ARGS__)
@@ -51,12 +52,23 @@ static void add_prediction(Reader *reader, const char *id, const char *model, co
     (void)g_hash_table_add(reader->ids, prediction->instance_id);
 }
 
+/* The member that is called by the first of these names that is there; NULL: none is. */
+static const AcrJson *get_any(const AcrJson *json, const char *name, const char *other)
+{
+    const AcrJson *found = acr_json_get(json, name);
+    return found ? found : acr_json_get(json, other);
+}
+
+/* One prediction: an object, where SWE-bench Pro calls the patch "patch" and the model "prefix", or a member of
+ * an object whose name is the id: an object without one, or the patch itself. */
 static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError **error)
 {
     Reader *reader = ctx;
-    const char *id = acr_json_get_string(json, "instance_id");
-    const char *model = acr_json_get_string(json, "model_name_or_path");
-    const AcrJson *patch = acr_json_get(json, "model_patch");
+    const char *own = acr_json_get_string(json, "instance_id"),
+               *id = own ? own : acr_json_key(json),
+               *model = acr_json_string(get_any(json, "model_name_or_path", "prefix"));
+    bool is_text = acr_json_type(json) == ACR_JSON_STRING;
+    const AcrJson *patch = is_text ? json : get_any(json, "model_patch", "patch");
     AcrJsonType type = acr_json_type(patch);
     if (!id)
         return refuse(error, "prediction %u of '%s' has no text \"instance_id\"", number,
@@ -98,16 +110,83 @@ static bool read_prediction_file(Reader *reader, GError **error)
     g_autoptr(GBytes) bytes = acr_file_read(reader->source, ACR_PREDICTIONS_MAX_BYTES, &reason);
     if (!bytes)
         return refuse(error, "cannot use the predictions: %s", reason->message);
-    g_autofree char *text = acr_bytes_text(bytes);
-    g_autoptr(AcrJson) document = acr_json_parse_bytes(bytes, NULL);
+    gsize len, mark = 0;
+    const char *text = g_bytes_get_data(bytes, &len);
+    if (len >= 3 && memcmp(text, BYTE_ORDER_MARK, 3) == 0)
+        mark = 3;
+    g_autoptr(AcrJson) document = acr_json_parse(text + mark, len - mark, NULL);
     bool ok = document ? take_document(reader, document, &reason)
-                       : acr_json_lines(text, g_bytes_get_size(bytes), reader->source,
-                                        take_prediction, reader, &reason);
+                       : acr_json_lines(text + mark, len - mark, reader->source, take_prediction,
+                                        reader, &reason);
     if (ok)
         return true;
     if (reason->domain == ACR_EVAL_ERROR)
         return acr_pass_error(error, &reason);
     return refuse(error, "cannot use the predictions: %s", reason->message);
+}
+
+/* ---- Folders ---- */
+
+/* A file of predictions that other programs leave in their folders; owned; NULL: there is none. */
+static char *find_prediction_file(const char *folder)
+{
+    static const char *const names[] = {ACR_FILE_PREDICTIONS, "all_preds.jsonl", "preds.json"};
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *path = g_build_filename(folder, names[i], NULL);
+        if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
+            return g_steal_pointer(&path);
+    }
+    return NULL;
+}
+
+/* A diff that is called by its task's id. */
+static bool take_diff(Reader *reader, const char *name, const char *model, guint number,
+                      GError **error)
+{
+    g_autofree char *path = g_build_filename(reader->source, name, NULL),
+                    *id = g_strndup(name, (gsize)(strrchr(name, '.') - name));
+    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PREDICTIONS_MAX_BYTES, error);
+    g_autofree char *patch = bytes ? acr_bytes_text(bytes) : NULL;
+    if (!patch)
+        return false;
+    g_autoptr(AcrJson) json = acr_json_new_object();
+    acr_json_set_string(json, "instance_id", id);
+    acr_json_set_string(json, "model_name_or_path", model);
+    acr_json_set_string(json, "model_patch", patch);
+    return take_prediction(reader, json, number, error);
+}
+
+static gint by_file_name(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool read_prediction_folder(Reader *reader, GError **error)
+{
+    g_autoptr(GDir) dir = g_dir_open(reader->source, 0, error);
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *full = g_canonicalize_filename(reader->source, NULL),
+                    *model = g_path_get_basename(full);
+    for (const char *name; dir && (name = g_dir_read_name(dir));)
+        if (g_str_has_suffix(name, ".diff") || g_str_has_suffix(name, ".patch"))
+            g_ptr_array_add(names, g_strdup(name));
+    g_ptr_array_sort(names, by_file_name);
+    for (guint i = 0; i < names->len; i++)
+        if (!take_diff(reader, names->pdata[i], model, i + 1, error))
+            return false;
+    return dir != NULL;
+}
+
+static bool read_predictions_of(Reader *reader, GError **error)
+{
+    if (!g_file_test(reader->source, G_FILE_TEST_IS_DIR))
+        return read_prediction_file(reader, error);
+    g_autofree char *file = find_prediction_file(reader->source);
+    if (!file)
+        return read_prediction_folder(reader, error);
+    Reader inside = *reader;
+    inside.source = file;
+    return read_prediction_file(&inside, error);
 }
 
 static bool take_prediction_rows(Reader *reader, const GPtrArray *tasks, bool is_gold,
@@ -151,7 +230,7 @@ GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool
         (void)g_hash_table_add(known, ((const AcrInstance *)tasks->pdata[i])->instance_id);
     bool ok = is_gold || strcmp(source, EMPTY) == 0
                   ? take_prediction_rows(&reader, tasks, is_gold, error)
-                  : read_prediction_file(&reader, error);
+                  : read_predictions_of(&reader, error);
     if (!ok || (!ignore_unknown && !check_unknown(&reader, error)))
         return NULL;
     if (out->len == 0)

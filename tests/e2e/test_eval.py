@@ -107,16 +107,50 @@ def saved(folder: Path, text: str) -> Path:
 PASSED = ">>>>> Start Test Output\nPASSED t::a\nPASSED t::b\n>>>>> End Test Output\n"
 
 
-@pytest.mark.parametrize("form", ["list", "object", "lines", "alone"])
-def test_the_forms_of_predictions(host: Host, folder: Path, form: str) -> None:
-    texts = {"list": [PREDICTION], "object": {"any": PREDICTION}, "alone": PREDICTION}
-    (folder / "preds.jsonl").write_text(f"\n{json.dumps(texts.get(form, PREDICTION))}\n\n")
+PATCHES = {"a__b-1": {key: value for key, value in PREDICTION.items() if key != "instance_id"}}  # by id
+OF_PRO = {"instance_id": "a__b-1", "patch": PREDICTION["model_patch"], "prefix": PREDICTION["model_name_or_path"]}
+FORMS = {
+    **{"list": [PREDICTION], "object": {"any": PREDICTION}, "lines": PREDICTION, "alone": PREDICTION},
+    **{"by id": PATCHES, "of Pro": [OF_PRO]},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("around", ["\n{}\n\n", "\ufeff{}\r\n\r\n"])
+def test_the_forms_of_predictions(host: Host, folder: Path, form: str, around: str) -> None:
+    (folder / "preds.jsonl").write_text(around.format(json.dumps(FORMS[form])), newline="")
     place = saved(folder, PASSED)
     report = json.loads(grade(host, folder, "--regrade", "--json").check().stdout)
     assert report["resolved_ids"] == ["a__b-1"]
     assert json.loads((place / "report.json").read_text())["a__b-1"]["resolved"]
     assert (folder / "out" / f"m__x.{RUN}.json").is_file()
     assert json.loads((folder / "out" / LOGS / RUN / "run.json").read_text())["task_repo"] is None
+
+
+@pytest.mark.parametrize("name", ["all_preds.jsonl", "preds.json", "a__b-1.diff", "a__b-1.patch"])
+def test_a_folder_holds_a_file_of_predictions_or_a_diff_each(host: Host, folder: Path, name: str) -> None:
+    place = folder / "m__x"
+    place.mkdir()
+    (place / name).write_text("diff\n" if name.startswith("a__b") else json.dumps({"a__b-1": PREDICTION}))
+    (place / "other.txt").write_text("no prediction")
+    saved(folder, PASSED)
+    report = json.loads(grade(host, folder, "--regrade", "--predictions", str(place), "--json").check().stdout)
+    assert report["resolved_ids"] == ["a__b-1"]
+
+
+def test_what_is_graded_again_needs_no_script(host: Host, folder: Path) -> None:
+    row = {key: value for key, value in ROW.items() if key not in ("eval_script", "image")} | {"repo": "own/none"}
+    lines(folder / "dataset.jsonl", [row])
+    saved(folder, PASSED)
+    for more in ([], ["--sandbox", "environment"]):
+        assert json.loads(grade(host, folder, "--regrade", "--json", *more).check().stdout)["resolved_ids"] == [
+            "a__b-1"
+        ]
+
+
+def test_an_object_holds_patches_by_id(host: Host, folder: Path) -> None:
+    (folder / "preds.jsonl").write_text(json.dumps({"a__b-1": "diff\n"}))
+    assert json.loads(grade(host, folder, "--regrade", "--json").check().stdout)["submitted_ids"] == ["a__b-1"]
 
 
 def test_unknown_ids_may_be_left_out(host: Host, folder: Path) -> None:
