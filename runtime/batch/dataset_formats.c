@@ -1,6 +1,6 @@
 /*
- * Data sets of other formats than JSON: a program in Python (python/acr/dataset/rows.py), started with the
- * user's python3, prints their rows as JSON lines, which are read as any other.
+ * Data sets that are not rows of SWE-bench in JSON: a program in Python (python/acr/dataset/rows.py), started with
+ * the user's python3, prints their rows in SWE-bench's fields as JSON lines, which are read as any other.
  */
 #include "batch/batch.h"
 
@@ -14,10 +14,27 @@
     acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,                                 \
                   "cannot use the data set: " __VA_ARGS__)
 
-static bool is_json(const char *path)
+static bool is_json_file(const char *path)
 {
-    return !g_file_test(path, G_FILE_TEST_IS_DIR) && !g_str_has_suffix(path, ".parquet") &&
-           !g_str_has_suffix(path, ".arrow");
+    static const char *const endings[] = {".parquet", ".arrow", ".csv", ".gz"};
+    for (guint i = 0; i < G_N_ELEMENTS(endings); i++)
+        if (g_str_has_suffix(path, endings[i]))
+            return false;
+    return !g_file_test(path, G_FILE_TEST_IS_DIR);
+}
+
+/* Whether its rows are SWE-bench's: they have no field by which a table knows others (sets/), and the user has no
+ * tables. A name in quotes that a row's text holds has a backslash there. */
+static bool is_of_swe_bench(GBytes *bytes)
+{
+    static const char *const fields[] = {"\"install_config\"", "\"test_cmds\"", "\"dockerhub_tag\"",
+                                         "\"image_name\"", "\"fault\""};
+    g_autofree char *own = acr_user_path("XDG_CONFIG_HOME", ".config", "datasets"),
+                    *text = acr_bytes_text(bytes);
+    for (guint i = 0; i < G_N_ELEMENTS(fields); i++)
+        if (strstr(text, fields[i]))
+            return false;
+    return !own || !g_file_test(own, G_FILE_TEST_IS_DIR);
 }
 
 /* Whether the reader printed all rows. */
@@ -38,14 +55,11 @@ static bool check_reader(const AcrSpawnResult *spawned, const char *path, GError
                : refuse(error, "the reader of '%s' was ended by signal %d", path, spawned->signal);
 }
 
-GPtrArray *acr_dataset_load(const AcrHost *host, const AcrRunSpec *spec, AcrDatasetUse use,
-                            const char *const *only, GError **error)
+/* The rows as the reader prints them. */
+static GBytes *print_rows(const AcrHost *host, const AcrRunSpec *spec, GError **error)
 {
-    const char *path = spec->dataset;
-    if (is_json(path))
-        return acr_dataset_read(path, use, only, error);
     g_autofree char *reader = g_build_filename(host->python_dir, READER, NULL);
-    const char *const argv[] = {PYTHON, "-B", reader, path, spec->split, NULL};
+    const char *const argv[] = {PYTHON, "-B", reader, spec->dataset, spec->split, NULL};
     AcrSpawn spawn = {
         .argv = argv,
         .timeout_ms = READ_MS,
@@ -57,8 +71,26 @@ GPtrArray *acr_dataset_load(const AcrHost *host, const AcrRunSpec *spec, AcrData
     g_autoptr(GError) reason = NULL;
     if (!acr_spawn_run(&spawn, &spawned, &reason))
         return ACR_NULL(
-            refuse(error, "'%s' needs " PYTHON " to be read: %s", path, reason->message));
-    return check_reader(&spawned, path, error)
-               ? acr_dataset_parse(spawned.out, path, use, only, error)
-               : NULL;
+            refuse(error, "'%s' needs " PYTHON " to be read: %s", spec->dataset, reason->message));
+    return check_reader(&spawned, spec->dataset, error) ? g_bytes_ref(spawned.out) : NULL;
+}
+
+GPtrArray *acr_dataset_load(const AcrHost *host, const AcrRunSpec *spec, AcrDatasetUse use,
+                            const char *const *only, GError **error)
+{
+    const char *path = spec->dataset;
+    g_autoptr(GBytes) printed = NULL;
+    if (is_json_file(path)) {
+        g_autoptr(GBytes) bytes = acr_file_read(path, ACR_DATASET_MAX_BYTES, NULL);
+        g_autoptr(GPtrArray) rows =
+            !bytes || is_of_swe_bench(bytes) ? acr_dataset_read(path, use, NULL, error) : NULL;
+        if (rows)
+            return !only || acr_dataset_select(rows, path, only, error) ? g_steal_pointer(&rows)
+                                                                        : NULL;
+        if (!bytes)
+            return NULL;
+        g_clear_error(error);
+    }
+    printed = print_rows(host, spec, error);
+    return printed ? acr_dataset_parse(printed, path, use, only, error) : NULL;
 }

@@ -25,6 +25,21 @@ static AcrJson *describe_run(const AcrEvalSums *sums)
     return json;
 }
 
+/* The file that the harness of the tasks' data set writes, beside the final report; its name stands in their rows. */
+static bool write_results(const AcrEvalSums *sums, const AcrJson *told, GError **error)
+{
+    const AcrInstance *task = sums->tasks->len ? sums->tasks->pdata[0] : NULL;
+    g_autoptr(AcrJson) row = task && task->row && strstr(task->row, "\"results\"")
+                                 ? acr_json_parse(task->row, strlen(task->row), NULL)
+                                 : NULL;
+    const char *name = acr_json_get_string(row, "results");
+    if (!name || !acr_name_is_safe(name, ""))
+        return true;
+    g_autofree char *text = acr_grading_results(sums->options->python, told, name, error),
+                    *path = g_build_filename(sums->options->spec->out, name, NULL);
+    return text && acr_file_write_atomic(path, text, strlen(text), 0644, error);
+}
+
 /* The report with the summary as one more member, on one line; owned. */
 static char *join_summary(const char *report, AcrJson *summary)
 {
@@ -45,7 +60,7 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
     if (!acr_grading_final(sums->options->python, told, (int)spec->rules, &text, &line, error))
         return false;
     out->path = g_build_filename(spec->out, name, NULL);
-    if (!acr_eval_write_final(spec, out->path, text, error))
+    if (!acr_eval_write_final(spec, out->path, text, error) || !write_results(sums, told, error))
         return false;
     AcrJson *summary = acr_eval_summary(sums, out);
     g_autofree char *pretty = acr_json_print_pretty(summary),

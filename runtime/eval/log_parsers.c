@@ -1,20 +1,90 @@
 /*
- * Rows whose "log_parser" is one of the user's extensions: what that reads in a log is put into the row, for
- * the rules to find it there (python/acr/grading/parsers.py).
+ * Rows whose parser of logs is one of the user's extensions, or code of the data set: what that reads in a log is put
+ * into the row, for the rules to find it there (python/acr/grading/parsers.py). A data set's code runs in bubblewrap,
+ * on an empty tree, and nowhere else.
  */
 #include "eval/eval_private.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
 
-#define OUTCOMES "log_outcomes"
+#include "sandbox/sandbox.h"
 
-/* The row, with what the parser is known by; NULL where no extension has its parser. */
+#define OUTCOMES "log_outcomes"
+#define SOURCE "parser_source"
+#define RUNNER "acr/dataset/run_parser.py"
+#define PARSER_MS ((gint64)60 * 1000)
+#define PARSER_OUTPUT ((gsize)16 * 1024 * 1024)
+#define MAX_SAID 200u /* bytes of what a parser's error says */
+
+static bool fail_parser(const AcrExecuted *executed, GError **error)
+{
+    g_autofree char *told = g_strchomp(acr_utf8_repair_bytes(executed->err));
+    const char *last = strrchr(told, '\n');
+    g_autofree char *line = acr_text_shorten(last ? last + 1 : told, MAX_SAID);
+    for (char *at = line; *at; at++)
+        if (g_ascii_iscntrl(*at))
+            *at = ' ';
+    return acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
+                         "the data set's parser of logs gives no outcomes: %s",
+                         executed->limit ? acr_sandbox_limit_name(executed->limit)
+                         : *line         ? line
+                                         : "it printed nothing");
+}
+
+static bool run_source(AcrSandbox *sandbox, const char *program, const char *source,
+                       const char *output, AcrJson **out, GError **error)
+{
+    g_autoptr(AcrJson) given = acr_json_new_object();
+    acr_json_set_string(given, "source", source);
+    acr_json_set_string(given, "log", output);
+    g_autofree char *text = acr_json_print(given);
+    g_autoptr(GBytes) input = g_bytes_new(text, strlen(text));
+    const char *python = acr_sandbox_python(sandbox, error);
+    const char *const argv[] = {python, "-I", "-c", program, NULL};
+    AcrExecution execution = {.argv = argv,
+                              .input = input,
+                              .limits = {.wall_ms = PARSER_MS, .output_bytes = PARSER_OUTPUT}};
+    g_auto(AcrExecuted) executed = {0};
+    if (!python || !acr_sandbox_run(sandbox, &execution, &executed, error))
+        return false;
+    g_autofree char *printed = g_strchomp(acr_utf8_repair_bytes(executed.out));
+    const char *last = strrchr(printed, '\n');
+    last = last ? last + 1 : printed;
+    if (executed.exit_code == 0)
+        *out = acr_json_parse(last, strlen(last), NULL);
+    return *out || fail_parser(&executed, error);
+}
+
+/* What the row's own code says of a log: {test: outcome}. */
+static bool parse_by_source(const AcrEvalOptions *options, const char *source, const char *output,
+                            AcrJson **out, GError **error)
+{
+    g_autofree char *folder = g_dir_make_tmp("acr-host-parser-XXXXXX", error),
+                    *path = g_build_filename(options->host->python_dir, RUNNER, NULL);
+    g_autoptr(GBytes) runner = folder ? acr_file_read(path, PARSER_OUTPUT, error) : NULL;
+    g_autoptr(AcrRepo) repo = runner ? acr_repo_open(folder, error) : NULL;
+    g_autoptr(AcrSnapshot) snapshot = repo ? acr_snapshot_of_worktree(repo, error) : NULL;
+    AcrSandboxOptions sandbox_options = {.backend = "bubblewrap",
+                                         .snapshot = snapshot,
+                                         .exe = options->host->exe,
+                                         .interrupt = options->host->interrupt};
+    g_autoptr(AcrSandbox) sandbox = snapshot ? acr_sandbox_open(&sandbox_options, error) : NULL;
+    g_autofree char *program = runner ? acr_bytes_text(runner) : NULL;
+    bool ok = sandbox && run_source(sandbox, program, source, output, out, error);
+    if (folder)
+        (void)g_rmdir(folder);
+    return ok;
+}
+
+/* The row, with what the parser is known by; NULL where neither an extension nor the row has its parser. */
 static AcrJson *take_up(const AcrEvalOptions *options, const char *row, const char **out_name)
 {
-    g_autoptr(AcrJson) json = options->extensions ? acr_json_parse(row, strlen(row), NULL) : NULL;
+    bool may_have = options->extensions || strstr(row, "\"" SOURCE "\"");
+    g_autoptr(AcrJson) json = may_have ? acr_json_parse(row, strlen(row), NULL) : NULL;
     *out_name = acr_json_get_string(json, "log_parser");
     const char *digest = acr_extensions_parser(options->extensions, *out_name);
-    if (!digest)
+    if (!digest && !acr_json_get_string(json, SOURCE))
         return NULL;
     acr_json_set_string(json, "log_parser_digest", digest);
     acr_json_set(json, OUTCOMES, acr_json_new_object());
@@ -39,7 +109,10 @@ char *acr_eval_row_with(const AcrEvalOptions *options, const char *row, GBytes *
     for (guint i = 0; i < n; i++) {
         g_autofree char *output = acr_grading_output(options->python, logs[i], error);
         g_autoptr(AcrJson) said = NULL;
-        if (!output || !acr_extensions_parse(options->extensions, name, output, &said, error))
+        const char *source = acr_json_get_string(json, SOURCE);
+        if (!output ||
+            !(source ? parse_by_source(options, source, output, &said, error)
+                     : acr_extensions_parse(options->extensions, name, output, &said, error)))
             return NULL;
         g_autoptr(GBytes) bytes = g_bytes_new(output, strlen(output));
         g_autofree char *digest = acr_sha256_bytes(bytes);

@@ -215,3 +215,13 @@ bool acr_grading_final(AcrPython *python, const AcrJson *told, int rules, char *
     *out_line = g_strdup(texts->pdata[1]);
     return true;
 }
+
+char *acr_grading_results(AcrPython *python, const AcrJson *told, const char *name, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    g_autofree char *json = acr_json_print(told);
+    add_text(fields, json);
+    add_text(fields, name);
+    g_autoptr(GPtrArray) texts = ask(python, "results", fields, LOG_TIMEOUT_MS, 1, 1, error);
+    return texts ? g_strdup(texts->pdata[0]) : NULL;
+}

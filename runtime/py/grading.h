@@ -80,5 +80,8 @@ bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, c
  */
 bool acr_grading_final(AcrPython *python, const AcrJson *told, int rules, char **out_text,
                        char **out_line, GError **error) ACR_MUST_USE;
+/* The same as the harness of another data set writes it, by the name of its file; owned. */
+char *acr_grading_results(AcrPython *python, const AcrJson *told, const char *name,
+                          GError **error) ACR_MUST_USE;
 
 #endif

@@ -264,9 +264,9 @@ def recipe(project: str) -> dict[str, Any]:
     return {"repo": f"own/{project}", "versions": ["1"], "python": VERSION, "pip": ["own"], "test": test}
 
 
-def make_environment(cache: Path) -> None:
-    """The environment of the recipes, with this test's own pytest, so that no registry is asked."""
-    place = cache / "acr-host" / "environments" / key_of(recipe("pytest"))
+def make_environment(cache: Path, described: dict[str, Any]) -> None:
+    """The environment of a recipe, with this test's own pytest, so that no registry is asked."""
+    place = cache / "acr-host" / "environments" / key_of(described)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
     library = Path(sysconfig.get_path("purelib", vars={"base": str(place), "platbase": str(place)}))
     for name in (
@@ -302,7 +302,7 @@ class Bench:
             for name, project in PROJECTS.items()
         }
         (folder / "recipes.json").write_text(json.dumps([recipe(name) for name in PROJECTS]))
-        make_environment(self.cache)
+        make_environment(self.cache, recipe("pytest"))
 
     def row(self, project: str, name: str) -> dict[str, Any]:
         about, repo = PROJECTS[project], self.repos[project]

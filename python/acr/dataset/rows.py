@@ -2,17 +2,24 @@
 
 usage: rows.py PATH [SPLIT]
 
-PATH is a .parquet or .arrow file, a folder saved by `datasets` (of one split or of several), a folder of Parquet files
-named for their splits, or a task repository of SWE-bench 5. Without SPLIT the only one is read, else "test". Exit 2, with
-one line on stderr, where that cannot be.
+PATH is a .parquet, .arrow, .csv, .json or .jsonl file (the last three also as .gz), a folder saved by `datasets` (of one
+split or of several), a folder of Parquet files named for their splits, or a task repository of SWE-bench 5. Without SPLIT the
+only one is read, else "test". Rows of other data sets get SWE-bench's fields (`sets.py`). A row that cannot be used has a
+"fault", and where it has no id of its own, that of its number. Exit 2, with one line on stderr, where nothing can be read.
 """
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import re
 import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the program is started by its path
+
+from acr.dataset.sets import LISTS, BadRow, canonical, tables  # noqa: E402
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +27,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SHARD = re.compile(r"(.+?)(?:-\d{5}-of-\d{5}.*)?\.parquet")
+MAX_FIELD = 64 * 1024 * 1024  # bytes of a field of a CSV file
+_ID = re.compile(r"\w[\w.-]*")
 _PARTS = {
     "patch": "gold.patch",
     "test_patch": "test.patch",
@@ -38,6 +47,8 @@ def rows_of(path: Path, split: str | None) -> Iterator[dict[str, Any]]:
         return _parquet([path])
     if path.suffix == ".arrow":
         return _arrow([path])
+    if path.is_file():
+        return _csv(path) if ".csv" in path.suffixes[-2:] else _json(path)
     if (path / "sweb.yaml").exists() or (path / "tasks").is_dir():
         return _tasks(path, split)
     if (path / "state.json").exists():
@@ -62,6 +73,39 @@ def _choose(path: Path, known: Iterable[str], split: str | None) -> str:
     if wanted in names:
         return wanted
     raise Unreadable(f"'{path}' has no split '{wanted}' (--split: {', '.join(names)})")
+
+
+# ---- Text ----
+
+
+def _read_text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
+    except (OSError, EOFError, ValueError) as error:
+        raise Unreadable(f"'{path}' cannot be read: {error}") from error
+
+
+def _json(path: Path) -> Iterator[dict[str, Any]]:
+    """Rows of a list or of lines; NaN is read as Python writes it."""
+    text = _read_text(path)
+    try:
+        whole = json.loads(text) if text.lstrip()[:1] == "[" else None
+    except ValueError as error:
+        raise Unreadable(f"'{path}' is not JSON: {error}") from error
+    for row in whole if isinstance(whole, list) else (at for at in text.split("\n") if at.strip()):
+        try:
+            yield json.loads(row) if isinstance(row, str) else row
+        except ValueError as error:
+            yield {"fault": f"is not JSON: {error}"}
+
+
+def _csv(path: Path) -> Iterator[dict[str, Any]]:
+    csv.field_size_limit(MAX_FIELD)
+    try:
+        yield from csv.DictReader(_read_text(path).splitlines(keepends=True))
+    except csv.Error as error:
+        raise Unreadable(f"'{path}' cannot be read: {error}") from error
 
 
 # ---- Tables ----
@@ -177,13 +221,47 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float)) else str(value)
 
 
+def usable(rows: Iterable[Any], path: Path) -> Iterator[dict[str, Any]]:
+    """The rows in SWE-bench's fields; what is wrong with one stands in its "fault", and the others go on."""
+    known, seen = tables(), set()
+    for number, row in enumerate(rows, 1):
+        given = _plain(row) if isinstance(row, dict) else {"fault": "is not an object"}
+        try:
+            if given.get("fault"):
+                raise BadRow(given["fault"])
+            made = canonical(given, known, path.parent)
+            if made["instance_id"] in seen:
+                raise BadRow(f"repeats the instance '{made['instance_id']}'")
+        except BadRow as error:
+            made = _faulty(given, number, f"row {number} of '{path}' {error}", seen)
+        seen.add(made["instance_id"])
+        yield made
+
+
+def _faulty(row: dict[str, Any], number: int, fault: str, seen: set[str]) -> dict[str, Any]:
+    name, repo = str(row.get("instance_id")), str(row.get("repo"))
+    made = {
+        "instance_id": name if _ID.fullmatch(name) and name not in seen | {"None"} else f"row_{number}",
+        "repo": repo if re.fullmatch(r"[\w.-]+/[\w.-]+", repo) else "unknown/unknown",
+    }
+    return {
+        **made,
+        "base_commit": "",
+        "problem_statement": "",
+        "patch": "none",
+        "fault": fault,
+        **dict.fromkeys(LISTS, []),
+    }
+
+
 def main(arguments: list[str]) -> int:
     """Prints the rows, in ASCII; the exit code."""
+    path = Path(arguments[0])
     try:
-        for row in rows_of(Path(arguments[0]), arguments[1] if len(arguments) > 1 else None):
-            sys.stdout.write(f"{json.dumps(_plain(row))}\n")
+        for row in usable(rows_of(path, arguments[1] if len(arguments) > 1 else None), path):
+            sys.stdout.write(f"{json.dumps(row)}\n")
         sys.stdout.flush()
-    except Unreadable as error:
+    except (Unreadable, BadRow) as error:
         sys.stderr.write(" ".join(str(error).split()) + "\n")
         return 2
     return 0

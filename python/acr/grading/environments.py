@@ -13,10 +13,17 @@ import hashlib
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
-from acr.grading.rules import END, FAIL_TO_PASS, PASS_TO_PASS, START, expected
-from acr.grading.scripts import UnknownProject, added_files, changed_files, delimiter, directives, tell_exit_code, words
+from acr.grading.rules import FAIL_TO_PASS, PASS_TO_PASS, expected
+from acr.grading.scripts import (
+    UnknownProject,
+    changed_files,
+    put_tests,
+    tell_exit_code,
+    test_lines,
+)
 
 KEPT = "/tmp/kept"  # the test files as they were before the patch
 
@@ -100,9 +107,27 @@ def recipe_of(row: dict, own: list[dict]) -> dict:
     for recipe in matching:
         if "tasks" not in recipe and row.get("version") in recipe["versions"]:
             return recipe
+    if row.get("runs"):
+        return _own_recipe(row)
     raise UnknownProject(
         f"there is no environment for {row.get('repo')} {row.get('version')} (add one by --environments)"
     )
+
+
+def _own_recipe(row: dict) -> dict:
+    """What a row of another data set says of its environment. Nothing is fetched while the project is installed."""
+    given = row.get("environment") or {}
+    install = re.sub(r"\bpip install\b", "pip install --no-deps --no-build-isolation", given.get("install") or "")
+    python = re.match(r"\d+\.\d+", str(given.get("python") or ""))
+    packages = given.get("pip") or []
+    packages += [] if any(at.startswith("pytest") for at in packages) else ["pytest"]
+    return {
+        "repo": row.get("repo"),
+        "python": python[0] if python else "{}.{}".format(*sys.version_info[:2]),
+        "pip": list(dict.fromkeys(packages)),
+        "install": re.sub(r"(-e\s*\.|\s\.)\[[^\]]*\]", r"\1", install),
+        "test": "",
+    }
 
 
 def key_of(recipe: dict) -> str:
@@ -122,16 +147,12 @@ def kept_files(row: dict) -> list[str]:
 
 def script_of(row: dict, recipe: dict, rules: int) -> str:
     """The bash script that is run in the project's folder after the patch."""
-    patch = row["test_patch"]
-    added, kept = added_files(patch), kept_files(row)
+    kept = kept_files(row)
     lines = [
         *(f"export {name}={shlex.quote(value)}" for name, value in recipe.get("env", {}).items()),
         *([f"cp -rT {KEPT} ."] if kept else []),
-        *([f"rm -rf {words(added)}"] if added else []),
-        f"git apply -v - <<'{delimiter(patch)}'\n{patch}\n{delimiter(patch)}",
-        f": '{START}'",
-        f"{recipe['test']} {words(directives(row))}",
-        f": '{END}'",
+        *put_tests(row, "true", "rm -rf")[0][bool(kept) :],
+        *test_lines(row, recipe["test"]),
     ]
     if rules != 4:
         lines = tell_exit_code(lines)

@@ -48,3 +48,11 @@ def final(
             unremoved_images=sorted(left["images"]),
         )
     return report
+
+
+def results(tasks: list[str], endings: dict[str, str], name: str) -> dict:
+    """What SWE-bench Pro's harness writes (`eval_results.json`), or SWE-bench-Live's (`results.json`)."""
+    if name == "eval_results.json":
+        return {task: endings[task] == RESOLVED for task in tasks if task in endings}
+    lists = {"success": RESOLVED, "failure": UNRESOLVED, "error": ERROR, "empty_patch": EMPTY, "incomplete": None}
+    return {f"{key}_ids": [task for task in tasks if endings.get(task) == ending] for key, ending in lists.items()}

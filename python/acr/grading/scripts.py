@@ -64,29 +64,39 @@ def tell_exit_code(lines: list[str]) -> list[str]:
 
 
 def _made(row: dict) -> list[str]:
-    wanted, patch = specification(row), row["test_patch"]
+    runs = row.get("runs")
+    wanted = {} if runs else specification(row)
     commit = shlex.quote(row["base_commit"])
+    safe = f"git config --global --add safe.directory {runs['begin'][-1][3:] if runs else FOLDER}"
+    setter = (runs or {}).get("sets_tests")
+    put, clean = ([setter], []) if setter else put_tests(row, f"git checkout {commit}", "rm -f")
+    begin = [*runs["begin"], safe] if runs else [*_ACTIVATE, f"cd {FOLDER}", *wanted["before"], safe]
+    status = ["git status", "git show", f"git -c core.fileMode=false diff {commit}"]
+    prepare = runs["before"] if runs else [*status, wanted["install"]]
+    return [*begin, *prepare, *put, *test_lines(row, wanted.get("test", "")), *clean]
+
+
+def put_tests(row: dict, checkout: str, remove: str) -> tuple[list[str], list[str]]:
+    """(commands that put the hidden tests where they belong, commands that take them away)."""
+    patch = row["test_patch"]
     changed, added = changed_files(patch), added_files(patch)
-    reset = [f"git checkout {commit} {words(changed)}"] if changed else []
-    remove = [f"rm -f {words(added)}"] if added else []
-    return [
-        *_ACTIVATE,
-        f"cd {FOLDER}",
-        *wanted["before"],
-        f"git config --global --add safe.directory {FOLDER}",
-        "git status",
-        "git show",
-        f"git -c core.fileMode=false diff {commit}",
-        wanted["install"],
-        *reset,
-        *remove,
-        f"git apply -v - <<'{delimiter(patch)}'\n{patch}\n{delimiter(patch)}",
-        f": '{START}'",
-        f"{wanted['test']} {words(directives(row))}",
-        f": '{END}'",
-        *reset,
-        *remove,
-    ]
+    clean = [f"{checkout} {words(changed)}"] if changed else []
+    clean += [f"{remove} {words(added)}"] if added else []
+    end = delimiter(patch)
+    return [*clean, *([f"git apply -v - <<'{end}'\n{patch}\n{end}"] if patch else [])], clean
+
+
+def test_lines(row: dict, command: str) -> list[str]:
+    """The commands that run the tests, between their marks; `command` is for rows that bring none."""
+    runs, files = row.get("runs") or {}, row.get("test_files")
+    if row.get("run_script"):
+        end = delimiter(row["run_script"])
+        script = f"cat >/tmp/run_script.sh <<'{end}'\n{row['run_script']}\n{end}"
+        return [script, f": '{START}'", f"bash /tmp/run_script.sh {shlex.quote(files)}", f": '{END}'"]
+    tests = [*runs.get("test", [])] or [command]
+    if not runs or runs["adds_files"]:
+        tests[-1] = f"{tests[-1]} {words(files or directives(row))}"
+    return [f": '{START}'", *tests, f": '{END}'"]
 
 
 def words(paths: list[str]) -> str:

@@ -62,6 +62,8 @@ def _answer(row: dict, describe: Callable[[dict], list[str]]) -> bytes:
     """What `describe` makes of a row that can be graded, or the reason why it cannot, alone."""
     try:
         row = {key: value for key, value in row.items() if value is not None}
+        if row.get("fault"):
+            return pack([str(row["fault"]).encode()])
         for key in _TEXTS:
             if not isinstance(row.get(key, ""), str):
                 return pack([f'"{key}" of the row is not a text'.encode()])
@@ -127,3 +129,11 @@ def final(argument: bytes) -> bytes:
     failures = {task: Failure(*found) for task, found in given["failures"].items()}
     report = reports.final(given["tasks"], given["endings"], failures, int(version), given["engine"])
     return pack([json.dumps(report, indent=4).encode() + b"\n", json.dumps(report).encode()])
+
+
+def results(argument: bytes) -> bytes:
+    """Tasks, endings (JSON), the name of a data set's own file -> its content."""
+    raw, name = unpack(argument)
+    given = json.loads(raw)
+    content = reports.results(given["tasks"], given["endings"], name.decode())
+    return pack([json.dumps(content, indent=4).encode() + b"\n"])

@@ -83,6 +83,8 @@ class Lab:
         self._outputs = iter(outputs)
         self.test_patch = row.get("test_patch") or ""
         self.must = expected(row, FAIL_TO_PASS)
+        files = row.get("test_files")
+        self.test_files = files if isinstance(files, list) else []
 
     def run(self, patch: str, script: str, kept: Iterable[str]) -> bytes:
         output = next(self._outputs, None)
@@ -93,7 +95,7 @@ class Lab:
     def survey(self, patch: str, changed: list[str], back: list[str]) -> tuple[list[Change], dict[str, Version]]:
         """(the files of a patch, {test file: its text when the tests run}), read before anything of the patch is run."""
         word, test_patch = hashlib.sha256(f"{self.seed} survey".encode()).hexdigest(), self.test_patch
-        tests = [*changed_files(test_patch), *added_files(test_patch)]
+        tests = [*changed_files(test_patch), *added_files(test_patch), *self.test_files]
         lines = ["#!/bin/bash", _SHOW.replace("WORD", word), _BACK]
         lines += [f"show {shlex.quote(f'{kind}/{at}')} {shlex.quote(place + at)}" for at in changed for kind, place in
                   (("before", f"{KEPT}/"), ("after", "./"))]  # fmt: skip
