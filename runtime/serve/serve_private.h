@@ -73,34 +73,10 @@ void acr_serve_refuse_version(AcrServeFault *fault, const char *version);
 #define ACR_SERVE_KEEP_MS 3600000 /* what stays as long as this process */
 void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 ttl_ms);
 
-/* ---- The pipe (pipe.c) ---- */
-
-/* Lines from one descriptor, within ACR_SERVE_MAX_LINE, and to another. */
-typedef struct {
-    int in, out;
-    const AcrInterrupt *interrupt;
-    GByteArray *line; /* what has come of the next one */
-    bool is_too_long; /* … of which no more is kept */
-    pthread_mutex_t writing;
-    int closed; /* an errno, once `out` cannot be written to; atomic */
-} AcrServePipe;
-void acr_serve_pipe_init(AcrServePipe *pipe, const AcrServeOptions *options);
-void acr_serve_pipe_clear(AcrServePipe *pipe);
-/*
- * Waits for input, at most `timeout_ms` (-1: for ever), and gives each whole line to `take` (NULL: it was
- * too long); the last one may lack its end. Returns false at the end of the input, when `out` is
- * closed, or with an error (FAILED); true also where nothing came, or an interrupt.
- */
-bool acr_serve_pipe_read(AcrServePipe *pipe, int timeout_ms,
-                         void (*take)(void *ctx, const char *line, gsize len), void *ctx,
-                         GError **error) ACR_MUST_USE;
-/* Writes a line, waiting for the reader; not after an interrupt. Thread-safe. */
-void acr_serve_pipe_write(AcrServePipe *pipe, const char *line);
-/* Blocks the signals that end the program, in this thread; *out_before is for pthread_sigmask. */
-void acr_serve_block_signals(sigset_t *out_before);
-
 /* ---- The server that a transport feeds (server.c) ---- */
 
+/* Blocks the signals that end the program, in this thread; *out_before is for pthread_sigmask. */
+void acr_serve_block_signals(sigset_t *out_before);
 typedef struct AcrServeServer AcrServeServer;
 /*
  * Gives an answer, once for each request, by any thread. `line` NULL: the request was cancelled and

@@ -60,6 +60,16 @@ static void stop(AcrInterrupt *interrupt, int why)
         __atomic_store_n(&interrupt->signal, why, __ATOMIC_RELAXED);
 }
 
+void acr_serve_block_signals(sigset_t *out_before)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGALRM};
+    sigset_t set;
+    sigemptyset(&set);
+    for (gsize i = 0; i < G_N_ELEMENTS(signals); i++)
+        sigaddset(&set, signals[i]);
+    pthread_sigmask(SIG_BLOCK, &set, out_before);
+}
+
 /* ---- Answering ---- */
 
 /* Gives a request its result (taken), or the fault. */
