@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -101,6 +102,11 @@ def compare_batches(tasks: list[Task], others: list[Task]) -> None:
         task.other = known.get(task.name, "not there")
 
 
+def _words(outcome: str) -> str:
+    """An outcome in the words of the terminal."""
+    return VERDICTS.get(outcome, outcome.replace("_", " "))
+
+
 def _kind(outcome: str) -> str:
     return {"resolved": "good", "verified": "good", "validated": "good", "unverified": "warn"}.get(outcome, "bad")
 
@@ -111,10 +117,10 @@ def _rows(tasks: list[Task], is_compared: bool) -> Html:
     rows = []
     for task in tasks:
         cells = [
-            tag("td", task.name), tag("td", task.outcome, class_=_kind(task.outcome)), tag("td", task.status),
+            tag("td", task.name), tag("td", _words(task.outcome), class_=_kind(task.outcome)), tag("td", task.status),
             tag("td", usd(task.cost), class_="n", data_key=task.cost), tag("td", task.calls, class_="n"),
             tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}"),
-            tag("td", task.failure), tag("td", task.why), *([tag("td", task.other)] if is_compared else []),
+            tag("td", task.failure), tag("td", task.why), *([tag("td", _words(task.other))] if is_compared else []),
         ]  # fmt: skip
         rows.append(tag("tr", *cells))
     shown = tag("table", tag("thead", top), tag("tbody", *rows), class_="sortable")
@@ -125,10 +131,25 @@ def _counts(tasks: list[Task]) -> list[tuple[str, int]]:
     return Counter(task.outcome or "unknown" for task in tasks).most_common()
 
 
+def _rate(tasks: list[Task]) -> str:
+    """How many of the graded tasks are resolved, with Wilson's interval of 95 %, and what one of them cost."""
+    graded = [task for task in tasks if task.grade]
+    n, resolved = len(graded), sum(task.grade == "resolved" for task in graded)
+    if not n:
+        return ""
+    z, share = 1.96, resolved / n
+    middle, half = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    low, high = (100 * (middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
+    cost = f", {usd(round(sum(task.cost for task in tasks) / resolved))} for each" if resolved else ""
+    return f"; resolved {resolved} of {n} ({100 * share:.1f} %, 95 % interval {low:.1f} to {high:.1f} %){cost}"
+
+
 def _changed(tasks: list[Task]) -> Html:
     better = [task for task in tasks if _kind(task.outcome) == "good" and _kind(task.other) != "good"]
     worse = [task for task in tasks if _kind(task.outcome) != "good" and _kind(task.other) == "good"]
-    rows: list[list[object]] = [[task.name, task.other, task.outcome] for task in [*worse, *better][:500]]
+    rows: list[list[object]] = [
+        [task.name, _words(task.other), _words(task.outcome)] for task in [*worse, *better][:500]
+    ]
     text = f"{len(better)} better, {len(worse)} worse"
     shown = table(["task", "before", "now"], rows, "tasks whose outcome changed")
     return join([tag("p", text), fold("Tasks whose outcome changed", shown)])
@@ -138,7 +159,7 @@ def _errors(tasks: list[Task]) -> Html:
     bad = [task for task in tasks if _kind(task.outcome) == "bad" and (task.failure or task.why)]
     found = Counter((task.failure, re.sub(r"\d+", "N", task.why)) for task in bad)
     rows: list[list[object]] = [[count, *why] for why, count in found.most_common(30)]
-    return table(["tasks", "error", "why"], rows, "why tasks failed; numbers are written as N")
+    return table(["tasks", "error", "why"], rows, "why tasks failed; numbers are written as N") if rows else Html("")
 
 
 def _most(title: str, amounts: list[tuple[str, float, str]]) -> Html:
@@ -148,9 +169,10 @@ def _most(title: str, amounts: list[tuple[str, float, str]]) -> Html:
 
 def render_batch(tasks: list[Task], is_compared: bool, version: str, is_live: bool = False) -> str:
     """The page, as text."""
-    counts = _counts(tasks)
-    total = sum(task.cost for task in tasks)
-    said = f"{len(tasks)} tasks: " + ", ".join(f"{count} {name}" for name, count in counts) + f"; {usd(total)}"
+    counts = [(_words(name), count) for name, count in _counts(tasks)]
+    total = usd(sum(task.cost for task in tasks))
+    listed = ", ".join(f"{count} {name}" for name, count in counts)
+    said = f"{len(tasks)} tasks: {listed}; {total}{_rate(tasks)}"
     field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
     count = tag("span", f"{len(tasks)} of {len(tasks)}", id="count", role="status", class_="soft")
     costs = _most("dearest tasks", [(task.name, float(task.cost), usd(task.cost)) for task in tasks])
@@ -158,7 +180,7 @@ def render_batch(tasks: list[Task], is_compared: bool, version: str, is_live: bo
     sections = [
         section("outcomes", "Outcomes", plots.bars("tasks by outcome", [(n, float(c), str(c)) for n, c in counts])),
         section("errors", "Why tasks failed", _errors(tasks)),
-        section("cost", "Cost and time", tag("div", costs, times, class_="pair")),
+        section("cost", "Cost and time", *([tag("div", costs, times, class_="pair")] if costs or times else [])),
         section("tasks", "Tasks", tag("p", field, " ", count), _rows(tasks, is_compared)),
     ]
     if is_compared:
@@ -170,16 +192,16 @@ def batch_text(tasks: list[Task]) -> str:
     """A line for each task, then the sums."""
     width = max((len(task.name) for task in tasks), default=4)
     lines = [
-        f"{task.name:{width}}  {task.outcome:11}  {usd(task.cost):>12}  {task.other and f'before: {task.other}  '}{task.why}"
+        f"{task.name:{width}}  {_words(task.outcome):11}  {usd(task.cost):>12}  {task.other and f'before: {_words(task.other)}  '}{task.why}"
         for task in tasks
     ]
-    sums = ", ".join(f"{count} {name}" for name, count in _counts(tasks))
+    sums = ", ".join(f"{count} {_words(name)}" for name, count in _counts(tasks))
     return "".join(f"{line.rstrip()}\n" for line in [*lines, sums])
 
 
 def batch_markdown(tasks: list[Task]) -> str:
     """A table of the outcomes."""
-    rows = "".join(f"| {name} | {count} |\n" for name, count in _counts(tasks))
+    rows = "".join(f"| {_words(name)} | {count} |\n" for name, count in _counts(tasks))
     return f"### acr-host: {len(tasks)} tasks\n\n| outcome | tasks |\n|---|---|\n{rows}"
 
 
