@@ -53,7 +53,7 @@ static bool is_left_behind(int fd)
 }
 
 /* Takes the lock; false with errno. */
-static bool take(int fd)
+static bool take_lock(int fd)
 {
     for (guint waited = 0;; waited += STEP_US) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -74,7 +74,7 @@ AcrLock *acr_lock_take(const char *path, GError **error)
         open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW, 0644);
     if (fd < 0)
         return ACR_NULL(acr_base_fail(error, errno, "cannot open lock '%s'", path));
-    if (!take(fd)) {
+    if (!take_lock(fd)) {
         if (errno == EWOULDBLOCK)
             set_busy(error, fd, path);
         else

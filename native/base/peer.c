@@ -87,7 +87,7 @@ void acr_peer_put(GByteArray *out, const char *name, GBytes *question)
 }
 
 /* Sends and receives what can be now; false when the peer is gone. */
-static bool exchange(const AcrPeer *peer, const GByteArray *out, gsize *at, GByteArray *in)
+static bool exchange_message(const AcrPeer *peer, const GByteArray *out, gsize *at, GByteArray *in)
 {
     guint8 chunk[64 * 1024];
     ssize_t sent = 0, got;
@@ -130,7 +130,7 @@ AcrPeerReply acr_peer_await(AcrPeer *peer, const GByteArray *out, gint64 timeout
         if (g_get_monotonic_time() >= until)
             return ACR_PEER_LATE;
         (void)poll(&fd, 1, POLL_MS);
-        if (!exchange(peer, out, &at, in))
+        if (!exchange_message(peer, out, &at, in))
             return ACR_PEER_GONE;
         reply = take_answer(in, out_answer);
     }
@@ -163,21 +163,21 @@ static bool read_all(int fd, void *data, gsize len, bool *out_end)
     return true;
 }
 
-static bool write_all(int fd, const void *data, gsize len)
+static bool write_all_to_peer(int fd, const void *data, gsize len)
 {
     errno = acr_fd_write_all(fd, data, len);
     return errno == 0;
 }
 
-static bool answer(int fd, AcrPeerReply reply, const void *data, gsize len)
+static bool answer_question(int fd, AcrPeerReply reply, const void *data, gsize len)
 {
     AcrPeerAnswerHead head = {.reply = reply, .len = (guint32)MIN(len, ACR_PEER_MAX_ANSWER)};
-    return write_all(fd, &head, sizeof head) && write_all(fd, data, head.len);
+    return write_all_to_peer(fd, &head, sizeof head) && write_all_to_peer(fd, data, head.len);
 }
 
 static bool answer_text(int fd, AcrPeerReply reply, const char *text)
 {
-    return answer(fd, reply, text, strlen(text));
+    return answer_question(fd, reply, text, strlen(text));
 }
 
 static bool serve_one(int fd, const AcrPeerQuestionHead *head, AcrPeerAnswer one, void *ctx)
@@ -194,7 +194,7 @@ static bool serve_one(int fd, const AcrPeerQuestionHead *head, AcrPeerAnswer one
     const void *data = g_bytes_get_data(said, &len);
     if (len > ACR_PEER_MAX_ANSWER)
         return answer_text(fd, ACR_PEER_FAILED, "the answer is too long");
-    return answer(fd, ACR_PEER_ANSWERED, data, len);
+    return answer_question(fd, ACR_PEER_ANSWERED, data, len);
 }
 
 bool acr_peer_serve(int fd, AcrPeerAnswer one, void *ctx, const GError *started, GError **error)
@@ -203,7 +203,7 @@ bool acr_peer_serve(int fd, AcrPeerAnswer one, void *ctx, const GError *started,
     bool end = false;
     if (started)
         return answer_text(fd, ACR_PEER_REFUSED, started->message) || socket_error(error, "answer");
-    if (!answer(fd, ACR_PEER_READY, "", 0))
+    if (!answer_question(fd, ACR_PEER_READY, "", 0))
         return socket_error(error, "answer");
     while (read_all(fd, &head, sizeof head, &end)) {
         if (head.name_len > ACR_PEER_MAX_NAME || head.len > ACR_PEER_MAX_QUESTION) {

@@ -116,7 +116,7 @@ static bool open_fds(const AcrSpawn *spawn, ChildFds *fds, Child *child, GError 
 
 /* ---- Starting ---- */
 
-static int start(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
+static int start_child(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
 {
     int all[ACR_N_STANDARD_FDS + ACR_SPAWN_MAX_FDS] = {fds->in, fds->out, fds->err};
     memcpy(all + ACR_N_STANDARD_FDS, fds->more, fds->n_more * sizeof fds->more[0]);
@@ -124,7 +124,7 @@ static int start(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
 }
 
 /* Said before the start, since afterwards "no such file" could be the folder or the program. */
-static bool check_folder(const char *cwd, GError **error)
+static bool check_working_folder(const char *cwd, GError **error)
 {
     struct stat st;
     if (!cwd || (stat(cwd, &st) == 0 && S_ISDIR(st.st_mode) && access(cwd, X_OK) == 0))
@@ -343,7 +343,7 @@ static GBytes *finish_stream(Stream *stream, guint64 *out_total)
 bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error)
 {
     g_assert(spawn->argv && spawn->argv[0]);
-    if (!check_folder(spawn->cwd, error))
+    if (!check_working_folder(spawn->cwd, error))
         return false;
     Child child = {0};
     ChildFds fds = {.in = -1, .out = -1, .err = -1};
@@ -351,7 +351,7 @@ bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error)
     init_stream(&child.err, spawn);
     gint64 started = g_get_monotonic_time();
     bool ok = open_fds(spawn, &fds, &child, error);
-    int err = ok ? start(spawn, &fds, &child.pid) : 0;
+    int err = ok ? start_child(spawn, &fds, &child.pid) : 0;
     close_child_fds(&fds);
     if (err)
         ok = acr_base_fail(error, err, "cannot run '%s'", spawn->argv[0]);

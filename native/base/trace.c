@@ -31,7 +31,7 @@ static bool is_traced(const char *words, const char *room, char **out_file)
     return !is_off && (is_named || !names_room);
 }
 
-static void write_line(const char *file, const GString *line)
+static void write_trace_line(const char *file, const GString *line)
 {
     int fd =
         file ? open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600)
@@ -69,5 +69,5 @@ void acr_trace(const char *room, const char *format, ...)
             *at = ' '; /* text of a repository or a model must not drive a terminal */
     }
     g_string_append_c(line, '\n');
-    write_line(file, line);
+    write_trace_line(file, line);
 }

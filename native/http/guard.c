@@ -36,7 +36,7 @@ static bool is_of_loopback(const char *host)
     return false;
 }
 
-static void refuse(AcrHttpIncoming *incoming, int status, const char *why)
+static void refuse_client(AcrHttpIncoming *incoming, int status, const char *why)
 {
     incoming->refusal_status = status;
     incoming->refusal = why;
@@ -48,11 +48,12 @@ void acr_http_guard(AcrHttpIncoming *incoming)
                *origin = acr_http_incoming_header(incoming, "origin");
     g_autofree char *own = g_strconcat("http://", host, NULL);
     if (!host || !is_of_loopback(host))
-        refuse(incoming, MHD_HTTP_FORBIDDEN, "the Host is not this machine\n");
+        refuse_client(incoming, MHD_HTTP_FORBIDDEN, "the Host is not this machine\n");
     else if (origin && g_ascii_strcasecmp(origin, own) != 0)
-        refuse(incoming, MHD_HTTP_FORBIDDEN, "requests from pages of other origins are refused\n");
+        refuse_client(incoming, MHD_HTTP_FORBIDDEN,
+                      "requests from pages of other origins are refused\n");
     else if (!has_token(incoming)) {
-        refuse(incoming, MHD_HTTP_UNAUTHORIZED, "the token is missing or wrong\n");
+        refuse_client(incoming, MHD_HTTP_UNAUTHORIZED, "the token is missing or wrong\n");
         acr_http_incoming_set_header(incoming, "WWW-Authenticate", "Bearer");
     }
 }

@@ -136,7 +136,7 @@ static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
     return code == CURLE_PEER_FAILED_VERIFICATION && verified > UNVERIFIED;
 }
 
-static bool fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
+static bool fail_exchange(const AcrHttpTransfer *x, CURLcode code, GError **error)
 {
     const char *what = x->detail[0] ? x->detail : acr_curl.easy_strerror(code);
     if (x->end != ACR_HTTP_END_NONE)
@@ -246,7 +246,7 @@ static bool is_of_other_length(AcrHttpTransfer *x, CURLcode code, GError **error
     return is_shorter || x->is_longer;
 }
 
-static bool begin(AcrHttpTransfer *x, GError **error)
+static bool begin_exchange(AcrHttpTransfer *x, GError **error)
 {
     acr_http_set_receiver(x);
     if (!acr_http_set_request(x, error))
@@ -298,14 +298,14 @@ static void hand_over(AcrHttpTransfer *x, bool whole, AcrHttpResponse *out)
             x->body ? g_byte_array_free_to_bytes(g_steal_pointer(&x->body)) : g_bytes_new(NULL, 0);
 }
 
-static bool exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
-                     GError **error)
+static bool exchange_once(AcrHttpClient *client, const AcrHttpRequest *request,
+                          AcrHttpResponse *out, GError **error)
 {
     g_auto(AcrHttpTransfer)
         x = {.request = request, .client = client, .start_us = g_get_monotonic_time()};
     CURLcode code = CURLE_OK;
     client->current = &x;
-    if (!begin(&x, error))
+    if (!begin_exchange(&x, error))
         return false;
     code = drive(&x);
     if (code == CURLE_OK &&
@@ -323,7 +323,7 @@ static bool exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHt
         return true;
     acr_curl.easy_setopt(client->easy, CURLOPT_QUICK_EXIT,
                          1L); /* else a name still being looked up is waited for */
-    return fail(&x, code, error);
+    return fail_exchange(&x, code, error);
 }
 
 /* TLS writes to a closed connection would raise SIGPIPE; the signal is blocked and taken off this
@@ -340,7 +340,7 @@ bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, Acr
     sigpending(&pending);
     bool was_pending = sigismember(&pending, SIGPIPE) == 1;
     pthread_sigmask(SIG_BLOCK, &pipe_set, &old_set);
-    bool ok = exchange(client ? client : own, request, out, error);
+    bool ok = exchange_once(client ? client : own, request, out, error);
     g_clear_pointer(&own, acr_http_client_free); /* says good-bye on its TLS connection */
     while (!was_pending && sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
         continue;

@@ -7,8 +7,8 @@
 AcrCurl acr_curl;
 AcrMhd acr_mhd;
 
-static bool load(const char *file, const char *package, const AcrLibraryFunction *functions,
-                 gsize n, void *table, GError **error)
+static bool load_symbol(const char *file, const char *package, const AcrLibraryFunction *functions,
+                        gsize n, void *table, GError **error)
 {
     AcrLibrary library = {
         file, package, functions, n, RTLD_LOCAL, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED};
@@ -22,7 +22,8 @@ bool acr_http_load_curl(GError **error)
         ACR_CURL_FUNCTIONS(ROW)
 #undef ROW
     };
-    return load("libcurl.so.4", "libcurl4", functions, G_N_ELEMENTS(functions), &acr_curl, error);
+    return load_symbol("libcurl.so.4", "libcurl4", functions, G_N_ELEMENTS(functions), &acr_curl,
+                       error);
 }
 
 bool acr_http_load_mhd(GError **error)
@@ -32,8 +33,8 @@ bool acr_http_load_mhd(GError **error)
         ACR_MHD_FUNCTIONS(ROW)
 #undef ROW
     };
-    return load("libmicrohttpd.so.12", "libmicrohttpd12", functions, G_N_ELEMENTS(functions),
-                &acr_mhd, error);
+    return load_symbol("libmicrohttpd.so.12", "libmicrohttpd12", functions, G_N_ELEMENTS(functions),
+                       &acr_mhd, error);
 }
 
 const char *acr_http_library(void)

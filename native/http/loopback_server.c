@@ -153,7 +153,7 @@ static void wait_for_work(AcrHttpServer *server, int timeout_ms)
             watched[i]->is_left = true;
 }
 
-static void step(AcrHttpServer *server, int timeout_ms)
+static void step_server(AcrHttpServer *server, int timeout_ms)
 {
     wait_for_work(server, is_crowded(server) ? MIN(timeout_ms, CROWDED_MS) : timeout_ms);
     for (guint i = 0; i < server->open->len; i++) {
@@ -183,18 +183,18 @@ static void wind_up(AcrHttpServer *server)
         acr_http_incoming_end_events(incoming);
     }
     while (server->open->len && g_get_monotonic_time() < until_us)
-        step(server, TICK_MS);
+        step_server(server, TICK_MS);
     for (guint i = 0; i < server->open->len; i++)
         (void)acr_http_incoming_leave(server->open->pdata[i]);
-    step(server, 0); /* no connection may be suspended when MHD stops */
+    step_server(server, 0); /* no connection may be suspended when MHD stops */
     acr_mhd.stop_daemon(server->daemon);
 }
 
-static void *run(void *data)
+static void *run_server(void *data)
 {
     AcrHttpServer *server = data;
     while (!is_stopping(server))
-        step(server, TICK_MS);
+        step_server(server, TICK_MS);
     wind_up(server);
     return NULL;
 }
@@ -240,7 +240,7 @@ static bool start_thread(AcrHttpServer *server, GError **error)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    int failed = pthread_create(&server->thread, NULL, run, server);
+    int failed = pthread_create(&server->thread, NULL, run_server, server);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!failed)
         return true;

@@ -98,7 +98,7 @@ static size_t drop(AcrHttpTransfer *x, gsize len)
     return CURL_WRITEFUNC_ERROR;
 }
 
-static size_t on_body(char *data, size_t size, size_t count, void *ctx)
+static size_t on_received_body(char *data, size_t size, size_t count, void *ctx)
 {
     AcrHttpTransfer *x = ctx;
     gsize len = size * count;
@@ -176,7 +176,7 @@ void acr_http_set_receiver(AcrHttpTransfer *x)
     acr_curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, x->detail);
     acr_curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     acr_curl.easy_setopt(easy, CURLOPT_HEADERDATA, x);
-    acr_curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    acr_curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_received_body);
     acr_curl.easy_setopt(easy, CURLOPT_WRITEDATA, x);
     acr_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
     acr_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, x->client);

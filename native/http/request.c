@@ -17,14 +17,14 @@
  * seconds and compares by "more than"): servers close theirs after five and more. */
 #define KEPT_SECONDS 3L
 
-static bool refuse(GError **error, const char *what)
+static bool refuse_request(GError **error, const char *what)
 {
     return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
                          "cannot send the request: %s", what);
 }
 
 /* Without memory the program ends, as GLib's allocations do. */
-static void append_header(AcrHttpTransfer *x, const char *line)
+static void append_request_header(AcrHttpTransfer *x, const char *line)
 {
     x->sent_headers = acr_curl.slist_append(x->sent_headers, line);
     g_assert(x->sent_headers);
@@ -38,12 +38,12 @@ static bool set_headers(AcrHttpTransfer *x, GError **error)
     for (const char *const *h = x->request->headers; h && *h; h++) {
         typed = typed || g_ascii_strncasecmp(*h, "Content-Type:", strlen("Content-Type:")) == 0;
         if (strpbrk(*h, "\r\n"))
-            return refuse(error, "a header holds a line break");
-        append_header(x, *h);
+            return refuse_request(error, "a header holds a line break");
+        append_request_header(x, *h);
     }
-    append_header(x, "Expect:");
+    append_request_header(x, "Expect:");
     if (!typed)
-        append_header(x, "Content-Type:");
+        append_request_header(x, "Content-Type:");
     acr_curl.easy_setopt(x->client->easy, CURLOPT_HTTPHEADER, x->sent_headers);
     return true;
 }
@@ -93,12 +93,12 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
     CURL *easy = x->client->easy;
     x->authority = acr_http_url_authority(request->url);
     if (!x->authority)
-        return refuse(error, "the URL is not one of http or https");
+        return refuse_request(error, "the URL is not one of http or https");
     acr_curl.easy_setopt(easy, CURLOPT_URL, request->url);
     acr_curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     if (request->unix_socket) {
         if (strlen(request->unix_socket) >= sizeof((struct sockaddr_un *)0)->sun_path)
-            return refuse(error, "the path of the socket is too long");
+            return refuse_request(error, "the path of the socket is too long");
         acr_curl.easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
     }
     if (request->unix_socket || acr_http_url_is_loopback(request->url))

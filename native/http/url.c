@@ -16,7 +16,7 @@ static void free_part(char **part)
 #define AUTO_URL __attribute__((cleanup(free_url))) CURLU
 #define AUTO_PART __attribute__((cleanup(free_part))) char
 
-static CURLU *parse(const char *text)
+static CURLU *parse_url(const char *text)
 {
     AUTO_PART *scheme = NULL;
     g_assert(acr_curl.url); /* acr_http_global_init() comes first */
@@ -31,7 +31,7 @@ static CURLU *parse(const char *text)
 
 char *acr_http_url_authority(const char *url)
 {
-    AUTO_URL *parsed = parse(url);
+    AUTO_URL *parsed = parse_url(url);
     AUTO_PART *host = NULL;
     AUTO_PART *port = NULL;
     if (!parsed || acr_curl.url_get(parsed, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
@@ -49,7 +49,7 @@ static bool is_ipv4_loopback(const char *host)
 
 bool acr_http_url_is_loopback(const char *url)
 {
-    AUTO_URL *parsed = parse(url);
+    AUTO_URL *parsed = parse_url(url);
     AUTO_PART *host = NULL;
     if (!parsed || acr_curl.url_get(parsed, CURLUPART_HOST, &host, 0) != CURLUE_OK)
         return false;

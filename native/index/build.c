@@ -107,7 +107,7 @@ static void clear_pending(gpointer data)
     g_clear_pointer(&file->unparsed, g_free);
 }
 
-static const char *path_of(const Build *build, const Pending *file)
+static const char *path_of_pending(const Build *build, const Pending *file)
 {
     return acr_snapshot_entry(build->index->snapshot, file->entry)->path;
 }
@@ -135,7 +135,7 @@ static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
 }
 
 /* Lists the files, with the rows that are known already. */
-static void list_files(Build *build)
+static void list_indexed_files(Build *build)
 {
     GHashTable *refusals = build->options->refused;
     AcrIndexCache *cache = build->options->cache;
@@ -169,7 +169,7 @@ static Pending *todo_at(const Build *build, gsize i)
 
 static const char *batch_path(void *ctx, gsize i)
 {
-    return path_of(ctx, todo_at(ctx, i));
+    return path_of_pending(ctx, todo_at(ctx, i));
 }
 
 static GBytes *batch_read(void *ctx, gsize i)
@@ -261,10 +261,10 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
 
 /* Rows from the cache are checked as those of an outliner: a file whose rows are malformed has no
  * symbols. */
-static void add_file(Build *build, Pending *pending)
+static void add_indexed_file(Build *build, Pending *pending)
 {
     AcrIndex *index = build->index;
-    AcrIndexFile file = {.path = path_of(build, pending),
+    AcrIndexFile file = {.path = path_of_pending(build, pending),
                          .entry = pending->entry,
                          .first_symbol = index->symbols->len,
                          .missing = pending->missing,
@@ -297,12 +297,12 @@ static void reserve(GArray *symbols, gsize n)
     g_array_set_size(symbols, 0);
 }
 
-static void add_files(Build *build)
+static void add_indexed_files(Build *build)
 {
     reserve(build->index->symbols, (gsize)build->files->len * SYMBOLS_PER_FILE);
     for (guint i = 0; i < build->files->len; i++) {
         Pending *pending = &g_array_index(build->files, Pending, i);
-        add_file(build, pending);
+        add_indexed_file(build, pending);
         clear_pending(pending);
     }
 }
@@ -326,7 +326,7 @@ AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
     gint64 clock = g_get_monotonic_time();
 
     g_array_set_clear_func(files, clear_pending);
-    list_files(&build);
+    list_indexed_files(&build);
     index->stats.cache_ms = lap_ms(&clock);
     if (acr_interrupted(options->interrupt))
         return ACR_NULL(acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
@@ -334,7 +334,7 @@ AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
     if (!outline_rest(&build, error))
         return NULL;
     index->stats.outline_ms = lap_ms(&clock);
-    add_files(&build);
+    add_indexed_files(&build);
     acr_index_freeze(index);
     index->stats.decode_ms = lap_ms(&clock);
     index->stats.files = index->files->len;

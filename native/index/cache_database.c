@@ -77,14 +77,14 @@ static int on_tick(void *ctx)
     return ++database->ticks > MAX_TICKS;
 }
 
-static AcrCacheState run(AcrCacheDatabase *database, const char *sql)
+static AcrCacheState run_sql(AcrCacheDatabase *database, const char *sql)
 {
     database->ticks = 0;
     return state_of(database, sqlite3_exec(database->db, sql, NULL, NULL, NULL));
 }
 
 /* The first value that a statement gives, as text (owned). */
-static AcrCacheState ask(AcrCacheDatabase *database, const char *sql, char **out)
+static AcrCacheState ask_database(AcrCacheDatabase *database, const char *sql, char **out)
 {
     sqlite3_stmt *statement = NULL;
     database->ticks = 0;
@@ -100,7 +100,7 @@ static AcrCacheState ask(AcrCacheDatabase *database, const char *sql, char **out
 static AcrCacheState ask_number(AcrCacheDatabase *database, const char *sql, guint64 *out)
 {
     g_autofree char *text = NULL;
-    AcrCacheState state = ask(database, sql, &text);
+    AcrCacheState state = ask_database(database, sql, &text);
     *out = text ? g_ascii_strtoull(text, NULL, 10) : 0;
     return state;
 }
@@ -120,16 +120,17 @@ static AcrCacheState create_table(AcrCacheDatabase *database)
                         "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
                         ACR_CACHE_PAGE_BYTES, TABLE + strlen("CREATE TABLE "),
                         ACR_CACHE_APPLICATION_ID, ACR_CACHE_FORMAT);
-    return run(database, sql);
+    return run_sql(database, sql);
 }
 
-static AcrCacheState prepare(AcrCacheDatabase *database, const char *sql, sqlite3_stmt **out)
+static AcrCacheState prepare_statement(AcrCacheDatabase *database, const char *sql,
+                                       sqlite3_stmt **out)
 {
     return state_of(
         database, sqlite3_prepare_v3(database->db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL));
 }
 
-static void set_up(AcrCacheDatabase *database)
+static void set_up_database(AcrCacheDatabase *database)
 {
     sqlite3_extended_result_codes(database->db, 1);
     sqlite3_busy_timeout(database->db, ACR_CACHE_PATIENCE_MS);
@@ -141,7 +142,7 @@ static void set_up(AcrCacheDatabase *database)
 
 /* Whose file it is, and whether it is whole enough to be asked. Another table, view or trigger
  * would be somebody else's. */
-static AcrCacheState check(AcrCacheDatabase *database, const char *path, bool create)
+static AcrCacheState check_database(AcrCacheDatabase *database, const char *path, bool create)
 {
     guint64 application, format, pages;
     g_autofree char *schema = NULL;
@@ -153,7 +154,7 @@ static AcrCacheState check(AcrCacheDatabase *database, const char *path, bool cr
     if (state == ACR_CACHE_OK && pages > 0 && application != ACR_CACHE_APPLICATION_ID)
         return ACR_CACHE_FOREIGN;
     if (state == ACR_CACHE_OK)
-        state = run(database, SETTINGS);
+        state = run_sql(database, SETTINGS);
     if (state == ACR_CACHE_OK && pages == 0)
         return create ? create_table(database) : ACR_CACHE_OK;
     if (state == ACR_CACHE_OK)
@@ -161,7 +162,7 @@ static AcrCacheState check(AcrCacheDatabase *database, const char *path, bool cr
     if (state == ACR_CACHE_OK && format != ACR_CACHE_FORMAT)
         return ACR_CACHE_OUTDATED;
     if (state == ACR_CACHE_OK)
-        state = ask(database, SELECT_SCHEMA, &schema);
+        state = ask_database(database, SELECT_SCHEMA, &schema);
     if (state == ACR_CACHE_OK && g_strcmp0(schema, SCHEMA) != 0)
         return ACR_CACHE_DAMAGED;
     return state;
@@ -182,14 +183,14 @@ AcrCacheState acr_cache_database_open(const char *path, bool create, AcrCacheDat
         sqlite3_open_v2(path, &database->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     AcrCacheState state = state_of(database, rc);
     if (state == ACR_CACHE_OK) {
-        set_up(database);
-        state = check(database, path, create);
+        set_up_database(database);
+        state = check_database(database, path, create);
     }
     database->writable = state == ACR_CACHE_OK && sqlite3_db_readonly(database->db, "main") == 0;
     if (state == ACR_CACHE_OK && create)
-        state = prepare(database, SELECT_ROW, &database->select_row);
+        state = prepare_statement(database, SELECT_ROW, &database->select_row);
     if (state == ACR_CACHE_OK && create)
-        state = prepare(database, INSERT_ROW, &database->insert_row);
+        state = prepare_statement(database, INSERT_ROW, &database->insert_row);
     return state;
 }
 
@@ -269,7 +270,7 @@ static void bind(sqlite3_stmt *statement, int number, GBytes *bytes)
 
 bool acr_cache_database_begin_reads(AcrCacheDatabase *database)
 {
-    return run(database, "BEGIN") == ACR_CACHE_OK;
+    return run_sql(database, "BEGIN") == ACR_CACHE_OK;
 }
 
 void acr_cache_database_end_reads(AcrCacheDatabase *database)
@@ -285,7 +286,7 @@ static GBytes *column_of(sqlite3_stmt *select, int column)
 }
 
 /* The rows of a row that was selected; NULL where they are not those that were put. */
-static GBytes *rows_of(sqlite3_stmt *select, GBytes *key)
+static GBytes *rows_of_statement(sqlite3_stmt *select, GBytes *key)
 {
     g_autoptr(GBytes) rows = column_of(select, 1);
     bool same = (guint64)sqlite3_column_int64(select, 0) == sum_of_row(key, rows);
@@ -297,9 +298,9 @@ void acr_cache_database_read_all(AcrCacheDatabase *database, gsize wanted, GHash
     guint64 span;
     sqlite3_stmt *select = NULL;
     if (ask_number(database, SELECT_SPAN, &span) == ACR_CACHE_OK && span / 2 < wanted &&
-        prepare(database, SELECT_ALL, &select) == ACR_CACHE_OK)
+        prepare_statement(database, SELECT_ALL, &select) == ACR_CACHE_OK)
         for (guint64 i = 0; i <= span && sqlite3_step(select) == SQLITE_ROW; i++) {
-            GBytes *key = column_of(select, 2), *rows = rows_of(select, key);
+            GBytes *key = column_of(select, 2), *rows = rows_of_statement(select, key);
             database->ticks = 0;
             if (rows)
                 g_hash_table_insert(out, key, rows);
@@ -316,14 +317,14 @@ AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key, G
     bind(select, 1, key);
     int rc = sqlite3_step(select);
     AcrCacheState state = rc == SQLITE_DONE ? ACR_CACHE_NONE : state_of(database, rc);
-    if (rc == SQLITE_ROW && !(*out_rows = rows_of(select, key)))
+    if (rc == SQLITE_ROW && !(*out_rows = rows_of_statement(select, key)))
         state = ACR_CACHE_DAMAGED;
     sqlite3_reset(select);
     sqlite3_clear_bindings(select);
     return state;
 }
 
-static AcrCacheState put(AcrCacheDatabase *database, const AcrCacheRow *row)
+static AcrCacheState put_rows(AcrCacheDatabase *database, const AcrCacheRow *row)
 {
     database->ticks = 0;
     bind(database->insert_row, 1, row->key);
@@ -353,7 +354,7 @@ static AcrCacheState make_room(AcrCacheDatabase *database, guint64 room)
             state = ask_number(database, "PRAGMA freelist_count", &free_pages);
         bool fits = (pages - MIN(pages, free_pages)) * ACR_CACHE_PAGE_BYTES <= room;
         if (state == ACR_CACHE_OK && !fits)
-            state = run(database, DROP_OLDEST);
+            state = run_sql(database, DROP_OLDEST);
         if (state != ACR_CACHE_OK || fits)
             return state;
         if (sqlite3_changes(database->db) == 0)
@@ -365,15 +366,15 @@ static AcrCacheState make_room(AcrCacheDatabase *database, guint64 room)
 AcrCacheState acr_cache_database_write(AcrCacheDatabase *database, const GPtrArray *rows,
                                        guint64 room)
 {
-    AcrCacheState state = run(database, "BEGIN IMMEDIATE");
+    AcrCacheState state = run_sql(database, "BEGIN IMMEDIATE");
     if (state == ACR_CACHE_OK)
         state = make_room(database, room);
     for (guint i = 0; i < rows->len && state == ACR_CACHE_OK; i++)
-        state = put(database, rows->pdata[i]);
+        state = put_rows(database, rows->pdata[i]);
     for (guint i = 0; i < rows->len && state == ACR_CACHE_OK; i++)
         state = check_row(database, rows->pdata[i]);
     if (state == ACR_CACHE_OK)
-        state = run(database, "COMMIT");
+        state = run_sql(database, "COMMIT");
     if (!sqlite3_get_autocommit(database->db))
         sqlite3_exec(database->db, "ROLLBACK", NULL, NULL, NULL);
     return state;

@@ -10,7 +10,7 @@
 
 #define MAX_MODULE_FILES 20u
 
-static const char *path_of(const AcrIndex *index, gsize file)
+static const char *path_of_module(const AcrIndex *index, gsize file)
 {
     return acr_index_file(index, file)->path;
 }
@@ -38,7 +38,7 @@ static void add_at(const AcrIndex *index, const char *base, GArray *out)
 
 static void add_relative(const AcrIndex *index, gsize from, const char *module, GArray *out)
 {
-    const char *path = path_of(index, from);
+    const char *path = path_of_module(index, from);
     gsize len = dir_len(path);
     for (module++; *module == '.'; module++) {
         if (len == 0)
@@ -81,12 +81,12 @@ static gssize root_len(const char *path, const char *tail)
 static gssize rank(const AcrIndex *index, gssize from, const char *path, gsize root)
 {
     bool above =
-        from >= 0 && (root == 0 || (strncmp(path_of(index, (gsize)from), path, root) == 0 &&
-                                    path_of(index, (gsize)from)[root] == '/'));
+        from >= 0 && (root == 0 || (strncmp(path_of_module(index, (gsize)from), path, root) == 0 &&
+                                    path_of_module(index, (gsize)from)[root] == '/'));
     if (is_import_root(index, path, root))
         return above ? (gssize)root + 2 : 1;
     /* Python 2 looks beside the importing file first. */
-    return above && dir_len(path_of(index, (gsize)from)) == root ? 0 : -1;
+    return above && dir_len(path_of_module(index, (gsize)from)) == root ? 0 : -1;
 }
 
 /* Where files of that stem begin among the stems. */
@@ -117,7 +117,7 @@ static void add_absolute(const AcrIndex *index, gssize from, const char *module,
         const AcrStem *at = &g_array_index(index->stems, AcrStem, i);
         if (at->stem_len != len || memcmp(at->stem, stem, len) != 0)
             break;
-        const char *path = path_of(index, at->file);
+        const char *path = path_of_module(index, at->file);
         gssize root = root_len(path, tail);
         gssize its = root < 0 ? -1 : rank(index, from, path, (gsize)root);
         if (its < 0 || its < best)

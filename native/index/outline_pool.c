@@ -56,7 +56,7 @@ static bool has_any(const Pool *pool)
 }
 
 /* Where no further peer can be started, those that run suffice; false when none runs. */
-static bool start(Pool *pool, Worker *worker)
+static bool start_worker(Pool *pool, Worker *worker)
 {
     static const char *const no_environment[] = {NULL}; /* it may hold keys */
     g_autoptr(GError) why = NULL;
@@ -78,7 +78,8 @@ static bool start(Pool *pool, Worker *worker)
 }
 
 /* The peer's file is done, with rows or with a failure. */
-static void finish(Pool *pool, Worker *worker, GBytes *rows, const AcrOutlineFailure *failure)
+static void finish_worker(Pool *pool, Worker *worker, GBytes *rows,
+                          const AcrOutlineFailure *failure)
 {
     worker->busy = false;
     if (worker->big)
@@ -100,7 +101,7 @@ static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms
                              "cannot start an outline worker: %s", text);
     }
     if (worker->busy)
-        finish(pool, worker, NULL, &(AcrOutlineFailure){.why = text});
+        finish_worker(pool, worker, NULL, &(AcrOutlineFailure){.why = text});
     return true;
 }
 
@@ -133,7 +134,7 @@ static void put_request(Pool *pool, Worker *worker, gsize file, GBytes *source)
 }
 
 /* Takes the next file; false when there is none now. */
-static bool take(Pool *pool, gsize *out_file)
+static bool take_rows(Pool *pool, gsize *out_file)
 {
     if (pool->large->len && !pool->big_at_work) {
         *out_file = g_array_index(pool->large, gsize, 0);
@@ -150,7 +151,7 @@ static bool take(Pool *pool, gsize *out_file)
 static void feed(Pool *pool, Worker *worker)
 {
     gsize file;
-    while (worker->peer.pid && worker->ready && !worker->busy && take(pool, &file)) {
+    while (worker->peer.pid && worker->ready && !worker->busy && take_rows(pool, &file)) {
         g_autoptr(GBytes) source = pool->batch->read(pool->batch->ctx, file);
         if (!source)
             continue;
@@ -183,12 +184,12 @@ static bool take_answer(Pool *pool, Worker *worker, guint32 reply, const guint8 
     }
     if (reply == ACR_PEER_ANSWERED && worker->busy) {
         g_autoptr(GBytes) rows = g_bytes_new(data, len);
-        finish(pool, worker, rows, NULL);
+        finish_worker(pool, worker, rows, NULL);
         return true;
     }
     if (reply == ACR_PEER_FAILED && worker->busy) {
         g_autofree char *text = acr_utf8_repair(data, len);
-        finish(pool, worker, NULL, &(AcrOutlineFailure){.why = text, .lasting = true});
+        finish_worker(pool, worker, NULL, &(AcrOutlineFailure){.why = text, .lasting = true});
         return true;
     }
     *out_reason = g_strdup("the outline worker sent a malformed reply");
@@ -254,14 +255,14 @@ static bool is_work_left(const Pool *pool)
     return pool->next < pool->batch->n || pool->large->len > 0;
 }
 
-static bool step(Pool *pool)
+static bool step_pool(Pool *pool)
 {
     struct pollfd fds[ACR_OUTLINE_MAX_JOBS];
     gint64 alone_ms = (pool->alone_until_us - g_get_monotonic_time()) / 1000;
     guint wanted = alone_ms < 0 ? pool->n : 1;
     for (guint i = 0; i < pool->n; i++) {
         Worker *worker = &pool->all[i];
-        if (i < wanted && !worker->peer.pid && is_work_left(pool) && !start(pool, worker))
+        if (i < wanted && !worker->peer.pid && is_work_left(pool) && !start_worker(pool, worker))
             return false;
         feed(pool, worker);
         short events = POLLIN | (worker->out->len ? POLLOUT : 0);
@@ -292,13 +293,13 @@ static bool is_busy(const Pool *pool)
     return is_work_left(pool);
 }
 
-static bool run(Pool *pool)
+static bool run_pool(Pool *pool)
 {
     while (is_busy(pool)) {
         if (acr_interrupted(pool->batch->interrupt))
             return acr_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
                                  "interrupted while indexing");
-        if (!step(pool))
+        if (!step_pool(pool))
             return false;
     }
     return true;
@@ -324,7 +325,7 @@ bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorker
         pool.all[i].out = g_byte_array_new();
         pool.all[i].in = g_byte_array_new();
     }
-    bool ok = run(&pool);
+    bool ok = run_pool(&pool);
     for (guint i = 0; i < pool.n; i++) {
         if (pool.all[i].peer.pid)
             g_free(acr_peer_end(&pool.all[i].peer, 0));

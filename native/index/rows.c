@@ -86,7 +86,7 @@ static char *unescape(char *from, const char *end)
 
 /* The text of a field, escapes undone, ended by a NUL in place of the byte that ended the field;
  * NULL when malformed. */
-static const char *text_of(Span span)
+static const char *text_of_field(Span span)
 {
     char *end = span.at + span.len;
     char *escape = memchr(span.at, '\\', span.len);
@@ -97,9 +97,9 @@ static const char *text_of(Span span)
 }
 
 /* A name must be there and hold no white space. */
-static const char *name_of(Span span)
+static const char *name_of_field(Span span)
 {
-    const char *text = span.len ? text_of(span) : NULL;
+    const char *text = span.len ? text_of_field(span) : NULL;
     const char *at = text;
     while (at && (guchar)*at > ' ')
         at++;
@@ -157,7 +157,7 @@ static bool append(Decoder *d, AcrSymbol *symbol, bool opens)
 /* Fields 1-5 of C and D rows: qualname first def sig_last last. */
 static bool common(Decoder *d, AcrSymbol *symbol)
 {
-    symbol->qualname = name_of(d->fields[1]);
+    symbol->qualname = name_of_field(d->fields[1]);
     if (!symbol->qualname || !parse_line(d->fields[2], &symbol->first) ||
         !parse_line(d->fields[3], &symbol->def) || !parse_line(d->fields[4], &symbol->sig_last) ||
         !parse_line(d->fields[5], &symbol->last))
@@ -175,7 +175,7 @@ static bool add_bases(Decoder *d, Span span, AcrSymbol *symbol)
     for (char *at = span.at; span.len > 0 && at <= end;) {
         char *stop = memchr(at, '\x1f', (gsize)(end - at));
         stop = stop ? stop : end;
-        const char *base = text_of((Span){at, (gsize)(stop - at)});
+        const char *base = text_of_field((Span){at, (gsize)(stop - at)});
         if (!base || pool->len - start >= ACR_INDEX_MAX_BASES)
             return false;
         g_ptr_array_add(pool, (gpointer)base);
@@ -212,7 +212,7 @@ static bool assign_row(Decoder *d)
     AcrSymbol symbol = {.kind = ACR_SYMBOL_ASSIGN};
     if (d->n_fields != 5)
         return false;
-    symbol.qualname = name_of(d->fields[1]);
+    symbol.qualname = name_of_field(d->fields[1]);
     if (!symbol.qualname || !parse_line(d->fields[2], &symbol.first) ||
         !parse_line(d->fields[3], &symbol.last))
         return false;
@@ -221,7 +221,7 @@ static bool assign_row(Decoder *d)
         return false;
     symbol.def = symbol.first;
     symbol.sig_last = symbol.last;
-    if (d->fields[4].len > 0 && !(symbol.value = name_of(d->fields[4])))
+    if (d->fields[4].len > 0 && !(symbol.value = name_of_field(d->fields[4])))
         return false;
     return append(d, &symbol, false);
 }
@@ -231,11 +231,11 @@ static bool import_row(Decoder *d)
     AcrSymbol symbol = {.kind = ACR_SYMBOL_IMPORT};
     if (d->n_fields != 5 || !parse_line(d->fields[2], &symbol.first))
         return false;
-    symbol.name = symbol.qualname = name_of(d->fields[1]);
-    symbol.module = name_of(d->fields[3]);
+    symbol.name = symbol.qualname = name_of_field(d->fields[1]);
+    symbol.module = name_of_field(d->fields[3]);
     if (!symbol.name || !symbol.module)
         return false;
-    if (d->fields[4].len > 0 && !(symbol.value = name_of(d->fields[4])))
+    if (d->fields[4].len > 0 && !(symbol.value = name_of_field(d->fields[4])))
         return false;
     symbol.def = symbol.sig_last = symbol.last = symbol.first;
     symbol.parent = parent_by_line(d, symbol.first);
@@ -247,7 +247,7 @@ static bool failed_row(Decoder *d)
     guint32 line;
     if (d->n_fields != 3 || d->n_symbols > 0 || !parse_line(d->fields[1], &line))
         return false;
-    const char *message = text_of(d->fields[2]);
+    const char *message = text_of_field(d->fields[2]);
     if (!message)
         return false;
     g_autofree char *text = g_strdup_printf("line %u: %s", line, message);

@@ -31,7 +31,7 @@ struct AcrJournal {
     bool broken;        /* a failed record could not be taken back: nothing more is appended */
 };
 
-static bool fail_errno(GError **error, int number, const char *what, const char *path)
+static bool fail_journal(GError **error, int number, const char *what, const char *path)
 {
     bool full = number == ENOSPC || number == EDQUOT || number == EROFS || number == EFBIG;
 
@@ -41,7 +41,7 @@ static bool fail_errno(GError **error, int number, const char *what, const char 
 }
 
 /* A journal is never reached through a symbolic link. */
-static bool open_file(AcrJournal *journal, guint64 *out_size, GError **error)
+static bool open_journal(AcrJournal *journal, guint64 *out_size, GError **error)
 {
     int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
     struct stat st;
@@ -49,7 +49,7 @@ static bool open_file(AcrJournal *journal, guint64 *out_size, GError **error)
     flags |= journal->mode == ACR_JOURNAL_APPEND ? O_RDWR | O_CREAT : O_RDONLY;
     journal->fd = open(journal->path, flags, 0644);
     if (journal->fd < 0 || fstat(journal->fd, &st) != 0)
-        return fail_errno(error, errno, "open", journal->path);
+        return fail_journal(error, errno, "open", journal->path);
     *out_size = (guint64)st.st_size;
     if (S_ISREG(st.st_mode) && *out_size <= ACR_JOURNAL_MAX_BYTES)
         return true;
@@ -68,7 +68,7 @@ static bool settle_file(AcrJournal *journal, guint64 size, GError **error)
         return true;
     if (size > journal->end &&
         (ftruncate(journal->fd, (off_t)journal->end) != 0 || fsync(journal->fd) != 0))
-        return fail_errno(error, errno, "repair", journal->path);
+        return fail_journal(error, errno, "repair", journal->path);
     if (size == 0 && !acr_dir_sync(folder, error)) {
         g_prefix_error(error, "cannot make journal '%s': ", journal->path);
         return false;
@@ -86,7 +86,7 @@ AcrJournal *acr_journal_open(const char *path, AcrJournalMode mode, GError **err
     journal->mode = mode;
     journal->entries = g_array_new(FALSE, FALSE, sizeof(AcrJournalEntry));
     journal->answers = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
-    if (!open_file(journal, &size, error))
+    if (!open_journal(journal, &size, error))
         return NULL;
     if (!acr_journal_index(journal->fd, journal->entries, &journal->end, &journal->remark, error))
         return ACR_NULL(g_prefix_error(error, "journal '%s': ", path));
@@ -236,7 +236,7 @@ bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *r
     failed = write_at(journal->fd, line->str, line->len, journal->end);
     if (failed != 0) {
         journal->broken = ftruncate(journal->fd, (off_t)journal->end) != 0;
-        return fail_errno(error, failed, "append to", journal->path);
+        return fail_journal(error, failed, "append to", journal->path);
     }
     journal->end += line->len;
     acr_trace("journal", "'%s' is recorded as record %zu", event, journal->position);

@@ -59,7 +59,7 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError 
 }
 
 /* Adds the line of `len` bytes that has just ended; what is wrong with it is kept in scan->bad. */
-static void add_line(Scan *scan, const char *head, gsize len)
+static void add_record_line(Scan *scan, const char *head, gsize len)
 {
     AcrJournalEntry entry = {scan->line_off, len};
     guint n = scan->entries->len;
@@ -81,7 +81,7 @@ static bool scan_file(Scan *scan, FILE *file, guint64 *out_size, GError **error)
         if (scan->bad)
             return acr_pass_error(error, &scan->bad);
         if (c == '\n')
-            add_line(scan, head, at);
+            add_record_line(scan, head, at);
         else if (at < HEAD)
             head[at] = (char)c;
     }

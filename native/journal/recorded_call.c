@@ -38,8 +38,8 @@ static void clear_json(gpointer out)
 
 /* ---- Calls ---- */
 
-static bool read_answer(const AcrJournalPort *port, void *call, const AcrJson *answer, void *out,
-                        GError **error)
+static bool read_recorded_answer(const AcrJournalPort *port, void *call, const AcrJson *answer,
+                                 void *out, GError **error)
 {
     if (port->decode)
         return port->decode(call, answer, out, error);
@@ -72,13 +72,13 @@ static bool answer_request(AcrJournal *journal, const AcrJournalPort *port, void
     if (journal && !acr_journal_ask(journal, port->event, request, &recorded, error))
         return false;
     if (recorded)
-        return read_answer(port, call, recorded, out, error);
+        return read_recorded_answer(port, call, recorded, out, error);
     time = acr_json_new_object();
     happened = make_happen(port, call, time, error);
     if (!happened || (journal && !acr_journal_append(journal, port->event, request, happened,
                                                      g_steal_pointer(&time), error)))
         return false;
-    return read_answer(port, call, happened, out, error);
+    return read_recorded_answer(port, call, happened, out, error);
 }
 
 static AcrJson *make_request(const AcrJournalPort *port, void *call, GError **error)

@@ -32,7 +32,7 @@ static char *shown(const AcrJson *value)
 }
 
 /* Both sides of the place at `path`. */
-static char *describe(const char *path, const AcrJson *recorded, const AcrJson *asked)
+static char *describe_difference(const char *path, const AcrJson *recorded, const AcrJson *asked)
 {
     const char *then = acr_json_string(recorded), *now = acr_json_string(asked);
     bool is_text = then && now;
@@ -57,7 +57,7 @@ static const AcrJson *counterpart(const AcrJson *other, const AcrJson *child, gs
     return at;
 }
 
-static char *find(GString *path, const AcrJson *recorded, const AcrJson *asked);
+static char *find_difference(GString *path, const AcrJson *recorded, const AcrJson *asked);
 
 /* The first difference below the children of one side; of `asked`, those that `recorded` lacks. */
 static char *find_below(GString *path, const AcrJson *recorded, const AcrJson *asked, bool is_asked)
@@ -73,7 +73,8 @@ static char *find_below(GString *path, const AcrJson *recorded, const AcrJson *a
             g_string_append_printf(path, ".%s", key);
         else
             g_string_append_printf(path, "[%zu]", n);
-        char *found = is_asked ? describe(path->str, NULL, at) : find(path, at, other);
+        char *found =
+            is_asked ? describe_difference(path->str, NULL, at) : find_difference(path, at, other);
         if (found)
             return found;
         g_string_truncate(path, len);
@@ -82,14 +83,14 @@ static char *find_below(GString *path, const AcrJson *recorded, const AcrJson *a
 }
 
 /* The first difference at `path` or below it; owned, NULL: there is none. */
-static char *find(GString *path, const AcrJson *recorded, const AcrJson *asked)
+static char *find_difference(GString *path, const AcrJson *recorded, const AcrJson *asked)
 {
     AcrJsonType type = acr_json_type(recorded);
     if (recorded && asked && acr_json_equal(recorded, asked, "time"))
         return NULL;
     if (!recorded || !asked || type != acr_json_type(asked) ||
         (type != ACR_JSON_OBJECT && type != ACR_JSON_ARRAY))
-        return describe(path->str, recorded, asked);
+        return describe_difference(path->str, recorded, asked);
     char *found = find_below(path, recorded, asked, false);
     return found ? found : find_below(path, recorded, asked, true);
 }
@@ -97,6 +98,6 @@ static char *find(GString *path, const AcrJson *recorded, const AcrJson *asked)
 char *acr_journal_difference(const AcrJson *recorded, const AcrJson *asked)
 {
     g_autoptr(GString) path = g_string_new(NULL);
-    char *found = find(path, recorded, asked);
-    return found ? found : describe("", recorded, asked);
+    char *found = find_difference(path, recorded, asked);
+    return found ? found : describe_difference("", recorded, asked);
 }

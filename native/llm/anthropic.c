@@ -11,13 +11,13 @@
 #define API_VERSION "2023-06-01"
 #define BEARER_VERSION "2026-10-21" /* from this one on */
 
-static AcrJson *append_call(AcrJson *blocks, const AcrJson *call)
+static AcrJson *append_tool_use(AcrJson *blocks, const AcrJson *call)
 {
     return acr_json_add(blocks, "type", ACR_TEXT("tool_use"), "id", ACR_MEMBER(call, "id"), "name",
                         ACR_MEMBER(call, "name"), "input", acr_tool_arguments(call));
 }
 
-static AcrJson *append_result(AcrJson *blocks, const AcrJson *result)
+static AcrJson *append_tool_result(AcrJson *blocks, const AcrJson *result)
 {
     return acr_json_add(blocks, "type", ACR_TEXT("tool_result"), "tool_use_id",
                         ACR_MEMBER(result, "id"), "content", ACR_MEMBER(result, "text"));
@@ -26,8 +26,8 @@ static AcrJson *append_result(AcrJson *blocks, const AcrJson *result)
 static const AcrTurnForm form = {.assistant = "assistant",
                                  .list = "content",
                                  .is_typed = true,
-                                 .append_call = append_call,
-                                 .append_result = append_result};
+                                 .append_call = append_tool_use,
+                                 .append_result = append_tool_result};
 
 /* The version that the user's own header names, else the variable's, else the older one. */
 static const char *version_of(const AcrEndpoint *endpoint)
@@ -83,7 +83,7 @@ static AcrJson *output_of(const AcrDialect *dialect, const AcrModelRequest *requ
     return acr_json_of("format", format, "effort", ACR_EFFORT(dialect), NULL);
 }
 
-static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
+static AcrJson *anthropic_tools(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();
     for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool))
@@ -103,9 +103,10 @@ static AcrJson *anthropic_request(const AcrDialect *dialect, const AcrModelReque
     return acr_json_of(
         "model", ACR_TEXT(dialect->model), "max_tokens", acr_json_new_int(request->max_tokens),
         "system", acr_json_any(g_steal_pointer(&turns.system)), "messages",
-        g_steal_pointer(&turns.messages), "tools", acr_json_any(tools_of(dialect, request->tools)),
-        "temperature", ACR_TEMPERATURE(dialect), "output_config",
-        acr_json_any(output_of(dialect, request)), "stream", ACR_STREAM(dialect), NULL);
+        g_steal_pointer(&turns.messages), "tools",
+        acr_json_any(anthropic_tools(dialect, request->tools)), "temperature",
+        ACR_TEMPERATURE(dialect), "output_config", acr_json_any(output_of(dialect, request)),
+        "stream", ACR_STREAM(dialect), NULL);
 }
 
 static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
@@ -130,7 +131,7 @@ static void grow(AcrPartial *partial, gint64 *counter, const AcrJson *usage, con
  * Of message_start and message_delta, whose counters are cumulative. `is_final`: the output's count is
  * the last.
  */
-static void read_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
+static void read_anthropic_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
 {
     AcrUsage *counters = &partial->usage;
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
@@ -197,7 +198,7 @@ static void take_end(AcrPartial *partial, const AcrJson *message)
 static AcrParseStep take_start(AcrPartial *partial, const AcrJson *message)
 {
     acr_partial_set(&partial->model, acr_json_get_string(message, "model"));
-    read_usage(partial, acr_json_get(message, "usage"), false);
+    read_anthropic_usage(partial, acr_json_get(message, "usage"), false);
     return ACR_PARSE_MORE;
 }
 
@@ -217,7 +218,7 @@ static AcrParseStep anthropic_event(AcrPartial *partial, const AcrEvent *event, 
         end_block(partial);
     } else if (strcmp(type, "message_delta") == 0) {
         take_end(partial, acr_json_get(json, "delta"));
-        read_usage(partial, acr_json_get(json, "usage"), true);
+        read_anthropic_usage(partial, acr_json_get(json, "usage"), true);
     } else if (strcmp(type, "message_stop") == 0) {
         return ACR_PARSE_DONE;
     }
@@ -238,7 +239,7 @@ static AcrParseStep anthropic_answer(AcrPartial *partial, const AcrJson *body)
     }
     take_start(partial, body);
     take_end(partial, body);
-    read_usage(partial, acr_json_get(body, "usage"), true);
+    read_anthropic_usage(partial, acr_json_get(body, "usage"), true);
     return ACR_PARSE_DONE;
 }
 

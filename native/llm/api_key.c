@@ -25,7 +25,7 @@ const char *acr_first_variable(const char *const *names)
     return value;
 }
 
-static bool refuse(GError **error, const char *source, const char *why)
+static bool refuse_key(GError **error, const char *source, const char *why)
 {
     return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s %s", source, why);
 }
@@ -45,22 +45,22 @@ char *acr_key_bare(char *text)
 bool acr_key_check(const char *key, const char *source, GError **error)
 {
     if (!*key)
-        return refuse(error, source, "is empty");
+        return refuse_key(error, source, "is empty");
     if (strlen(key) > ACR_KEY_MAX_BYTES)
-        return refuse(error, source, "is too long for a key");
+        return refuse_key(error, source, "is too long for a key");
     for (const char *c = key; *c; c++)
         if (!g_ascii_isgraph(*c))
-            return refuse(error, source, "contains a character that no key has");
+            return refuse_key(error, source, "contains a character that no key has");
     return true;
 }
 
 /* The first line of what was read, which is wiped. */
-static bool take_line(char *text, gsize len, const char *source, char **out_key, GError **error)
+static bool take_key_line(char *text, gsize len, const char *source, char **out_key, GError **error)
 {
     const char *end = memchr(text, '\n', len);
     char *key = acr_key_bare(g_strndup(text, end ? (gsize)(end - text) : len));
     bool ok = memchr(text, '\0', len)
-                  ? refuse(error, source, "contains a character that no key has")
+                  ? refuse_key(error, source, "contains a character that no key has")
                   : acr_key_check(key, source, error);
     explicit_bzero(text, len);
     if (ok)
@@ -86,7 +86,7 @@ static bool check_result(const AcrSpawnResult *result, gint64 timeout_ms, GError
         why = g_strdup_printf("failed with exit code %d", result->exit_code);
     else if (result->out_total == 0 || result->out_total > ACR_KEY_MAX_BYTES)
         why = g_strdup(result->out_total ? "printed more than a key" : "printed nothing");
-    return !why || refuse(error, "the key command", why);
+    return !why || refuse_key(error, "the key command", why);
 }
 
 static bool key_from_command(const AcrModelOptions *options, char **out_key, GError **error)
@@ -104,10 +104,10 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
     gsize len = 0;
     char *text = NULL;
     if (!acr_spawn_run(&spawn, &result, NULL))
-        return refuse(error, "the key command", "cannot be run by '/bin/sh'");
+        return refuse_key(error, "the key command", "cannot be run by '/bin/sh'");
     text = (char *)g_bytes_get_data(result.out, &len); /* ours alone, and to be wiped */
     bool ok = check_result(&result, spawn.timeout_ms, error) &&
-              take_line(text, len, "what the key command printed", out_key, error);
+              take_key_line(text, len, "what the key command printed", out_key, error);
     if (text)
         explicit_bzero(text, len);
     return ok;
@@ -117,15 +117,15 @@ static bool check_file(int fd, const char *source, GError **error)
 {
     struct stat st = {0};
     if (fstat(fd, &st) != 0)
-        return refuse(error, source, g_strerror(errno));
+        return refuse_key(error, source, g_strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return refuse(error, source, "is not a regular file");
+        return refuse_key(error, source, "is not a regular file");
     if (st.st_uid != geteuid() && st.st_uid != 0)
-        return refuse(error, source, "belongs to another user");
+        return refuse_key(error, source, "belongs to another user");
     if (st.st_mode & (S_IRWXG | S_IRWXO))
-        return refuse(error, source, "is accessible to other users (chmod 600 it)");
+        return refuse_key(error, source, "is accessible to other users (chmod 600 it)");
     if (st.st_size > ACR_KEY_MAX_BYTES)
-        return refuse(error, source, "is too large for a key");
+        return refuse_key(error, source, "is too large for a key");
     return true;
 }
 
@@ -143,8 +143,8 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
     if (check_file(fd, source, error)) {
         buffer = g_malloc0(ACR_KEY_MAX_BYTES + 1);
         len = read(fd, buffer, ACR_KEY_MAX_BYTES + 1); /* of a regular file: all of it */
-        ok = len < 0 ? refuse(error, source, g_strerror(errno))
-                     : take_line(buffer, (gsize)len, source, out_key, error);
+        ok = len < 0 ? refuse_key(error, source, g_strerror(errno))
+                     : take_key_line(buffer, (gsize)len, source, out_key, error);
         explicit_bzero(buffer, ACR_KEY_MAX_BYTES + 1);
         g_free(buffer);
     }

@@ -94,8 +94,8 @@ static void take_profile(AcrAwsCredentials *out, char *text)
 }
 
 /* The file's settings; none where there is no file. Errors: AUTH. */
-static bool read_file(const char *variable, const char *name, AcrAwsCredentials *out,
-                      GError **error)
+static bool read_credentials_file(const char *variable, const char *name, AcrAwsCredentials *out,
+                                  GError **error)
 {
     const char *given = acr_variable(variable);
     bool is_in_home = given && g_str_has_prefix(given, "~/");
@@ -133,8 +133,8 @@ static bool read_files(AcrAwsCredentials *out, GError **error)
 {
     g_auto(AcrAwsCredentials) config = {0};
     g_auto(AcrAwsCredentials) credentials = {0};
-    if (!read_file("AWS_CONFIG_FILE", "config", &config, error) ||
-        !read_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", &credentials, error))
+    if (!read_credentials_file("AWS_CONFIG_FILE", "config", &config, error) ||
+        !read_credentials_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", &credentials, error))
         return false;
     take_keys(out, &credentials);
     take_keys(out, &config);
@@ -143,7 +143,7 @@ static bool read_files(AcrAwsCredentials *out, GError **error)
     return true;
 }
 
-static bool check(const AcrAwsCredentials *read, GError **error)
+static bool check_credentials(const AcrAwsCredentials *read, GError **error)
 {
     if (read->region && read->region[strspn(read->region, REGION_LETTERS)])
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
@@ -169,7 +169,7 @@ bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error)
     read.region = g_strdup(acr_first_variable(ACR_STRINGS("AWS_REGION", "AWS_DEFAULT_REGION")));
     if ((!read.access_key || !read.region) && !read_files(&read, error))
         return false;
-    if (!check(&read, error))
+    if (!check_credentials(&read, error))
         return false;
     *out = read;
     read = (AcrAwsCredentials){0};

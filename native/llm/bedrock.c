@@ -16,7 +16,7 @@ static const char *const key_variables[] = {"AWS_BEARER_TOKEN_BEDROCK", NULL};
 static const char *const base_variables[] = {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL",
                                              NULL};
 
-static AcrJson *append_call(AcrJson *blocks, const AcrJson *call)
+static AcrJson *append_bedrock_call(AcrJson *blocks, const AcrJson *call)
 {
     return acr_json_add(blocks, "toolUse",
                         acr_json_of("toolUseId", ACR_MEMBER(call, "id"), "name",
@@ -24,7 +24,7 @@ static AcrJson *append_call(AcrJson *blocks, const AcrJson *call)
                                     NULL));
 }
 
-static AcrJson *append_result(AcrJson *blocks, const AcrJson *result)
+static AcrJson *append_bedrock_result(AcrJson *blocks, const AcrJson *result)
 {
     AcrJson *content = acr_json_new_array();
     acr_json_add(content, "text", ACR_MEMBER(result, "text"));
@@ -35,8 +35,8 @@ static AcrJson *append_result(AcrJson *blocks, const AcrJson *result)
 
 static const AcrTurnForm form = {.assistant = "assistant",
                                  .list = "content",
-                                 .append_call = append_call,
-                                 .append_result = append_result};
+                                 .append_call = append_bedrock_call,
+                                 .append_result = append_bedrock_result};
 
 static bool fail_without_key(const char *what, GError **error)
 {
@@ -150,7 +150,7 @@ static AcrJson *format_of(const AcrJson *schema)
                        acr_json_of("jsonSchema", definition, NULL), NULL);
 }
 
-static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
+static AcrJson *bedrock_tools(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();
     for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool)) {
@@ -177,13 +177,14 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
                                   "effort", ACR_EFFORT(dialect), NULL);
     return acr_json_of("messages", g_steal_pointer(&turns.messages), "system",
                        acr_json_any(g_steal_pointer(&turns.system)), "toolConfig",
-                       ACR_IF(request->tools, tools_of(dialect, request->tools)), "inferenceConfig",
-                       acr_json_any(inference), "outputConfig", acr_json_any(output), NULL);
+                       ACR_IF(request->tools, bedrock_tools(dialect, request->tools)),
+                       "inferenceConfig", acr_json_any(inference), "outputConfig",
+                       acr_json_any(output), NULL);
 }
 
 /* inputTokens leaves out what was read from the cache and written to it; totalTokens may too. A
  * total that fits neither way shows that the numbers mean something else: then none is believed. */
-static void read_usage(AcrPartial *partial, const AcrJson *usage)
+static void read_bedrock_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 total = acr_partial_counter(partial, usage, "totalTokens");
     AcrUsage found = ACR_USAGE_UNKNOWN;
@@ -273,7 +274,7 @@ static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, co
     acr_partial_finish(partial, acr_json_get_string(json, "stopReason"));
     if (strcmp(event->name, "metadata") != 0)
         return ACR_PARSE_MORE;
-    read_usage(partial, acr_json_get(json, "usage"));
+    read_bedrock_usage(partial, acr_json_get(json, "usage"));
     return partial->finish ? ACR_PARSE_DONE : ACR_PARSE_MORE;
 }
 
@@ -291,7 +292,7 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
         end_block(partial);
     }
     acr_partial_finish(partial, acr_json_get_string(body, "stopReason"));
-    read_usage(partial, acr_json_get(body, "usage"));
+    read_bedrock_usage(partial, acr_json_get(body, "usage"));
     return ACR_PARSE_DONE;
 }
 

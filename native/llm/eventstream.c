@@ -55,7 +55,7 @@ const char *acr_eventstream_problem(const AcrEventStream *stream)
     return stream->problem;
 }
 
-static bool fail(AcrEventStream *stream, const char *problem)
+static bool fail_stream(AcrEventStream *stream, const char *problem)
 {
     stream->problem = problem;
     stream->is_over = true;
@@ -73,7 +73,7 @@ static guint32 crc32_of(const guint8 *data, gsize len)
 }
 
 /* Takes `n` bytes off the front; NULL: fewer are left. */
-static const guint8 *take(Value *left, gsize n)
+static const guint8 *take_bytes(Value *left, gsize n)
 {
     const guint8 *at = left->data;
     if (n > left->len)
@@ -92,12 +92,12 @@ static bool take_value(Value *left, guint8 type, Value *out)
         return false;
     out->len = sizes[type];
     if (type == TYPE_BYTES || type == TYPE_STRING) {
-        size = take(left, 2);
+        size = take_bytes(left, 2);
         if (!size)
             return false;
         out->len = (gsize)size[0] << 8 | size[1];
     }
-    out->data = take(left, out->len);
+    out->data = take_bytes(left, out->len);
     return out->data;
 }
 
@@ -108,9 +108,9 @@ static GHashTable *read_headers(const guint8 *data, gsize len)
     g_autoptr(GHashTable) headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     Value left = {data, len};
     while (left.len > 0) {
-        const guint8 *size = take(&left, 1);
-        const guint8 *name = take(&left, *size);
-        const guint8 *type = name ? take(&left, 1) : NULL;
+        const guint8 *size = take_bytes(&left, 1);
+        const guint8 *name = take_bytes(&left, *size);
+        const guint8 *type = name ? take_bytes(&left, 1) : NULL;
         Value value = {0};
         if (!type || !take_value(&left, *type, &value))
             return NULL;
@@ -124,7 +124,7 @@ static GHashTable *read_headers(const guint8 *data, gsize len)
     return g_steal_pointer(&headers);
 }
 
-static const char *text_of(GHashTable *headers, const char *name)
+static const char *text_of_header(GHashTable *headers, const char *name)
 {
     const char *text = g_hash_table_lookup(headers, name);
     return text ? text : "";
@@ -134,16 +134,16 @@ static const char *text_of(GHashTable *headers, const char *name)
  * in a header: they are given out as a payload would be. */
 static bool give_out(AcrEventStream *stream, GHashTable *headers, const char *payload, gsize len)
 {
-    const char *type = text_of(headers, ":message-type");
+    const char *type = text_of_header(headers, ":message-type");
     bool is_error = strcmp(type, "error") == 0;
     bool is_exception = is_error || strcmp(type, "exception") == 0;
     g_autoptr(AcrJson) json = acr_json_new_object();
-    acr_json_set_string(json, "message", text_of(headers, ":error-message"));
+    acr_json_set_string(json, "message", text_of_header(headers, ":error-message"));
     g_autofree char *words = is_error && len == 0 ? acr_json_print(json) : NULL;
     AcrEvent event = {
-        .name = text_of(headers, is_error       ? ":error-code"
-                                 : is_exception ? ":exception-type"
-                                                : ":event-type"),
+        .name = text_of_header(headers, is_error       ? ":error-code"
+                                        : is_exception ? ":exception-type"
+                                                       : ":event-type"),
         .data = words ? words : payload,
         .len = words ? strlen(words) : len,
         .is_exception = is_exception,
@@ -159,11 +159,11 @@ static bool check_prelude(AcrEventStream *stream)
     const guint8 *data = stream->message->data;
     gsize total = read_u32(data), headers = read_u32(data + 4);
     if (crc32_of(data, PRELUDE_BYTES - SUM_BYTES) != read_u32(data + PRELUDE_BYTES - SUM_BYTES))
-        return fail(stream, "the checksum of an event's lengths is wrong");
+        return fail_stream(stream, "the checksum of an event's lengths is wrong");
     if (total < FRAME_BYTES || headers > total - FRAME_BYTES)
-        return fail(stream, "an event's lengths contradict each other");
+        return fail_stream(stream, "an event's lengths contradict each other");
     if (headers > MAX_HEADER_BYTES || total - FRAME_BYTES - headers > ACR_MAX_EVENT_BYTES)
-        return fail(stream, "an event is too large");
+        return fail_stream(stream, "an event is too large");
     stream->wanted = total;
     return true;
 }
@@ -175,10 +175,10 @@ static bool read_message(AcrEventStream *stream)
     gsize headers_len = read_u32(data + 4);
     guint8 *payload = data + PRELUDE_BYTES + headers_len;
     if (crc32_of(data, end) != read_u32(data + end))
-        return fail(stream, "the checksum of an event is wrong");
+        return fail_stream(stream, "the checksum of an event is wrong");
     g_autoptr(GHashTable) headers = read_headers(data + PRELUDE_BYTES, headers_len);
     if (!headers)
-        return fail(stream, "an event's headers are malformed");
+        return fail_stream(stream, "an event's headers are malformed");
     data[end] = '\0'; /* in place of the sum */
     if (!give_out(stream, headers, (char *)payload, (gsize)(data + end - payload)))
         return false;

@@ -22,8 +22,8 @@ static bool may_fall(const GError *error)
 }
 
 /* One of the models, its tries added to the report. */
-static bool ask(FallbackModel *self, AcrModel *model, const AcrModelRequest *request,
-                AcrModelAnswer *out, GError **error)
+static bool ask_model(FallbackModel *self, AcrModel *model, const AcrModelRequest *request,
+                      AcrModelAnswer *out, GError **error)
 {
     bool ok = acr_model_complete(model, request, out, error);
     const AcrModelReport *report = acr_model_report(model);
@@ -43,13 +43,13 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
     g_autoptr(GError) reason = NULL;
     g_array_set_size(self->report.tries, 0);
     if (!self->has_fallen) {
-        if (ask(self, self->first, request, out, &reason))
+        if (ask_model(self, self->first, request, out, &reason))
             return true;
         if (!may_fall(reason))
             return acr_pass_error(error, &reason);
         self->has_fallen = true;
     }
-    if (ask(self, self->second, request, out, error))
+    if (ask_model(self, self->second, request, out, error))
         return true;
     if (reason && error && *error) {
         g_autofree char *before =

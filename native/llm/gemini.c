@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static AcrJson *append_result(AcrJson *parts, const AcrJson *result)
+static AcrJson *append_function_response(AcrJson *parts, const AcrJson *result)
 {
     const char *id = acr_json_get_string(result, "id");
     AcrJson *response = acr_json_of("output", ACR_MEMBER(result, "text"), NULL);
@@ -18,8 +18,10 @@ static AcrJson *append_result(AcrJson *parts, const AcrJson *result)
 }
 
 /* An answer that calls goes back part by part as it came, with the signatures of its thoughts. */
-static const AcrTurnForm form = {
-    .assistant = "model", .list = "parts", .append_result = append_result, .keeps_all = true};
+static const AcrTurnForm form = {.assistant = "model",
+                                 .list = "parts",
+                                 .append_result = append_function_response,
+                                 .keeps_all = true};
 /* Whether an address ends in a version: "/v1", "/v1beta", "/v1alpha1". */
 static bool has_version(const char *base_url)
 {
@@ -32,7 +34,7 @@ static bool has_version(const char *base_url)
 }
 
 /* A model's name may bring the folder that it stands in. */
-static char *path_of(const AcrEndpoint *endpoint)
+static char *path_of_request(const AcrEndpoint *endpoint)
 {
     static const char *const folders[] = {"models/", "tunedModels/"};
     const char *folder = folders[0];
@@ -50,7 +52,7 @@ static char *path_of(const AcrEndpoint *endpoint)
 
 static bool gemini_prepare(AcrEndpoint *endpoint, GError **error)
 {
-    g_autofree char *path = path_of(endpoint);
+    g_autofree char *path = path_of_request(endpoint);
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     endpoint->url = g_strconcat(endpoint->base_url, "/", path, NULL);
@@ -90,7 +92,7 @@ static AcrJson *config_of(const AcrDialect *dialect, const AcrModelRequest *requ
                        ACR_IF(dialect->effort, thinking_of(dialect)), NULL);
 }
 
-static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
+static AcrJson *gemini_tools(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array(), *functions = acr_json_new_array();
     for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool))
@@ -109,7 +111,7 @@ static AcrJson *gemini_request(const AcrDialect *dialect, const AcrModelRequest 
     AcrJson *parts = acr_json_any(g_steal_pointer(&turns.system));
     return acr_json_of("contents", g_steal_pointer(&turns.messages), "systemInstruction",
                        ACR_IF(parts, acr_json_of("parts", parts, NULL)), "tools",
-                       ACR_IF(request->tools, tools_of(dialect, request->tools)),
+                       ACR_IF(request->tools, gemini_tools(dialect, request->tools)),
                        "generationConfig", acr_json_any(config_of(dialect, request)), NULL);
 }
 
@@ -125,7 +127,7 @@ static bool gemini_correct(AcrDialect *dialect, const AcrFailure *failure)
 }
 
 /* The prompt's count holds what was cached, not what tools brought; the candidates' no thoughts. */
-static void read_usage(AcrPartial *partial, const AcrJson *usage)
+static void read_gemini_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 prompt = acr_partial_counter(partial, usage, "promptTokenCount");
     gint64 tools = acr_partial_counter(partial, usage, "toolUsePromptTokenCount");
@@ -177,7 +179,7 @@ static AcrParseStep take_chunk(AcrPartial *partial, const AcrJson *json)
     for (const AcrJson *at = acr_json_first(candidates); at; at = acr_json_next(at))
         if (acr_json_get_int(at, "index", 0) == 0 && !take_candidate(partial, at))
             return ACR_PARSE_FAILED;
-    read_usage(partial, acr_json_get(json, "usageMetadata"));
+    read_gemini_usage(partial, acr_json_get(json, "usageMetadata"));
     return ACR_PARSE_MORE;
 }
 

@@ -117,7 +117,7 @@ static void show_answer(Flow *flow)
                     flow->reader ? acr_partial_tokens(acr_reader_partial(flow->reader)) : 0);
 }
 
-static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
+static AcrHttpNext on_model_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
 {
     Flow *flow = ctx;
     flow->received += (gint64)len;
@@ -227,8 +227,8 @@ static void finish_tools(const HttpModel *self, const AcrModelRequest *request, 
         acr_json_set_string(out->tools, "by", self->base.name);
 }
 
-static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModelTry *attempt,
-                     AcrExchange *said, AcrFailure *failure)
+static bool exchange_try(Call *call, const char *body, AcrModelAnswer *out, AcrModelTry *attempt,
+                         AcrExchange *said, AcrFailure *failure)
 {
     HttpModel *self = call->self;
     g_autoptr(GError) error = NULL;
@@ -247,7 +247,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         .idle_timeout_ms = self->idle_ms,
         .total_timeout_ms = CLAMP(time_left_ms(self), 1, self->timeout_ms),
         .ca_file = self->ca_file,
-        .on_body = on_body,
+        .on_body = on_model_body,
         .on_body_ctx = &flow,
         .interrupt = self->interrupt,
     };
@@ -321,7 +321,7 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
 }
 
 /* A slot among all who use the endpoint and key; the wait for it counts as the try's. */
-static bool enter(Call *call, AcrFailure *failure)
+static bool enter_try(Call *call, AcrFailure *failure)
 {
     HttpModel *self = call->self;
     gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
@@ -367,12 +367,12 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     g_autoptr(GError) error = NULL;
     if (is_time_over(self))
         return fail_too_late(failure);
-    if (!enter(call, failure))
+    if (!enter_try(call, failure))
         return false;
     attempt.wait_ms = call->wait_ms;
     g_autofree char *body = prepare_body(self, call->request, &attempt, &said, &id, failure);
     if (body)
-        attempt.ok = exchange(call, body, out, &attempt, &said, failure);
+        attempt.ok = exchange_try(call, body, out, &attempt, &said, failure);
     leave(call, &attempt, failure);
     if (!body)
         return false;

@@ -73,7 +73,7 @@ static void append_results(AcrJson *messages, const AcrJson *tools)
             "tool_call_id", acr_json_get_string(result, "id"));
 }
 
-static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
+static AcrJson *chat_tools(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();
     for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool)) {
@@ -153,7 +153,7 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
         "model", ACR_TEXT(dialect->model), "messages", messages_of(dialect, request, words),
         "temperature", ACR_TEMPERATURE(dialect), "reasoning_effort", ACR_EFFORT(dialect),
         dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens", ACR_LIMIT(request),
-        "tools", ACR_IF(request->tools, tools_of(dialect, request->tools)), "response_format",
+        "tools", ACR_IF(request->tools, chat_tools(dialect, request->tools)), "response_format",
         ACR_IF(has_json, format_of(has_schema ? request->schema : NULL)), "stream",
         ACR_STREAM(dialect), "stream_options",
         ACR_IF(has_usage, acr_json_constant("{\"include_usage\":true}")), NULL);

@@ -24,7 +24,7 @@ static const char *system_of(const AcrConversation *conversation)
     return first && first->role == ACR_ROLE_SYSTEM ? first->content : NULL;
 }
 
-static AcrJson *text_of(const AcrJson *schema)
+static AcrJson *text_of_part(const AcrJson *schema)
 {
     AcrJson *format =
         schema ? acr_json_of("type", ACR_TEXT("json_schema"), ACR_OPENAI_SCHEMA(schema), NULL)
@@ -46,7 +46,7 @@ static void append_items(AcrJson *input, const AcrJson *tools)
 }
 
 /* Both members that say how a tool is called must be there. */
-static AcrJson *tools_of(const AcrDialect *dialect, const AcrJson *tools)
+static AcrJson *responses_tools(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();
     for (const AcrJson *tool = acr_json_first(tools); tool; tool = acr_json_next(tool)) {
@@ -93,8 +93,8 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
                        "temperature", ACR_TEMPERATURE(dialect), "reasoning",
                        ACR_IF(dialect->effort, acr_json_of("effort", ACR_EFFORT(dialect), NULL)),
                        "max_output_tokens", ACR_LIMIT(request), "text",
-                       ACR_IF(has_json, text_of(has_schema ? request->schema : NULL)), "tools",
-                       ACR_IF(request->tools, tools_of(dialect, request->tools)), "include",
+                       ACR_IF(has_json, text_of_part(has_schema ? request->schema : NULL)), "tools",
+                       ACR_IF(request->tools, responses_tools(dialect, request->tools)), "include",
                        ACR_IF(has_thoughts, acr_json_constant("[\"reasoning.encrypted_content\"]")),
                        "store", acr_json_new_bool(false), "stream", ACR_STREAM(dialect), NULL);
 }

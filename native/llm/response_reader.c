@@ -35,7 +35,7 @@ struct AcrReader {
     char half[7];   /* the first half of a character, "\ud83c", whose other half has not come */
 };
 
-static AcrParseStep fail(AcrReader *reader, AcrLlmError code, const char *why)
+static AcrParseStep fail_response(AcrReader *reader, AcrLlmError code, const char *why)
 {
     return reader->step = acr_partial_fail(&reader->partial, code, why);
 }
@@ -43,7 +43,7 @@ static AcrParseStep fail(AcrReader *reader, AcrLlmError code, const char *why)
 /* What is too large once will be so again. */
 static void fail_for_good(AcrReader *reader, const char *why)
 {
-    fail(reader, ACR_LLM_ERROR_MALFORMED, why);
+    fail_response(reader, ACR_LLM_ERROR_MALFORMED, why);
     reader->partial.failure.retryable = false;
 }
 
@@ -174,7 +174,7 @@ static gsize begin_body(AcrReader *reader, const char *data, gsize len)
     return blank;
 }
 
-static bool keep(AcrReader *reader, const char *data, gsize len)
+static bool keep_bytes(AcrReader *reader, const char *data, gsize len)
 {
     gsize most = reader->body == BODY_ERROR ? MAX_ERROR_BYTES : ACR_HTTP_MAX_BODY_BYTES;
     gsize room = most - reader->whole->len;
@@ -201,7 +201,7 @@ bool acr_reader_feed(AcrReader *reader, const char *data, gsize len)
     case BODY_UNKNOWN:
         return true;
     default:
-        return keep(reader, data, len);
+        return keep_bytes(reader, data, len);
     }
 }
 
@@ -224,7 +224,7 @@ static void fail_without_json(AcrReader *reader)
         g_strdup_printf("the server did not answer with JSON (HTTP %d, it starts "
                         "with %s); is the base URL right?",
                         reader->status, shown);
-    fail(reader, ACR_LLM_ERROR_MALFORMED, why);
+    fail_response(reader, ACR_LLM_ERROR_MALFORMED, why);
 }
 
 static void read_json(AcrReader *reader, const char *cut)
@@ -232,7 +232,7 @@ static void read_json(AcrReader *reader, const char *cut)
     g_autoptr(AcrJson) json =
         acr_json_parse((const char *)reader->whole->data, reader->whole->len, NULL);
     if (!json && cut) {
-        fail(reader, ACR_LLM_ERROR_TRUNCATED, cut);
+        fail_response(reader, ACR_LLM_ERROR_TRUNCATED, cut);
     } else if (!json) {
         fail_without_json(reader);
     } else if (acr_failure_in_body(json)) {
@@ -252,15 +252,15 @@ static void end_stream(AcrReader *reader, const char *cut)
         acr_sse_is_too_big(reader->sse))
         fail_for_good(reader, "an event of the stream is too large");
     if (reader->step == ACR_PARSE_MORE && problem)
-        fail(reader, ACR_LLM_ERROR_MALFORMED, problem);
+        fail_response(reader, ACR_LLM_ERROR_MALFORMED, problem);
     AcrParseStep end =
         reader->partial.finish || reader->partial.is_blocked ? ACR_PARSE_DONE : ACR_PARSE_MORE;
     if (reader->step == ACR_PARSE_MORE &&
         reader->provider->stream_end >= (cut ? ACR_END_BY_REASON : ACR_END_IN_ORDER))
         reader->step = end;
     if (reader->step == ACR_PARSE_MORE)
-        fail(reader, ACR_LLM_ERROR_TRUNCATED,
-             cut ? cut : "the stream ended before the answer was complete");
+        fail_response(reader, ACR_LLM_ERROR_TRUNCATED,
+                      cut ? cut : "the stream ended before the answer was complete");
 }
 
 /* A success without a body: a stream that was cut before its first event, or no answer at all. */
@@ -270,7 +270,8 @@ static void read_nothing(AcrReader *reader, const char *cut)
                       reader->provider->framing == ACR_FRAMES_EVENTSTREAM;
     g_autofree char *why = g_strdup_printf("HTTP %d without an answer%s%s", reader->status,
                                            cut ? ": " : "", cut ? cut : "");
-    fail(reader, cut || was_stream ? ACR_LLM_ERROR_TRUNCATED : ACR_LLM_ERROR_MALFORMED, why);
+    fail_response(reader, cut || was_stream ? ACR_LLM_ERROR_TRUNCATED : ACR_LLM_ERROR_MALFORMED,
+                  why);
 }
 
 /* Ends of which the answer tells; any other is the server's, in the middle of it. */
@@ -281,27 +282,30 @@ static bool is_end(const char *finish)
 }
 
 /* What a complete answer means that has no text, or did not come to its end. */
-static void judge(AcrReader *reader)
+static void judge_response(AcrReader *reader)
 {
     const AcrPartial *partial = &reader->partial;
     bool is_empty = partial->content->len == 0;
     if (partial->is_blocked) {
-        fail(reader, ACR_LLM_ERROR_CONTENT_FILTER, "the prompt was blocked by a content filter");
+        fail_response(reader, ACR_LLM_ERROR_CONTENT_FILTER,
+                      "the prompt was blocked by a content filter");
     } else if (partial->refusal->len > 0 || g_strcmp0(partial->finish, "refusal") == 0) {
         g_autofree char *shown = acr_text_shorten(partial->refusal->str, ACR_LLM_MAX_MESSAGE);
         g_autofree char *why = g_strdup_printf("the model refused%s%s", *shown ? ": " : "", shown);
-        fail(reader, ACR_LLM_ERROR_REFUSAL, why);
+        fail_response(reader, ACR_LLM_ERROR_REFUSAL, why);
     } else if (is_empty && g_strcmp0(partial->finish, "content_filter") == 0) {
-        fail(reader, ACR_LLM_ERROR_CONTENT_FILTER, "the answer was removed by a content filter");
+        fail_response(reader, ACR_LLM_ERROR_CONTENT_FILTER,
+                      "the answer was removed by a content filter");
     } else if (is_empty && !partial->finish && !partial->has_calls) {
-        fail(reader, ACR_LLM_ERROR_MALFORMED, "the answer has neither text nor a finish reason");
+        fail_response(reader, ACR_LLM_ERROR_MALFORMED,
+                      "the answer has neither text nor a finish reason");
     } else if (g_strcmp0(partial->finish, ACR_FINISH_WINDOW) == 0) {
-        fail(reader, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-             "the answer did not fit into the model's context window");
+        fail_response(reader, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+                      "the answer did not fit into the model's context window");
     } else if (!is_end(partial->finish)) {
         g_autofree char *why = g_strdup_printf(
             "the server broke off the answer (finish reason '%s')", partial->finish);
-        fail(reader, ACR_LLM_ERROR_TRUNCATED, why);
+        fail_response(reader, ACR_LLM_ERROR_TRUNCATED, why);
     }
 }
 
@@ -349,7 +353,7 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
             reader->provider->settle(&reader->partial);
         read_cost_header(reader);
         acr_partial_refuse_calls(&reader->partial);
-        judge(reader);
+        judge_response(reader);
     }
     if (reader->partial.is_nonsense)
         forget_counters(&reader->partial.usage);

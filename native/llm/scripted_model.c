@@ -128,8 +128,8 @@ static void enqueue(Queue *queue, Line *line)
 }
 
 /* Parses one line and queues it when it is for this task. */
-static bool add_line(ScriptModel *script, const char *text, gsize len, guint number,
-                     const AcrModelOptions *options, GError **error)
+static bool add_script_line(ScriptModel *script, const char *text, gsize len, guint number,
+                            const AcrModelOptions *options, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_parse(text, len, error);
     Line line = {.number = number};
@@ -147,7 +147,7 @@ static bool add_line(ScriptModel *script, const char *text, gsize len, guint num
 }
 
 /* The line that serves the step; NULL: none does, though later ones remain (*out_left) or not. */
-static const Line *take(Queue *queue, guint step, bool *out_left)
+static const Line *take_answer(Queue *queue, guint step, bool *out_left)
 {
     const Line *line = NULL;
     if (step > 0 && step < queue->step)
@@ -206,7 +206,7 @@ static bool script_complete(AcrModel *model, const AcrModelRequest *request, Acr
     bool left = false;
     if (acr_interrupted(script->interrupt))
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
-    const Line *line = take(queue_of(script, request->label), request->step, &left);
+    const Line *line = take_answer(queue_of(script, request->label), request->step, &left);
     if (!line && !left)
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP,
                              "script '%s' is used up: no line is left for agent '%s'", script->path,
@@ -226,7 +226,7 @@ static bool script_complete(AcrModel *model, const AcrModelRequest *request, Acr
 static void script_skip(AcrModel *model, const AcrModelRequest *request)
 {
     bool left = false;
-    take(queue_of((ScriptModel *)model, request->label), request->step, &left);
+    take_answer(queue_of((ScriptModel *)model, request->label), request->step, &left);
 }
 
 AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
@@ -250,7 +250,7 @@ AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
         number++;
         while (blank < line_len && g_ascii_isspace(at[blank]))
             blank++;
-        if (blank < line_len && !add_line(script, at, line_len, number, options, &local))
+        if (blank < line_len && !add_script_line(script, at, line_len, number, options, &local))
             return ACR_NULL(refuse(error, "script '%s' is malformed at line %u: %s", path, number,
                                    local->message));
         at += line_len + (feed ? 1 : 0);

@@ -167,7 +167,7 @@ static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
 }
 
 /* Takes out what cannot be. */
-static void judge(const AcrSpend *spend, const AcrExchange *exchange, AcrUsage *usage)
+static void judge_spending(const AcrSpend *spend, const AcrExchange *exchange, AcrUsage *usage)
 {
     AcrUsageBounds bounds = acr_usage_bounds(exchange);
     bool has_range = spend->highest.base.input > 0;
@@ -189,7 +189,7 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
     bool is_billed =
         attempt->sent && (attempt->ok || attempt->status < 400 || !spend->refusals_are_free);
     g_autoptr(GError) failure = NULL;
-    judge(spend, exchange, usage);
+    judge_spending(spend, exchange, usage);
     if (!usage->cost_stated)
         usage->cost_pico =
             spend->has_price && is_whole(attempt) ? acr_price_of_usage(&spend->price, usage) : -1;

@@ -77,7 +77,7 @@ static void take_field(AcrSse *sse, const char *field, gsize field_len, const ch
     }
 }
 
-static void take_line(AcrSse *sse, const char *line, gsize len)
+static void take_sse_line(AcrSse *sse, const char *line, gsize len)
 {
     if (!sse->begun && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
         line += 3;
@@ -105,7 +105,7 @@ static void take_line(AcrSse *sse, const char *line, gsize len)
 
 static void end_line(AcrSse *sse)
 {
-    take_line(sse, sse->line->str, sse->line->len);
+    take_sse_line(sse, sse->line->str, sse->line->len);
     g_string_truncate(sse->line, 0);
 }
 

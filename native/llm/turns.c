@@ -9,7 +9,7 @@
 
 #define OPENING "Begin." /* where a conversation has no user who speaks first */
 
-static bool is_blank(const char *text)
+static bool is_blank_turn(const char *text)
 {
     return text[strspn(text, " \t\r\n\v\f")] == '\0';
 }
@@ -43,7 +43,7 @@ static AcrJson *append_tools(AcrJson *blocks, const AcrTurnForm *form, const Acr
         acr_json_append(blocks, acr_json_copy(at));
     if (results || form->keeps_all)
         return last;
-    if (text && !is_blank(text))
+    if (text && !is_blank_turn(text))
         append_text(blocks, form, text);
     for (const AcrJson *at = acr_json_first(acr_json_get(tools, "calls")); at;
          at = acr_json_next(at))
@@ -62,7 +62,7 @@ void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRe
         const AcrMessage *message = acr_conversation_message(conversation, i);
         const AcrJson *tools = acr_message_tools(dialect, request, message);
         AcrJson *block = NULL;
-        if (is_blank(message->content))
+        if (is_blank_turn(message->content))
             continue;
         if (message->role == ACR_ROLE_SYSTEM) {
             turns->system_end = append_text(turns->system, form, message->content);

@@ -118,7 +118,7 @@ static char *usd(gint64 pico, bool up)
     return text;
 }
 
-static bool refuse(const AcrLedger *ledger, const AcrAmount *amount, GError **error)
+static bool refuse_amount(const AcrLedger *ledger, const AcrAmount *amount, GError **error)
 {
     const AcrAmount *ceiling = acr_ledger_ceiling(ledger);
     AcrAmount left = acr_ledger_left(ledger);
@@ -189,7 +189,7 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
         return false;
     for (guint i = 0; ok && i < budget->ledgers->len; i++)
         if (!acr_ledger_fits(ledger_at(budget, i), amount))
-            ok = refuse(ledger_at(budget, i), amount, error);
+            ok = refuse_amount(ledger_at(budget, i), amount, error);
     guint64 id = ok ? new_id(budget) : 0;
     ok = ok && reserve_in_all(budget, id, amount, note, error);
     unlock_all(budget);
@@ -254,7 +254,7 @@ bool acr_budget_left(AcrBudget *budget, AcrAmount *out, GError **error)
     return true;
 }
 
-static gint64 narrow(__int128 sum)
+static gint64 narrow_sum(__int128 sum)
 {
     return sum > G_MAXINT64 ? G_MAXINT64 : (gint64)sum;
 }
@@ -275,8 +275,8 @@ bool acr_budget_sums(AcrBudget *budget, const char *scope, AcrAmount *out_spent,
         acr_ledger_unlock(ledger);
         if (!ok)
             return false;
-        *out_spent = (AcrAmount){narrow(spent.pico), narrow(spent.tokens)};
-        *out_reserved = (AcrAmount){narrow(reserved.pico), narrow(reserved.tokens)};
+        *out_spent = (AcrAmount){narrow_sum(spent.pico), narrow_sum(spent.tokens)};
+        *out_reserved = (AcrAmount){narrow_sum(reserved.pico), narrow_sum(reserved.tokens)};
         return true;
     }
     return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,

@@ -41,7 +41,7 @@ struct AcrLedger {
     AcrOwner self;
 };
 
-static bool fail_errno(const AcrLedger *ledger, int err, const char *what, GError **error)
+static bool fail_ledger(const AcrLedger *ledger, int err, const char *what, GError **error)
 {
     return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
                          "cannot %s ledger '%s': %s", what, ledger->path, g_strerror(err));
@@ -78,7 +78,7 @@ static bool read_id(const AcrJson *record, const char *member, guint64 *out)
     return text && g_ascii_string_to_unsigned(text, 16, 0, G_MAXUINT64, out, NULL);
 }
 
-static void add(AcrLedgerSum *sum, const AcrAmount *amount, int sign)
+static void add_entry(AcrLedgerSum *sum, const AcrAmount *amount, int sign)
 {
     sum->pico += (__int128)amount->pico * sign;
     sum->tokens += (__int128)amount->tokens * sign;
@@ -101,7 +101,7 @@ static bool apply_reserve(AcrLedger *ledger, guint64 id, const AcrJson *record)
     g_strlcpy(entry.owner.boot, boot ? boot : "", sizeof entry.owner.boot);
     g_hash_table_insert(ledger->entries, g_memdup2(&key, sizeof key),
                         g_memdup2(&entry, sizeof entry));
-    add(&ledger->reserved, &entry.amount, 1);
+    add_entry(&ledger->reserved, &entry.amount, 1);
     return true;
 }
 
@@ -113,8 +113,8 @@ static bool apply_settle(AcrLedger *ledger, guint64 id, const AcrJson *record)
     AcrAmount spent;
     if (!entry || !read_amount(record, &spent))
         return false;
-    add(entry->is_stale ? &ledger->spent : &ledger->reserved, &entry->amount, -1);
-    add(&ledger->spent, &spent, 1);
+    add_entry(entry->is_stale ? &ledger->spent : &ledger->reserved, &entry->amount, -1);
+    add_entry(&ledger->spent, &spent, 1);
     return g_hash_table_remove(ledger->entries, &key);
 }
 
@@ -124,8 +124,8 @@ static bool apply_stale(AcrLedger *ledger, guint64 id)
     if (!entry || entry->is_stale)
         return false;
     entry->is_stale = true;
-    add(&ledger->reserved, &entry->amount, -1);
-    add(&ledger->spent, &entry->amount, 1);
+    add_entry(&ledger->reserved, &entry->amount, -1);
+    add_entry(&ledger->spent, &entry->amount, 1);
     return true;
 }
 
@@ -173,7 +173,8 @@ static bool cut_to(AcrLedger *ledger, gint64 size)
     return rc == 0;
 }
 
-static bool write_line(AcrLedger *ledger, const char *line, gsize len, bool sync, GError **error)
+static bool write_ledger_line(AcrLedger *ledger, const char *line, gsize len, bool sync,
+                              GError **error)
 {
     ssize_t n = 0;
     do
@@ -185,7 +186,7 @@ static bool write_line(AcrLedger *ledger, const char *line, gsize len, bool sync
     if (n == (ssize_t)len)
         err = errno;
     (void)!cut_to(ledger, ledger->offset);
-    return fail_errno(ledger, err, "write", error);
+    return fail_ledger(ledger, err, "write", error);
 }
 
 static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error)
@@ -194,8 +195,8 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
     g_autofree char *line = g_strconcat(text, "\n", NULL);
     gsize len = strlen(text);
     if (ledger->path && ledger->offset + (gint64)len >= ACR_LEDGER_MAX_BYTES)
-        return fail_errno(ledger, EFBIG, "write", error);
-    if (ledger->path && !write_line(ledger, line, len + 1, sync, error))
+        return fail_ledger(ledger, EFBIG, "write", error);
+    if (ledger->path && !write_ledger_line(ledger, line, len + 1, sync, error))
         return false;
     ledger->offset += (gint64)len + 1;
     return apply_line(ledger, text, len, error);
@@ -207,7 +208,7 @@ static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **er
 {
     if (ledger->lines == 0 && (len > strlen(HEAD) || memcmp(rest, HEAD, len) != 0))
         return fail_damaged(ledger, "cannot be read", error);
-    return cut_to(ledger, ledger->offset) || fail_errno(ledger, errno, "mend", error);
+    return cut_to(ledger, ledger->offset) || fail_ledger(ledger, errno, "mend", error);
 }
 
 /* Who opens the path later must find this file, else two would keep one ceiling apart. */
@@ -228,19 +229,19 @@ static bool read_on(AcrLedger *ledger, GError **error)
     gsize used = 0;
     ssize_t n = 0;
     if (fstat(ledger->fd, &ledger->status) != 0)
-        return fail_errno(ledger, errno, "read", error);
+        return fail_ledger(ledger, errno, "read", error);
     if (!is_in_place(ledger, error))
         return false;
     if (ledger->status.st_size < ledger->offset)
         return fail_damaged(ledger, "was truncated by another process", error);
     if (ledger->status.st_size > ACR_LEDGER_MAX_BYTES)
-        return fail_errno(ledger, EFBIG, "read", error);
+        return fail_ledger(ledger, EFBIG, "read", error);
     gsize len = (gsize)(ledger->status.st_size - ledger->offset);
     g_autofree char *text = g_malloc(len + 1);
     for (gsize have = 0; have < len; have += (gsize)MAX(n, 0)) {
         n = pread(ledger->fd, text + have, len - have, ledger->offset + (gint64)have);
         if (n == 0 || (n < 0 && errno != EINTR))
-            return fail_errno(ledger, n < 0 ? errno : EIO, "read", error);
+            return fail_ledger(ledger, n < 0 ? errno : EIO, "read", error);
     }
     if (!apply_lines(ledger, text, len, &used, error))
         return false;
@@ -268,7 +269,7 @@ static bool wait_for_lock(AcrLedger *ledger, GError **error)
     gint64 deadline = g_get_monotonic_time() + ACR_LEDGER_LOCK_MS * 1000ll, wait_us = 200;
     while (!set_lock(ledger, F_WRLCK)) {
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-            return fail_errno(ledger, errno, "lock", error);
+            return fail_ledger(ledger, errno, "lock", error);
         if (g_get_monotonic_time() > deadline)
             return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
                                  "ledger '%s' has been locked by another process for %d seconds",
@@ -298,12 +299,12 @@ bool acr_ledger_lock(AcrLedger *ledger, GError **error)
     return false;
 }
 
-static bool open_file(AcrLedger *ledger, GError **error)
+static bool open_ledger(AcrLedger *ledger, GError **error)
 {
     int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
     ledger->fd = open(ledger->path, flags, 0600);
     if (ledger->fd < 0 || fstat(ledger->fd, &ledger->status) != 0)
-        return fail_errno(ledger, errno, "open", error);
+        return fail_ledger(ledger, errno, "open", error);
     if (!S_ISREG(ledger->status.st_mode))
         return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                              "ledger '%s' is not a regular file", ledger->path);
@@ -320,7 +321,7 @@ AcrLedger *acr_ledger_open(const char *path, const char *scope, const AcrAmount 
     ledger->ceiling = *ceiling;
     ledger->entries = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     acr_owner_self(&ledger->self);
-    if (path ? !open_file(ledger, error) : !write_head(ledger, error))
+    if (path ? !open_ledger(ledger, error) : !write_head(ledger, error))
         return NULL;
     return g_steal_pointer(&ledger);
 }

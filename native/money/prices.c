@@ -13,7 +13,7 @@ struct AcrPrices {
     AcrPrice highest, lowest;
 };
 
-static GHashTable *read_file(const char *path, GError **error)
+static GHashTable *read_prices_file(const char *path, GError **error)
 {
     g_autoptr(GError) failure = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PRICES_MAX_BYTES, &failure);
@@ -57,7 +57,7 @@ static void find_extremes(AcrPrices *prices)
 AcrPrices *acr_prices_new(const char *path, GError **error)
 {
     g_autoptr(AcrPrices) prices = g_new0(AcrPrices, 1);
-    if (!read_table(prices, error) || (path && !(prices->file = read_file(path, error))))
+    if (!read_table(prices, error) || (path && !(prices->file = read_prices_file(path, error))))
         return NULL;
     find_extremes(prices);
     return g_steal_pointer(&prices);

@@ -53,7 +53,7 @@ static bool is_user(uid_t uid)
     return fd >= 0 && fchown(fd, uid, uid) == 0;
 }
 
-static bool open_backend(AcrSandbox *sandbox, GError **error)
+static bool open_bubblewrap(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state = g_new0(State, 1);
     sandbox->tree_uid = geteuid() == 0 && is_user(ROOT_RUNS_AS) ? ROOT_RUNS_AS : -1;
@@ -69,7 +69,7 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
                                    sandbox->options.snapshot, &sandbox->python, error);
 }
 
-static void close_backend(AcrSandbox *sandbox)
+static void close_bubblewrap(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
     g_free(state->program);
@@ -250,8 +250,8 @@ static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
         acr_helper_bind(spec, AT_VENV, state->layer ? venv : sandbox->python.venv);
 }
 
-static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
-                GError **error)
+static bool run_bubblewrap(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                           GError **error)
 {
     if (!acr_sandbox_need_base(sandbox, error))
         return false;
@@ -316,7 +316,7 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
                                       acr_tree_give(home, sandbox->tree_uid, error)));
 }
 
-static bool set_up(AcrSandbox *sandbox, GError **error)
+static bool set_up_bubblewrap(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
     if (!acr_sandbox_need_base(sandbox, error))
@@ -327,5 +327,5 @@ static bool set_up(AcrSandbox *sandbox, GError **error)
     return state->layer != NULL;
 }
 
-const AcrSandboxBackend acr_sandbox_bubblewrap = {"bubblewrap", open_backend, set_up,
-                                                  run,          NULL,         close_backend};
+const AcrSandboxBackend acr_sandbox_bubblewrap = {
+    "bubblewrap", open_bubblewrap, set_up_bubblewrap, run_bubblewrap, NULL, close_bubblewrap};

@@ -30,7 +30,7 @@ typedef struct {
                        yet, or they are in the set-up's image */
 } State;
 
-static bool open_backend(AcrSandbox *sandbox, GError **error)
+static bool open_container(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state = g_new0(State, 1);
     state->engine = acr_engine_open(sandbox->options.interrupt, error);
@@ -46,7 +46,7 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-static void close_backend(AcrSandbox *sandbox)
+static void close_container(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
     acr_engine_free(state->engine);
@@ -82,7 +82,8 @@ static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray 
 }
 
 /* Both lists are sorted by path. */
-static bool compare(AcrSnapshot *snapshot, const AcrSnapshot *image, GPtrArray *out, GError **error)
+static bool compare_containers(AcrSnapshot *snapshot, const AcrSnapshot *image, GPtrArray *out,
+                               GError **error)
 {
     gsize n = acr_snapshot_size(snapshot), m = acr_snapshot_size(image), bytes = 0;
     for (gsize i = 0, k = 0; i < n || k < m;) {
@@ -111,7 +112,7 @@ static bool need_own(AcrSandbox *sandbox, GError **error)
     }
     g_autoptr(AcrSnapshot) committed = acr_snapshot_committed(sandbox->options.snapshot, error);
     g_autoptr(GPtrArray) own = g_ptr_array_new_with_free_func(acr_helper_file_free);
-    if (!committed || !compare(sandbox->options.snapshot, committed, own, error))
+    if (!committed || !compare_containers(sandbox->options.snapshot, committed, own, error))
         return false;
     state->own = g_steal_pointer(&own);
     return true;
@@ -335,7 +336,7 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
     return ok || acr_pass_error(error, &reason);
 }
 
-static bool finish(AcrSandbox *sandbox, const char *id)
+static bool finish_container(AcrSandbox *sandbox, const char *id)
 {
     const State *state = sandbox->state;
     g_autoptr(GError) left = NULL;
@@ -376,7 +377,8 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
                             state->image, reason ? ": " : "", reason ? reason->message : "");
 }
 
-static char *start(AcrSandbox *sandbox, const AcrEngineContainer *container, GError **error);
+static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
+                             GError **error);
 
 /* Lowers the walls where they may be why a shell does not run, as one of another architecture. A set-up
  * may have changed its image's for that: the user's own image decides. */
@@ -388,25 +390,26 @@ static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container
     own.image = sandbox->options.image;
     if (strcmp(own.image, container->image) == 0)
         return acr_engine_lower_walls(engine);
-    g_autofree char *id = start(sandbox, &own, NULL);
+    g_autofree char *id = start_container(sandbox, &own, NULL);
     if (id)
-        (void)finish(sandbox, id);
+        (void)finish_container(sandbox, id);
     return acr_engine_walls(engine) != had;
 }
 
 /* A container in which the image's shell runs. Where it does not run with lower walls, too, they were
  * not the reason. */
-static char *start(AcrSandbox *sandbox, const AcrEngineContainer *container, GError **error)
+static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
+                             GError **error)
 {
     const State *state = sandbox->state;
     g_autofree char *id = acr_engine_start(state->engine, container, error);
     g_autoptr(GError) reason = NULL;
     if (!id || check_shell(sandbox, id, &reason))
         return g_steal_pointer(&id);
-    (void)finish(sandbox, id);
+    (void)finish_container(sandbox, id);
     char *next = !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) &&
                          lower_walls(sandbox, container)
-                     ? start(sandbox, container, NULL)
+                     ? start_container(sandbox, container, NULL)
                      : NULL;
     return next ? next : ACR_NULL(acr_pass_error(error, &reason));
 }
@@ -416,7 +419,7 @@ static char *need_container(AcrSandbox *sandbox, const AcrEngineContainer *conta
                             GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    char *id = start(sandbox, container, &reason);
+    char *id = start_container(sandbox, container, &reason);
     if (id)
         return id;
     bool is_interrupt = g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
@@ -429,8 +432,8 @@ static char *need_container(AcrSandbox *sandbox, const AcrEngineContainer *conta
                             : acr_pass_error(error, &reason));
 }
 
-static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
-                GError **error)
+static bool run_container(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                          GError **error)
 {
     const State *state = sandbox->state;
     const AcrEngineContainer container = {state->image,         sandbox->dir,
@@ -440,7 +443,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     if (!id)
         return false;
     bool ok = run_in(sandbox, id, execution, out, error);
-    (void)finish(sandbox, id);
+    (void)finish_container(sandbox, id);
     return ok;
 }
 
@@ -459,12 +462,12 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
     bool ok = id && acr_sandbox_run_setup(sandbox, run_in, id, error) &&
               acr_engine_commit(state->engine, id, name, error);
     if (id)
-        (void)finish(sandbox, id);
+        (void)finish_container(sandbox, id);
     return ok;
 }
 
 /* An image named for the user's image and all that makes the environment. */
-static bool set_up(AcrSandbox *sandbox, GError **error)
+static bool set_up_container(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
     g_autofree char *tree = acr_snapshot_digest(sandbox->options.snapshot);
@@ -519,5 +522,5 @@ static bool find_python(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-const AcrSandboxBackend acr_sandbox_container = {"container", open_backend, set_up,
-                                                 run,         find_python,  close_backend};
+const AcrSandboxBackend acr_sandbox_container = {"container",   open_container, set_up_container,
+                                                 run_container, find_python,    close_container};

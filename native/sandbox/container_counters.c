@@ -22,7 +22,7 @@ static gint64 either_number(const char *text, const char *old, const char *new)
     return acr_kernel_number(text, old) + acr_kernel_number(text, new);
 }
 
-static bool is_full(AcrEngine *engine, const char *id, guint processes)
+static bool is_counter_full(AcrEngine *engine, const char *id, guint processes)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s/stats?stream=false&one-shot=true", id);
     g_autoptr(GError) reason = NULL;
@@ -59,7 +59,7 @@ void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEng
     }
     if (!text) { /* the limit of processes may be reached */
         out->is_ended = acr_engine_is_ended(engine, id);
-        out->is_crowded = !out->is_ended && is_full(engine, id, processes);
+        out->is_crowded = !out->is_ended && is_counter_full(engine, id, processes);
         return;
     }
     out->peak_bytes = either_number(text, "memory/memory.max_usage_in_bytes", "memory.peak");

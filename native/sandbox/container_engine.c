@@ -363,7 +363,7 @@ static bool lay_walls(AcrEngine *engine, const char *id, GError **error)
     return !tar || acr_engine_put(engine, id, "/", tar, error);
 }
 
-static char *start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
+static char *start_engine(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
 {
     g_autofree char *id = create(engine, container, error);
     g_autofree char *path = id ? g_strdup_printf("/containers/%s/start", id) : NULL;
@@ -387,7 +387,7 @@ char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, G
     AcrWalls had = engine->walls;
     for (;;) {
         g_autoptr(GError) reason = NULL;
-        char *id = start(engine, container, &reason);
+        char *id = start_engine(engine, container, &reason);
         if (id)
             return id;
         if (g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED) &&

@@ -53,7 +53,7 @@ static void take_piece(void *ctx, bool is_stderr, const char *data, gsize len)
         reading->exec->on_output(reading->exec->on_output_ctx, is_stderr, data, len);
 }
 
-static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
+static AcrHttpNext on_exec_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
 {
     Reading *reading = ctx;
     if (head->status != 200)
@@ -124,7 +124,7 @@ static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GEr
         .total_timeout_ms = exec->timeout_ms,
         .idle_timeout_ms = exec->timeout_ms,
         .body_limit = G_MAXSSIZE,
-        .on_body = on_body,
+        .on_body = on_exec_body,
         .on_body_ctx = reading,
         .interrupt = engine->interrupt,
     };

@@ -68,7 +68,7 @@ typedef struct {
     char *message; /* owned; why it failed; NULL: it did not */
 } Telling;
 
-static void take_line(Telling *telling)
+static void take_progress_line(Telling *telling)
 {
     g_autoptr(AcrJson) json = acr_json_parse(telling->line->str, telling->line->len, NULL);
     const char *error = acr_json_get_string(json, "error");
@@ -82,28 +82,28 @@ static void take_line(Telling *telling)
     telling->is_too_long = false;
 }
 
-static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
+static AcrHttpNext on_pull_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
 {
     Telling *telling = ctx;
     telling->status = head->status;
     for (gsize i = 0; i < len; i++) {
         telling->is_too_long |= telling->line->len >= MAX_LINE_BYTES;
         if (data[i] == '\n')
-            take_line(telling);
+            take_progress_line(telling);
         else if (!telling->is_too_long)
             g_string_append_c(telling->line, data[i]);
     }
     return ACR_HTTP_MORE;
 }
 
-static bool is_full(const char *message)
+static bool is_disk_full(const char *message)
 {
     g_autofree char *text = g_ascii_strdown(message, -1);
     return strstr(text, "no space left on device") || strstr(text, "disk quota exceeded");
 }
 
 /* `what`: "pull the image 'x'". */
-static bool judge(const Telling *telling, const char *what, GError **error)
+static bool judge_pull(const Telling *telling, const char *what, GError **error)
 {
     if (!telling->message && telling->status / 100 == 2)
         return true;
@@ -113,7 +113,7 @@ static bool judge(const Telling *telling, const char *what, GError **error)
         if (g_ascii_iscntrl(*c))
             *c = ' ';
     return acr_sandbox_fail(
-        error, is_full(message) ? ACR_SANDBOX_ERROR_NO_SPACE : ACR_SANDBOX_ERROR_FAILED,
+        error, is_disk_full(message) ? ACR_SANDBOX_ERROR_NO_SPACE : ACR_SANDBOX_ERROR_FAILED,
         "the container engine cannot %s: %s", what, g_strchomp(message));
 }
 
@@ -133,7 +133,7 @@ static bool work(AcrEngine *engine, const char *path, GBytes *tar, const char *w
         .total_timeout_ms = WORK_MS,
         .idle_timeout_ms = SILENCE_MS,
         .body_limit = G_MAXSSIZE,
-        .on_body = on_body,
+        .on_body = on_pull_body,
         .on_body_ctx = &telling,
         .interrupt = engine->interrupt,
     };
@@ -142,10 +142,10 @@ static bool work(AcrEngine *engine, const char *path, GBytes *tar, const char *w
     g_autoptr(GError) reason = NULL;
     bool ok = acr_http_exchange(NULL, &request, &response, &reason);
     telling.status = response.status;
-    take_line(&telling);
+    take_progress_line(&telling);
     g_autofree char *message = telling.message;
     if (ok || message)
-        return judge(&telling, what, error);
+        return judge_pull(&telling, what, error);
     bool is_interrupt = g_error_matches(reason, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED);
     return acr_sandbox_fail(
         error, is_interrupt ? ACR_SANDBOX_ERROR_INTERRUPTED : ACR_SANDBOX_ERROR_UNAVAILABLE,

@@ -18,7 +18,7 @@
 extern const char acr_sandbox_enter[];
 extern const unsigned acr_sandbox_enter_size;
 
-static GPtrArray *list_files(const char *folder)
+static GPtrArray *list_hidden_files(const char *folder)
 {
     GPtrArray *files = g_ptr_array_new_with_free_func(acr_helper_file_free);
     g_autoptr(GBytes) enter = g_bytes_new_static(acr_sandbox_enter, acr_sandbox_enter_size),
@@ -33,7 +33,7 @@ static GPtrArray *list_files(const char *folder)
 static bool make(void *ctx, const char *dir, GError **error)
 {
     g_autofree char *tree = g_build_filename(dir, ACR_SANDBOX_TREE, NULL);
-    g_autoptr(GPtrArray) files = list_files("");
+    g_autoptr(GPtrArray) files = list_hidden_files("");
     if (!acr_tree_folder(tree, 0755, error))
         return false;
     ACR_AUTO_FD root = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -63,7 +63,7 @@ void acr_engine_walls_mount(const char *folder, AcrJson *host_config)
 
 GBytes *acr_engine_walls_tar(void)
 {
-    g_autoptr(GPtrArray) files = list_files(&ACR_ENGINE_WALLS "/"[1]);
+    g_autoptr(GPtrArray) files = list_hidden_files(&ACR_ENGINE_WALLS "/"[1]);
     return acr_tar_write(files);
 }
 

@@ -273,7 +273,7 @@ static char *make_stamp(const AcrSandboxPython *python)
 }
 
 /* Fills in what the Python at `path` (taken) needs. */
-static bool take(char *path, AcrSandboxPython *out, GError **error)
+static bool take_python(char *path, AcrSandboxPython *out, GError **error)
 {
     out->path = path;
     out->roots = g_ptr_array_new_with_free_func(g_free);
@@ -294,13 +294,13 @@ bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapsh
     const char *which = given ? "as --python says" : "the environment of the working tree";
     const char *not_taken = NULL;
     char *path = given ? find_given(given, error) : find_venv(work_tree, snapshot, &not_taken);
-    bool ok = path && take(path, &python, given ? error : &reason);
+    bool ok = path && take_python(path, &python, given ? error : &reason);
     if (!ok && given)
         return false;
     if (!ok) {
         which = "the system's";
         not_taken = reason ? reason->message : not_taken;
-        if (!take(find_system(error), &python, error))
+        if (!take_python(find_system(error), &python, error))
             return false;
     }
     python.remark = g_strdup_printf("the Python is '%s', %s", python.path, which);

@@ -27,7 +27,7 @@
 #define MIN_INODES 4096
 #define HOST_NAME "sandbox"
 
-static bool fail(GError **error, AcrSandboxError code, const char *what)
+static bool fail_mount(GError **error, AcrSandboxError code, const char *what)
 {
     return acr_sandbox_fail(error, code, "%s: %s", what, g_strerror(errno));
 }
@@ -211,9 +211,9 @@ static bool become(gint64 uid, GError **error)
     gid_t group = (gid_t)uid;
     if (setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 ||
         setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) != 0)
-        return fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot become another user");
+        return fail_mount(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot become another user");
     /* Else its own folder in /proc, with the maps of the next namespace, would be root's. */
-    return prctl(PR_SET_DUMPABLE, 1) == 0 || fail(error, ACR_SANDBOX_ERROR_FAILED, "prctl");
+    return prctl(PR_SET_DUMPABLE, 1) == 0 || fail_mount(error, ACR_SANDBOX_ERROR_FAILED, "prctl");
 }
 
 bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error)

@@ -109,7 +109,7 @@ static bool is_too_large(AcrHelperRun *run)
 }
 
 /* How full the stage is: the limit on written files is its size. */
-static bool is_full(int stage)
+static bool is_disk_of_helper_full(int stage)
 {
     struct statvfs st;
     return stage >= 0 && fstatvfs(stage, &st) == 0 && st.f_blocks > 0 &&
@@ -297,7 +297,7 @@ static AcrSandboxLimit seen_limit(const AcrHelperRun *run)
     if (acr_memory_group_was_short(&run->group) ||
         run->largest_bytes > run->execution->limits.memory_bytes)
         return ACR_LIMIT_MEMORY;
-    if (is_full(run->stage))
+    if (is_disk_of_helper_full(run->stage))
         return ACR_LIMIT_FILES;
     return run->peak.processes >= run->execution->limits.processes + own ? ACR_LIMIT_PROCESSES
                                                                          : ACR_LIMIT_NONE;

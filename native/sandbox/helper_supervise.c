@@ -36,7 +36,7 @@ static int open_signals(void)
     return sigprocmask(SIG_BLOCK, &set, NULL) == 0 ? signalfd(-1, &set, SFD_CLOEXEC) : -1;
 }
 
-static int start(const AcrHelperSpec *spec, pid_t *out_pid)
+static int start_command(const AcrHelperSpec *spec, pid_t *out_pid)
 {
     posix_spawnattr_t attributes;
     sigset_t none;
@@ -122,7 +122,7 @@ bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **e
         (void)putenv(spec->env->pdata[i]); /* where the program is looked up */
     g_ptr_array_add(spec->argv, NULL);
     g_ptr_array_add(spec->env, NULL);
-    int err = start(spec, &pid);
+    int err = start_command(spec, &pid);
     acr_helper_offer_to_end("900"); /* the command goes first: this process ends what it leaves */
     *out_status = err ? report_missing(program, err) : wait_for(pid, signals);
     for (int i = 0; i < SWEEPS && !end_children(); i++)

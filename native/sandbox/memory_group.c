@@ -51,7 +51,7 @@ gint64 acr_kernel_number(const char *text, const char *words)
 /* ---- Where ---- */
 
 /* The path in the line of /proc/self/cgroup "N:controllers:PATH", owned; NULL: no line has these. */
-static char *path_of(const char *lines, const char *controllers)
+static char *path_of_counter(const char *lines, const char *controllers)
 {
     g_auto(GStrv) split = g_strsplit(lines, "\n", -1);
     for (char **line = split; *line; line++) {
@@ -64,7 +64,7 @@ static char *path_of(const char *lines, const char *controllers)
 
 char *acr_memory_group_parent(const char *root, const char *lines, bool *out_is_old)
 {
-    g_autofree char *old = path_of(lines, "memory"), *path = path_of(lines, "");
+    g_autofree char *old = path_of_counter(lines, "memory"), *path = path_of_counter(lines, "");
     *out_is_old = old != NULL;
     if (old)
         return g_build_filename(root, "memory", strcmp(old, "/") == 0 ? NULL : old, NULL);
@@ -77,7 +77,7 @@ char *acr_memory_group_parent(const char *root, const char *lines, bool *out_is_
 }
 
 /* Removes the groups of processes that are gone; those that still hold one stay. */
-static void sweep(const char *parent, const AcrOwner *self)
+static void sweep_groups(const char *parent, const AcrOwner *self)
 {
     g_autoptr(GDir) dir = g_dir_open(parent, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
@@ -101,7 +101,7 @@ void acr_memory_group_make(gint64 limit_bytes, AcrMemoryGroup *out)
     if (!parent || access(parent, W_OK) != 0)
         return;
     acr_owner_self(&self);
-    sweep(parent, &self);
+    sweep_groups(parent, &self);
     g_autofree char *dir =
         g_strdup_printf("%s/" PREFIX "%" G_GINT64_FORMAT ".%" G_GINT64_FORMAT ".%08x", parent,
                         self.pid, self.start, g_random_int());

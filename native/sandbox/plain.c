@@ -15,7 +15,7 @@ typedef struct {
     char *place;
 } State;
 
-static bool open_backend(AcrSandbox *sandbox, GError **error)
+static bool open_plain(AcrSandbox *sandbox, GError **error)
 {
     sandbox->state = g_new0(State, 1);
     if (!acr_sandbox_python_find(sandbox->options.python, sandbox->options.work_tree,
@@ -27,7 +27,7 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-static void close_backend(AcrSandbox *sandbox)
+static void close_plain(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
     g_free(state->made);
@@ -118,8 +118,8 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
     return true;
 }
 
-static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
-                GError **error)
+static bool run_plain(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                      GError **error)
 {
     g_autofree char *dir = make_copy(sandbox, error);
     if (!dir)
@@ -144,7 +144,7 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
     return ok;
 }
 
-static bool set_up(AcrSandbox *sandbox, GError **error)
+static bool set_up_plain(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
     g_autofree char *tree = acr_snapshot_digest(sandbox->options.snapshot);
@@ -156,5 +156,5 @@ static bool set_up(AcrSandbox *sandbox, GError **error)
     return state->made != NULL;
 }
 
-const AcrSandboxBackend acr_sandbox_plain = {"plain", open_backend, set_up,
-                                             run,     NULL,         close_backend};
+const AcrSandboxBackend acr_sandbox_plain = {"plain",   open_plain, set_up_plain,
+                                             run_plain, NULL,       close_plain};

@@ -112,7 +112,7 @@ static bool find_device(struct statx *out)
 }
 
 /* Adds those that a process holds open and that were not seen yet. */
-static gint64 add_files(gint64 pid, const struct statx *device, GHashTable *seen)
+static gint64 add_open_files(gint64 pid, const struct statx *device, GHashTable *seen)
 {
     char path[64];
     gint64 bytes = 0;
@@ -145,7 +145,7 @@ static gint64 count_files(const GArray *pids)
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     gint64 bytes = 0;
     for (guint i = 1; i < pids->len; i++)
-        bytes += add_files(g_array_index(pids, gint64, i), &device, seen);
+        bytes += add_open_files(g_array_index(pids, gint64, i), &device, seen);
     return bytes;
 }
 

@@ -170,44 +170,46 @@ static const guint32 refused_alone[] = {
 
 /* ---- Instructions ---- */
 
-static void add(GArray *code, guint16 what, guint32 value, guint8 if_so, guint8 else_skip)
+static void add_instruction(GArray *code, guint16 what, guint32 value, guint8 if_so,
+                            guint8 else_skip)
 {
     struct sock_filter step = {what, if_so, else_skip, value};
     g_array_append_val(code, step);
 }
 
-static void load(GArray *code, gsize offset)
+static void load_filter(GArray *code, gsize offset)
 {
-    add(code, BPF_LD | BPF_W | BPF_ABS, (guint32)offset, 0, 0);
+    add_instruction(code, BPF_LD | BPF_W | BPF_ABS, (guint32)offset, 0, 0);
 }
 
 static void load_call(GArray *code)
 {
-    load(code, offsetof(struct seccomp_data, nr));
+    load_filter(code, offsetof(struct seccomp_data, nr));
 }
 
 /* Its lower half: the kernel takes no more of any argument that is checked here. */
 static void load_argument(GArray *code, guint8 number)
 {
-    load(code, offsetof(struct seccomp_data, args) + number * sizeof(guint64) +
-                   (G_BYTE_ORDER == G_BIG_ENDIAN ? sizeof(guint32) : 0));
+    load_filter(code, offsetof(struct seccomp_data, args) + number * sizeof(guint64) +
+                          (G_BYTE_ORDER == G_BIG_ENDIAN ? sizeof(guint32) : 0));
 }
 
-static void answer(GArray *code, int err)
+static void answer_notification(GArray *code, int err)
 {
-    add(code, BPF_RET | BPF_K, err ? SECCOMP_RET_ERRNO | (guint32)err : SECCOMP_RET_ALLOW, 0, 0);
+    add_instruction(code, BPF_RET | BPF_K,
+                    err ? SECCOMP_RET_ERRNO | (guint32)err : SECCOMP_RET_ALLOW, 0, 0);
 }
 
 static void answer_if(GArray *code, guint32 value, int err)
 {
-    add(code, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
-    answer(code, err);
+    add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+    answer_notification(code, err);
 }
 
 /* The instructions behind this one are for a call alone, `n` of them. */
 static void skip_unless(GArray *code, guint32 call, guint8 n)
 {
-    add(code, BPF_JMP | BPF_JEQ | BPF_K, call, 0, n);
+    add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, call, 0, n);
 }
 
 static void refuse_all(GArray *code, const guint32 *calls, gsize n, int err)
@@ -222,15 +224,16 @@ static void refuse_all(GArray *code, const guint32 *calls, gsize n, int err)
  */
 static void add_architecture(GArray *code)
 {
-    load(code, offsetof(struct seccomp_data, arch));
-    add(code, BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
-    add(code, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
+    load_filter(code, offsetof(struct seccomp_data, arch));
+    add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
+    add_instruction(code, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
     load_call(code);
-    add(code, BPF_JMP | BPF_JGT | BPF_K, MAX_CALL, 0, 1);
-    answer(code, ENOSYS);
-    add(code, BPF_JMP | BPF_JGE | BPF_K, CALL_STATMOUNT, 0, 2); /* to listmount, lsm_* */
-    add(code, BPF_JMP | BPF_JGT | BPF_K, CALL_LSM_MODULES, 1, 0);
-    answer(code, ENOSYS);
+    add_instruction(code, BPF_JMP | BPF_JGT | BPF_K, MAX_CALL, 0, 1);
+    answer_notification(code, ENOSYS);
+    add_instruction(code, BPF_JMP | BPF_JGE | BPF_K, CALL_STATMOUNT, 0,
+                    2); /* to listmount, lsm_* */
+    add_instruction(code, BPF_JMP | BPF_JGT | BPF_K, CALL_LSM_MODULES, 1, 0);
+    answer_notification(code, ENOSYS);
 }
 
 static void add_refusals(GArray *code)
@@ -239,8 +242,9 @@ static void add_refusals(GArray *code)
         const Refusal *row = &refusals[i];
         skip_unless(code, row->call, 4);
         load_argument(code, row->argument);
-        add(code, BPF_JMP | BPF_K | (row->any_bit ? BPF_JSET : BPF_JEQ), row->value, 0, 1);
-        answer(code, EPERM);
+        add_instruction(code, BPF_JMP | BPF_K | (row->any_bit ? BPF_JSET : BPF_JEQ), row->value, 0,
+                        1);
+        answer_notification(code, EPERM);
         load_call(code);
     }
 }
@@ -250,7 +254,7 @@ static void add_personalities(GArray *code)
     skip_unless(code, SYS_personality, 2 + 2 * G_N_ELEMENTS(personalities));
     load_argument(code, 0);
     refuse_all(code, personalities, G_N_ELEMENTS(personalities), 0);
-    answer(code, EPERM);
+    answer_notification(code, EPERM);
 }
 
 /* Sockets within this machine, of the protocols that every machine has, and of netlink what the C
@@ -259,24 +263,24 @@ static void add_sockets(GArray *code)
 {
     static const guint32 protocols[] = {IPPROTO_IP,  IPPROTO_ICMP,   IPPROTO_TCP,
                                         IPPROTO_UDP, IPPROTO_ICMPV6, IPPROTO_RAW};
-    add(code, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0);
+    add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0);
     skip_unless(code, SYS_socketpair, 17 + 2 * G_N_ELEMENTS(protocols));
     load_argument(code, 0);
     answer_if(code, AF_UNIX, 0);
-    add(code, BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 7, 0);
-    add(code, BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 6, 0);
-    add(code, BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0);
-    answer(code, EAFNOSUPPORT);
+    add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 7, 0);
+    add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 6, 0);
+    add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0);
+    answer_notification(code, EAFNOSUPPORT);
     load_argument(code, 2);
     answer_if(code, 0 /* NETLINK_ROUTE */, 0);
-    answer(code, EPROTONOSUPPORT);
+    answer_notification(code, EPROTONOSUPPORT);
     load_argument(code, 1);
-    add(code, BPF_ALU | BPF_AND | BPF_K, KINDS_OF_SOCKET, 0, 0);
-    add(code, BPF_JMP | BPF_JGT | BPF_K, SOCK_RAW, 0, 1);
-    answer(code, ESOCKTNOSUPPORT);
+    add_instruction(code, BPF_ALU | BPF_AND | BPF_K, KINDS_OF_SOCKET, 0, 0);
+    add_instruction(code, BPF_JMP | BPF_JGT | BPF_K, SOCK_RAW, 0, 1);
+    answer_notification(code, ESOCKTNOSUPPORT);
     load_argument(code, 2);
     refuse_all(code, protocols, G_N_ELEMENTS(protocols), 0);
-    answer(code, EPROTONOSUPPORT);
+    answer_notification(code, EPROTONOSUPPORT);
 }
 
 /* ---- Filters ---- */
@@ -292,12 +296,12 @@ GBytes *acr_seccomp_walls(bool refuses_unmapped)
     add_refusals(code);
     add_personalities(code);
     add_sockets(code);
-    answer(code, 0);
+    answer_notification(code, 0);
     gsize len = code->len * sizeof(struct sock_filter);
     return g_bytes_new_take(g_array_free(code, FALSE), len);
 }
 
-static bool install(const void *code, gsize len)
+static bool install_seccomp(const void *code, gsize len)
 {
     struct sock_fprog program = {(unsigned short)(len / sizeof(struct sock_filter)),
                                  (struct sock_filter *)code};
@@ -315,8 +319,9 @@ bool acr_seccomp_alone(void)
     refuse_all(code, refused_alone, G_N_ELEMENTS(refused_alone), ENOSYS);
     skip_unless(code, SYS_clone, 3);
     load_argument(code, 0);
-    add(code, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0);
-    answer(code, ENOSYS);
-    answer(code, 0);
-    return install(data, len) && install(code->data, code->len * sizeof(struct sock_filter));
+    add_instruction(code, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0);
+    answer_notification(code, ENOSYS);
+    answer_notification(code, 0);
+    return install_seccomp(data, len) &&
+           install_seccomp(code->data, code->len * sizeof(struct sock_filter));
 }

@@ -25,7 +25,7 @@ static void pad(GByteArray *out)
         g_byte_array_append(out, zeros, BLOCK - over);
 }
 
-static void append_header(GByteArray *out, const char *name, char type, guint mode, gsize size)
+static void append_tar_header(GByteArray *out, const char *name, char type, guint mode, gsize size)
 {
     Header header = {0};
     guint sum = 0;
@@ -68,11 +68,11 @@ static void append_file(GByteArray *out, const AcrHelperFile *file)
     if (strlen(file->path) >= NAME_BYTES || !g_str_is_ascii(file->path))
         append_path(extra, file->path);
     if (extra->len) {
-        append_header(out, "pax", 'x', 0644, extra->len);
+        append_tar_header(out, "pax", 'x', 0644, extra->len);
         g_byte_array_append(out, (const guint8 *)extra->str, (guint)extra->len);
         pad(out);
     }
-    append_header(out, file->path, '0', file->mode == ACR_MODE_EXEC ? 0755 : 0644, len);
+    append_tar_header(out, file->path, '0', file->mode == ACR_MODE_EXEC ? 0755 : 0644, len);
     if (len)
         g_byte_array_append(out, (const guint8 *)data, (guint)len);
     pad(out);

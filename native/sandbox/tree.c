@@ -25,7 +25,7 @@ typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, g
 static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx);
 
 /* A folder below one of `depth`; `dir` is taken. What is mounted there is no part of the tree. */
-static int enter(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
+static int enter_tree(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
 {
     int err = depth >= MAX_DEPTH ? ELOOP : acr_fd_is_mount(dir) ? EXDEV : 0;
     if (!err)
@@ -49,7 +49,7 @@ static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
             err = visit(ctx, dir, entry->d_name, &st, depth);
         if (!err && S_ISDIR(st.st_mode)) {
             int below = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            err = below < 0 ? errno : enter(below, depth, is_lenient, visit, ctx);
+            err = below < 0 ? errno : enter_tree(below, depth, is_lenient, visit, ctx);
             if (below < 0 && err == EACCES && is_lenient)
                 err = 0;
         }

@@ -129,7 +129,7 @@ static void let_go(AcrTreeCache *store, const char *path)
     }
 }
 
-static void sweep(const AcrTreeCache *store, const char *folder)
+static void sweep_cache(const AcrTreeCache *store, const char *folder)
 {
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
@@ -214,7 +214,7 @@ static char *make_temporary(AcrTreeCache *store, GError **error)
         return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot make the folder", folder));
     if (!claim(folder, false, error))
         return NULL;
-    sweep(store, folder);
+    sweep_cache(store, folder);
     return make_scratch(store, folder, error);
 }
 
@@ -235,7 +235,7 @@ AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrup
     if (access(path, W_OK | X_OK) != 0)
         return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot write to", path));
     store->path = g_strdup(path);
-    sweep(store, path);
+    sweep_cache(store, path);
     return g_steal_pointer(&store);
 }
 

@@ -44,7 +44,7 @@ static int open_folder(int parent, const char *name, bool make, gint64 uid)
 }
 
 /* The folder of a path, with `make` made where it is missing; -1 with errno. */
-static int open_parent(const Writing *how, char *const *parts, guint n_parts, bool make)
+static int open_parent_in_tree(const Writing *how, char *const *parts, guint n_parts, bool make)
 {
     int at = fcntl(how->root, F_DUPFD_CLOEXEC, 0);
     for (guint i = 0; at >= 0 && i + 1 < n_parts; i++) {
@@ -81,23 +81,23 @@ static int write_regular(const Writing *how, int parent, const char *name, mode_
     return err;
 }
 
-static bool is_name(const char *part)
+static bool is_plain_name(const char *part)
 {
     return *part && strcmp(part, ".") != 0 && strcmp(part, "..") != 0;
 }
 
 /* Writes a file in place of what is there, or removes it (`content` NULL); 0 or an errno. */
-static int write_file(const Writing *how, const char *path, guint32 mode, GBytes *content)
+static int write_tree_file(const Writing *how, const char *path, guint32 mode, GBytes *content)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
     guint n = g_strv_length(parts);
     for (guint i = 0; i < n; i++)
-        if (!is_name(parts[i]))
+        if (!is_plain_name(parts[i]))
             return EINVAL;
     if (!n)
         return EINVAL;
     const char *name = parts[n - 1];
-    ACR_AUTO_FD parent = open_parent(how, parts, n, content != NULL);
+    ACR_AUTO_FD parent = open_parent_in_tree(how, parts, n, content != NULL);
     if (parent < 0)
         return !content && errno == ENOENT ? 0 : errno;
     int err = unlinkat(parent, name, 0) == 0 || errno == ENOENT ? 0 : errno;
@@ -113,7 +113,7 @@ bool acr_tree_write(int root, const GPtrArray *files, gint64 uid, GError **error
     const Writing how = {root, uid, false};
     for (guint i = 0; i < files->len; i++) {
         const AcrHelperFile *file = files->pdata[i];
-        int err = write_file(&how, file->path, file->mode, file->content);
+        int err = write_tree_file(&how, file->path, file->mode, file->content);
         if (err)
             return acr_sandbox_fail_errno(
                 error, err, file->content ? "cannot write" : "cannot remove", file->path);
@@ -136,7 +136,7 @@ static void take_entry(void *user, gsize index, GBytes *bytes, const GError *err
 {
     Export *self = user;
     const AcrEntry *entry = acr_snapshot_entry(self->snapshot, index);
-    int err = bytes ? write_file(&self->how, entry->path, entry->mode, bytes) : 0;
+    int err = bytes ? write_tree_file(&self->how, entry->path, entry->mode, bytes) : 0;
     if (bytes && !err)
         return;
     pthread_mutex_lock(&self->lock);

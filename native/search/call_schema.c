@@ -86,7 +86,8 @@ AcrJson *acr_answer_schema(void)
 
 /* ---- Calls ---- */
 
-static bool refuse(const AcrCallSpec *spec, GError **error, const char *format, const char *name)
+static bool refuse_argument(const AcrCallSpec *spec, GError **error, const char *format,
+                            const char *name)
 {
     g_autofree char *usage = acr_call_usage(spec), *shown = acr_text_quote(name, MAX_SHOWN),
                     *what = g_strdup_printf("%s %s", format, shown);
@@ -129,24 +130,24 @@ bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const
     bool is_object = acr_json_type(arguments) == ACR_JSON_OBJECT;
     bool is_null = acr_json_type(arguments) == ACR_JSON_NULL;
     if (arguments && !is_object && !is_null)
-        return refuse(spec, error, "the arguments must be an object, not of type",
-                      acr_json_type(arguments) == ACR_JSON_ARRAY ? "array" : "another");
+        return refuse_argument(spec, error, "the arguments must be an object, not of type",
+                               acr_json_type(arguments) == ACR_JSON_ARRAY ? "array" : "another");
     for (const AcrJson *at = acr_json_first(arguments); at; at = acr_json_next(at))
         if (!has_param(spec, acr_json_key(at)) && g_strcmp0(beside, acr_json_key(at)) != 0)
-            return refuse(spec, error, "there is no argument", acr_json_key(at));
+            return refuse_argument(spec, error, "there is no argument", acr_json_key(at));
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++) {
         const AcrParam *param = &spec->params[i];
         const AcrJson *value = acr_json_get(arguments, param->name);
         if (param->otherwise && (!value || acr_json_type(value) == ACR_JSON_NULL))
             continue;
         if (!value)
-            return refuse(spec, error, "an argument is missing:", param->name);
+            return refuse_argument(spec, error, "an argument is missing:", param->name);
         call.values[i] = value_of(param, value);
         if (!call.values[i])
-            return refuse(spec, error,
-                          param->type == ACR_PARAM_INTEGER ? "a whole number is needed as"
-                                                           : "a string is needed as",
-                          param->name);
+            return refuse_argument(spec, error,
+                                   param->type == ACR_PARAM_INTEGER ? "a whole number is needed as"
+                                                                    : "a string is needed as",
+                                   param->name);
     }
     *out = call;
     memset(&call, 0, sizeof call);

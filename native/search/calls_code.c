@@ -84,8 +84,8 @@ static void find_definition(AcrReply *reply, const char *text, const AcrFileMatc
     acr_reply_add_symbols(reply, kept, ACR_VIEW_SIGNATURES);
 }
 
-static bool finish(AcrReply *reply, const char *text, const AcrFileMatch *files, AcrAnswer *out,
-                   GError **error)
+static bool finish_search(AcrReply *reply, const char *text, const AcrFileMatch *files,
+                          AcrAnswer *out, GError **error)
 {
     bool is_text = g_array_index(reply->hits, AcrHit, 0).symbol < 0;
     if (is_text && !acr_rank_text_hits(reply, text, files, error))
@@ -164,8 +164,8 @@ static void miss(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
-static bool answer(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files, AcrAnswer *out,
-                   GError **error)
+static bool answer_code(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files,
+                        AcrAnswer *out, GError **error)
 {
     const char *text = call->values[0];
     if (acr_pattern_of(text))
@@ -175,7 +175,7 @@ static bool answer(AcrReply *reply, const AcrCall *call, const AcrFileMatch *fil
     if (reply->hits->len == 0)
         find_definition(reply, text, files);
     if (reply->hits->len)
-        return finish(reply, text, files, out, error);
+        return finish_search(reply, text, files, out, error);
     if (!acr_instead_of_text(reply, text, files, out, error))
         return false;
     if (reply->hits->len == 0)
@@ -187,7 +187,7 @@ bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GEr
 {
     g_auto(AcrReply) reply = {0};
     acr_reply_init(&reply, search);
-    return answer(&reply, call, NULL, out, error);
+    return answer_code(&reply, call, NULL, out, error);
 }
 
 bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
@@ -198,7 +198,7 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
     acr_reply_init(&reply, search);
     if (files.note)
         acr_reply_note(&reply, "%s", files.note);
-    return answer(&reply, call, &files, out, error);
+    return answer_code(&reply, call, &files, out, error);
 }
 
 /* ---- Around a line ---- */

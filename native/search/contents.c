@@ -82,7 +82,7 @@ static AcrContent *content_new(GBytes *bytes)
 
 /* Keeps a content, and gives it away, where there is room for it. Several threads may keep contents
  * of different entries. */
-static bool keep(AcrSearch *search, gsize entry, AcrContent *content)
+static bool keep_contents(AcrSearch *search, gsize entry, AcrContent *content)
 {
     gsize len = content->text.len;
     if (__atomic_add_fetch(&search->kept_bytes, len, __ATOMIC_RELAXED) > search->kept_limit) {
@@ -107,7 +107,7 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out, GError
     if (!bytes)
         return true;
     AcrContent *content = content_new(bytes);
-    if (!keep(search, entry, content)) {
+    if (!keep_contents(search, entry, content)) {
         content_free(search->spare);
         search->spare = content;
     }
@@ -125,7 +125,7 @@ static void keep_read(void *user, gsize entry, GBytes *bytes, const GError *erro
     if (!bytes || kept + g_bytes_get_size(bytes) > search->kept_limit)
         return;
     AcrContent *content = content_new(bytes);
-    if (!keep(search, entry, content))
+    if (!keep_contents(search, entry, content))
         content_free(content);
 }
 

@@ -46,7 +46,7 @@ static bool is_below_folder(const char *path, const char *folder)
     return false;
 }
 
-static void add(AcrFileMatch *match, gsize entry)
+static void add_matching_file(AcrFileMatch *match, gsize entry)
 {
     if (g_hash_table_add(match->set, GSIZE_TO_POINTER(entry)))
         g_array_append_val(match->entries, entry);
@@ -57,20 +57,20 @@ static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     gssize exact = acr_snapshot_find(search->snapshot, tail);
     if (exact >= 0 && search->file_of_entry[exact] >= 0)
-        add(match, (gsize)exact);
+        add_matching_file(match, (gsize)exact);
     for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
         const AcrIndexFile *file = acr_index_file(search->index, i);
         if (ends_in_parts(file->path, tail))
-            add(match, file->entry);
+            add_matching_file(match, file->entry);
     }
     if (match->entries->len)
         return true;
     if (exact >= 0)
-        add(match, (gsize)exact);
+        add_matching_file(match, (gsize)exact);
     gsize n = acr_snapshot_size(search->snapshot);
     for (gsize i = 0; i < n; i++)
         if (ends_in_parts(acr_search_path(search, i), tail))
-            add(match, i);
+            add_matching_file(match, i);
     return match->entries->len > 0;
 }
 
@@ -128,7 +128,7 @@ static bool match_folder(AcrFileMatch *match, AcrSearch *search, const char *pat
     for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
         const AcrIndexFile *file = acr_index_file(search->index, i);
         if (is_below_folder(file->path, path))
-            add(match, file->entry);
+            add_matching_file(match, file->entry);
     }
     if (match->entries->len) {
         g_autofree char *shown = acr_search_shown(path);

@@ -132,8 +132,8 @@ static bool qualname_fits(const char *qualname, const char *dotted)
 
 /* Of `ids` those whose qualified name ends in `dotted`, or that are top-level names of the module
  * `module`. */
-static GArray *narrow(const AcrIndex *index, const GArray *ids, const char *dotted,
-                      const char *module)
+static GArray *narrow_symbols(const AcrIndex *index, const GArray *ids, const char *dotted,
+                              const char *module)
 {
     GArray *kept = ids_new();
     for (guint i = 0; i < ids->len; i++) {
@@ -185,14 +185,14 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
     GArray *all = acr_find_named(index, ACR_FUNCTIONS, arg->last);
     if (!arg->qualifier)
         return all;
-    GArray *narrowed = narrow(index, all, arg->text, NULL);
+    GArray *narrowed = narrow_symbols(index, all, arg->text, NULL);
     if (narrowed->len == 0) {
         g_array_unref(narrowed);
         narrowed = members_of_named(index, arg->qualifier, arg->last, notes);
     }
     if (narrowed->len == 0) {
         g_array_unref(narrowed);
-        narrowed = narrow(index, all, NULL, arg->qualifier);
+        narrowed = narrow_symbols(index, all, NULL, arg->qualifier);
     }
     if (narrowed->len == 0 && all->len) {
         if (notes)

@@ -135,7 +135,7 @@ static void join_intended(AcrLocated *located, const char *intended)
 }
 
 /* Adds a place once; what was context before becomes a bug place when it is named as one. */
-static void add_place(Locating *at, const AcrHit *hit, AcrLocatedRole role, AcrLocateLevel level)
+static void add_located(Locating *at, const AcrHit *hit, AcrLocatedRole role, AcrLocateLevel level)
 {
     const char *file = acr_search_path(at->search, hit->entry);
     AcrLocated *located = find_located(at->found, file, hit);
@@ -176,7 +176,7 @@ static void add_symbol(Locating *at, guint32 id, AcrLocatedRole role, AcrLocateL
         .klass = acr_index_class_of(index, id),
         .func = acr_index_func_of(index, id),
     };
-    add_place(at, &hit, role, level);
+    add_located(at, &hit, role, level);
 }
 
 /* The class whose body holds the symbol directly or through functions; -1 if none. */
@@ -379,7 +379,7 @@ static bool try_file(Locating *at)
         if (n == 0 || acr_index_is_test_path(acr_search_path(at->search, entry)))
             continue;
         AcrHit whole = {.entry = entry, .start = 1, .end = n, .symbol = -1, .view = ACR_VIEW_WHOLE};
-        add_place(at, &whole, ACR_LOCATED_BUG, ACR_LOCATE_FILE);
+        add_located(at, &whole, ACR_LOCATED_BUG, ACR_LOCATE_FILE);
         hit = true;
     }
     return hit;

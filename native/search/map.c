@@ -64,7 +64,7 @@ static void add_counts(GString *text, guint classes, guint functions)
     g_string_append(text, ")\n");
 }
 
-static void add_file(Map *map, const AcrIndexFile *file)
+static void add_mapped_file(Map *map, const AcrIndexFile *file)
 {
     guint classes = 0, functions = 0;
     if (map->detail == MAP_FOLDERS) {
@@ -99,7 +99,7 @@ static char *map_at(const AcrIndex *index, Detail detail, bool *out_fits)
     *out_fits = true;
     for (gsize i = 0; i <= n && *out_fits; i++) {
         if (i < n)
-            add_file(&map, acr_index_file(index, i));
+            add_mapped_file(&map, acr_index_file(index, i));
         else
             flush_folder(&map);
         *out_fits = map.text->len <= limit;

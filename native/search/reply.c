@@ -171,7 +171,7 @@ static GArray *counts_by_file(const AcrReply *reply, guint from)
 }
 
 /* Lists hits from `from` on as files with counts, each file once. */
-static void list_files(const AcrReply *reply, guint from, GString *out)
+static void list_reply_files(const AcrReply *reply, guint from, GString *out)
 {
     g_autoptr(GArray) files = counts_by_file(reply, from);
     guint i = 0, rest = 0;
@@ -198,7 +198,7 @@ static void list_methods(const AcrReply *reply, guint from, GString *out)
     }
     if (end < hits->len) {
         g_string_append(out, "Further places, as counts per file:\n");
-        list_files(reply, end, out);
+        list_reply_files(reply, end, out);
     }
 }
 
@@ -271,7 +271,7 @@ bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCol
         if (collapse == ACR_COLLAPSE_METHODS)
             list_methods(reply, shown, text);
         else
-            list_files(reply, shown, text);
+            list_reply_files(reply, shown, text);
     }
     while (g_str_has_suffix(text->str, "\n\n"))
         g_string_truncate(text, text->len - 1);

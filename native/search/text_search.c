@@ -161,7 +161,7 @@ void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char
 
 /* ---- With other indentation or line ends ---- */
 
-static bool is_blank(char c)
+static bool is_blank_text(char c)
 {
     return c != '\n' && g_ascii_isspace(c);
 }
@@ -172,7 +172,7 @@ static GString *plain_text(const char *text, gsize len)
     GString *out = g_string_sized_new(len);
     const char *end = text + len;
     for (const char *at = text; at < end;) {
-        while (at < end && is_blank(*at) && *at != '\r')
+        while (at < end && is_blank_text(*at) && *at != '\r')
             at++;
         const char *stop = at;
         while (stop < end && *stop != '\n' && *stop != '\r')
@@ -180,7 +180,7 @@ static GString *plain_text(const char *text, gsize len)
         const char *next =
             stop < end && *stop == '\r' && stop + 1 < end && stop[1] == '\n' ? stop + 2 : stop + 1;
         for (const char *last = stop; last > at; last--) {
-            if (is_blank(last[-1]))
+            if (is_blank_text(last[-1]))
                 continue;
             g_string_append_len(out, at, last - at);
             break;

@@ -335,7 +335,7 @@ static int compare_uses(const void *left, const void *right)
     return order ? order : acr_order(a->first, b->first);
 }
 
-static bool add_place(AcrReply *reply, const Use *use, guint32 rank, GError **error)
+static bool add_use_here(AcrReply *reply, const Use *use, guint32 rank, GError **error)
 {
     AcrContent *content;
     if (!acr_search_content(reply->search, use->entry, &content, error))
@@ -380,7 +380,7 @@ static bool emit(AcrReply *reply, Collector *all, GError **error)
     reply->overfull = reply->overfull || all->overfull || all->cut;
     for (; taken < all->uses->len && reply->hits->len < ACR_SEARCH_MAX_PLACES; taken++) {
         const Use *use = &g_array_index(all->uses, Use, taken);
-        if (!add_place(reply, use, base + use->rank, error))
+        if (!add_use_here(reply, use, base + use->rank, error))
             return false;
     }
     if (taken < all->uses->len)

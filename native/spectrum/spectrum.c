@@ -71,7 +71,7 @@ static AcrRanked measure(const AcrSpectrum *spectrum, AcrSpectrumFormula formula
                        .passed_run = passed_run};
 }
 
-static int compare(gconstpointer a, gconstpointer b)
+static int compare_scores(gconstpointer a, gconstpointer b)
 {
     const AcrRanked *x = a, *y = b;
     if (x->score != y->score)
@@ -80,9 +80,9 @@ static int compare(gconstpointer a, gconstpointer b)
 }
 
 /* Sorts, and sets the ranges of ranks. */
-static void finish(GArray *ranked)
+static void finish_spectrum(GArray *ranked)
 {
-    g_array_sort(ranked, compare);
+    g_array_sort(ranked, compare_scores);
     for (guint i = 0, end; i < ranked->len; i = end) {
         double score = g_array_index(ranked, AcrRanked, i).score;
         for (end = i; end < ranked->len && g_array_index(ranked, AcrRanked, end).score == score;)
@@ -102,7 +102,7 @@ GArray *acr_spectrum_rank(const AcrSpectrum *spectrum, AcrSpectrumFormula formul
         if (row.failed_run > 0)
             g_array_append_val(ranked, row);
     }
-    finish(ranked);
+    finish_spectrum(ranked);
     return ranked;
 }
 
@@ -120,6 +120,6 @@ GArray *acr_spectrum_rank_groups(const AcrSpectrum *spectrum, AcrSpectrumFormula
     for (guint32 i = 0; i < n_groups; i++)
         if (best[i].failed_run > 0)
             g_array_append_val(ranked, best[i]);
-    finish(ranked);
+    finish_spectrum(ranked);
     return ranked;
 }

@@ -50,7 +50,7 @@ static void rule_clear(Rule *rule)
 
 /* ---- Reading ---- */
 
-static bool is_name(const char *name)
+static bool is_attribute_name(const char *name)
 {
     for (const char *at = name; *at; at++)
         if (!g_ascii_isalnum(*at) && !strchr("-._", *at))
@@ -71,7 +71,7 @@ static GArray *read_words(const char *text)
             continue;
         if (equals)
             *equals = '\0';
-        if (!is_name(name + is_off)) {
+        if (!is_attribute_name(name + is_off)) {
             g_array_unref(words);
             return NULL;
         }
@@ -97,7 +97,7 @@ static char *take_pattern(const char **line)
     return g_strcompress(quoted);
 }
 
-static void add_line(AcrVcsAttributes *attributes, const char *line, const char *folder)
+static void add_attributes_line(AcrVcsAttributes *attributes, const char *line, const char *folder)
 {
     line += strspn(line, BLANKS);
     if (!*line || *line == '#' || strlen(line) >= MAX_LINE_BYTES)
@@ -110,7 +110,7 @@ static void add_line(AcrVcsAttributes *attributes, const char *line, const char 
     g_autofree char *pattern = take_pattern(&line);
     GArray *words = read_words(line);
     gsize len = strlen(pattern);
-    if (words && is_macro && !*folder && is_name(pattern))
+    if (words && is_macro && !*folder && is_attribute_name(pattern))
         g_hash_table_replace(attributes->macros, g_steal_pointer(&pattern), words);
     else if (!words || is_macro || len == 0 || *pattern == '!' || pattern[len - 1] == '/')
         g_clear_pointer(&words, g_array_unref); /* none of them says anything of a file */
@@ -122,7 +122,7 @@ static void add_line(AcrVcsAttributes *attributes, const char *line, const char 
     g_array_append_val(attributes->rules, rule);
 }
 
-static void add_file(AcrVcsAttributes *attributes, GBytes *content, const char *folder)
+static void add_attributes_file(AcrVcsAttributes *attributes, GBytes *content, const char *folder)
 {
     gsize len;
     const char *data = g_bytes_get_data(content, &len);
@@ -132,7 +132,7 @@ static void add_file(AcrVcsAttributes *attributes, GBytes *content, const char *
         char *nl = strchr(line, '\n');
         if (nl)
             *nl = '\0';
-        add_line(attributes, line, folder);
+        add_attributes_line(attributes, line, folder);
         line = nl ? nl + 1 : NULL;
     }
 }
@@ -164,7 +164,7 @@ AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths
     g_array_set_clear_func(attributes->rules, (GDestroyNotify)rule_clear);
     attributes->macros =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
-    add_line(attributes, MACRO "binary -diff -merge -text", "");
+    add_attributes_line(attributes, MACRO "binary -diff -merge -text", "");
     g_autoptr(GPtrArray) folders = folders_above(paths);
     for (guint i = 0; i < folders->len; i++) {
         g_autofree char *file = g_strconcat(folders->pdata[i], ".gitattributes", NULL);
@@ -173,7 +173,7 @@ AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths
         g_autoptr(GBytes) content = acr_overlay_read(overlay, file, error);
         if (!content)
             return NULL;
-        add_file(attributes, content, folders->pdata[i]);
+        add_attributes_file(attributes, content, folders->pdata[i]);
     }
     return g_steal_pointer(&attributes);
 }

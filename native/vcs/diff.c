@@ -55,7 +55,7 @@ static void append_label(GString *out, const char *mark, const char *prefix, con
     g_string_append_printf(out, "%s %s%s\n", mark, label->str, strchr(label->str, ' ') ? "\t" : "");
 }
 
-static void append_header(GString *out, const char *path, const Side *old, const Side *new)
+static void append_diff_header(GString *out, const char *path, const Side *old, const Side *new)
 {
     g_string_append(out, "diff --git ");
     append_quoted(out, "a/", path);
@@ -96,7 +96,7 @@ static bool is_binary(const Side *side, AcrVcsDiffKind kind)
 static bool append_pair(GString *out, const char *path, const Side *old, const Side *new,
                         AcrVcsDiffKind kind, GError **error)
 {
-    append_header(out, path, old, new);
+    append_diff_header(out, path, old, new);
     if (g_str_equal(old->hex, new->hex))
         return true;
     if (is_binary(old, kind) || is_binary(new, kind))

@@ -58,7 +58,7 @@ static bool starts_with(const char *line, gsize len, const char *prefix)
 
 /* Appends a line "diff --git a/X b/X". Git quotes X only where it has more than blanks in it;
  * libgit2 wants it quoted then too. */
-static void append_header(GString *out, const char *line, gsize n)
+static void append_file_header(GString *out, const char *line, gsize n)
 {
     gsize head = strlen(HEADER), end = n - (line[n - 1] == '\n' && n > head);
     gsize len = (end - head) / 2; /* of "a/X" */
@@ -106,7 +106,7 @@ static GString *mend_headers(const char *diff, gsize len)
                   starts_with(line, n, "deleted file mode ") ||
                   (is_bare && starts_with(line, n, "index "));
         if (is_header)
-            append_header(text, line, n);
+            append_file_header(text, line, n);
         else
             g_string_append_len(text, line, (gssize)n);
         at += n;
@@ -157,7 +157,7 @@ static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
            fail_unread(error, "a binary file in it is damaged");
 }
 
-static bool refuse(GError **error, const char *path, const char *why)
+static bool refuse_diff(GError **error, const char *path, const char *why)
 {
     return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the diff does not apply: '%s' %s", path, why);
 }
@@ -172,12 +172,12 @@ static bool check_deltas(const Work *work, const AcrOverlay *overlay, GError **e
         const char *old = delta->old_file.path, *new = delta->new_file.path;
         if (delta->old_file.mode == GIT_FILEMODE_COMMIT ||
             delta->new_file.mode == GIT_FILEMODE_COMMIT)
-            return refuse(error, new ? new : old, "is a submodule");
+            return refuse_diff(error, new ? new : old, "is a submodule");
         if (delta->status == GIT_DELTA_DELETED && old)
             g_hash_table_add(removed, (char *)old);
         if (delta->status == GIT_DELTA_ADDED && new &&acr_overlay_has(overlay, new) &&
             !g_hash_table_contains(removed, new))
-            return refuse(error, new, "is there already");
+            return refuse_diff(error, new, "is there already");
     }
     return true;
 }

@@ -22,7 +22,7 @@ typedef struct {
     gsize context_len; /* kept from hunk to hunk: a hunk without such a line shows the one before */
 } Hunks;
 
-static bool is_blank(char c)
+static bool is_blank_line(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -69,7 +69,7 @@ static bool set_context(Hunks *hunks, gsize line)
         end[-1] == '\n') /* the driver sees no line end, also not a CR before it */
         end -= end - start > 1 && end[-2] == '\r' ? 2 : 1;
     gsize len = MIN((gsize)(end - shown), MAX_CONTEXT);
-    while (len > 0 && is_blank(shown[len - 1]))
+    while (len > 0 && is_blank_line(shown[len - 1]))
         len--;
     memcpy(hunks->context, shown, len);
     hunks->context_len = len;
@@ -140,7 +140,7 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
     return 0;
 }
 
-static int compare(Hunks *hunks)
+static int compare_lines(Hunks *hunks)
 {
     git_diff_options options;
     acr_git.diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
@@ -157,7 +157,7 @@ bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python, G
     const char *new_data = g_bytes_get_data(new, &hunks.new_len);
     hunks.old = old_data ? old_data : "";
     hunks.new = new_data ? new_data : "";
-    int rc = compare(&hunks);
+    int rc = compare_lines(&hunks);
     if (rc < 0)
         acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot compare");
     if (hunks.starts)

@@ -167,7 +167,7 @@ static bool is_linked(const char *git, const char *common)
 }
 
 /* Finds the git folder of a working tree, and whether that is its own. */
-static bool resolve(Family *family, GError **error)
+static bool resolve_link(Family *family, GError **error)
 {
     g_autofree char *dot_git = g_build_filename(family->tree, ".git", NULL);
     struct stat st;
@@ -212,7 +212,7 @@ static bool check_entry(const Family *family, const char *path, unsigned char ty
 }
 
 /* Checks what a folder holds, and with `depth` what the folders in it do; none need be there. */
-static bool check_folder(const Family *family, const char *folder, guint depth, GError **error)
+static bool check_git_folder(const Family *family, const char *folder, guint depth, GError **error)
 {
     bool ok = true;
     DIR *list = opendir(folder);
@@ -226,7 +226,7 @@ static bool check_folder(const Family *family, const char *folder, guint depth, 
         ok = entry->d_type == DT_LNK
                  ? acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
                                 "'%s' is a link in place of a folder of git", path)
-                 : check_folder(family, path, depth - 1, error);
+                 : check_git_folder(family, path, depth - 1, error);
     }
     if (list)
         closedir(list);
@@ -247,7 +247,7 @@ static bool check_git(const Family *family, const char *git, GError **error)
                    {"objects/pack", 0}};
     for (guint i = 0; i < G_N_ELEMENTS(folders); i++) {
         g_autofree char *folder = g_build_filename(git, folders[i].name, NULL);
-        if (!check_folder(family, folder, folders[i].depth, error))
+        if (!check_git_folder(family, folder, folders[i].depth, error))
             return false;
     }
     g_autofree char *config = g_build_filename(git, "config", NULL),
@@ -281,7 +281,7 @@ bool acr_vcs_check_git_folder(const char *path, GError **error)
         if (is_root)
             return true;
     }
-    if ((family.tree && !resolve(&family, error)) || !resolve_common(&family, error))
+    if ((family.tree && !resolve_link(&family, error)) || !resolve_common(&family, error))
         return false;
     return check_git(&family, family.git, error) &&
            (strcmp(family.git, family.common) == 0 || check_git(&family, family.common, error));

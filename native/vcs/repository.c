@@ -175,7 +175,7 @@ const char *acr_repo_path(const AcrRepo *repo)
     return repo->path;
 }
 
-static bool check_folder(const char *path, GError **error)
+static bool check_repository_folder(const char *path, GError **error)
 {
     struct stat st;
     if (stat(path, &st) == 0)
@@ -308,7 +308,7 @@ static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
 
 AcrRepo *acr_repo_open(const char *path, GError **error)
 {
-    if (!acr_vcs_init(error) || !check_folder(path, error) ||
+    if (!acr_vcs_init(error) || !check_repository_folder(path, error) ||
         !acr_vcs_check_git_folder(path, error))
         return NULL;
     git_repository *git = NULL;

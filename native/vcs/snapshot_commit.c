@@ -177,7 +177,7 @@ static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
     return object;
 }
 
-static bool resolve(AcrRepo *repo, const char *rev, git_oid *out_id, GError **error)
+static bool resolve_revision(AcrRepo *repo, const char *rev, git_oid *out_id, GError **error)
 {
     g_autoptr(git_object) commit = NULL;
     g_autoptr(git_object) object = find_object(repo, rev, error);
@@ -195,7 +195,7 @@ static bool resolve(AcrRepo *repo, const char *rev, git_oid *out_id, GError **er
 static AcrSnapshot *snapshot_locked(AcrRepo *repo, const char *rev, GError **error)
 {
     git_oid id;
-    if (!resolve(repo, rev, &id, error))
+    if (!resolve_revision(repo, rev, &id, error))
         return NULL;
     g_autoptr(AcrSnapshot) snapshot = acr_vcs_snapshot_new(repo);
     acr_git.oid_tostr(snapshot->commit, sizeof snapshot->commit, &id);

@@ -81,7 +81,8 @@ static void add_row(git_index *index, const char *path, guint32 mode, const git_
         g_debug("%s", path);
 }
 
-static bool add_files(Copying *copying, const AcrSnapshot *files, git_index *index, GError **error)
+static bool add_tree_files(Copying *copying, const AcrSnapshot *files, git_index *index,
+                           GError **error)
 {
     for (gsize i = 0; i < acr_snapshot_size(files); i++) {
         const AcrEntry *entry = acr_snapshot_entry(files, i);
@@ -116,7 +117,7 @@ static bool write_index(Copying *copying, const git_commit *head, const AcrSnaps
     int rc = acr_git.commit_tree(&tree, head);
     if (rc == 0)
         rc = acr_git.index_open(&index, path);
-    if (rc == 0 && !add_files(copying, files, index, error))
+    if (rc == 0 && !add_tree_files(copying, files, index, error))
         return false;
     if (rc == 0) {
         add_submodules(tree, files, index);
@@ -158,14 +159,14 @@ static bool copy_commits(Copying *copying, GString *shallow, GString *packed, GE
 
 /* ---- The whole ---- */
 
-static bool write_file(const char *dir, const char *name, const char *text, GError **error)
+static bool write_blob_file(const char *dir, const char *name, const char *text, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL), *folder = g_path_get_dirname(path);
     return acr_dir_make(folder, error) && acr_file_write_atomic(path, text, strlen(text), 0, error);
 }
 
-static bool write_all(Copying *copying, const AcrSnapshot *files, const char *commit,
-                      GError **error)
+static bool write_all_blobs(Copying *copying, const AcrSnapshot *files, const char *commit,
+                            GError **error)
 {
     g_autoptr(GString) shallow = g_string_new(NULL), tags = g_string_new(NULL);
     g_autoptr(git_commit) head = NULL;
@@ -177,11 +178,11 @@ static bool write_all(Copying *copying, const AcrSnapshot *files, const char *co
                     *config = g_strconcat(CONFIG, copying->history->autocrlf, "\n", NULL);
     return copy_commits(copying, shallow, tags, error) && copy_trees(copying, error) &&
            write_index(copying, head, files, error) &&
-           write_file(copying->dir, "shallow", shallow->str, error) &&
-           write_file(copying->dir, "packed-refs", tags->str, error) &&
-           write_file(copying->dir, "refs/heads/main", main, error) &&
-           write_file(copying->dir, "config", config, error) &&
-           write_file(copying->dir, "HEAD", "ref: refs/heads/main\n", error);
+           write_blob_file(copying->dir, "shallow", shallow->str, error) &&
+           write_blob_file(copying->dir, "packed-refs", tags->str, error) &&
+           write_blob_file(copying->dir, "refs/heads/main", main, error) &&
+           write_blob_file(copying->dir, "config", config, error) &&
+           write_blob_file(copying->dir, "HEAD", "ref: refs/heads/main\n", error);
 }
 
 /* Objects are written to a folder of their own kind there. False with libgit2's error. */
@@ -215,7 +216,7 @@ bool acr_snapshot_write_git(AcrSnapshot *snapshot, const char *dir, GError **err
     bool is_open =
         acr_git.repository_odb(&from, copying.git) == 0 && open_target(&copying, objects);
     copying.from = from;
-    bool ok = is_open ? write_all(&copying, files, snapshot->commit, error)
+    bool ok = is_open ? write_all_blobs(&copying, files, snapshot->commit, error)
                       : acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write to '%s'", dir);
     acr_git.odb_free(copying.to);
     pthread_mutex_unlock(&snapshot->repo->lock);

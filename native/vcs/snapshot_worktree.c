@@ -46,7 +46,7 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
 /* ---- Contents ---- */
 
 /* Keeps the content in the snapshot unless HEAD has it. */
-static bool keep(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWhere *out_where)
+static bool keep_entry(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWhere *out_where)
 {
     git_oid oid;
     acr_git.oid_fromraw(&oid, id);
@@ -72,7 +72,7 @@ static bool add_content(Walk *walk, guint32 mode, GBytes *content)
     guint8 id[ACR_BLOB_ID_LEN];
     AcrVcsWhere where;
     acr_vcs_blob_id(g_bytes_get_data(content, NULL), g_bytes_get_size(content), id);
-    return keep(walk, id, content, &where) &&
+    return keep_entry(walk, id, content, &where) &&
            acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, where, &walk->error);
 }
 
@@ -133,7 +133,7 @@ static bool add_open_file(Walk *walk, int fd)
     return true;
 }
 
-static bool add_file(Walk *walk, int folder, const char *name)
+static bool add_worktree_file(Walk *walk, int folder, const char *name)
 {
     ACR_AUTO_FD fd = acr_file_open(folder, name, false);
     return fd >= 0 ? add_open_file(walk, fd) : leave_unreadable(walk);
@@ -187,7 +187,8 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
         (taking == TAKE_TRACKED || acr_vcs_ignore_has(walk->ignore, path, false)))
         return true;
     acr_vcs_marks_add(walk->marks, path, &st);
-    return S_ISLNK(st.st_mode) ? add_link(walk, folder, name) : add_file(walk, folder, name);
+    return S_ISLNK(st.st_mode) ? add_link(walk, folder, name)
+                               : add_worktree_file(walk, folder, name);
 }
 
 /* Adds the names in a folder, sorted. Names that no snapshot may hold are not among them. */

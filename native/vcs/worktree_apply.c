@@ -36,7 +36,7 @@ static bool fail_path(GError **error, const char *path, const char *what)
     return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' %s", path, what);
 }
 
-static bool fail_errno(GError **error, const char *path, const char *what)
+static bool fail_worktree(GError **error, const char *path, const char *what)
 {
     return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s", what, path,
                         g_strerror(errno));
@@ -53,7 +53,7 @@ static const char *base_name(const char *path)
  * -1 and errno: ENOENT when a folder is missing, ELOOP or ENOTDIR when a part is a symlink or a
  * file.
  */
-static int open_parent(int root, const char *path, bool make)
+static int open_parent_beneath(int root, const char *path, bool make)
 {
     int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);
     for (const char *slash; fd >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
@@ -81,20 +81,20 @@ static GBytes *read_target(int folder, const char *name)
     return len < 0 || len == sizeof target ? NULL : g_bytes_new(target, (gsize)len);
 }
 
-static GBytes *read_file(int folder, const char *name)
+static GBytes *read_worktree_file(int folder, const char *name)
 {
     ACR_AUTO_FD fd = acr_file_open(folder, name, false);
     return fd < 0 ? NULL : acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
 }
 
 /* False where it is neither a file nor a link, or cannot be read. */
-static bool look(int folder, const char *name, struct stat *out_st, Found *out)
+static bool look_at_file(int folder, const char *name, struct stat *out_st, Found *out)
 {
     if (fstatat(folder, name, out_st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT;
     bool is_link = S_ISLNK(out_st->st_mode), is_file = S_ISREG(out_st->st_mode);
     g_autoptr(GBytes) content = is_link   ? read_target(folder, name)
-                                : is_file ? read_file(folder, name)
+                                : is_file ? read_worktree_file(folder, name)
                                           : NULL;
     if (!content)
         return false;
@@ -108,14 +108,14 @@ static bool is_found(const Found *found, guint32 mode, const guint8 *id)
     return found->mode == mode && (!mode || acr_vcs_id_equal(found->id, id));
 }
 
-static bool check(int root, Step *step, GError **error)
+static bool check_worktree(int root, Step *step, GError **error)
 {
     Found found = {0};
-    ACR_AUTO_FD folder = open_parent(root, step->path, false);
+    ACR_AUTO_FD folder = open_parent_beneath(root, step->path, false);
     if (folder < 0 && errno != ENOENT)
-        return fail_errno(error, step->path, "open the folder of");
+        return fail_worktree(error, step->path, "open the folder of");
     const AcrEntry *entry = step->entry;
-    bool is_known = folder < 0 || look(folder, base_name(step->path), &step->seen, &found);
+    bool is_known = folder < 0 || look_at_file(folder, base_name(step->path), &step->seen, &found);
     bool is_unchanged =
         is_known && is_found(&found, entry ? entry->mode : 0, entry ? entry->id : NULL);
     /* Of an apply that was killed, or by the user's own hand. */
@@ -128,7 +128,7 @@ static bool check(int root, Step *step, GError **error)
 
 /* ---- Stage ---- */
 
-static bool write_all(int fd, GBytes *content)
+static bool write_all_bytes(int fd, GBytes *content)
 {
     gsize len;
     const void *data = g_bytes_get_data(content, &len);
@@ -164,7 +164,7 @@ static bool stage_file(int folder, Step *step)
     ACR_AUTO_FD fd =
         openat(folder, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     bool regular = step->entry && step->entry->mode != ACR_MODE_LINK;
-    return fd >= 0 && write_all(fd, step->change->content) &&
+    return fd >= 0 && write_all_bytes(fd, step->change->content) &&
            (!regular || copy_permissions(fd, step));
 }
 
@@ -172,20 +172,20 @@ static bool stage(int root, Step *step, GError **error)
 {
     if (!step->change->content)
         return true;
-    ACR_AUTO_FD folder = open_parent(root, step->path, true);
+    ACR_AUTO_FD folder = open_parent_beneath(root, step->path, true);
     if (folder < 0)
-        return fail_errno(error, step->path, "make the folder of");
+        return fail_worktree(error, step->path, "make the folder of");
     g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
     step->temp = g_strdup_printf(".acr-%.16s.tmp", hash);
     unlinkat(folder, step->temp, 0); /* of an apply that was killed */
     bool done =
         step->change->mode == ACR_MODE_LINK ? stage_link(folder, step) : stage_file(folder, step);
-    return done || fail_errno(error, step->path, "write");
+    return done || fail_worktree(error, step->path, "write");
 }
 
 static void unstage(int root, Step *step)
 {
-    ACR_AUTO_FD folder = step->temp ? open_parent(root, step->path, false) : -1;
+    ACR_AUTO_FD folder = step->temp ? open_parent_beneath(root, step->path, false) : -1;
     if (folder >= 0)
         unlinkat(folder, step->temp, 0);
 }
@@ -200,7 +200,7 @@ static bool same_stat(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-static bool put(int folder, Step *step, GError **error)
+static bool put_file(int folder, Step *step, GError **error)
 {
     struct stat now;
     const char *name = base_name(step->path);
@@ -208,9 +208,9 @@ static bool put(int folder, Step *step, GError **error)
     if (there != (step->entry != NULL) || (there && !same_stat(&now, &step->seen)))
         return fail_path(error, step->path, "changed while the patch was being applied");
     if (!step->change->content)
-        return unlinkat(folder, name, 0) == 0 || fail_errno(error, step->path, "remove");
+        return unlinkat(folder, name, 0) == 0 || fail_worktree(error, step->path, "remove");
     if (renameat(folder, step->temp, folder, name) < 0)
-        return fail_errno(error, step->path, "replace");
+        return fail_worktree(error, step->path, "replace");
     g_clear_pointer(&step->temp, g_free);
     return true;
 }
@@ -221,7 +221,7 @@ static void remove_empty_folders(int root, const char *path)
     g_autofree char *folder = g_strdup(path);
     for (char *slash; (slash = strrchr(folder, '/'));) {
         *slash = '\0';
-        ACR_AUTO_FD parent = open_parent(root, folder, false);
+        ACR_AUTO_FD parent = open_parent_beneath(root, folder, false);
         if (parent < 0 || unlinkat(parent, base_name(folder), AT_REMOVEDIR) != 0)
             return;
     }
@@ -229,13 +229,13 @@ static void remove_empty_folders(int root, const char *path)
 
 static bool commit(int root, Step *step, GError **error)
 {
-    ACR_AUTO_FD folder = open_parent(root, step->path, false);
+    ACR_AUTO_FD folder = open_parent_beneath(root, step->path, false);
     if (folder < 0)
-        return fail_errno(error, step->path, "open the folder of");
-    if (!put(folder, step, error))
+        return fail_worktree(error, step->path, "open the folder of");
+    if (!put_file(folder, step, error))
         return false;
     if (fsync(folder) < 0 && errno != EINVAL)
-        return fail_errno(error, step->path, "sync the folder of");
+        return fail_worktree(error, step->path, "sync the folder of");
     if (!step->change->content)
         remove_empty_folders(root, step->path);
     return true;
@@ -247,7 +247,7 @@ typedef bool (*Pass)(int root, Step *step, GError **error);
 
 static bool run_passes(int root, GArray *steps, GError **error)
 {
-    static const Pass passes[] = {check, stage, commit};
+    static const Pass passes[] = {check_worktree, stage, commit};
     for (gsize pass = 0; pass < G_N_ELEMENTS(passes); pass++) {
         for (guint i = 0; i < steps->len; i++) {
             Step *step = &g_array_index(steps, Step, i);
@@ -271,7 +271,7 @@ bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **
     }
     ACR_AUTO_FD root = open(workdir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
-        return fail_errno(error, workdir, "open");
+        return fail_worktree(error, workdir, "open");
     bool done = run_passes(root, steps, error);
     for (guint i = 0; i < steps->len; i++)
         unstage(root, &g_array_index(steps, Step, i));

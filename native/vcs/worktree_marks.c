@@ -102,7 +102,7 @@ typedef struct {
     gint *is_changed; /* of all threads */
 } Look;
 
-static void *look(void *data)
+static void *look_at_mark(void *data)
 {
     const Look *part = data;
     for (guint i = part->first; i < part->marks->len && !g_atomic_int_get(part->is_changed);
@@ -130,9 +130,9 @@ bool acr_snapshot_is_current(const AcrSnapshot *snapshot)
     for (guint i = step;
          i-- > 0 && !g_atomic_int_get(&is_changed);) { /* the last part is this thread's own */
         parts[i] = (Look){marks->marks, root, i, step, &is_changed};
-        is_running[i] = i > 0 && pthread_create(&others[i], NULL, look, &parts[i]) == 0;
+        is_running[i] = i > 0 && pthread_create(&others[i], NULL, look_at_mark, &parts[i]) == 0;
         if (!is_running[i])
-            look(&parts[i]);
+            look_at_mark(&parts[i]);
     }
     for (guint i = 0; i < step; i++)
         if (is_running[i])

@@ -36,8 +36,8 @@ static GPtrArray *ask_module(AcrPython *python, const char *module, const char *
                                   module, function));
 }
 
-static GPtrArray *ask(AcrPython *python, const char *function, GByteArray *fields,
-                      gint64 timeout_ms, guint least, guint most, GError **error)
+static GPtrArray *ask_grading(AcrPython *python, const char *function, GByteArray *fields,
+                              gint64 timeout_ms, guint least, guint most, GError **error)
 {
     return ask_module(python, "grading.service", function, fields, timeout_ms, least, most, error);
 }
@@ -55,7 +55,7 @@ void acr_grading_plan_clear(AcrGradingPlan *plan)
 static GPtrArray *ask_plan(AcrPython *python, const char *function, GByteArray *fields, guint n,
                            GError **error)
 {
-    g_autoptr(GPtrArray) texts = ask(python, function, fields, ROW_TIMEOUT_MS, 1, n, error);
+    g_autoptr(GPtrArray) texts = ask_grading(python, function, fields, ROW_TIMEOUT_MS, 1, n, error);
     if (!texts || texts->len == n)
         return g_steal_pointer(&texts);
     return ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL, "%s",
@@ -103,7 +103,7 @@ bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **
     GByteArray *fields = g_byte_array_new();
     add_text(fields, recipes);
     g_autoptr(GPtrArray) texts =
-        ask(python, "fault_of_recipes", fields, ROW_TIMEOUT_MS, 0, 1, error);
+        ask_grading(python, "fault_of_recipes", fields, ROW_TIMEOUT_MS, 0, 1, error);
     if (!texts || texts->len == 0)
         return texts != NULL;
     return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL, "%s",
@@ -117,7 +117,7 @@ char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *
     add_text(fields, row);
     add_rules(fields, rules);
     acr_py_fields_add_bytes(fields, log);
-    g_autoptr(GPtrArray) texts = ask(python, "grade", fields, LOG_TIMEOUT_MS, 2, 2, error);
+    g_autoptr(GPtrArray) texts = ask_grading(python, "grade", fields, LOG_TIMEOUT_MS, 2, 2, error);
     if (!texts)
         return NULL;
     const char *failure = texts->pdata[1];
@@ -193,7 +193,8 @@ bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, c
     GByteArray *fields = g_byte_array_new();
     for (guint i = 0; i < n_logs; i++)
         acr_py_fields_add_bytes(fields, logs[i]);
-    g_autoptr(GPtrArray) texts = ask(python, "failure", fields, LOG_TIMEOUT_MS, 0, 2, error);
+    g_autoptr(GPtrArray) texts =
+        ask_grading(python, "failure", fields, LOG_TIMEOUT_MS, 0, 2, error);
     if (!texts)
         return false;
     *out_reason = texts->len == 2 ? g_strdup(texts->pdata[0]) : NULL;
@@ -208,7 +209,7 @@ bool acr_grading_final(AcrPython *python, const AcrJson *told, int rules, char *
     g_autofree char *json = acr_json_print(told);
     add_text(fields, json);
     add_rules(fields, rules);
-    g_autoptr(GPtrArray) texts = ask(python, "final", fields, LOG_TIMEOUT_MS, 2, 2, error);
+    g_autoptr(GPtrArray) texts = ask_grading(python, "final", fields, LOG_TIMEOUT_MS, 2, 2, error);
     if (!texts)
         return false;
     *out_text = g_strdup(texts->pdata[0]);
@@ -222,6 +223,7 @@ char *acr_grading_results(AcrPython *python, const AcrJson *told, const char *na
     g_autofree char *json = acr_json_print(told);
     add_text(fields, json);
     add_text(fields, name);
-    g_autoptr(GPtrArray) texts = ask(python, "results", fields, LOG_TIMEOUT_MS, 1, 1, error);
+    g_autoptr(GPtrArray) texts =
+        ask_grading(python, "results", fields, LOG_TIMEOUT_MS, 1, 1, error);
     return texts ? g_strdup(texts->pdata[0]) : NULL;
 }

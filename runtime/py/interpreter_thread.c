@@ -187,7 +187,7 @@ static void serve(AcrPython *python)
 }
 
 /* After acr_py_start: what the other threads need to know; then the watchdog. */
-static bool prepare(AcrPython *python, GError **error)
+static bool prepare_interpreter(AcrPython *python, GError **error)
 {
     python->thread_id = PyThread_get_thread_ident();
     python->deadline = acr_py_deadline();
@@ -217,7 +217,7 @@ static void *worker_main(void *data)
         set_phase(python, FAILED_TO_START);
         return NULL;
     }
-    bool ready = prepare(python, &python->start_error);
+    bool ready = prepare_interpreter(python, &python->start_error);
     if (ready) {
         set_phase(python, SERVING);
         serve(python);

@@ -29,7 +29,7 @@ struct AcrRefereeWorker {
 /* ---- The worker ---- */
 
 /* How it ended; owned. */
-static char *end(AcrRefereeWorker *worker, gint64 grace_ms)
+static char *end_referee(AcrRefereeWorker *worker, gint64 grace_ms)
 {
     char *how = worker->peer.pid ? acr_peer_end(&worker->peer, grace_ms) : NULL;
     g_clear_pointer(&worker->cache, acr_tree_cache_free);
@@ -38,8 +38,8 @@ static char *end(AcrRefereeWorker *worker, gint64 grace_ms)
 
 /* Sends `out` and takes the answer, or makes an error of what came instead; *out_gone: it ended by
  * itself. */
-static bool exchange(AcrRefereeWorker *worker, const GByteArray *out, gint64 timeout_ms,
-                     GBytes **out_answer, bool *out_gone, GError **error)
+static bool exchange_lines(AcrRefereeWorker *worker, const GByteArray *out, gint64 timeout_ms,
+                           GBytes **out_answer, bool *out_gone, GError **error)
 {
     g_autoptr(GBytes) said = NULL;
     AcrPeerReply reply = acr_peer_await(&worker->peer, out, timeout_ms, worker->interrupt, &said);
@@ -49,11 +49,12 @@ static bool exchange(AcrRefereeWorker *worker, const GByteArray *out, gint64 tim
     }
     if (reply == ACR_PEER_FAILED || reply == ACR_PEER_REFUSED) {
         bool is_alive = reply == ACR_PEER_FAILED;
-        g_autofree char *why = acr_bytes_text(said), *ended = is_alive ? NULL : end(worker, 0);
+        g_autofree char *why = acr_bytes_text(said),
+                        *ended = is_alive ? NULL : end_referee(worker, 0);
         return acr_set_error(error, ACR_PY_ERROR,
                              is_alive ? ACR_PY_ERROR_FAILED : ACR_PY_ERROR_ENVIRONMENT, "%s", why);
     }
-    g_autofree char *how = end(worker, reply == ACR_PEER_GONE ? ACR_PY_GRACE_MS : 0);
+    g_autofree char *how = end_referee(worker, reply == ACR_PEER_GONE ? ACR_PY_GRACE_MS : 0);
     *out_gone = reply == ACR_PEER_GONE;
     if (reply == ACR_PEER_LATE)
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
@@ -65,7 +66,7 @@ static bool exchange(AcrRefereeWorker *worker, const GByteArray *out, gint64 tim
 
 /* Without a folder the linter has no opinion; what a kill of this process leaves of one is removed when
  * the next is made. */
-static bool start(AcrRefereeWorker *worker, GError **error)
+static bool start_referee(AcrRefereeWorker *worker, GError **error)
 {
     static const char *const no_environment[] = {NULL}; /* it may hold keys */
     const char *const argv[] = {worker->exe, worker->verb, NULL};
@@ -77,7 +78,7 @@ static bool start(AcrRefereeWorker *worker, GError **error)
                              "cannot make '%s' private", folder);
     if (acr_peer_start(argv, no_environment, folder ? folder : "/", &worker->peer, error))
         return true;
-    g_free(end(worker, 0));
+    g_free(end_referee(worker, 0));
     return false;
 }
 
@@ -85,14 +86,14 @@ static bool await_start(AcrRefereeWorker *worker, bool *out_gone, GError **error
 {
     g_autoptr(GBytes) nothing = NULL;
     g_autoptr(GByteArray) empty = g_byte_array_new();
-    worker->is_ready = exchange(worker, empty, START_TIMEOUT_MS, &nothing, out_gone, error);
+    worker->is_ready = exchange_lines(worker, empty, START_TIMEOUT_MS, &nothing, out_gone, error);
     return worker->is_ready;
 }
 
 void acr_referee_worker_start(AcrRefereeWorker *worker)
 {
     pthread_mutex_lock(&worker->turn);
-    if (!worker->peer.pid && !start(worker, NULL))
+    if (!worker->peer.pid && !start_referee(worker, NULL))
         g_debug("the referee's process cannot be started yet");
     pthread_mutex_unlock(&worker->turn);
 }
@@ -109,9 +110,9 @@ bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, GBytes *
     for (guint i = 0; i < TRIES && !ok && gone; i++) {
         g_clear_error(error);
         gone = false;
-        ok = (worker->peer.pid || start(worker, error)) &&
+        ok = (worker->peer.pid || start_referee(worker, error)) &&
              (worker->is_ready || await_start(worker, &gone, error)) &&
-             exchange(worker, out, timeout_ms, out_answer, &gone, error);
+             exchange_lines(worker, out, timeout_ms, out_answer, &gone, error);
     }
     pthread_mutex_unlock(&worker->turn);
     return ok;
@@ -187,8 +188,8 @@ static bool read_numbers(GBytes *result, guint *out, gsize n)
 }
 
 /* Whatever goes wrong, only the linter's word is missing; an interruption ends all. */
-static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
-                 GError **error)
+static bool lint_versions(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse,
+                          char **out_why, GError **error)
 {
     GByteArray *fields = g_byte_array_new();
     gsize versions = 0;
@@ -220,7 +221,7 @@ AcrRefereeWorker *acr_referee_worker_new(const char *exe, const char *verb,
     worker->exe = g_strdup(exe);
     worker->verb = g_strdup(verb);
     worker->interrupt = interrupt;
-    worker->referee = (AcrReferee){.ctx = worker, .compiles = compiles, .lint = lint};
+    worker->referee = (AcrReferee){.ctx = worker, .compiles = compiles, .lint = lint_versions};
     return worker;
 }
 
@@ -233,7 +234,7 @@ void acr_referee_worker_free(AcrRefereeWorker *worker)
 {
     if (!worker)
         return;
-    g_free(end(worker, 0));
+    g_free(end_referee(worker, 0));
     pthread_mutex_destroy(&worker->turn);
     g_free(worker->exe);
     g_free(worker->verb);

@@ -88,7 +88,7 @@ static int take_socket(void)
     return fd;
 }
 
-static AcrPython *start(const char *package_dir, GError **error)
+static AcrPython *start_worker_process(const char *package_dir, GError **error)
 {
     g_autoptr(AcrPython) python = acr_python_new(package_dir, error);
     g_autoptr(GBytes) nothing = NULL;
@@ -105,7 +105,8 @@ static bool outline(void *python, const char *path, GBytes *source, GBytes **out
 }
 
 /* `name`: MODULE.FUNCTION of the package. */
-static bool call(void *python, const char *name, GBytes *argument, GBytes **out, GError **error)
+static bool call_worker(void *python, const char *name, GBytes *argument, GBytes **out,
+                        GError **error)
 {
     const char *dot = strrchr(name, '.');
     if (!dot)
@@ -154,6 +155,8 @@ bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error
     g_setenv("TMPDIR", folder, TRUE);
     g_setenv("HOME", folder, TRUE); /* else it is looked up, in files that are not readable */
     confine(package_dir, strcmp(folder, "/") != 0 ? folder : NULL);
-    AcrPython *python = start(package_dir, &failed); /* goes with the process, which is faster */
-    return acr_peer_serve(fd, what == ACR_PYTHON_REFEREE ? call : outline, python, failed, error);
+    AcrPython *python =
+        start_worker_process(package_dir, &failed); /* goes with the process, which is faster */
+    return acr_peer_serve(fd, what == ACR_PYTHON_REFEREE ? call_worker : outline, python, failed,
+                          error);
 }

@@ -214,7 +214,7 @@ static AcrJson *ask_live(void *call, AcrJson *time, GError **error)
     return record;
 }
 
-static bool read_answer(void *call, const AcrJson *record, void *out, GError **error)
+static bool read_model_answer(void *call, const AcrJson *record, void *out, GError **error)
 {
     const ModelCall *asked = call;
     RecordedModel *self = asked->self;
@@ -233,7 +233,7 @@ static bool read_answer(void *call, const AcrJson *record, void *out, GError **e
 }
 
 static const AcrJournalPort model_port = {
-    .event = "model", .encode = encode_request, .live = ask_live, .decode = read_answer};
+    .event = "model", .encode = encode_request, .live = ask_live, .decode = read_model_answer};
 
 /* Names a model that does not come to an end. */
 static void warn_of_cut(const ModelCall *call, const AcrModelAnswer *answer)

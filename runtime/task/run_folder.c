@@ -29,7 +29,7 @@ char *acr_folder_path(const AcrFolder *folder, const char *name)
     return g_build_filename(folder->path, name, NULL);
 }
 
-static bool refuse(GError **error, const char *path, const char *why)
+static bool refuse_folder(GError **error, const char *path, const char *why)
 {
     return acr_task_refuse(error, "'%s' %s", path, why);
 }
@@ -48,20 +48,20 @@ bool acr_folder_check_parents(const AcrFolder *folder, const char *name, GError 
         g_autofree char *parent = g_strndup(name, (gsize)(slash - name)),
                         *path = acr_folder_path(folder, parent);
         if (g_file_test(path, G_FILE_TEST_IS_SYMLINK))
-            return refuse(error, path, "is a link in place of a folder; use another --out");
+            return refuse_folder(error, path, "is a link in place of a folder; use another --out");
     }
     return true;
 }
 
 /* Opens the folder that holds the file `name`, never through a link; -1. */
-static int open_parent(const AcrFolder *folder, const char *name, bool make, GError **error)
+static int open_parent_folder(const AcrFolder *folder, const char *name, bool make, GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name);
     ACR_AUTO_FD root = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fd = root < 0 ? -1 : acr_dir_open_beneath(root, name, make);
     int err = errno;
     if (fd < 0 && err == ELOOP)
-        refuse(error, path, "lies behind a link in place of a folder; use another --out");
+        refuse_folder(error, path, "lies behind a link in place of a folder; use another --out");
     else if (fd < 0)
         acr_set_error(error, ACR_BASE_ERROR, base_code(err), "cannot open the folder of '%s': %s",
                       path, g_strerror(err));
@@ -72,14 +72,14 @@ bool acr_folder_write(const AcrFolder *folder, const char *name, const void *dat
                       GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name), *leaf = g_path_get_basename(name);
-    ACR_AUTO_FD parent = open_parent(folder, name, true, error);
+    ACR_AUTO_FD parent = open_parent_folder(folder, name, true, error);
     return parent >= 0 && acr_file_write_atomic_at(parent, leaf, path, data, len, 0644, error);
 }
 
 GBytes *acr_folder_read_file(const AcrFolder *folder, const char *name, gsize max, GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name), *leaf = g_path_get_basename(name);
-    ACR_AUTO_FD parent = open_parent(folder, name, false, error);
+    ACR_AUTO_FD parent = open_parent_folder(folder, name, false, error);
     if (parent < 0)
         return NULL;
     ACR_AUTO_FD fd = acr_file_open(parent, leaf, false);
@@ -87,7 +87,7 @@ GBytes *acr_folder_read_file(const AcrFolder *folder, const char *name, gsize ma
         return acr_fd_read_file(fd, path, max, error);
     int err = errno;
     if (err == ELOOP)
-        refuse(error, path, "is a link in place of a file; use another --out");
+        refuse_folder(error, path, "is a link in place of a file; use another --out");
     else
         acr_set_error(error, ACR_BASE_ERROR, base_code(err), "cannot open '%s': %s", path,
                       g_strerror(err));
@@ -149,8 +149,9 @@ static bool check_free(const char *path, GError **error)
                              "cannot read the folder '%s'", path);
     for (const char *name; (name = g_dir_read_name(dir));)
         if (!is_beginning(path, name) && !acr_folder_exists(path)) /* begun meanwhile */
-            return refuse(error, path,
-                          "is not empty and is not a run folder; give a new or empty one as --out");
+            return refuse_folder(
+                error, path,
+                "is not empty and is not a run folder; give a new or empty one as --out");
     return true;
 }
 
@@ -163,7 +164,7 @@ static bool read_state(AcrFolder *folder, GError **error)
             return true;
         }
     }
-    return refuse(error, folder->path, "holds a meta.json that is not a run's");
+    return refuse_folder(error, folder->path, "holds a meta.json that is not a run's");
 }
 
 /* A folder of another format is left as it is. */
@@ -174,7 +175,7 @@ static bool check_format(const AcrFolder *folder, GError **error)
     if (format == ACR_META_FORMAT)
         return true;
     if (format <= 0)
-        return refuse(error, folder->path, "holds a meta.json that is not a run's");
+        return refuse_folder(error, folder->path, "holds a meta.json that is not a run's");
     return acr_task_refuse(error,
                            "'%s' was made by acr-host %s (format %" G_GINT64_FORMAT
                            "), and this is acr-host " ACR_VERSION " (format %d); use another --out",
@@ -187,7 +188,7 @@ static bool read_meta(AcrFolder *folder, GError **error)
 {
     if (g_file_test(folder->path, G_FILE_TEST_EXISTS) &&
         !g_file_test(folder->path, G_FILE_TEST_IS_DIR))
-        return refuse(error, folder->path, "is not a folder");
+        return refuse_folder(error, folder->path, "is not a folder");
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes =
         acr_folder_read_file(folder, ACR_FILE_META, ACR_META_MAX_BYTES, &reason);
@@ -198,7 +199,7 @@ static bool read_meta(AcrFolder *folder, GError **error)
     }
     folder->meta = acr_json_parse_bytes(bytes, NULL);
     if (acr_json_type(folder->meta) != ACR_JSON_OBJECT)
-        return refuse(error, folder->path, "holds a meta.json that is not a run's");
+        return refuse_folder(error, folder->path, "holds a meta.json that is not a run's");
     return check_format(folder, error) && read_state(folder, error);
 }
 
@@ -223,7 +224,7 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
     bool exists =
         g_file_test(lock, G_FILE_TEST_EXISTS) || g_file_test(lock, G_FILE_TEST_IS_SYMLINK);
     if (exists && !holds_own(lock, NULL))
-        return refuse(error, path, "holds a lock that is not a run's");
+        return refuse_folder(error, path, "holds a lock that is not a run's");
     folder->lock = acr_lock_take(lock, error);
     if (folder->lock)
         return true;
@@ -236,7 +237,7 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
  * Removes what kills in the middle of a write have left. The lock is held, so nobody is at work on
  * these files. What cannot be removed harms nothing.
  */
-static void sweep(const char *path, guint depth)
+static void sweep_folder(const char *path, guint depth)
 {
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
@@ -246,7 +247,7 @@ static void sweep(const char *path, guint depth)
         if (acr_file_is_temporary(name) && g_file_test(entry, G_FILE_TEST_IS_REGULAR))
             (void)unlink(entry);
         else if (depth < SWEEP_DEPTH && g_file_test(entry, G_FILE_TEST_IS_DIR))
-            sweep(entry, depth + 1);
+            sweep_folder(entry, depth + 1);
     }
 }
 
@@ -275,7 +276,7 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
     if (!folder.meta && !hide(&folder, error))
         return false;
     if (folder.state != ACR_FOLDER_DONE)
-        sweep(folder.path, 0);
+        sweep_folder(folder.path, 0);
     *out = folder;
     memset(&folder, 0, sizeof folder);
     return true;
@@ -287,7 +288,7 @@ bool acr_folder_read(const char *path, AcrFolder *out, GError **error)
     if (!read_meta(&folder, error))
         return false;
     if (!folder.meta || folder.state == ACR_FOLDER_NEW)
-        return refuse(error, path, "is not a run folder");
+        return refuse_folder(error, path, "is not a run folder");
     *out = folder;
     memset(&folder, 0, sizeof folder);
     return true;

@@ -25,7 +25,7 @@ struct AcrEvents {
 };
 
 /* Writes no more at once than a pipe takes that has room; 0 or an errno. */
-static int write_line(int fd, const char *at, gsize len)
+static int write_event_line(int fd, const char *at, gsize len)
 {
     while (len > 0) {
         struct pollfd what = {.fd = fd, .events = POLLOUT};
@@ -49,7 +49,7 @@ static void put_event(void *ctx, const AcrProgressEvent *event)
     g_autofree char *line = g_strconcat(text, "\n", NULL);
     pthread_mutex_lock(&events->lock);
     if (events->fd >= 0)
-        events->err = write_line(events->fd, line, strlen(line));
+        events->err = write_event_line(events->fd, line, strlen(line));
     if (events->fd >= 0 && events->err != 0) {
         close(events->fd);
         events->fd = -1;
@@ -86,7 +86,7 @@ static bool holds_events(int fd)
 }
 
 /* -1 with `error`. A file is read too, a FIFO only written to: the open waits for no reader. */
-static int open_file(const char *where, GError **error)
+static int open_events_file(const char *where, GError **error)
 {
     const int flags = O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
     struct stat about;
@@ -107,7 +107,7 @@ AcrEvents *acr_events_open(const char *where, GError **error)
     gint64 number = 0;
     bool is_number = *where && strspn(where, "-0123456789") == strlen(where),
          is_good = is_number && acr_count_parse(where, G_MAXINT32, &number);
-    int fd = is_good ? take_descriptor(number) : is_number ? -1 : open_file(where, error);
+    int fd = is_good ? take_descriptor(number) : is_number ? -1 : open_events_file(where, error);
     if (fd < 0 && is_number)
         acr_task_refuse(error, "--events %s: there is no descriptor of that number to write to",
                         where);

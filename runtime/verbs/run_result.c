@@ -61,7 +61,8 @@ static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrC
 /* The verdict on a patch, with what it rests on; nothing where nothing was to be run. */
 static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
-    static const char *const words[] = {"verified", "validated", "unverified", "rejected"};
+    static const char *const words[] = {"verified: yes", "validated: yes", "verified: no",
+                                        "verified: no"};
     const AcrTestComparison *tests = result->found.tests;
     bool is_good = result->verdict <= ACR_VERDICT_VALIDATED,
          is_broken = tests && acr_test_comparison_regressions(tests) > 0;

@@ -76,7 +76,7 @@ def test_it_is_small(podman: Podman) -> None:
 def test_it_fixes_the_sample(podman: Podman) -> None:
     for user in ("acr", "1234:1234"):
         assert "+            total += cost_in_blocks" in podman.run(f"--user={user}", "acr-host", "demo")
-    assert ": verified (" in podman.run(*OPEN, "acr-host", "demo")
+    assert "verified: yes (" in podman.run(*OPEN, "acr-host", "demo")
 
 
 def test_a_repository_of_another_user_is_worked_on(podman: Podman, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_run_goes_on_without_proof(case: Case, host: Host, sample_repo: Repo, tm
     result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
     runs.check_patch(result.stdout, checkout)
     [line] = result.err.splitlines()
-    assert line.startswith("acr-host run: unverified (code cannot be run here: "), line
+    assert line.startswith("acr-host run: verified: no (code cannot be run here: "), line
     check_line(line, case)
     # Said again from the run folder alone, and offline.
     again = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
@@ -395,7 +395,7 @@ def test_a_full_disk_is_one_line(host: Host, sample_repo: Repo, tmp_path: Path, 
         checkout = sample_repo.clone(tmp_path / "checkout")
         result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
         runs.check_patch(result.stdout, checkout)
-        [line] = [line for line in result.err.splitlines() if "unverified (" in line]
+        [line] = [line for line in result.err.splitlines() if "verified: no (" in line]
         check_line(line, case)
         assert [path.name for path in kept.iterdir()] == []
         hostile.grow(disk, 65536)
@@ -508,7 +508,7 @@ def check_runs(case: Case, host: Host, repo: Repo, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     result = sample_run(host, repo, folder / "auto", case).check(0)
     [line] = result.err.splitlines()
-    assert "unverified (code cannot be run here: " in line
+    assert "verified: no (code cannot be run here: " in line
     check_line(line, case)
     runs.check_patch(result.stdout, repo.clone(folder / "checkout"))
     result = sample_run(host, repo, folder / "always", case, "always")
@@ -561,7 +561,7 @@ def test_a_container_that_forbids_namespaces(
     check_line(result.one_line(125), case)
     result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
     [line] = result.err.splitlines()
-    assert "unverified (code cannot be run here: " in line
+    assert "verified: no (code cannot be run here: " in line
     check_line(line, case)
     assert result.stdout == (tmp_path / "out" / "patch.diff").read_bytes() != b""
     result = sample_run(host, sample_repo, tmp_path / "always", case, "always")

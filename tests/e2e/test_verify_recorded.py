@@ -336,7 +336,7 @@ def check_verified(case: Case, result: Result, out: Path, patch: int, test: int)
     """The run ends with a verified patch, that of the recorded run."""
     result.check()
     why = f"reproducer_{test}.py fails without the patch and passes with it"
-    assert result.err.splitlines()[-1] == f"acr-host run: verified ({why})", result.told()
+    assert result.err.splitlines()[-1] == f"acr-host run: verified: yes ({why})", result.told()
     selected = read_json(out / "selected_patch.json")
     assert selected["selected"] == f"attempt_0/extracted_patch_{patch}.diff"
     assert (selected["proof"], selected["reason"]) == ("verified", why)

@@ -176,9 +176,9 @@ def case(host: Host, tmp_path: Path) -> Case:
 
 def verified(result: Result) -> str:
     """Whether a run says that its patch is verified, and why: "yes (…)" or "no (…)"."""
-    said = re.findall(r"(?m)^acr-host \S+: (verified|validated|unverified|rejected) (\(.*\))$", result.err)
+    said = re.findall(r"(?m)^acr-host \S+: (verified: yes|validated: yes|verified: no) (\(.*\))$", result.err)
     assert len(said) == 1, result.told()
-    return f"{'yes' if said[0][0] == 'verified' else 'no'} {said[0][1]}"
+    return f"{'yes' if said[0][0] == 'verified: yes' else 'no'} {said[0][1]}"
 
 
 def added(result: Result) -> list[str]:

@@ -210,6 +210,13 @@ def test_words_lets_phrases_be_in_tests_and_plain_ones_everywhere(tmp_path: Path
     assert run("words", tmp_path, files) == (0, [])
 
 
+def test_functions_that_cannot_be_found_by_name(tmp_path: Path) -> None:
+    code = "".join(f"static int run_{n}(void)\n{{\n    return 0;\n}}\n" for n in range(41))
+    files = {f"native/vcs/{part}.c": code for part in ("a", "b", "c")}
+    assert any("41 function names stand in more than two files" in line for line in run("names", tmp_path, files)[1])
+    assert run("names", tmp_path, {"native/vcs/c.c": ""})[1] == []
+
+
 def test_room_over_its_budget_is_found(tmp_path: Path) -> None:
     files = {f"native/spectrum/part{n}.c": "int x;\n" * 600 for n in range(2)}
     assert any("native/spectrum: has 1200 lines" in line for line in run("sizes", tmp_path, files)[1])

@@ -24,7 +24,7 @@ git -C copy diff >out/patch.diff
 rm -rf copy
 mkdir out/attempt_0
 echo "assert whole == parts" >out/attempt_0/reproducer_2.py
-says="acr-host run: verified (reproducer_2.py fails without the patch and passes with it)"
+says="acr-host run: verified: yes (reproducer_2.py fails without the patch and passes with it)"
 eval "$MORE"
 cat out/patch.diff
 echo "$says" >&2
@@ -77,7 +77,7 @@ def test_shows_red_rounds_diff_and_green_twice(tree: Path) -> None:
                 "FAILED (failures=2)",
                 "  round 1: two calls",
                 "+            total +=",
-                "  verified (reproducer_2.py fails without",
+                "  verified: yes (reproducer_2.py fails without",
                 "    assert whole == parts",
                 "Ran 26 tests",
                 "  OK\n",
@@ -108,7 +108,7 @@ def test_is_not_content_with_less(tree: Path, edit: str, more: str, said: str) -
 
 
 def test_says_why_nothing_was_verified(tree: Path) -> None:
-    said = "unverified (code cannot be run here: bubblewrap is not installed)"
+    said = "verified: no (code cannot be run here: bubblewrap is not installed)"
     done = quickstart(tree, FIX, f"says='acr-host run: {said}'")
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"\n  {said}\n\n" in done.stdout and "assert whole" not in done.stdout

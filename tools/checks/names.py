@@ -5,9 +5,11 @@ usage: names.py [ROOT]; one line per finding, exit 1 if there is one.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import c_code
 import source
 
 # A basename that stands in two rooms -> the one idea that both hold. Files of runtime/verbs are named for their verb.
@@ -40,6 +42,33 @@ TOP = {
     "tools",
 }
 MAX_BYTES = 256 * 1024
+# A function name that stands in more than two files cannot be found by its name. So many may.
+MAX_COMMON_NAMES = 40
+
+
+def function_names(root: Path) -> dict[str, set[Path]]:
+    """Name of a function of native/, runtime/ or python/ -> the files that define one."""
+    found: dict[str, set[Path]] = {}
+    for side in ("native", "runtime", "python"):
+        for path in source.files(root / side, ".c", ".py"):
+            text = source.read(path)
+            if path.suffix == ".c":
+                names = {function.name for function in c_code.parse(text).functions}
+            else:
+                tree = ast.parse(text)
+                names = {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
+            for name in names:
+                if not name.startswith("__"):
+                    found.setdefault(name, set()).add(path.relative_to(root))
+    return found
+
+
+def common_names(root: Path) -> Iterator[str]:
+    """A finding where too many names stand in more than two files."""
+    common = {name: paths for name, paths in function_names(root).items() if len(paths) > 2}
+    if len(common) > MAX_COMMON_NAMES:
+        most = sorted(common, key=lambda name: -len(common[name]))[:10]
+        yield f"names.py: {len(common)} function names stand in more than two files, as {', '.join(most)}; add their noun"
 
 
 def c_names(paths: list[Path]) -> Iterator[str]:
@@ -71,6 +100,7 @@ def check(root: Path) -> Iterator[str]:
         size = (root / path).lstat().st_size
         if size > MAX_BYTES:
             yield f"{path}: has {size} bytes, {MAX_BYTES} are allowed"
+    yield from common_names(root)
 
 
 if __name__ == "__main__":

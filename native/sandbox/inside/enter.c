@@ -27,7 +27,7 @@ __asm__(".globl _start\n_start:\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall " NA
 __asm__(".globl _start\n_start:\n\tmov x0, sp\n\tbl " NAME(BODY) "\n");
 #endif
 
-static long ask(long number, long a, long b, long c)
+static long ask_kernel(long number, long a, long b, long c)
 {
 #if defined(__x86_64__)
     register long fourth __asm__("r10") = 0, fifth __asm__("r8") = 0;
@@ -47,15 +47,15 @@ static long ask(long number, long a, long b, long c)
     return result;
 }
 
-static int install(const char *path)
+static int install_filter(const char *path)
 {
     static struct sock_filter code[MAX_STEPS];
-    long fd = ask(__NR_openat, AT_FDCWD, (long)path, O_RDONLY);
-    long size = fd < 0 ? fd : ask(__NR_read, fd, (long)code, sizeof code);
+    long fd = ask_kernel(__NR_openat, AT_FDCWD, (long)path, O_RDONLY);
+    long size = fd < 0 ? fd : ask_kernel(__NR_read, fd, (long)code, sizeof code);
     struct sock_fprog program = {(unsigned short)(size / (long)sizeof *code), code};
-    return fd >= 0 && size > 0 && ask(__NR_close, fd, 0, 0) == 0 &&
-           ask(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0) == 0 &&
-           ask(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program) == 0;
+    return fd >= 0 && size > 0 && ask_kernel(__NR_close, fd, 0, 0) == 0 &&
+           ask_kernel(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0) == 0 &&
+           ask_kernel(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program) == 0;
 }
 
 /* Where there is no child yet, it looks again later. */
@@ -65,8 +65,8 @@ static void reap(void)
         long seconds, nanoseconds;
     } pause = {0, 100 * 1000 * 1000};
     for (;;)
-        if (ask(__NR_wait4, ANY_CHILD, 0, 0) < 0)
-            (void)ask(__NR_nanosleep, (long)&pause, 0, 0);
+        if (ask_kernel(__NR_wait4, ANY_CHILD, 0, 0) < 0)
+            (void)ask_kernel(__NR_nanosleep, (long)&pause, 0, 0);
 }
 
 /* `stack` holds argc, argv and the environment. */
@@ -75,12 +75,12 @@ void acr_enter(long *stack)
 {
     long argc = stack[0];
     char **argv = (char **)(stack + 1), **environment = argv + argc + 1;
-    if (argc >= 2 && install(argv[1])) {
+    if (argc >= 2 && install_filter(argv[1])) {
         if (argc > 2)
-            (void)ask(__NR_execve, (long)argv[2], (long)(argv + 2), (long)environment);
-        else if (ask(__NR_prctl, PR_SET_DUMPABLE, 0, 0) == 0)
+            (void)ask_kernel(__NR_execve, (long)argv[2], (long)(argv + 2), (long)environment);
+        else if (ask_kernel(__NR_prctl, PR_SET_DUMPABLE, 0, 0) == 0)
             reap();
     }
     for (;;)
-        (void)ask(__NR_exit_group, FAILED, 0, 0);
+        (void)ask_kernel(__NR_exit_group, FAILED, 0, 0);
 }

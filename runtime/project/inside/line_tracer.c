@@ -44,7 +44,7 @@ static PyObject *answer; /* frame -> the address of a File, or one of the above 
 static int is_on;
 static __thread PyObject *importing; /* the frame of the module whose code runs since */
 
-static Row *find(PyObject *code)
+static Row *find_code(PyObject *code)
 {
     unsigned at = (unsigned)(((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u >> 47) % ROWS;
     while (rows[at].code && rows[at].code != code)
@@ -61,7 +61,7 @@ static void begin_new(PyObject *frame, PyObject *code)
     File *file = found ? PyLong_AsVoidPtr(found) : 0;
     Py_DecRef(found);
     PyErr_Restore(type, value, traceback);
-    Row *row = find(code);
+    Row *row = find_code(code);
     if (file == IMPORTED)
         importing = frame;
     else if (found && file != SCRIPT && !row->code && used < ROWS / 4 * 3) {
@@ -91,7 +91,7 @@ static int trace(PyObject *self, PyObject *frame, int what, PyObject *arg)
     if (what != CALL && what != LINE)
         return 0;
     PyObject *code = PyFrame_GetCode(frame);
-    const Row *row = find(code);
+    const Row *row = find_code(code);
     if (what == CALL && !row->code)
         begin_new(frame, code);
     else if (what == LINE && row->file)
