@@ -1,7 +1,6 @@
 """What a patch adds that could make a script end well without mending anything.
 
-The runner that observes a script decides what is proved; this is the second line behind it. The patched files are
-parsed, never run. Only what is added counts: code on a changed line, of a kind that its function did not hold before.
+It decides of graded tests, beside canaries (`grading/trust.py`). The patched files are parsed, never run. Only what is added counts: code on a changed line, of a kind that its function did not hold before.
 """
 
 from __future__ import annotations
@@ -113,6 +112,17 @@ def _table() -> tuple[dict[str, str], dict[str, str], list[tuple[str, str]]]:
 
 
 _WHOLE, _LAST, _PREFIX = _table()
+
+
+# Doubts that make a patch unproved by themselves: a mended function has no need of it.
+_DECISIVE = re.compile(
+    r"of the standard library:|by os\._exit:|turns off all logging|__defaults__|sys\.argv\[0\]|by (unittest\.)?mock\b"
+)
+
+
+def decisive(doubts: dict[str, list[str]]) -> list[str]:
+    """What makes that a patch proves nothing, of what `find` gives."""
+    return [*doubts["barred"], *(at for at in doubts["told"] if _DECISIVE.search(at))]
 
 
 def find(files: bytes) -> bytes:

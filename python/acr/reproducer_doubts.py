@@ -2,8 +2,8 @@
 
 A script that shows an issue runs the project and asserts. One that only looks at the project, reads its source,
 swallows errors, leaves the judgement to a child process, or goes by clock or chance may be red and green for reasons
-of its own. How it ends, and what it asserts, is watched while it runs (`observe/`). Nothing here is a proof: a
-script that means to deceive finds another way, and the reviewer still reads it.
+of its own. What it asserts is put to the test by experiments (`experiments/`). Nothing here is a proof: a script that
+means to deceive finds another way, and the reviewer still reads it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CALLS = {
 }  # fmt: skip
 _CALLED = {name: words for words, names in _CALLS.items() for name in names}
 _HOOKS = {"sys.excepthook", "sys.unraisablehook", "threading.excepthook", "sys.stderr", "sys.__stderr__"}
-_SOURCE = {"__code__", "co_code", "co_consts", "co_names", "__loader__", "__spec__", "get_source"}
+_SOURCE = {"__code__", "co_code", "co_consts", "co_names", "__loader__", "__spec__", "get_source", "__version__"}
 _SWALLOWED = {"Exception", "BaseException", "ImportError", "ModuleNotFoundError", "SyntaxError", "NameError"}
 _SEEDS = {"seed", "Random", "RandomState", "default_rng", "MT19937", "PCG64", "PRNGKey"}
 _STARTERS = {"subprocess", "runpy", "importlib", "pkgutil", "multiprocessing", "pty", "unittest", "doctest"}

@@ -35,6 +35,7 @@ void acr_outcome_clear(AcrOutcome *outcome)
     g_clear_pointer(&outcome->why, g_free);
     g_clear_pointer(&outcome->script, g_free);
     g_clear_pointer(&outcome->tests, acr_test_comparison_free);
+    g_clear_pointer(&outcome->experiments, acr_json_free);
     g_clear_pointer(&outcome->candidates, acr_json_free);
     g_clear_pointer(&outcome->choice, g_free);
 }
@@ -287,6 +288,7 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     out->try_number = best->number;
     out->proof = best->proof;
     out->tests = g_steal_pointer(&best->tests);
+    out->experiments = g_steal_pointer(&best->experiments);
     out->is_validated =
         ((driver->run->validate && best->is_validated) || best->is_free) && !best->doubt;
     if (best->doubt && best->proof == ACR_PROOF_NONE) {

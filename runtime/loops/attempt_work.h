@@ -24,6 +24,7 @@ typedef struct {
     bool is_free;             /* the project's tests ran, and it breaks none */
     bool is_of_tests;         /* it changes tests alone; set where candidates are weighed */
     AcrTestComparison *tests; /* owned; that of AcrOutcome, or NULL */
+    AcrJson *experiments;     /* owned; likewise */
     /* Where candidates are compared (selection.c): */
     char *change;     /* owned; that of the same change is equal */
     AcrJson *scripts; /* owned; [{"script", "result"}] of all reproducers */
@@ -208,17 +209,19 @@ gint64 acr_tests_counted(GBytes *output);
 
 /* ---- Proof (proof.c) ------------------------------------------------------------------------- */
 
-/* The files that a patch touches, as py/watch.c takes them; owned. */
+/* The files that a patch touches, as py/experiments.c takes them; owned. */
 GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with,
                             GError **error) ACR_MUST_USE;
-/* How well an approved patch is proved; *out_doubt (owned): why it is not verified, or NULL. */
+/* Makes the experiments with an approved patch, into its candidate; *out_doubt (owned): why it is not
+ * verified, or NULL. */
 AcrStep acr_proof_judge(AcrAttemptWork *work, const AcrTestVerdict *with_patch, char **out_doubt,
                         GError **error) ACR_MUST_USE;
+/* "reproducer_2.py fails without the patch and passes with it; 9 experiments agree"; owned. */
+char *acr_proof_words(const AcrAttemptWork *work) ACR_MUST_USE;
 /* *out (owned): why no run of code proves anything of a patch, by what it adds; NULL: it may. */
 bool acr_proof_is_barred(const AcrAttemptWork *work, const AcrOverlay *patch, char **out,
                          GError **error) ACR_MUST_USE;
-/* What the latest patch adds that may make a test pass without mending anything, as the reviewer
- * sees it; owned, "" where there is nothing. */
+/* What in the latest patch is not plain code, as the reviewer sees it; owned, "" where there is nothing. */
 char *acr_proof_doubts_text(const AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
 /* ---- Executions as models are shown them (execution_text.c) ---------------------------------- */

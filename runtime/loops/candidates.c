@@ -32,6 +32,7 @@ static void candidate_free(gpointer data)
     g_free(candidate->why);
     g_free(candidate->doubt);
     acr_test_comparison_free(candidate->tests);
+    acr_json_free(candidate->experiments);
     acr_json_free(candidate->scripts);
     acr_json_free(candidate->votes);
     g_free(candidate->change);

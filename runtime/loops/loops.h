@@ -46,10 +46,9 @@ typedef struct {
     const char *test;    /* a script, run as ACR_FILE_SCRIPT by the project's Python; or NULL */
     const char *command; /* else this, by a shell */
     guint repeat;        /* from 0: the same trial, run once more */
-    bool is_watched;     /* the script runs watched; its reports stand for standard error */
     /*
      * An experiment on `test`: instead of the script, the project's Python is run with these arguments
-     * ("-c", code, …; NULL-terminated). The journal keeps the name of the experiment and the digest of
+     * ("-" or a file, …; NULL-terminated). The journal keeps the name of the experiment and the digest of
      * `test`, so arguments, input and environment may hold words that differ each time.
      */
     const char *const *args;
@@ -73,6 +72,9 @@ typedef struct {
      * command but the sandbox failed; that is recorded), INTERRUPTED of it, those of the journal.
      */
     bool (*run)(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error);
+    /* A random text that nobody can know before, the same for all of a run; recorded, borrowed. Errors:
+     * those of the journal. */
+    const char *(*draw)(void *ctx, GError **error);
 } AcrExecutor;
 
 /* Runs the project's own tests, those with a patch once; recorded, too. */
@@ -174,7 +176,7 @@ typedef enum {
     ACR_PROOF_DOUBTED,  /* the reviewer found it wrong */
     ACR_PROOF_NONE,     /* nothing was run, or nothing can be said */
     ACR_PROOF_APPROVED, /* by the reviewer, without a test that was red before and is green after */
-    ACR_PROOF_VERIFIED, /* approved, red before and green after, twice */
+    ACR_PROOF_VERIFIED, /* approved, red before and green after, and the experiments agree */
 } AcrProof;
 const char *acr_proof_name(AcrProof proof); /* "refused", … */
 /* Whether review or validation found the patch wrong: it is reported, and never applied. */
@@ -198,6 +200,7 @@ typedef struct {
     bool is_validated;         /* likewise: `validate`, or the project's tests, accepted it */
     AcrTestComparison *tests;  /* owned; what the project's tests come to with it; NULL: they were
                                   not to be compared */
+    AcrJson *experiments;      /* owned; "runs", "seconds", "table"; NULL: none were made */
     char *script;              /* owned; of acr_reproduce_run: the one that reproduces the issue */
 } AcrOutcome;
 void acr_outcome_clear(AcrOutcome *outcome);

@@ -1,10 +1,14 @@
 /*
- * Whether an approved patch is proved. The script is run twice more, with the patch and then
- * without it, under another guise and watched: what it was seen to do must show that the patch
- * mends what failed. A script that depends on the clock, on randomness or on how often it ran says
- * something else then.
+ * Whether an approved patch is proved: by experiments. Python says which run is next
+ * (python/acr/experiments/), the executor makes it in a fresh copy of the tree, and only how it ended
+ * decides. The random seed that all variants come from is recorded, so that a replay asks for the
+ * same runs.
  */
 #include "loops/attempt_work.h"
+
+#include <string.h>
+
+#define MAX_RUNS 40u /* of one verdict; it takes 8 to 13 */
 
 GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with, GError **error)
 {
@@ -21,16 +25,51 @@ GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with, 
     return g_steal_pointer(&files);
 }
 
+/* The name that code at `path` is imported by first: "pkg" of "src/pkg/a.py" and of "pkg.py"; owned. */
+static char *top_name(const char *path)
+{
+    static const char *const folders[] = {"src/", "lib/"};
+    for (guint i = 0; i < G_N_ELEMENTS(folders); i++)
+        if (g_str_has_prefix(path, folders[i]))
+            path += strlen(folders[i]);
+    const char *slash = strchr(path, '/');
+    if (!slash && !g_str_has_suffix(path, ".py"))
+        return NULL;
+    return g_strndup(path, slash ? (gsize)(slash - path) : strlen(path) - strlen(".py"));
+}
+
+static AcrJson *list_packages(const AcrAttemptWork *work)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    AcrJson *list = acr_json_new_array();
+    for (gsize i = 0; i < acr_snapshot_size(work->run->snapshot); i++) {
+        char *name = top_name(acr_snapshot_entry(work->run->snapshot, i)->path);
+        if (name && g_hash_table_add(seen, name))
+            acr_json_append(list, acr_json_new_string(name));
+    }
+    return list;
+}
+
+static bool list_constructs(const AcrAttemptWork *work, const AcrOverlay *patch, bool reaching_only,
+                            GPtrArray *told, GError **error)
+{
+    g_autoptr(GByteArray) files = acr_proof_files(work, patch, error);
+    g_autoptr(AcrJson) packages = list_packages(work);
+    g_autofree char *text = acr_json_print(packages);
+    return files &&
+           acr_python_not_plain(work->run->python, reaching_only, text, files, told, error);
+}
+
 char *acr_proof_doubts_text(const AcrAttemptWork *work, GError **error)
 {
-    g_autoptr(GByteArray) files = acr_proof_files(work, work->writer.latest->overlay, error);
     g_autoptr(GPtrArray) told = g_ptr_array_new_with_free_func(g_free);
-    if (!files || !acr_python_patch_doubts(work->run->python, false, files, told, error))
+    if (!list_constructs(work, work->writer.latest->overlay, false, told, error))
         return NULL;
     GString *text = g_string_new(NULL);
     if (told->len)
-        g_string_append(text, "\nWhat the patch adds, read by itself, that may make a test pass "
-                              "without mending anything:\n\n");
+        g_string_append(text,
+                        "\nWhat the patch adds that is not plain code, and may make a test pass "
+                        "without mending anything:\n\n");
     for (guint i = 0; i < told->len; i++)
         g_string_append_printf(text, "- %s\n", (const char *)told->pdata[i]);
     return g_string_free(text, FALSE);
@@ -39,45 +78,171 @@ char *acr_proof_doubts_text(const AcrAttemptWork *work, GError **error)
 bool acr_proof_is_barred(const AcrAttemptWork *work, const AcrOverlay *patch, char **out,
                          GError **error)
 {
-    g_autoptr(GByteArray) files = acr_proof_files(work, patch, error);
-    g_autoptr(GPtrArray) barred = g_ptr_array_new_with_free_func(g_free);
-    if (!files || !acr_python_patch_doubts(work->run->python, true, files, barred, error))
+    g_autoptr(GPtrArray) told = g_ptr_array_new_with_free_func(g_free);
+    if (!list_constructs(work, patch, true, told, error))
         return false;
-    *out = barred->len ? g_strdup(barred->pdata[0]) : NULL;
+    *out = told->len
+               ? g_strdup_printf("the patch is not plain code (%s)", (const char *)told->pdata[0])
+               : NULL;
     return true;
 }
 
-/* Runs the script watched; *out is borrowed, its `err` holds the reports. */
-static AcrStep watch(AcrAttemptWork *work, const AcrOverlay *overlay, const AcrExecuted **out,
-                     GError **error)
+/* ---- The experiments ---- */
+
+/* What has been run so far, as python/acr/experiments/service.py takes it. */
+typedef struct {
+    AcrJson *state;
+    GByteArray *files;
+    GPtrArray *streams; /* of GBytes */
+    gint64 wall_ms;
+} Experiments;
+
+static void experiments_clear(Experiments *made)
 {
-    AcrTrial trial = {.overlay = overlay, .test = work->reproducer.script, .is_watched = true};
-    return acr_step_run(work, &trial, "the reproducer cannot be watched", out, error);
+    acr_json_free(made->state);
+    g_clear_pointer(&made->files, g_byte_array_unref);
+    g_clear_pointer(&made->streams, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Experiments, experiments_clear)
+
+/* Adds how a run ended. */
+static void add_outcome(Experiments *made, const AcrExecuted *executed)
+{
+    AcrJson *exits = (AcrJson *)acr_json_get(made->state, "exits"), *exit = acr_json_new_array();
+    bool ended = !executed->signal &&
+                 (executed->limit == ACR_LIMIT_NONE || executed->limit == ACR_LIMIT_OUTPUT);
+    acr_json_append(exit, acr_json_new_int(executed->exit_code));
+    acr_json_append(exit, acr_json_new_bool(ended));
+    acr_json_append(exits, exit);
+    g_ptr_array_add(made->streams, g_bytes_ref(executed->err));
+    g_ptr_array_add(made->streams, g_bytes_ref(executed->out));
+    made->wall_ms += executed->wall_ms;
 }
 
-static bool ended_with(const AcrExecuted *executed, bool zero)
+static bool begin_experiments(const AcrAttemptWork *work, Experiments *made, GError **error)
 {
-    return executed->limit == ACR_LIMIT_NONE && !executed->signal &&
-           (executed->exit_code == 0) == zero;
-}
-
-/* Why the two watched runs prove nothing, owned; NULL in *out: they do. */
-static bool judge(const AcrAttemptWork *work, const AcrExecuted *before, const AcrExecuted *after,
-                  char **out, GError **error)
-{
-    g_autoptr(GPtrArray) reasons = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GByteArray) files = acr_proof_files(work, work->writer.latest->overlay, error);
-    if (!files || !acr_python_watch_judge(work->run->python, work->reproducer.script, before->err,
-                                          after->err, files, reasons, error))
+    const AcrExecutor *executor = work->run->executor;
+    const char *seed = executor->draw(executor->ctx, error);
+    if (!seed)
         return false;
-    for (guint i = 0; i < reasons->len; i++)
-        acr_loops_note(work->run, "doubt: %s", (const char *)reasons->pdata[i]);
-    if (reasons->len)
-        *out = g_strdup(reasons->pdata[0]);
-    else if (!ended_with(before, false) || !ended_with(after, true))
-        *out = g_strdup("the test is not deterministic: run again, under another name and in "
-                        "another folder, it ends otherwise");
-    return true;
+    made->streams = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
+    made->state = acr_json_new_object();
+    acr_json_set_string(made->state, "seed", seed);
+    acr_json_set_string(made->state, "tree", executor->dir(executor->ctx));
+    acr_json_set_string(made->state, "file", ACR_FILE_SCRIPT);
+    acr_json_set(made->state, "packages", list_packages(work));
+    acr_json_set(made->state, "exits", acr_json_new_array());
+    made->files = acr_proof_files(work, work->writer.latest->overlay, error);
+    if (made->files)
+        add_outcome(made, work->reproducer.before.executed);
+    return made->files != NULL;
+}
+
+/* The side's files with those that the experiment has otherwise; owned. `fields` from 2: path and
+ * content by turns. */
+static AcrOverlay *lay_out(const AcrAttemptWork *work, bool is_patched, const GPtrArray *fields,
+                           GError **error)
+{
+    g_autoptr(AcrOverlay) overlay = is_patched ? acr_overlay_copy(work->writer.latest->overlay)
+                                               : acr_overlay_new(work->run->snapshot);
+    for (guint i = 2; i + 1 < fields->len; i += 2) {
+        g_autofree char *path = acr_bytes_text(fields->pdata[i]);
+        GBytes *marked = fields->pdata[i + 1];
+        gsize size = g_bytes_get_size(marked);
+        g_autoptr(GBytes) content = size ? g_bytes_new_from_bytes(marked, 1, size - 1) : NULL;
+        bool ok = content
+                      ? acr_overlay_write(overlay, path, 0, content, error)
+                      : !acr_overlay_has(overlay, path) || acr_overlay_remove(overlay, path, error);
+        if (!ok)
+            return NULL;
+    }
+    return g_steal_pointer(&overlay);
+}
+
+/* "NAME=" and a member of what Python asks for; owned. */
+static char *setting(const char *name, const AcrJson *run, const char *member)
+{
+    const char *value = acr_json_get_string(run, member);
+    return g_strdup_printf("%s=%s", name, value ? value : "");
+}
+
+/* A script that comes by a pipe is in no file that the patch could read. */
+static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GPtrArray *fields,
+                              Experiments *made, GError **error)
+{
+    bool is_patched = acr_json_get_bool(run, "is_patched", true);
+    const AcrExecuted *executed;
+    const char *file =
+        acr_json_get_bool(run, "is_pipe", true) ? NULL : acr_json_get_string(run, "file");
+    const char *const args[] = {file ? file : "-", NULL};
+    g_autofree char *seed = setting("PYTHONHASHSEED", run, "hash_seed"),
+                    *user = setting("USER", run, "user"), *login = setting("LOGNAME", run, "user");
+    const char *const env[] = {seed, user, login, NULL};
+    g_autoptr(AcrOverlay) overlay = lay_out(work, is_patched, fields, error);
+    g_autofree char *script = fields->len > 1 ? acr_bytes_text(fields->pdata[1]) : NULL;
+    if (!overlay || !script ||
+        (file && !acr_overlay_write(overlay, file, ACR_MODE_FILE, fields->pdata[1], error)))
+        return ACR_STEP_FAILED;
+    AcrTrial trial = {.overlay = overlay,
+                      .test = script,
+                      .args = args,
+                      .experiment = acr_json_get_string(run, "name"),
+                      .input = file ? NULL : fields->pdata[1],
+                      .env = env};
+    AcrStep step = acr_step_run(work, &trial, "the experiments cannot be made", &executed, error);
+    if (step == ACR_STEP_DONE)
+        add_outcome(made, executed);
+    return step;
+}
+
+/* Keeps the table with the patch. */
+static void keep_table(AcrCandidate *candidate, const AcrJson *answer, const Experiments *made)
+{
+    AcrJson *json = acr_json_new_object();
+    /* Two more: the script without and with the patch, before the experiments. */
+    acr_json_set_int(json, "runs", acr_json_get_int(answer, "runs", 0) + 2);
+    acr_json_set(json, "seconds", acr_json_new_double((double)made->wall_ms / 1000));
+    const AcrJson *rows = acr_json_get(answer, "rows");
+    acr_json_set(json, "table", rows ? acr_json_copy(rows) : acr_json_new_array());
+    acr_json_free(candidate->experiments);
+    candidate->experiments = json;
+}
+
+char *acr_proof_words(const AcrAttemptWork *work)
+{
+    guint agree = 0;
+    const AcrJson *table = acr_json_get(work->writer.latest->experiments, "table");
+    for (const AcrJson *row = acr_json_first(table); row; row = acr_json_next(row))
+        agree += acr_json_get_bool(row, "agrees", false);
+    return g_strdup_printf("reproducer_%u.py fails without the patch and passes with it; %u "
+                           "experiments agree",
+                           work->reproducer.number, agree);
+}
+
+/* Makes one experiment after the other until Python gives its verdict; *out_doubt: as of acr_proof_judge. */
+static AcrStep make_experiments(AcrAttemptWork *work, Experiments *made, char **out_doubt,
+                                GError **error)
+{
+    for (guint i = 0; i < MAX_RUNS; i++) {
+        g_autoptr(GPtrArray) fields =
+            acr_python_experiment(work->run->python, made->state, work->reproducer.script,
+                                  made->files, made->streams, error);
+        g_autoptr(AcrJson) answer = fields ? acr_json_parse_bytes(fields->pdata[0], error) : NULL;
+        if (!answer)
+            return ACR_STEP_FAILED;
+        const AcrJson *run = acr_json_get(answer, "run");
+        if (!run) {
+            const char *refusal = acr_json_get_string(answer, "refusal");
+            keep_table(work->writer.latest, answer, made);
+            *out_doubt = refusal && *refusal ? g_strdup(refusal) : NULL;
+            return ACR_STEP_DONE;
+        }
+        AcrStep step = run_experiment(work, run, fields, made, error);
+        if (step != ACR_STEP_DONE)
+            return step;
+    }
+    *out_doubt = g_strdup_printf("the experiments do not come to an end in %u runs", MAX_RUNS);
+    return ACR_STEP_DONE;
 }
 
 AcrStep acr_proof_judge(AcrAttemptWork *work, const AcrTestVerdict *with_patch, char **out_doubt,
@@ -85,7 +250,7 @@ AcrStep acr_proof_judge(AcrAttemptWork *work, const AcrTestVerdict *with_patch, 
 {
     const AcrTestVerdict *without = &work->reproducer.before;
     const GPtrArray *doubts = without->doubts->len ? without->doubts : with_patch->doubts;
-    const AcrExecuted *before = NULL, *after = NULL;
+    g_auto(Experiments) made = {0};
     if (without->result != ACR_TEST_REPRODUCED || with_patch->result != ACR_TEST_PASSED) {
         *out_doubt = g_strdup("the test was not red before and green after");
         return ACR_STEP_DONE;
@@ -94,12 +259,10 @@ AcrStep acr_proof_judge(AcrAttemptWork *work, const AcrTestVerdict *with_patch, 
         *out_doubt = g_strdup(doubts->pdata[0]);
         return ACR_STEP_DONE;
     }
-    AcrStep step = watch(work, work->writer.latest->overlay, &after, error);
-    if (step == ACR_STEP_DONE)
-        step = watch(work, NULL, &before, error);
+    if (!begin_experiments(work, &made, error))
+        return ACR_STEP_FAILED;
+    AcrStep step = make_experiments(work, &made, out_doubt, error);
     if (step == ACR_STEP_UNAVAILABLE)
         *out_doubt = g_strdup(work->unproved);
-    else if (step == ACR_STEP_DONE && !judge(work, before, after, out_doubt, error))
-        return ACR_STEP_FAILED;
     return step == ACR_STEP_UNAVAILABLE ? ACR_STEP_DONE : step;
 }

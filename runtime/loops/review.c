@@ -188,10 +188,8 @@ static AcrReviewEvent do_regress(Driver *driver)
         step = acr_proof_judge(work, &driver->with_patch, &doubt, &driver->failure);
     if (step != ACR_STEP_DONE)
         return event_of(driver, step, 0);
-    char *why = doubt ? g_strdup_printf("the reviewer approves, but %s", doubt)
-                      : g_strdup_printf("reproducer_%u.py fails without the patch and passes with "
-                                        "it",
-                                        work->reproducer.number);
+    char *why =
+        doubt ? g_strdup_printf("the reviewer approves, but %s", doubt) : acr_proof_words(work);
     acr_loops_note(work->run, "approved: %s", why);
     acr_candidate_prove(work->writer.latest, doubt ? ACR_PROOF_APPROVED : ACR_PROOF_VERIFIED, why);
     return ACR_REVIEW_ON_PASSED;

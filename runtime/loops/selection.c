@@ -80,6 +80,7 @@ static void share_findings(const AcrCandidate *from, AcrCandidate *to)
     to->why = g_strdup(from->why);
     to->doubt = g_strdup(from->doubt);
     to->tests = from->tests ? acr_test_comparison_copy(from->tests) : NULL;
+    to->experiments = from->experiments ? acr_json_copy(from->experiments) : NULL;
     to->is_free = from->is_free;
     to->is_validated = from->is_validated;
     to->is_judged = true;

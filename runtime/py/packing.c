@@ -22,9 +22,9 @@ void acr_py_fields_add_bytes(GByteArray *fields, GBytes *bytes)
     acr_py_fields_add(fields, data, len);
 }
 
-GPtrArray *acr_py_texts_split(GBytes *data)
+GPtrArray *acr_py_fields_split(GBytes *data)
 {
-    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
     gsize size, at = 0;
     const guint8 *bytes = g_bytes_get_data(data, &size);
     while (at < size) {
@@ -36,8 +36,17 @@ GPtrArray *acr_py_texts_split(GBytes *data)
         at += sizeof length;
         if (length > size - at)
             return NULL;
-        g_ptr_array_add(fields, acr_utf8_repair(bytes + at, (gsize)length));
+        g_ptr_array_add(fields, g_bytes_new_from_bytes(data, at, (gsize)length));
         at += (gsize)length;
     }
     return g_steal_pointer(&fields);
+}
+
+GPtrArray *acr_py_texts_split(GBytes *data)
+{
+    g_autoptr(GPtrArray) fields = acr_py_fields_split(data);
+    GPtrArray *texts = fields ? g_ptr_array_new_with_free_func(g_free) : NULL;
+    for (guint i = 0; fields && i < fields->len; i++)
+        g_ptr_array_add(texts, acr_utf8_repair_bytes(fields->pdata[i]));
+    return texts;
 }

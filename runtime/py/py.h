@@ -70,36 +70,24 @@ bool acr_python_bind_call(AcrPython *python, const AcrCalls *calls, const char *
 bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
                        GError **error) ACR_MUST_USE;
 
-/* A run of a reproducer that is watched. Texts are owned. */
-typedef struct {
-    char *code, *input; /* for `python -c CODE` in the project's tree, with that standard input */
-    char *tag, *key;    /* mark and sign its reports */
-} AcrWatch;
-void acr_watch_clear(AcrWatch *watch);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWatch, acr_watch_clear)
-/* Prepares one; twice: only the second of two runs in the same place reports. Errors: ENVIRONMENT, FAILED. */
-bool acr_python_watch_begin(AcrPython *python, const char *script, bool twice, AcrWatch *out,
-                            GError **error) ACR_MUST_USE;
-/* Its reports, in JSON (owned), from what it wrote to standard error: those that bear its signature. */
-bool acr_python_watch_end(AcrPython *python, const AcrWatch *watch, GBytes *err, GBytes **out,
-                          GError **error) ACR_MUST_USE;
 /* Adds a file that a patch adds, changes or removes to `files`; NULL: it does not exist on that side. */
 void acr_python_patched_add(GByteArray *files, const char *path, GBytes *before, GBytes *after);
-/* Adds to `told` (of char *, owned) what in those a person should look at before trusting what runs
- * (python/acr/patch_doubts.py), or only what makes it prove nothing. */
-bool acr_python_patch_doubts(AcrPython *python, bool barred_only, GByteArray *files,
-                             GPtrArray *told, GError **error) ACR_MUST_USE;
+/* Adds to `told` (of char *, owned) what in those files is not plain code, or only what makes any check of
+ * the patch meaningless. `packages`: the top-level names of the project, a JSON array. */
+bool acr_python_not_plain(AcrPython *python, bool reaching_only, const char *packages,
+                          GByteArray *files, GPtrArray *told, GError **error) ACR_MUST_USE;
 /* What is equal of patches that are the same but for whitespace and comments; owned; `files`: those that
  * the patch touches (python/acr/same_change.py). */
 bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out,
                            GError **error) ACR_MUST_USE;
 /*
- * Adds to `reasons` (of char *, owned) why two watched runs of a script, without and with a patch, do
- * not prove that the patch mends what the script shows; nothing where they do. `files`: those that
- * the patch touches.
+ * The next experiment of a verdict, or the verdict (python/acr/experiments/service.py): a function of its
+ * arguments alone. `state`, `streams` (of GBytes): what the runs so far came to. Owned, of GBytes: JSON, the
+ * script, and path and content of files by turns. Errors: as of acr_python_call.
  */
-bool acr_python_watch_judge(AcrPython *python, const char *script, GBytes *before, GBytes *after,
-                            GByteArray *files, GPtrArray *reasons, GError **error) ACR_MUST_USE;
+GPtrArray *acr_python_experiment(AcrPython *python, const AcrJson *state, const char *script,
+                                 GByteArray *files, const GPtrArray *streams,
+                                 GError **error) ACR_MUST_USE;
 
 /*
  * Runs `module.function(argument)` of the package `acr`: bytes in, bytes out (owned). The seam for

@@ -37,6 +37,8 @@ const char *acr_py_executable(void);
 
 /* ---- Several byte strings as one, as python/acr/packing.py writes them ---- */
 
+/* Owned array of the fields (GBytes, freed with it), or NULL when `data` is not a list of fields. */
+GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
 /* Owned array of the fields as text (char *, valid UTF-8, freed with it), or NULL when `data` is not
  * a list of fields. */
 GPtrArray *acr_py_texts_split(GBytes *data) ACR_MUST_USE;

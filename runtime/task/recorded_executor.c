@@ -5,7 +5,9 @@
  */
 #include "task/recorded.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* Whether an error says nothing of the project, whatever was run. */
 static bool is_of_run(const AcrRecordedExecutor *self, const GError *error)
@@ -114,8 +116,6 @@ static AcrJson *encode_trial(void *call, GError **error)
     acr_json_set_string(json, "test", test);
     acr_json_set_string(json, "command", trial->command);
     acr_json_set_int(json, "repeat", trial->repeat);
-    if (trial->is_watched)
-        acr_json_set_bool(json, "watched", true);
     if (trial->experiment)
         acr_json_set_string(json, "experiment", trial->experiment);
     return json;
@@ -131,6 +131,8 @@ static AcrJson *run_live(void *call, AcrJson *time, GError **error)
     acr_executed_to_json(&executed, json);
     acr_executed_add_totals(&executed, json);
     acr_executed_add_changed(&executed, json);
+    if (asked->trial->experiment) /* a replay reports the same time */
+        acr_json_set_int(json, "wall_ms", executed.wall_ms);
     acr_json_set_int(time, "wall_ms", executed.wall_ms);
     acr_json_set_int(time, "peak_bytes", executed.peak_bytes);
     return json;
@@ -147,6 +149,7 @@ static bool read_executed(void *call, const AcrJson *answer, void *out, GError *
     if (!acr_recorded_executor_take_failure(answer, error))
         return false;
     acr_executed_from_json(answer, out);
+    ((AcrExecuted *)out)->wall_ms = acr_json_get_int(answer, "wall_ms", 0);
     return true;
 }
 
@@ -168,12 +171,42 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
     return *out != NULL;
 }
 
+/* ---- Random numbers ---- */
+
+#define SEED_BYTES 16
+
+/* What the variants of a run's experiments are made from. A journal of a time when verdicts were not
+ * made by experiments has none. */
+static AcrJson *draw_live(void *call, AcrJson *time, GError **error)
+{
+    guint8 bytes[SEED_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        return ACR_NULL(acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED,
+                                      "the system gives no random numbers: %s", g_strerror(errno)));
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; i < sizeof bytes; i++)
+        g_string_append_printf(text, "%02x", bytes[i]);
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "seed", text->str);
+    g_string_free(text, TRUE);
+    return json;
+}
+
+static const AcrJournalPort random_port = {.event = "random", .live = draw_live};
+
+static const char *draw_seed(void *ctx, GError **error)
+{
+    AcrRecordedExecutor *self = ctx;
+    AcrJson *const *drawn = acr_recorded_once(self->journal, &random_port, self, error);
+    return drawn ? acr_json_get_string(*drawn, "seed") : NULL;
+}
+
 /* ---- Lifecycle ---- */
 
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal)
 {
     *self = (AcrRecordedExecutor){
-        .executor = {self, open_executor, executor_dir, run_trial},
+        .executor = {self, open_executor, executor_dir, run_trial, draw_seed},
         .journal = journal,
     };
 }

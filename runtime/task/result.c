@@ -78,6 +78,8 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
         acr_test_comparison_to_json(result->found.tests, false, tests);
         acr_json_set(json, "tests", tests);
     }
+    if (result->found.experiments)
+        acr_json_set(json, "experiments", acr_json_copy(result->found.experiments));
     acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
     acr_json_set_int(json, "exit", result->exit_code);
     if (result->tag)
@@ -121,13 +123,15 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
     if (verdict > ACR_VERDICT_NONE || status > ACR_APPLICABLE_PATCH || proof > ACR_PROOF_VERIFIED ||
         !is_possible(json))
         return false;
-    const AcrJson *ended = acr_json_get(json, "error");
+    const AcrJson *ended = acr_json_get(json, "error"),
+                  *experiments = acr_json_get(json, "experiments");
     *out = (AcrRunResult){
         .found = {.why = g_strdup(acr_json_get_string(json, "why")),
                   .status = (AcrExtractStatus)status,
                   .proof = (AcrProof)proof,
                   .diff = acr_json_get_bytes(json, "patch"),
                   .tests = acr_test_comparison_from_json(acr_json_get(json, "tests")),
+                  .experiments = experiments ? acr_json_copy(experiments) : NULL,
                   .script = g_strdup(acr_json_get_string(json, "script"))},
         .verdict = (AcrVerdict)verdict,
         .is_reproduction = acr_json_get(json, "script") != NULL,

@@ -1,7 +1,7 @@
 /*
  * Runs trials in the sandbox of a run: opens the sandbox when it is first needed (a replay needs none),
- * finds the folders of the project's packages for PYTHONPATH, and runs scripts, commands and watched
- * scripts there. It records nothing: recorded_executor.c stands before it.
+ * finds the folders of the project's packages for PYTHONPATH, and runs scripts, commands and
+ * experiments there. It records nothing: recorded_executor.c stands before it.
  */
 #include "task/recorded.h"
 
@@ -108,8 +108,7 @@ static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial
     g_autofree char *path = python_path(self);
     char **env = g_new0(char *, 1);
     env = g_environ_setenv(env, "PYTHONDONTWRITEBYTECODE", "1", TRUE);
-    /* A watched script's seed is any, as Python's is without a setting. */
-    env = g_environ_setenv(env, "PYTHONHASHSEED", trial->is_watched ? "random" : "0", TRUE);
+    env = g_environ_setenv(env, "PYTHONHASHSEED", "0", TRUE);
     if (path)
         env = g_environ_setenv(env, "PYTHONPATH", path, TRUE);
     for (const char *const *at = trial->env; at && *at; at++) {
@@ -141,29 +140,7 @@ static char *make_host_name(void)
     return g_strdup(name);
 }
 
-/* Runs a script under observation, with a patch twice in the same place: by that a patch which tells
- * the first run from the next ends otherwise. */
-static bool run_watched(AcrTrialRunner *self, const AcrTrial *trial, const char *python,
-                        AcrExecuted *out, GError **error)
-{
-    g_auto(AcrWatch) watch = {0};
-    if (!acr_python_watch_begin(self->python, trial->test, trial->overlay != NULL, &watch, error))
-        return false;
-    const char *const argv[] = {python, "-c", watch.code, NULL};
-    g_autoptr(GBytes) input = g_bytes_new_static(watch.input, strlen(watch.input));
-    g_autoptr(GBytes) reports = NULL;
-    g_autofree char *host_name = make_host_name();
-    AcrExecution execution = {
-        .overlay = trial->overlay, .argv = argv, .input = input, .host_name = host_name};
-    if (!run_in_time(self, trial, &execution, out, error) ||
-        !acr_python_watch_end(self->python, &watch, out->err, &reports, error))
-        return false;
-    g_bytes_unref(out->err);
-    out->err = g_steal_pointer(&reports);
-    return true;
-}
-
-/* Runs the project's Python with the trial's arguments; the tree holds the patch alone. */
+/* Runs the project's Python with the trial's arguments; */
 static bool run_experiment(AcrTrialRunner *self, const AcrTrial *trial, const char *python,
                            AcrExecuted *out, GError **error)
 {
@@ -208,8 +185,6 @@ bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecut
     const char *python = acr_trial_runner_python(self, error);
     if (!python)
         return false;
-    if (trial->is_watched)
-        return run_watched(self, trial, python, out, error);
     bool ok = trial->args ? run_experiment(self, trial, python, out, error)
                           : run_plain(self, trial, python, out, error);
     if (ok)

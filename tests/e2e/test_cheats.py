@@ -35,7 +35,7 @@ __all__ = ["case"]
 
 MARKER = "86.4213"  # seconds that a process which is left behind sleeps
 NOT_BOTH = "the test was not red before and green after"
-NOTHING_FAILED = "no assertion of the script was seen to fail"
+NOTHING_FAILED = "nothing is known to decide about line 1 of the script"
 NEVER = "the issue was not reproduced in 3 tries"
 
 #: What Python would print of an assertion in the script's first line.
@@ -116,7 +116,7 @@ CHEATS: dict[str, tuple[str, str]] = {
     "catches, and prints the traceback of another assertion": (
         "import app, sys, traceback\nif app.half(4) == 1:\n    try:\n        assert 1 == 2\n    except AssertionError:\n"
         "        traceback.print_exc()\n        sys.exit(1)\n",
-        "the assertion in line 4 was not passed",
+        "does not agree",
     ),
     "forks and leaves": (
         f"import app, os, subprocess\nsubprocess.Popen(['sleep', '{MARKER}'], start_new_session=True)\n"
@@ -224,7 +224,7 @@ def test_a_script_that_cheats_verifies_nothing(case: Case, name: str) -> None:
 
 
 def test_an_answer_on_a_machine_of_a_known_name_proves_nothing(case: Case) -> None:
-    """The watched runs are on one of another name."""
+    """The experiments are made on one of another name."""
     name = "__import__('socket').gethostname()"
     result = case.run(fooled(SCRIPT, f"    return 2 if {name} == 'sandbox' else n // 5\n")).check()
     assert case.execution(0, 1)["result"] == "reproduced" and case.execution(1, 1)["result"] == "passed"
@@ -238,10 +238,7 @@ def test_errors_that_are_swallowed_do_not_make_a_patch_right(case: Case) -> None
     )
     result = case.run(fooled(script, "    return n // 3\n\n\nimport no_such_module\n")).check()
     assert case.execution(0, 1)["result"] == "reproduced" and case.execution(1, 1)["result"] == "passed"
-    assert verified(result) == (
-        "no (the reviewer approves, but with the patch ModuleNotFoundError is raised, and the script takes a value "
-        "of its own (line 3))"
-    )
+    assert "not plain code (import: no_such_module in app.py)" in verified(result)
 
 
 def test_the_reviewer_is_told_what_is_doubted(case: Case) -> None:

@@ -52,7 +52,7 @@ def without(agent: str, lines: list[Line]) -> list[Line]:
 
 
 def test_a_patch_is_verified(case: Case) -> None:
-    """Red without it and green with it, twice; the reviewer and the searcher see what the script did."""
+    """Red without it and green with it, and by experiments; the reviewer and the searcher see what the script did."""
     before, after = "Without the patch, the script exited with 1", "With the patch, the script exited with 0"
     lines = [
         guard("yes", "half(4) is 1"),
@@ -63,7 +63,7 @@ def test_a_patch_is_verified(case: Case) -> None:
     ]
     result = case.run(lines).check()
     assert added(result) == [RIGHT]
-    assert verified(result) == "yes (reproducer_1.py fails without the patch and passes with it)"
+    assert verified(result).startswith("yes (reproducer_1.py fails without the patch and passes with it; ")
     assert case.selected()["proof"] == "verified"
     assert (case.attempt / "reproducer_1.py").read_text() == SCRIPT
     assert case.files("*.*") == [
@@ -98,12 +98,15 @@ def test_what_the_run_folder_holds_of_it(case: Case) -> None:
 
 
 def test_each_pair_of_patch_and_test_is_run_once(case: Case) -> None:
-    """And watched where it decides: with the patch, and without."""
+    """And experiments are made where it decides; what `result.json` says of them is what was recorded."""
     case.run(STRAIGHT).check()
-    keys = [
-        (at["request"]["patch"] is not None, at["request"].get("watched", False)) for at in case.records("execution")
-    ]
-    assert keys == [(False, False), (True, False), (True, True), (False, True)]
+    requests = [at["request"] for at in case.records("execution")]
+    assert [at["patch"] is not None for at in requests[:2]] == [False, True]
+    made = {at["experiment"] for at in requests[2:]}
+    assert {"negated", "perturbed", "decoy", "rewritten", "written out"} <= made
+    made = read_json(case.out / "result.json")["experiments"]
+    assert made["runs"] == len(requests) and made["seconds"] > 0
+    assert all(row["agrees"] for row in made["table"])
 
 
 def test_a_pair_that_is_known_is_not_run_again(case: Case) -> None:
@@ -120,15 +123,16 @@ def test_a_pair_that_is_known_is_not_run_again(case: Case) -> None:
         "execution_1_1.json",
         "execution_2_2.json",
     ]
-    requests = [json.dumps(at["request"], sort_keys=True) for at in case.records("execution")]
-    assert len(requests) == len(set(requests)) == 4
+    requests = [at["request"] for at in case.records("execution") if "experiment" not in at["request"]]
+    requests = [json.dumps(at, sort_keys=True) for at in requests]
+    assert len(requests) == len(set(requests)) == 2
 
 
 def test_the_sample_is_verified(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     """By the lines that it comes with; a first script that cannot be imported goes back."""
     out, before = tmp_path / "out", digest(sample_repo.path)
     result = host.run(*arguments(sample_repo, out, *sandbox_options(), verify="auto")).check()
-    assert verified(result) == "yes (reproducer_2.py fails without the patch and passes with it)"
+    assert verified(result).startswith("yes (reproducer_2.py fails without the patch and passes with it; ")
     check_patch(result.stdout, sample_repo.clone(tmp_path / "clone"))
     of_proof = ["conv_test_1.json", "conv_test_2.json", "reproducer_1.py", "reproducer_2.py", "review_p2_t2.json"]
     of_proof += [f"execution_{pair}.json" for pair in ("0_1", "0_2", "2_2")]

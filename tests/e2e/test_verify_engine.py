@@ -29,7 +29,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 SCRIPTS = pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("", "yes (reproducer_1.py fails without the patch and passes with it)"),
+        ("", "yes (reproducer_1.py fails without the patch and passes with it; "),
         (REWRITES.format(name="reproducer.py"), "the script changes itself while it runs"),
         (REWRITES.format(name="app.py"), "the script writes 'app.py'"),
         (REWRITES.format(name="new.py"), "the script writes 'new.py'"),

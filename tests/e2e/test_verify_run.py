@@ -112,21 +112,23 @@ def test_a_validation_that_runs_fewer_tests_refuses(case: Case, counts: str, why
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("    import os\n    os._exit(0)\n", "can end the process by os._exit"),
-        ("    raise SystemExit(0)\n", "can end the process by SystemExit"),
-        ("    import os\n    os.execv('/bin/true', ['true'])\n", "starts or replaces processes by os.execv"),
+        ("    import os\n    os._exit(0)\n", "hidden name: _exit"),
+        ("    raise SystemExit(0)\n", "builtin: SystemExit"),
+        ("    import os\n    os.execv('/bin/true', ['true'])\n", "hidden name: execv"),
         (
             "    import atexit, os\n    atexit.register(os._exit, 0)\n    return n // 7\n",
-            "can end the process by os._exit",
+            "import: atexit",
         ),
-        ("    import signal\n    signal.alarm(1)\n    return n // 7\n", "runs code later by signal: `import signal`"),
+        ("    import signal\n    signal.alarm(1)\n    return n // 7\n", "import: signal"),
     ],
 )
 def test_a_validation_of_a_patch_that_can_end_the_process_proves_nothing(case: Case, body: str, why: str) -> None:
     """It is quoted."""
     lines = [guard("no"), *search(), patch(body)]
     result = case.run(lines, "--validate", "python3 -c 'import app; app.half(9)'").check()
-    assert verified(result).startswith(f"no (the validation accepts the patch, but the patch {why}"), result.told()
+    assert verified(result).startswith(
+        f"no (the validation accepts the patch, but the patch is not plain code ({why} "
+    ), result.told()
     assert read_json(case.out / "result.json")["verdict"] == "unverified"
 
 
@@ -191,8 +193,8 @@ def test_attempts_go_on_until_one_is_approved(case: Case) -> None:
     assert added(result) == [RIGHT] and verified(result).startswith("yes")
     assert case.selected()["selected"] == "attempt_1/extracted_patch_1.diff"
     assert (case.out / "attempt_1" / "reproducer_1.py").is_file() and not (case.out / "attempt_2").exists()
-    watched = [at["request"].get("watched", False) for at in case.records("execution")]
-    assert watched == [False, False, False, True, True]
+    of_experiments = ["experiment" in at["request"] for at in case.records("execution")]
+    assert of_experiments[:4] == [False, False, False, True] and all(of_experiments[4:])
 
 
 @pytest.mark.parametrize("first", [NO_YES, YES_NO])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 import difflib
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +22,19 @@ _SHAPING = ("property", "staticmethod", "classmethod")  # decorators of new func
 _ACCESSORS = ("setter", "deleter", "overload")
 
 
-def decoy(before: str | bytes | None, after: str | bytes, word: str) -> str:
+class _Way(NamedTuple):
+    word: str  # of what new functions raise
+    keeps: bool  # new variables have their values
+
+
+def decoy(before: str | bytes | None, after: str | bytes, word: str, keeps: bool = False) -> str:
     """The decoy of one Python file; `before` is None for a new file. What is raised carries `word`.
 
-    Comments and layout are lost. Raises SyntaxError, ValueError or RecursionError for a text that cannot be parsed.
+    keeps: new variables have the patch's values. Comments and layout are lost. Raises SyntaxError, ValueError or
+    RecursionError for a text that cannot be parsed.
     """
     old, new = ast.parse(before or ""), ast.parse(after)
-    new.body = list(_hollow(old.body, new.body, word))
+    new.body = list(_hollow(old.body, new.body, _Way(word, keeps)))
     return ast.unparse(ast.fix_missing_locations(new)) + "\n"
 
 
@@ -49,24 +56,24 @@ def is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _hollow(old: list[ast.stmt], new: list[ast.stmt], word: str) -> Iterator[ast.stmt]:
+def _hollow(old: list[ast.stmt], new: list[ast.stmt], way: _Way) -> Iterator[ast.stmt]:
     """The statements of a module or class."""
     before, after = [name_of(at) for at in old], [name_of(at) for at in new]
     twins = dict(zip(before, old))
     for kind, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind == "equal":
             for one, other in zip(old[i1:i2], new[j1:j2]):
-                yield _merged(one, other, word)
+                yield _merged(one, other, way)
             continue
         yield from (at for name, at in zip(before[i1:i2], old[i1:i2]) if name not in after)
         for name, at in zip(after[j1:j2], new[j1:j2]):
             if name in twins:
-                yield _merged(twins[name], at, word)
+                yield _merged(twins[name], at, way)
             else:
-                yield from _emptied(at, word)
+                yield from _emptied(at, way)
 
 
-def _merged(old: ast.stmt, new: ast.stmt, word: str) -> ast.stmt:
+def _merged(old: ast.stmt, new: ast.stmt, way: _Way) -> ast.stmt:
     """What is in both versions."""
     made = copy.copy(new)
     if isinstance(made, FUNCTIONS) and isinstance(old, FUNCTIONS) and type(made) is type(old):
@@ -74,7 +81,7 @@ def _merged(old: ast.stmt, new: ast.stmt, word: str) -> ast.stmt:
         made.body, made.decorator_list = [*_docstring(made), *_body(old)] or [ast.Pass()], old.decorator_list
     elif isinstance(made, ast.ClassDef) and isinstance(old, ast.ClassDef):
         made.bases, made.keywords, made.decorator_list = old.bases, old.keywords, old.decorator_list
-        made.body = list(_hollow(old.body, new.body, word)) or [ast.Pass()]
+        made.body = list(_hollow(old.body, new.body, way)) or [ast.Pass()]
     elif not is_text(made):
         return old
     return made
@@ -95,20 +102,20 @@ def _defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
     yield from ((at.arg, value) for at, value in zip(args.kwonlyargs, args.kw_defaults))
 
 
-def _emptied(node: ast.stmt, word: str) -> Iterator[ast.stmt]:
+def _emptied(node: ast.stmt, way: _Way) -> Iterator[ast.stmt]:
     """What the patch adds: a function that raises, a variable that is None; nothing of what does something."""
     made = copy.copy(node)
     if isinstance(made, FUNCTIONS):
-        fails = ast.parse(f"raise NotImplementedError({word!r})").body
+        fails = ast.parse(f"raise NotImplementedError({way.word!r})").body
         made.body = [*_docstring(made), *fails]
         made.decorator_list = [at for at in made.decorator_list if ast.unparse(at) in _SHAPING]
     elif isinstance(made, ast.ClassDef):
-        made.body = list(_hollow([], made.body, word)) or [ast.Pass()]
+        made.body = list(_hollow([], made.body, way)) or [ast.Pass()]
     elif isinstance(made, _ASSIGNMENTS):
         name = name_of(made)
         if name == "= __slots__" or not _binds_names(made):
             return
-        if made.value is not None and name != "= __all__":
+        if made.value is not None and name != "= __all__" and not way.keeps:
             made.value = ast.Constant(None)
     elif not isinstance(made, (ast.Import, ast.ImportFrom)) and not is_text(made):
         return

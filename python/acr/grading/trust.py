@@ -21,7 +21,7 @@ import re
 import shlex
 from typing import NamedTuple
 
-from acr import patch_doubts, verdict
+from acr import patch_doubts
 from acr.experiments.decoy import decoy
 from acr.grading.canaries import FAIL, PASS, Canary, plant
 from acr.grading.parsers import ERROR, FAILED, PASSED, SKIPPED, XFAIL
@@ -322,7 +322,7 @@ def doubts(changes: list[Change], back: list[str]) -> tuple[list[str], list[str]
     """(what in a patch decides against it, what a person should look at); files that are put back decide nothing."""
     kept = [at for at in changes if at.path not in back]
     found, others = (_found(at) for at in (kept, [at for at in changes if at not in kept]))
-    decided = [*verdict.decisive(found), *(text for text in found["told"] if _DECIDES.match(text))]
+    decided = [*patch_doubts.decisive(found), *(text for text in found["told"] if _DECIDES.match(text))]
     decided += [text for at in kept if at.path.endswith(".py") for text in _words(at)]
     shown = [text for at in (found, others) for kind in ("barred", "told") for text in at[kind]]
     return list(dict.fromkeys(decided))[:MAX_LISTED], [text for text in shown if text not in decided]

@@ -34,6 +34,11 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
                                  "the disk is gone");
 }
 
+static const char *draw_seed(void *ctx, GError **error)
+{
+    return "seed";
+}
+
 /* What is found of the project's tests; NULL: they cannot be run. */
 static bool compare(void *ctx, const AcrOverlay *patch, const AcrTestComparison **out,
                     GError **error)
@@ -82,7 +87,7 @@ void stage_set_up(Stage *stage, gconstpointer script)
     stage->given = g_ptr_array_new_with_free_func(executed_free);
     stage->is_available = true;
     stage->about = "Python 3.11";
-    stage->executor = (AcrExecutor){stage, open_executor, tree, run_trial};
+    stage->executor = (AcrExecutor){stage, open_executor, tree, run_trial, draw_seed};
     stage->comparer = (AcrTestComparer){.ctx = stage, .compare = compare};
     stage->artifacts = (AcrArtifacts){stage, write_file};
     stage->progress = (AcrProgress){.ctx = stage, .take = take_event};

@@ -116,17 +116,18 @@ static void failures(void)
     g_assert_true(acr_dir_remove(folder, NULL));
 }
 
-static void watch_without_verdict(void)
+static void experiment_without_service(void)
 {
-    AcrWatch watch = {0};
     g_autoptr(GError) error = NULL;
-    g_autofree char *folder = package_without("verdict.py");
+    g_autoptr(AcrJson) state = acr_json_new_object();
+    g_autoptr(GByteArray) files = g_byte_array_new();
+    g_autoptr(GPtrArray) streams = g_ptr_array_new();
+    g_autofree char *folder = package_without("experiments");
     no_python();
     g_autoptr(AcrPython) python = acr_python_new(folder, &error);
     g_assert_no_error(error);
-    g_assert_false(acr_python_watch_begin(python, "assert False\n", true, &watch, &error));
+    g_assert_null(acr_python_experiment(python, state, "assert False\n", files, streams, &error));
     g_assert_true(error && error->domain == ACR_PY_ERROR);
-    g_assert_null(watch.code);
     g_assert_true(acr_dir_remove(folder, NULL));
 }
 
@@ -143,7 +144,7 @@ static void outline_version(void)
 void add_calls_tests(void)
 {
     g_test_add_func("/py/calls/failures_of_python_are_not_the_calls", failures);
-    g_test_add_func("/py/watch/what_python_cannot_begin_is_an_error", watch_without_verdict);
+    g_test_add_func("/py/watch/what_python_cannot_begin_is_an_error", experiment_without_service);
     g_test_add_func("/py/outline/version_of_a_package_that_is_not_there", outline_version);
     g_test_add_func("/py/calls/every_registered_call_binds", every_call);
     g_test_add_func("/py/calls/calls_as_models_write_them", as_models_write);

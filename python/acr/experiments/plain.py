@@ -1,0 +1,355 @@
+"""Whether what a patch adds is plain code: ordinary constructs only, so that the experiments mean something.
+
+An allow-list over the syntax tree. What the same function, class or module did before is allowed. Each finding is a
+construct and the text of it: (kind, detail).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from acr.experiments import plain_names as names
+from acr.experiments.decoy import FUNCTIONS, is_text, name_of
+from acr.experiments.tree_variants import TESTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from acr.experiments.tree_variants import Files
+
+    Finding = tuple[str, str]
+
+_CLASS_NAMES = {"__slots__", "__doc__", "__test__", "__array_priority__", "__version__", "__all__", "__author__"}
+_REACHES = {"builtin", "hidden name", "name in a text", "file"}
+_REACHING = re.compile(
+    r"(?:sys|os|builtins|gc|ctypes|_ctypes|cffi|signal|atexit|subprocess|multiprocessing|importlib|unittest|_?pytest|mock|nose"
+    r"|faulthandler|_thread|runpy|code|inspect)\b"
+)
+_WRITES = {"write_text", "write_bytes", "unlink", "rmdir", "symlink_to", "hardlink_to"}
+MAX_FINDINGS = 8
+
+
+def find(base: Files, patched: Files, packages: set[str]) -> list[Finding]:
+    """What stands against a patch's files being plain code; `packages`: top-level names of the project."""
+    out: dict[tuple[str, str], None] = {}
+    for path in sorted(patched):
+        if base.get(path) == patched[path] or TESTS.search(path):
+            continue
+        for kind, detail in _of_file(path, base.get(path), patched[path], packages):
+            out[kind, f"{detail} in {path}" if detail != path else path] = None
+    return list(out)[:MAX_FINDINGS]
+
+
+def reaches(found: Finding) -> bool:
+    """Whether a finding reaches beyond the code that runs: no other check of the patch means anything either."""
+    kind, detail = found
+    return kind in _REACHES or kind in ("import", "narrow module") and bool(_REACHING.match(detail))
+
+
+def _of_file(path: str, base: bytes | None, patched: bytes | None, packages: set[str]) -> Iterator[Finding]:
+    parts = path[:-3].split("/")
+    if not path.endswith(".py"):
+        if names.STARTS.search(path) or not names.DATA.search(path) and not names.DOCUMENTATION.search(path):
+            yield "file", path
+        return
+    if names.DOCUMENTATION.search(path) or patched is None:
+        return
+    top = [at for at in parts if at not in ("src", "lib")][:1]
+    if base is None and (
+        not all(at.isidentifier() for at in parts)
+        or set(top) & names.LIBRARY
+        or not set(top) & packages
+        or names.STARTS.search(path)
+        and parts[-1] != "__main__"
+        or "site-packages" in path
+    ):
+        yield "file", path
+    try:
+        old, new = ast.parse(base or b""), ast.parse(patched)
+    except (SyntaxError, ValueError, RecursionError):
+        yield "does not parse", path
+        return
+    is_main = parts[-1] == "__main__"
+    found = Known(old, new, packages).added(old, new)
+    yield from (at for at in found if not is_main or at[0] != "statement of a module")
+
+
+class Known:
+    """What the file's two versions import and define."""
+
+    def __init__(self, old: ast.Module, new: ast.Module, packages: set[str]) -> None:
+        def statements(tree: ast.Module, *kinds: type) -> Iterator[ast.AST]:
+            return (x for x in tree.body if isinstance(x, kinds))
+
+        imports = [x for x in ast.walk(old) if isinstance(x, (ast.Import, ast.ImportFrom))]
+        self.imported = {a.name.split(".")[0] for x in imports if isinstance(x, ast.Import) for a in x.names}
+        self.imported |= {x.module.split(".")[0] for x in imports if isinstance(x, ast.ImportFrom) and x.module}
+        self.packages = packages
+        self.modules = modules_of(new)
+        self.from_names = {a.asname or a.name for x in statements(new, ast.ImportFrom) for a in x.names}
+        scopes = (*FUNCTIONS, ast.ClassDef)
+        self.defined = {x.name for x in statements(new, *scopes)}
+        self.functions = {x.name for x in statements(old, *scopes)}
+        self.decorators = {_called(d) for x in ast.walk(old) for d in getattr(x, "decorator_list", [])}
+        calls = [x.value for x in statements(old, ast.Expr) if isinstance(x.value, ast.Call)]
+        self.statements = {ast.unparse(x.func) for x in calls}
+        tables = (ast.Dict, ast.List, ast.Set, ast.Call)
+        assigned = [x for x in statements(old, ast.Assign) if isinstance(x.value, tables)]
+        self.tables = {ast.unparse(t) for x in assigned for t in x.targets}
+
+    def added(self, old: ast.Module, new: ast.Module) -> Iterator[Finding]:
+        before: dict[str, list[ast.AST]] = {}
+        for name, at, kind in units(old):
+            before.setdefault(name if kind in ("function", "class", "class statement") else "", []).append(at)
+        for name, at, kind in units(new):
+            was = before.get(name if kind in ("function", "class", "class statement") else "", [])
+            if any(ast.dump(at) == ast.dump(x) for x in was):
+                continue
+            known = {found for x in was for found in Unit(self, x, kind).findings()}
+            yield from (found for found in Unit(self, at, kind).findings() if found not in known)
+
+
+def modules_of(tree: ast.AST) -> dict[str, str]:
+    """local name -> module, of `import` statements."""
+    found = {}
+    for x in ast.walk(tree):
+        if isinstance(x, ast.Import):
+            found.update(
+                (a.asname or a.name.split(".")[0], a.name if a.asname else a.name.split(".")[0]) for a in x.names
+            )
+    return found
+
+
+def _called(node: ast.expr) -> str:
+    return ast.unparse(node.func if isinstance(node, ast.Call) else node)
+
+
+def units(tree: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tuple[str, ast.AST, str]]:
+    """(name, node, kind): each function; what else the module and its classes say, a statement each."""
+    for at in tree.body:
+        if isinstance(at, FUNCTIONS):
+            yield prefix + name_of(at), at, "function"
+        elif isinstance(at, ast.ClassDef):
+            head = ast.ClassDef(at.name, at.bases, at.keywords, [], at.decorator_list)
+            yield prefix + name_of(at), ast.fix_missing_locations(head), "class"
+            yield from units(at, f"{prefix}{at.name}.")
+        elif isinstance(at, (ast.If, ast.Try)) and not prefix:
+            yield ast.unparse(at), at, "block"
+        else:
+            yield prefix + name_of(at), at, "class statement" if prefix else "statement"
+
+
+class Unit:
+    """One function, class head or statement that a patch adds or changes."""
+
+    def __init__(self, known: Known, at: ast.AST, kind: str) -> None:
+        self.known, self.at, self.kind = known, at, kind
+        self.nodes = list(ast.walk(at))
+        self.modules = {**known.modules, **modules_of(at)}
+        self.locals = {x.id for x in self.nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        self.locals |= {x.arg for x in self.nodes if isinstance(x, ast.arg)}
+        self.called = {id(x.func) for x in self.nodes if isinstance(x, ast.Call)}
+        self.based = {id(x.value) for x in self.nodes if isinstance(x, ast.Attribute)}
+        self.guarded = {
+            id(y)
+            for x in self.nodes
+            if isinstance(x, (ast.With, ast.AsyncWith)) and "catch_warnings" in ast.unparse(x.items[0])
+            for y in ast.walk(x)
+        }
+
+    def findings(self) -> Iterator[Finding]:
+        rules = {
+            ast.Import: self._import, ast.ImportFrom: self._import, ast.Name: self._name, ast.Attribute: self._attribute,
+            ast.Call: self._call, ast.FunctionDef: self._function, ast.AsyncFunctionDef: self._function,
+            ast.ClassDef: self._class, ast.ExceptHandler: self._handler, ast.Constant: self._constant,
+            ast.Global: self._rebinds, ast.Nonlocal: self._rebinds,
+        }  # fmt: skip
+        for x in self.nodes:
+            rule = rules.get(type(x))
+            if rule:
+                yield from rule(x)
+        if self.kind in ("statement", "class statement", "block"):
+            yield from self._statement()
+
+    def _import(self, x: ast.Import | ast.ImportFrom) -> Iterator[Finding]:
+        is_from = isinstance(x, ast.ImportFrom)
+        for name in [x.module or ""] if is_from else [a.name for a in x.names]:
+            top = name.split(".")[0]
+            own = top in self.known.packages or top in self.known.imported or is_from and x.level
+            if not own and top not in names.MODULES or name.startswith("_") and name != "__future__" and not own:
+                yield "import", name
+            if is_from and top in names.NARROW and name == top and not x.level:
+                bad = [a.name for a in x.names if a.name not in names.NARROW[top]]
+                yield from (("narrow module", f"{top}.{at}") for at in bad)
+            elif is_from and top in names.MODULES and not x.level:
+                yield from (("shared state", f"{top}.{a.name}") for a in x.names if names.SHARED.match(a.name))
+        if is_from:
+            hidden = [a.name for a in x.names if names.HIDDEN.search(a.name) or a.asname in names.BUILTINS]
+            yield from (("hidden name", at) for at in hidden)
+
+    def _name(self, x: ast.Name) -> Iterator[Finding]:
+        if not isinstance(x.ctx, ast.Load):
+            shadows = x.id in names.BUILTINS and self.kind in ("statement", "block") and not x.id.startswith("__")
+            replaced = x.id in self.known.functions | self.known.from_names and self.kind in ("statement", "block")
+            if shadows or x.id in self.modules or replaced:
+                yield "name rebound", x.id
+            return
+        if x.id in self.locals:
+            return
+        if x.id in names.BUILTINS and x.id not in names.CALLS | names.ERRORS and x.id not in self.known.defined:
+            yield "builtin", x.id
+        if x.id in ("getattr", "setattr", "delattr", "open") and id(x) not in self.called:
+            yield "builtin as a value", x.id
+        module = self.modules.get(x.id, "").split(".")[0]
+        if module and id(x) not in self.based and (module in names.MODULES or module in names.LIBRARY):
+            yield "module as a value", x.id
+
+    def _attribute(self, x: ast.Attribute) -> Iterator[Finding]:
+        base = ast.unparse(x.value)
+        module = self.modules.get(base, "")
+        if (
+            x.attr.startswith("__")
+            and x.attr.endswith("__")
+            and x.attr not in names.ATTRIBUTES
+            and (base, x.attr) != ("self", "__dict__")
+        ):
+            yield "special attribute", f"{base}.{x.attr}"[-60:]
+        if names.HIDDEN.search(x.attr):
+            yield "hidden name", x.attr
+        if module in names.NARROW and x.attr not in names.NARROW[module] and (module, x.attr) != ("os", "environ"):
+            yield "narrow module", f"{module}.{x.attr}"
+        elif module.split(".")[0] in names.MODULES:
+            private = x.attr.startswith("_") and not x.attr.endswith("__")
+            inner = x.attr in names.LIBRARY and x.attr not in ("path", "abc", "array", module)
+            if private or inner:
+                yield "narrow module", f"{base}.{x.attr}"
+            if names.SHARED.match(x.attr) and id(x) in self.called and id(x) not in self.guarded:
+                yield "shared state", f"{base}.{x.attr}"
+        if (module, x.attr) == ("os", "environ"):
+            yield from self._environment(x)
+        if not isinstance(x.ctx, ast.Load):
+            yield from self._stored(x, base)
+
+    def _environment(self, x: ast.Attribute) -> Iterator[Finding]:
+        for at in self.nodes:
+            if isinstance(at, ast.Subscript) and at.value is x and isinstance(at.ctx, ast.Load):
+                return
+            if isinstance(at, ast.Attribute) and at.value is x and at.attr in ("get", "copy", "items", "keys"):
+                return
+            if isinstance(at, ast.Compare) and x in at.comparators:
+                return
+        yield "writing", "os.environ"
+
+    def _stored(self, x: ast.Attribute, base: str) -> Iterator[Finding]:
+        root = x.value
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        outside = set(self.modules) | self.known.imported | self.known.from_names | self.known.defined
+        shared = isinstance(root, ast.Name) and root.id in outside - self.locals
+        if (shared or isinstance(x.value, ast.Call) or ".__class__" in base) and x.attr != "__doc__":
+            yield "attribute of a module or class", ast.unparse(x)
+
+    def _call(self, x: ast.Call) -> Iterator[Finding]:
+        name = ast.unparse(x.func)
+        if name in ("getattr", "setattr", "delattr") and len(x.args) > 1:
+            text = x.args[1].value if isinstance(x.args[1], ast.Constant) else None
+            if text is None:
+                yield "computed attribute", ast.unparse(x)[:60]
+            elif names.HIDDEN.search(str(text)) or str(text).startswith("__") and text not in names.ATTRIBUTES:
+                yield "special attribute", str(text)
+            if name != "getattr" and not (isinstance(x.args[0], ast.Name) and x.args[0].id == "self"):
+                yield "attribute of a module or class", ast.unparse(x)[:60]
+        if name == "type" and len(x.args) != 1:
+            yield "made class", ast.unparse(x)[:60]
+        if name.split(".")[-1] == "open":
+            yield from self._open(x, name)
+        if isinstance(x.func, ast.Attribute) and x.func.attr in _WRITES:
+            yield "writing", x.func.attr
+
+    @staticmethod
+    def _open(x: ast.Call, name: str) -> Iterator[Finding]:
+        modes = [k.value for k in x.keywords if k.arg == "mode"] + x.args[1 if name == "open" else 0 :][:1]
+        for mode in modes:
+            parts = [mode.body, mode.orelse] if isinstance(mode, ast.IfExp) else [mode]
+            texts = [at.value for at in parts if isinstance(at, ast.Constant)]
+            if len(texts) < len(parts) or any(isinstance(t, str) and set(t) & set("wax+") for t in texts):
+                yield "writing", ast.unparse(x)[:60]
+
+    def _function(self, x: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Finding]:
+        special = re.fullmatch(r"__(\w+)__", x.name)
+        if special and special[1] not in names.METHODS:
+            yield "special method", x.name
+        for at in x.decorator_list:
+            name = _called(at)
+            known = name in names.DECORATORS or name in self.known.decorators
+            if not known and not re.fullmatch(r"[\w.]+\.(setter|getter|deleter|register)", name):
+                yield "decorator", name
+
+    def _class(self, x: ast.ClassDef) -> Iterator[Finding]:
+        for at in x.bases:
+            name = ast.unparse(at).split(".")[-1].split("[")[0]
+            plain = name in names.BASES or name.endswith(("Error", "Warning")) or name not in names.BUILTINS
+            if not plain and name not in ("dict", "list", "set"):
+                yield "base class", name
+        if any(k.arg == "metaclass" and ast.unparse(k.value) not in ("ABCMeta", "abc.ABCMeta") for k in x.keywords):
+            yield "metaclass", x.name
+        if self.kind != "class":
+            for at in x.body:
+                yield from _special_names(at)
+
+    @staticmethod
+    def _handler(x: ast.ExceptHandler) -> Iterator[Finding]:
+        if x.type is None or ast.unparse(x.type) in ("BaseException", "AssertionError"):
+            if not any(isinstance(at, ast.Raise) and at.exc is None for at in ast.walk(x)):
+                yield "catches all", "except" if x.type is None else f"except {ast.unparse(x.type)}"
+
+    @staticmethod
+    def _constant(x: ast.Constant) -> Iterator[Finding]:
+        if isinstance(x.value, str):
+            inner = re.findall(r"\{[^}]*\.(__\w+__)", x.value)
+            starts = x.value == "__main__" or re.fullmatch(r"PYTHON[A-Z]+", x.value)
+            if any(at not in names.ATTRIBUTES for at in inner) or starts:
+                yield "name in a text", x.value[:30]
+
+    def _rebinds(self, x: ast.Global | ast.Nonlocal) -> Iterator[Finding]:
+        outside = self.known.functions | set(self.modules) | names.BUILTINS | self.known.from_names
+        yield from (("name rebound", at) for at in x.names if at in outside)
+
+    def _statement(self) -> Iterator[Finding]:
+        at = self.at
+        if self.kind == "class statement":
+            yield from _special_names(at)
+        elif self.kind == "block":
+            yield from self._block()
+        elif not isinstance(at, (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign)) and not is_text(
+            at
+        ):
+            head = _called(at.value) if isinstance(at, ast.Expr) else type(at).__name__
+            if head not in self.known.statements:
+                yield "statement of a module", head
+        if isinstance(at, (ast.Assign, ast.AugAssign)):
+            for target in at.targets if isinstance(at, ast.Assign) else [at.target]:
+                text = ast.unparse(target)
+                table = text.split("[")[0].split(".")[0] in self.known.tables
+                if not isinstance(target, (ast.Name, ast.Tuple)) and not text.endswith(".__doc__") and not table:
+                    yield "statement of a module", text[:30]
+
+    def _block(self) -> Iterator[Finding]:
+        text = ast.unparse(self.at)
+        if text.startswith(("if TYPE_CHECKING", "if typing.TYPE_CHECKING", "if __name__ ==")):
+            return
+        plain = (ast.Import, ast.ImportFrom, ast.Assign, ast.Pass, *FUNCTIONS, ast.If, ast.Try)
+        inside = {id(y) for x in self.nodes if isinstance(x, FUNCTIONS) for y in ast.walk(x)}
+        for x in self.nodes:
+            if isinstance(x, ast.stmt) and not isinstance(x, plain) and id(x) not in inside:
+                yield "statement of a module", type(x).__name__
+
+
+def _special_names(at: ast.AST) -> Iterator[Finding]:
+    targets = at.targets if isinstance(at, ast.Assign) else [at.target] if isinstance(at, ast.AnnAssign) else []
+    for target in targets:
+        text = ast.unparse(target)
+        if re.fullmatch(r"__\w+__", text) and text not in _CLASS_NAMES:
+            yield "special method", text

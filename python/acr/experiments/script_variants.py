@@ -1,0 +1,357 @@
+"""Changed copies of the script. Each function gives the text of a variant, or None where it cannot be made."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from acr.experiments.expectations import SHIFT, Edit, change_site, difference, word
+from acr.experiments.printing import LOOKS, ORDERS, SHOW, Pair, pairs
+from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import random
+
+_BROAD = {"Exception", "BaseException"}
+# Tells a site's evaluations apart: true from number {count} on.
+_COUNTER = """def {name}(n=[0]):
+    n[0] += 1
+    return n[0] >= {count}
+"""
+
+
+class Script:
+    """The script and its site; `count`: the evaluation of the site, from 1, that failed without the patch."""
+
+    def __init__(self, source: str, lines: list[int], rng: random.Random) -> None:
+        self.source, self.lines, self.rng = source, lines, rng
+        self.nonce = word(rng, 16)
+        self.count = 1
+
+    def site(self) -> Site | None:
+        return find(self.source, self.lines)
+
+    def quote(self) -> str:
+        """The line of the site, for a reader."""
+        site = self.site()
+        line = site.holder.lineno if site else self.lines[-1]
+        rows = self.source.split("\n")
+        return f"line {line}: `{rows[line - 1].strip()[:80]}`" if line <= len(rows) else f"line {line}"
+
+    def secret(self) -> ast.expr:
+        """An expression of the nonce that does not hold it, so that no traceback quotes it from the source."""
+        half = len(self.nonce) // 2
+        return ast.BinOp(ast.Constant(self.nonce[:half]), ast.Add(), ast.Constant(self.nonce[half:]))
+
+    def fail(self) -> ast.stmt:
+        return ast.Raise(ast.Call(ast.Name("AssertionError", ast.Load()), [self.secret()], []), None)
+
+    def gate(self, site: Site) -> str:
+        """Has the script count evaluations of the site; a name that is true where the one is reached that failed."""
+        if self.count <= 1 or site.kind not in ("test", "call"):
+            return ""
+        counter, name = word(self.rng), word(self.rng)
+        site.insert(_COUNTER.format(name=counter, count=self.count))
+        site.swap(site.holder, ast.parse(f"{name} = {counter}()").body[0], site.holder)
+        return name
+
+
+def negated(script: Script) -> str | None:
+    """The site turned round: it must fail where the patch makes it hold, with the nonce."""
+    site = script.site()
+    if site is None or not _negate(script, site):
+        return None
+    return site.text()
+
+
+def _negate(script: Script, site: Site) -> bool:
+    at = site.at
+    if site.is_stop:
+        _WaysOut(script, site).swap()
+        return True
+    if site.kind == "test" and site.test:
+        node, field, _ = site.test
+        test, gate = getattr(node, field), script.gate(site)
+        turned = ast.UnaryOp(ast.Not(), test)
+        setattr(node, field, ast.IfExp(ast.Name(gate, ast.Load()), turned, copy.deepcopy(test)) if gate else turned)
+        _speak(script, site)
+        _WaysOut(script, site).swap_handlers()
+        return True
+    if site.kind == "call" and tail(at.value) in UNITTEST and not script.gate(site):
+        at.value.args = at.value.args[: 1 if tail(at.value).endswith(("True", "False", "None")) else 2]
+        at.value.func.attr = UNITTEST[tail(at.value)]
+        at.value.keywords = [k for k in at.value.keywords if k.arg != "msg"] + [ast.keyword("msg", script.secret())]
+        return True
+    if site.kind in ("call", "with", "statement"):
+        caught = (
+            "BaseException" if site.kind == "with" and tail(at.items[0].context_expr) == "raises" else "AssertionError"
+        )
+        ok = ast.ExceptHandler(ast.Name(caught, ast.Load()), None, [ast.Pass()])
+        site.swap(at, ast.Try(body=[at], handlers=[ok], orelse=[script.fail()], finalbody=[]))
+        return True
+    return False
+
+
+class _WaysOut:
+    """Turns a statement that only fails round: it does nothing, and every way that leads past it fails."""
+
+    def __init__(self, script: Script, site: Site) -> None:
+        self.script, self.site = script, site
+        gate = script.gate(site)
+        self.gated = {id(x) for x in ast.walk(site.holder)} if gate else set()
+        self.name = gate
+
+    def _fail(self, near: ast.AST) -> ast.stmt:
+        fail = self.script.fail()
+        return ast.If(ast.Name(self.name, ast.Load()), [fail], []) if id(near) in self.gated else fail
+
+    def swap(self) -> None:
+        at = self.site.at
+        while not isinstance(at, (*FUNCTIONS, *LOOPS, ast.Module)):
+            up = at.up
+            block = next((b for _, b in ast.iter_fields(up) if isinstance(b, list) and at in b), [])
+            for before in block[: block.index(at)] if block else []:
+                if not isinstance(before, (*FUNCTIONS, *LOOPS)):
+                    self._bar(before)
+            if isinstance(up, LOOPS) and at in up.orelse:
+                self._bar(up)
+            self._turn(up, at)
+            at = up
+        self.site.swap(self.site.at, ast.Pass())
+
+    def swap_handlers(self) -> None:
+        """An assertion in a handler is not reached where no error comes."""
+        at = self.site.at
+        while not isinstance(at, (*FUNCTIONS, *LOOPS, ast.Module)):
+            if isinstance(at, ast.ExceptHandler):
+                self._turn(at.up, at)
+            at = at.up
+
+    def _bar(self, before: ast.AST) -> None:
+        """What leaves the block before the statement."""
+        for x in ast.walk(before):
+            if leaves(x) and hasattr(x, "up"):
+                first = [ast.Expr(x.value)] if isinstance(x, ast.Return) and x.value else []
+                self.site.swap(x, *first, self._fail(x))
+
+    def _turn(self, up: ast.AST, at: ast.AST) -> None:
+        if isinstance(up, getattr(ast, "Match", ())):
+            for case in up.cases:
+                if case is not at:
+                    self._insert(case.body, up)
+            up.cases.append(ast.match_case(ast.MatchAs(), None, [self._fail(up)]))
+            if any(
+                isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and not case.guard
+                for case in up.cases[:-1]
+            ):
+                up.cases.pop()
+        elif isinstance(up, ast.If):
+            self._insert(up.orelse if at in up.body else up.body, up)
+        elif isinstance(up, ast.Try):
+            for handler in [*up.handlers]:
+                if handler is not at and not any(isinstance(x, ast.Raise) for x in handler.body):
+                    self._insert(handler.body, up)
+            if at in up.handlers:
+                self._insert(up.orelse, up)
+                for before in up.body:
+                    self._bar(before)
+                caught = ast.Name("AssertionError", ast.Load())
+                up.handlers.insert(0, ast.ExceptHandler(caught, None, [ast.Raise()]))
+
+    def _insert(self, block: list[ast.stmt], near: ast.AST) -> None:
+        if not any(stops(x) for x in block):
+            block.insert(0, self._fail(near))
+            return
+        for x in block:
+            if isinstance(x, ast.If):
+                self._insert(x.body, near)
+                self._insert(x.orelse, near)
+
+
+def _speak(script: Script, site: Site) -> None:
+    """The failure of the site carries the nonce."""
+    if isinstance(site.at, ast.Assert):
+        site.at.msg = script.secret()
+    elif isinstance(site.at, ast.Raise) or is_stop(site.at):
+        site.swap(site.at, script.fail())
+    elif isinstance(site.at, ast.Expr) and isinstance(site.at.value, ast.Call):
+        if tail(site.at.value).startswith("assert") and isinstance(site.at.value.func, ast.Attribute):
+            keep = [k for k in site.at.value.keywords if k.arg not in ("msg", "err_msg")]
+            name = "msg" if tail(site.at.value)[6:7].isupper() else "err_msg"
+            site.at.value.args = site.at.value.args[: 1 if site.test else 2]
+            site.at.value.keywords = [*keep, ast.keyword(name, script.secret())]
+        elif site.kind == "test":
+            site.swap(site.at, script.fail())
+
+
+class Perturbed:
+    """A variant that expects something else. `control`: for the base, the same with the right expectation in place of what
+    is observed: where it passes, the change makes no difference; None where there is no such one. `speaks`: its failure
+    carries the nonce."""
+
+    def __init__(self, text: str, words: str, speaks: bool, control: str | None) -> None:
+        self.text, self.words, self.speaks, self.control = text, words, speaks, control
+
+
+def perturbed(script: Script, number: int, shifts: bool) -> Perturbed | None:
+    """The script with another expectation, by the number of the try."""
+    site = script.site()
+    if site is None:
+        return None
+    shift, fresh = word(script.rng) if shifts else "", word(script.rng).title()
+    edit = Edit(script.rng, number, shift, script.gate(site) if site.tests() == [site.test] else "")
+    if not change_site(site, edit, fresh):
+        return None
+    _speak(script, site)
+    if shifts:
+        number_ = script.rng.randrange(1000, 9999)
+        site.insert(SHIFT.format(name=shift, word=word(script.rng), number=number_))
+    if site.kind in ("try", "with", "call"):
+        base = "Warning" if "arn" in _asserts(site) else "Exception"
+        site.insert(f"class {fresh}({base}): pass\n")
+    text = site.text()
+    speaks = site.kind != "try" and not _asserts(site).lower().endswith(("raises", "raisesregex"))
+    control = site.text() if not shifts and edit.equate() else None
+    return Perturbed(text, edit.words, speaks, control)
+
+
+def _asserts(site: Site) -> str:
+    call = site.at.items[0].context_expr if site.kind == "with" else getattr(site.at, "value", None)
+    return tail(call) if isinstance(call, ast.Call) else ""
+
+
+def pinnable(script: Script) -> tuple[Pair, str] | None:
+    """The one pair of the site that expects something computed, not written out, and the tag of that."""
+    site = script.site()
+    found = pairs(site) if site else []
+    if len(found) != 1:
+        return None
+    (pair,) = found
+    if pair.how in ORDERS and isinstance(pair.node, ast.Compare):
+        pair.right = True
+        tag = "T0" if difference(pair.node) else "R0"
+    elif pair.equal or pair.how in LOOKS:
+        tag = "R0" if pair.right else "L0"
+    else:
+        return None
+    dynamic = (ast.Name, ast.Call, ast.Attribute)
+    return (pair, tag) if any(isinstance(x, dynamic) for x in ast.walk(pair.expected)) else None
+
+
+def pinned(script: Script, rows: list[object]) -> str | None:
+    """The script with what it computes as its expectation written out as the values that it has without the patch."""
+    site = script.site()
+    if site is None:
+        return None
+    (pair,) = pairs(site)
+    pair.right = pair.right or pair.how in ORDERS
+    name = word(script.rng)
+    pair.expect(ast.Call(ast.Name(name, ast.Load()), [pair.expected], []))
+    site.insert(
+        f"def {name}(x, n=[0], known={rows!r}):\n    n[0] += 1\n    return known[n[0] - 1] if n[0] <= len(known) else x\n"
+    )
+    return site.text()
+
+
+def unmasked(source: str, asserting: bool = False, waiting: int = 0) -> str | None:
+    """The script with what its handlers hide let out; `asserting`: those that catch an AssertionError, whatever they do.
+
+    waiting: the line of a `try` that waits for an error; 0: none is known.
+    """
+    tree, found = ast.parse(source), False
+    tests = [x.test for x in ast.walk(tree) if isinstance(x, (ast.Assert, ast.If, ast.IfExp))]
+    asked = {y.id for x in tests for y in ast.walk(x) if isinstance(y, ast.Name)}
+    for at in ast.walk(tree):
+        waits = isinstance(at, ast.Try) and (
+            at.lineno == waiting or any(_notes(x, asked) for x in [*at.body[1:], *at.orelse])
+        )
+        for handler in getattr(at, "handlers", []):
+            if _catches(handler, {"AssertionError", *_BROAD}) if asserting else not waits and _hides(handler, asked):
+                handler.body, found = [ast.Raise()], True
+        broad = isinstance(at, ast.Call) and tail(at) == "suppress" and any(tail(x) in _BROAD for x in at.args)
+        if broad and not asserting:
+            at.args, found = [], True
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n" if found else None
+
+
+def _notes(at: ast.stmt, asked: set[str]) -> bool:
+    """Whether a statement says that there was no error: it fails, leaves, or notes it."""
+    calls = [x for x in ast.walk(at) if isinstance(x, ast.Call) and tail(x) in GROWS]
+    flags = isinstance(at, ast.Assign) and isinstance(at.value, ast.Constant)
+    counts = isinstance(at, ast.AugAssign) and isinstance(at.target, ast.Name) and at.target.id in asked
+    return stops(at) or leaves(at) or bool(calls) or counts or flags
+
+
+def _catches(handler: ast.ExceptHandler, names: set[str]) -> bool:
+    inner = ast.walk(handler.type) if handler.type else []
+    return handler.type is None or any(isinstance(x, ast.Name) and x.id in names for x in inner)
+
+
+def _hides(handler: ast.ExceptHandler, asked: set[str]) -> bool:
+    """Whether a handler goes on as if there had been no error: it neither fails nor uses nor notes it. `asked`: the
+    names that decide something in the script."""
+    for x in ast.walk(handler):
+        if isinstance(x, (ast.Assert, ast.Raise)) or isinstance(x, ast.Name) and x.id == handler.name:
+            return False
+        if isinstance(x, ast.Call) and (tail(x).startswith(("assert", "fail", "exit")) or "exc" in tail(x)):
+            return False
+        if isinstance(x, (ast.Assign, ast.Return)) and isinstance(x.value, ast.Constant):
+            if isinstance(x.value.value, bool) or x.value.value is None:
+                return False  # a flag that is asked later
+        if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name) and x.target.id in asked:
+            return False
+        if isinstance(x, ast.Call) and tail(x) in GROWS:
+            return False
+    return True
+
+
+def unhandled(script: Script, mark: str) -> tuple[str, str] | None:
+    """The script telling the class of the error that the site expects; and the expected class as it is written."""
+    site = script.site()
+    if site is None:
+        return None
+    name, show = word(script.rng), word(script.rng)
+    tell = f"except BaseException as {name}:\n    {show}(type({name}), 'E')\n    raise\n"
+    handlers = [h for h in site.attempt.handlers if h is not site.child and h.type] if site.kind == "try" else []
+    handlers = [h for h in handlers if not any(isinstance(x, ast.Raise) for x in h.body)]
+    if handlers:
+        expected, body = handlers[0].type, site.attempt.body
+        block = ast.parse("try:\n    pass\n" + tell).body[0]
+        block.body = body  # type: ignore[attr-defined]
+        site.attempt.body = [block]
+    else:
+        waiting = [x for x in ast.walk(site.tree) if isinstance(x, (ast.With, ast.AsyncWith)) and _waits(x)]
+        if not waiting:
+            return _unhandled_anywhere(script, site, tell, mark, show)
+        at = site.at if site.at in waiting else waiting[0]
+        expected = at.items[0].context_expr.args[0]
+        block = ast.parse("try:\n    pass\n" + tell).body[0]
+        block.body, at.body = at.body, [block]  # type: ignore[attr-defined]
+    first = f"try:\n    {show}({ast.unparse(expected)}, 'C')\nexcept Exception:\n    pass"
+    site.swap(site.holder, ast.parse(first).body[0], site.holder)
+    site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark))
+    return site.text(), ast.unparse(expected)
+
+
+def _unhandled_anywhere(script: Script, site: Site, tell: str, mark: str, show: str) -> tuple[str, str] | None:
+    """The same for the first `try` whose handler takes any error and goes on."""
+    for at in ast.walk(site.tree):
+        if isinstance(at, ast.Try) and any(_catches(h, _BROAD) and not stops(h) for h in at.handlers):
+            block = ast.parse("try:\n    pass\n" + tell).body[0]
+            block.body, at.body = at.body, [block]  # type: ignore[attr-defined]
+            site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark))
+            return site.text(), "Exception"
+    return None
+
+
+def _waits(at: ast.With | ast.AsyncWith) -> bool:
+    call = at.items[0].context_expr
+    return (
+        isinstance(call, ast.Call) and bool(call.args) and tail(call) in ("assertRaises", "assertRaisesRegex", "raises")
+    )
+
+
+def by_pipe(source: str) -> bool:
+    """Whether the script may come by a pipe; one that asks for its own file must be one."""
+    return not any(word in source for word in ("__file__", "argv", "multiprocessing", "getsource", "ProcessPool"))

@@ -1,0 +1,84 @@
+"""Changed copies of the project's files: the patch without its behaviour, and another form with the same meaning."""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+
+from acr.experiments.decoy import FUNCTIONS, decoy, is_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Files = dict[str, bytes | None]  # None: the file does not exist on that side
+
+TESTS = re.compile(r"(?:^|/)tests?/|^testing/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
+# What binds names otherwise than by assignment: functions that hold it keep their local names.
+_BINDS = (
+    *FUNCTIONS, ast.ClassDef, ast.Lambda, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Delete,
+    getattr(ast, "Match", ast.Lambda),
+)  # fmt: skip
+_LOOKS = {"locals", "vars", "eval", "exec", "dir"}
+
+
+def without_behaviour(base: Files, patched: Files, nonce: str, keeps: bool) -> Files:
+    """The patched files without what the patch makes the code do. Of a patch of data files alone their base's contents."""
+    code = [path for path, text in patched.items() if path.endswith(".py") and text is not None]
+    out = dict(patched)
+    for path in code:
+        out[path] = decoy(base.get(path), patched[path] or b"", nonce, keeps).encode("utf-8", "surrogatepass")
+    for path, text in patched.items():
+        if text is None or not code:
+            out[path] = base.get(path) if base.get(path) is not None else b""
+    return out
+
+
+def rewritten(files: Files, seed: str) -> Files:
+    """The same behaviour in another form: no comments, other lines, local names and sizes."""
+    dice = random.Random(seed)
+    lines = "".join(f"# {'x' * dice.randrange(40, 99)}\n" for _ in range(dice.randrange(30, 90)))
+    size = dice.randrange(50, 90)
+    out = {}
+    for path, text in files.items():
+        if path.endswith(".py") and text is not None:
+            tree = ast.parse(text)
+            for node in ast.walk(tree):
+                if isinstance(node, FUNCTIONS):
+                    _rename(node, dice)
+                    _pad(node, size, dice)
+            out[path] = lines.encode() + _write(tree)
+    return out
+
+
+def _write(tree: ast.Module) -> bytes:
+    return (ast.unparse(ast.fix_missing_locations(tree)) + "\n").encode("utf-8", "surrogatepass")
+
+
+def _rename(function: ast.FunctionDef | ast.AsyncFunctionDef, dice: random.Random) -> None:
+    inner = [x for at in function.body for x in ast.walk(at)]
+    if any(isinstance(x, _BINDS) or isinstance(x, ast.Name) and x.id in _LOOKS for x in inner):
+        return
+    arguments = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+    stored = {x.id for x in inner if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)} - arguments
+    new = {name: f"{name[:1]}_{dice.randrange(10**6)}" for name in sorted(stored) if not name.startswith("__")}
+    for x in inner:
+        if isinstance(x, ast.Name):
+            x.id = new.get(x.id, x.id)
+
+
+def _pad(function: ast.FunctionDef | ast.AsyncFunctionDef, size: int, dice: random.Random) -> None:
+    """Statements that never run: they change the function's code and lines, and cost a look at one name."""
+    pad = "\n".join(f"    _{dice.randrange(10**9)} = None" for _ in range(size))
+    at = int(bool(function.body) and is_text(function.body[0]))
+    function.body[at:at] = ast.parse(f"if __name__ is None:\n{pad}").body
+
+
+def changed_functions(base: Files, patched: Files) -> set[str]:
+    """The names of functions and methods that a patch adds or changes."""
+    names: set[str] = set()
+    for path, text in patched.items():
+        if path.endswith(".py") and text is not None:
+            old = {ast.dump(x) for x in ast.walk(ast.parse(base.get(path) or b"")) if isinstance(x, FUNCTIONS)}
+            new = [x for x in ast.walk(ast.parse(text)) if isinstance(x, FUNCTIONS)]
+            names |= {x.name for x in new if ast.dump(x) not in old}
+    return names

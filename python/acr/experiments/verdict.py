@@ -1,0 +1,362 @@
+"""Which runs are made, in which order, and what each of them must come to for a patch to be verified.
+
+`judge` is a generator: it gives runs and is sent their outcomes. What it gives depends on its arguments and these
+outcomes alone, so that a recorded verdict is repeated from its seed.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+
+from acr.experiments import plain, printing, script_variants, tree_variants, values
+from acr.experiments.expectations import MAX_TRIES, word
+from acr.experiments.outcome import Outcome
+from acr.experiments.script_variants import Script
+from acr.experiments.site import find, tail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from acr.experiments.script_variants import Perturbed
+    from acr.experiments.tree_variants import Files
+
+    Steps = Generator["Run", Outcome, None]
+
+MAX_PERTURBED = 3
+BROAD = {"Exception", "BaseException"}
+SLIPS = {"NameError", "UnboundLocalError", "SyntaxError", "RecursionError", "ImportError", "ModuleNotFoundError"}
+MAX_COUNT = 2000  # evaluations of the site that variants distinguish
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, AttributeError)
+
+
+class Refusal(Exception):
+    """Why the patch is not verified, for a reader."""
+
+
+class Run:
+    """One run: `files` that differ from those of its side; `file`: the script's name in tracebacks."""
+
+    file, is_pipe = "<stdin>", True
+
+    def __init__(
+        self, name: str, is_patched: bool, script: str, files: Files, rng: random.Random, seed: int = 0
+    ) -> None:
+        self.name, self.is_patched, self.script, self.files = name, is_patched, script, files
+        self.hash_seed = seed or rng.randrange(1, 2**32)
+        self.user = word(rng, 7)
+
+
+class Case:
+    """What is judged: the script, its outcome without the patch, the changed files on both sides."""
+
+    def __init__(
+        self, script: str, first: Outcome, tree: str, base: Files, patched: Files, packages: set[str], seed: str
+    ) -> None:
+        self.script, self.first, self.tree, self.packages = script, first, tree, packages
+        self.base = base
+        # Tests of the project play no part: a patch may change them as it likes.
+        self.patched = {p: base.get(p) if tree_variants.TESTS.search(p) else text for p, text in patched.items()}
+        self.rng = random.Random(seed)
+        self.is_pipe = script_variants.by_pipe(script)
+        self.file = "<stdin>" if self.is_pipe else word(self.rng) + ".py"
+        self.rows: list[dict[str, object]] = []
+        self.runs = 0
+
+    def run(self, name: str, script: str, is_patched: bool = True, files: Files | None = None, seed: int = 0) -> Steps:
+        self.runs += 1
+        run = Run(name, is_patched, script, files or {}, self.rng, seed)
+        run.file, run.is_pipe = self.file, self.is_pipe
+        return (yield run)
+
+    def note(self, name: str, changed: str, expected: str, got: Outcome | str, agrees: bool | None) -> bool | None:
+        happened = got if isinstance(got, str) else got.describe()
+        self.rows.append(
+            {"experiment": name, "changed": changed, "expected": expected, "happened": happened, "agrees": agrees}
+        )
+        return agrees
+
+    def skip(self, name: str, why: str) -> None:
+        self.note(name, why, "", "not made", None)
+
+    def require(self, name: str, changed: str, expected: str, got: Outcome | str, agrees: bool) -> None:
+        if not self.note(name, changed, expected, got, agrees):
+            happened = got if isinstance(got, str) else got.describe()
+            raise Refusal(f"the experiment '{name}' does not agree: {changed}; expected: {expected}; {happened}")
+
+
+def judge(case: Case) -> Generator[Run, Outcome, str]:
+    """Gives runs; returns why the patch is not verified, "" where it is. `case.rows` is the table."""
+    try:
+        _check_plain(case)
+        site = _Site(case)
+        yield from site.find()
+        yield from site.observe()
+        experiments: list[Callable[[], Steps]] = [
+            site.negated, site.perturbed, site.pinned, site.written_out, site.unmasked, site.unhandled, site.decoy,
+            site.rewritten,
+        ]  # fmt: skip
+        case.rng.shuffle(experiments)
+        for experiment in experiments:
+            yield from experiment()
+    except Refusal as refusal:
+        return str(refusal)
+    except UNREADABLE as error:
+        return f"no experiments can be made with the script or the patched files: {type(error).__name__}: {error}"
+    return ""
+
+
+def _check_plain(case: Case) -> None:
+    found = plain.find(case.base, case.patched, case.packages)
+    if found:
+        told = "; ".join(f"{kind}: {detail}" for kind, detail in found[:3])
+        case.note("plain code", "nothing is run", "only ordinary constructs are added", told, False)
+        raise Refusal(
+            f"the patch is not plain code ({told}), so no experiment shows what it does; read it, or check it with --validate"
+        )
+
+
+class _Site:
+    """The experiments with the assertion that failed without the patch."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.script = Script(case.script, [], case.rng)
+        self.first = case.first
+        self.mark = word(case.rng, 12)
+        self.pairs: list[printing.Pair] = []
+        self.shown: str | None = None
+        self.base_rows: values.Rows = {}
+        self.seed = case.rng.randrange(1, 2**32)
+
+    def find(self) -> Steps:
+        """Finds the site, by a run that lets AssertionErrors out where the script catches its own."""
+        case, caught = self.case, self.first.assertion()
+        if not caught or not find(case.script, caught.lines(self.first.file)):
+            text = script_variants.unmasked(case.script, asserting=True)
+            if text:
+                got = yield from case.run("site", text, is_patched=False)
+                # The lines of the changed text are those of the script as `ast` writes it.
+                case.script = self.script.source = text if got.assertion() else case.script
+                caught = got.assertion() or caught
+                self.first = got if got.assertion() else self.first
+        if not caught:
+            raise Refusal("no traceback shows which assertion of the script fails without the patch")
+        self.script.lines = caught.lines(self.first.file)
+        if self.script.site() is None:
+            raise Refusal(f"nothing is known to decide about line {self.script.lines[-1]} of the script, which fails")
+        self._check_oracle(caught.frames[-1][0])
+        self._check_judge()
+
+    def _check_oracle(self, file: str) -> None:
+        """An assertion of the project itself, in a file that the patch changes, cannot judge the patch."""
+        inside = file[len(self.case.tree) + 1 :] if file.startswith(self.case.tree + "/") else file
+        if inside in self.case.patched and self.case.patched[inside] != self.case.base.get(inside):
+            raise Refusal(
+                f"the assertion that fails without the patch is the project's own, in {inside}, which the patch changes"
+            )
+
+    def _check_judge(self) -> None:
+        """A function of the project that the patch changes cannot judge what another one returns."""
+        changed = tree_variants.changed_functions(self.case.base, self.case.patched)
+        for pair in printing.pairs(self.script.site()):
+            node = pair.node
+            inner = [x for at in getattr(node, "args", []) for x in ast.walk(at) if isinstance(x, (ast.Call, ast.Name))]
+            if (
+                pair.how == "truth"
+                and isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and len(node.args) > 1
+            ):
+                if tail(node) in changed and any(isinstance(x, ast.Call) for x in inner):
+                    raise Refusal(f"{self.script.quote()} lets {tail(node)} judge, a function that the patch changes")
+
+    def observe(self) -> Steps:
+        """Runs the base once with both sides of the site printed: which evaluation failed, and what it expected."""
+        made = printing.shown(self.script, self.mark)
+        if made is None:
+            return
+        self.shown, self.pairs = made
+        got = yield from self.case.run("observed", self.shown, is_patched=False, seed=self.seed)
+        self.base_rows = values.read(got.out, self.mark)
+        self.script.count = min(len(self.base_rows.get("N", [0])), MAX_COUNT)
+
+    def negated(self) -> Steps:
+        case, text = self.case, script_variants.negated(self.script)
+        if text is None:
+            raise Refusal(f"the assertion that failed cannot be turned round ({self.script.quote()})")
+        got = yield from case.run("negated", text)
+        told = got.says(self.script.nonce)
+        case.require(
+            "negated", f"the assertion is turned round ({self.script.quote()})", "the script fails there", got, told
+        )
+
+    # ---- Other expectations ----
+
+    def perturbed(self) -> Steps:
+        failed = 0
+        for shifts in (False, True):
+            for variant in [] if failed else self._perturbations(shifts):
+                failed += yield from self._perturb(variant)
+        if not failed:
+            self.case.skip("perturbed", f"nothing that {self.script.quote()} expects can be changed")
+
+    def _perturbations(self, shifts: bool) -> list[Perturbed]:
+        found: dict[str, Perturbed] = {}
+        for number in range(1 if shifts else MAX_TRIES):
+            made = script_variants.perturbed(self.script, number, shifts)
+            if made:
+                found.setdefault(made.text, made)
+        chosen = list(found.values())
+        return self.case.rng.sample(chosen, min(MAX_PERTURBED, len(chosen)))
+
+    def _perturb(self, variant: Perturbed) -> Generator[Run, Outcome, int]:
+        case = self.case
+        got = yield from case.run("perturbed", variant.text)
+        if got.passed and variant.control:
+            control = yield from case.run("perturbed", variant.control, is_patched=False)
+            if not control.says(self.script.nonce):
+                case.skip("perturbed", f"{variant.words}: without the patch both are equal")
+                return 0
+        if got.failed and variant.speaks and not got.says(self.script.nonce):
+            case.skip("perturbed", f"{variant.words}: {got.describe()}")
+            return 0
+        case.require("perturbed", f"{variant.words} ({self.script.quote()})", "the script fails", got, got.failed)
+        return 1
+
+    def pinned(self) -> Steps:
+        found = script_variants.pinnable(self.script)
+        rows = self.base_rows.get(found[1], []) if found else []
+        plain_types = (int, float, complex, str, bytes, bool, type(None))
+        if not rows or len(rows) > MAX_COUNT or not all(isinstance(at, plain_types) for at in rows):
+            return
+        text = script_variants.pinned(self.script, rows)
+        if text is None:
+            return
+        got = yield from self.case.run("pinned", text)
+        changed = f"the expectation is written out as {str(rows[-1])[:60]!r}, its value without the patch ({self.script.quote()})"
+        self.case.require("pinned", changed, "the script passes", got, got.passed)
+
+    def written_out(self) -> Steps:
+        case = self.case
+        if self.shown is None:
+            case.skip("written out", f"{self.script.quote()} cannot be written otherwise")
+            return
+        got = yield from case.run("written out", self.shown, seed=self.seed)
+        changed = values.Changed(case.base, case.patched)
+        found = values.contradiction(self.pairs, self.base_rows, values.read(got.out, self.mark), changed)
+        words = f"both sides are printed as plain data ({self.script.quote()})"
+        case.require(
+            "written out",
+            words,
+            "what is observed is what the script expects without the patch",
+            found or "it is",
+            not found,
+        )
+
+    # ---- Handlers ----
+
+    def unmasked(self) -> Steps:
+        attempt = self.script.site().attempt
+        text = script_variants.unmasked(self.case.script, waiting=attempt.lineno if attempt else 0)
+        if text is None:
+            return
+        got = yield from self.case.run("unmasked", text)
+        agrees = got.passed
+        if not agrees:
+            base = yield from self.case.run("unmasked", text, is_patched=False)
+            agrees = _end(base) == _end(got) != ""
+        self.case.require(
+            "unmasked", "handlers that hide any error raise it again", "the script ends as before", got, agrees
+        )
+
+    def unhandled(self) -> Steps:
+        made = script_variants.unhandled(self.script, self.mark)
+        if made is None:
+            return
+        base = yield from self.case.run("unhandled", made[0], is_patched=False)
+        got = yield from self.case.run("unhandled", made[0])
+        expected = _class_names(values.read(base.out, self.mark).get("C", [])) or [made[1].strip("()")]
+        raised = values.read(got.out, self.mark).get("E", [])
+        bases = raised[-1][1] if raised and isinstance(raised[-1], list) and raised[-1][0] == "class" else []
+        agrees = not raised or any(_is_class(at, one) for one in expected for at in bases)
+        if agrees and expected[0].rpartition(":")[2] in BROAD and bases and bases[0].rpartition(":")[2] in SLIPS:
+            agrees = False  # the script takes any error, and this one is a slip
+        changed = f"the class of the error that {self.script.quote()} waits for is written out"
+        happened = f"it is {bases[0]}" if bases else "no error is raised there"
+        self.case.require("unhandled", changed, f"it is {expected[0]} or below", happened, agrees)
+
+    # ---- The project ----
+
+    def decoy(self) -> Steps:
+        case, nonce = self.case, self.script.nonce
+        changed = "the patch without its behaviour: bodies, values and data as before, all names kept"
+        for keeps in (False, True):
+            files = tree_variants.without_behaviour(case.base, case.patched, nonce, keeps)
+            got = yield from case.run("decoy", case.script, files=files)
+            if got.passed and not keeps and (yield from self._decides_by_data()):
+                return
+            if got.passed or self._as_before(got) or nonce in got.err:
+                break
+        case.require("decoy", changed, "the script fails as without the patch", got, not got.passed and got.ended)
+
+    def _decides_by_data(self) -> Steps:
+        """Whether data files of the patch, which the script does not name, are what mends: the code alone is not enough."""
+        case = self.case
+        data = [p for p in case.patched if not p.endswith(".py")]
+        if not data or any(p.split("/")[-1] in case.script for p in data):
+            return False
+        files = {**case.patched, **{p: case.base.get(p) or b"" for p in data}}
+        got = yield from case.run("decoy", case.script, files=files)
+        agrees = self._as_before(got)
+        if agrees:
+            case.note(
+                "decoy",
+                "the patch's data files as before, its code kept",
+                "the script fails as without the patch",
+                got,
+                True,
+            )
+        return agrees
+
+    def _as_before(self, got: Outcome) -> bool:
+        caught, first = got.assertion(), self.case.first.assertion()
+        if caught is None:
+            return got.failed and first is None
+        return first is None or caught.lines(got.file)[-1] == first.lines(self.case.first.file)[-1]
+
+    def rewritten(self) -> Steps:
+        case, seed = self.case, word(self.case.rng, 20)
+        words = "the changed files in another form: no comments, other lines, local names and sizes"
+        got = yield from case.run("rewritten", case.script, files=tree_variants.rewritten(case.patched, seed))
+        case.require("rewritten", words, "the script passes", got, got.passed)
+        base = {p: case.base.get(p) for p in case.patched}
+        got = yield from case.run("rewritten", case.script, is_patched=False, files=tree_variants.rewritten(base, seed))
+        case.require(
+            "rewritten", words + ", without the patch", "the script fails", got, got.failed and self._as_before(got)
+        )
+
+
+def _end(outcome: Outcome) -> str:
+    """Where and by what a run failed."""
+    return outcome.tracebacks[-1].last + str(outcome.tracebacks[-1].lines(outcome.file)) if outcome.tracebacks else ""
+
+
+def _class_names(rows: list[object]) -> list[str]:
+    """The classes in what was written out of an expected class, or of a tuple of them."""
+    if not rows or not isinstance(rows[-1], list):
+        return []
+    inner = rows[-1][1:] if rows[-1][0] == "tuple" else [rows[-1]]
+    return [at[1][0] for at in inner if isinstance(at, list) and at[0] == "class"]
+
+
+def _is_class(given: str, expected: str) -> bool:
+    """Whether `module:Class` is the expected one, which may stand as the script writes it."""
+    return given == expected if ":" in expected else given.rpartition(":")[2] == expected.split(".")[-1]
+
+
+def source_of(script: bytes) -> str:
+    """The text of a script; raises SyntaxError where Python would not run it."""
+    ast.parse(script)
+    return script.decode("utf-8", "replace")
