@@ -184,7 +184,7 @@ new file mode 100644
 @@ -0,0 +1,3 @@
 +from pathlib import Path
 +print("PASSED t::b")
-+print("PASSED t::a" if "part.days" in Path("%s").read_text() else "FAILED t::a")
++print("PASSED t::a" if "blocks, part.days" in Path("%s").read_text() else "FAILED t::a")
 """
 RECIPE = {
     "repo": "brook/bill",
