@@ -72,10 +72,7 @@ static char *near_names(const GPtrArray *near)
 /* Whether a file can be edited line by line now; else the edit is refused. */
 static bool is_editable(const Work *work, guint number, const File *file)
 {
-    if (!file->source)
-        acr_patch_refuse(work, number, ACR_EDIT_OVERLAP,
-                         g_strdup("an earlier edit of this answer makes this file"));
-    else if (file->gone)
+    if (file->gone)
         acr_patch_refuse(work, number, ACR_EDIT_OVERLAP,
                          g_strdup("an earlier edit of this answer deletes this file"));
     else if (file->source->text.binary || !file->source->text.exact)
@@ -83,95 +80,6 @@ static bool is_editable(const Work *work, guint number, const File *file)
     else
         return true;
     return false;
-}
-
-static bool place_edit(Work *work, guint number, const char *path, GError **error)
-{
-    bool missing = false;
-    File *file = acr_patch_open_file(work, path, error);
-    if (!file)
-        return false;
-    if (!is_editable(work, number, file))
-        return true;
-    Located *located = acr_patch_choose_place(work, number, file->source, &missing);
-    if (located)
-        g_ptr_array_add(file->located, located);
-    else if (missing)
-        g_array_append_val(file->waiting, number);
-    return true;
-}
-
-/* Nothing is quoted, in any reading. */
-static bool quotes_nothing(const AcrEdit *edit)
-{
-    bool nothing = edit->kind == ACR_EDIT_CHANGE && acr_is_blank_text(edit->original);
-    for (guint i = 0; nothing && edit->others && i < edit->others->len; i++)
-        nothing = acr_is_blank_text(((AcrEditReading *)edit->others->pdata[i])->original);
-    return nothing;
-}
-
-/* Takes an edit of a path that may be written: of a file of the snapshot, or (NULL `path`) of a new
- * one, `clean`. */
-static bool take_allowed(Work *work, guint number, const char *path, const char *clean,
-                         const GPtrArray *near, GError **error)
-{
-    const AcrEdit *edit = edit_at(work, number);
-    if (!path && edit->kind == ACR_EDIT_CHANGE && acr_is_blank_text(edit->original))
-        acr_patch_create_file(work, number, clean);
-    else if (!path)
-        acr_patch_refuse(work, number, ACR_EDIT_NO_FILE, near_names(near));
-    else if (edit->kind == ACR_EDIT_DELETE)
-        return acr_patch_delete_file(work, number, path, error);
-    else if (edit->kind == ACR_EDIT_RENAME)
-        return acr_patch_rename_file(work, number, path, error);
-    else if (quotes_nothing(edit))
-        return acr_patch_fill_file(work, number, path, error);
-    else
-        return place_edit(work, number, path, error);
-    return true;
-}
-
-/* The file of the snapshot that an edit names: by its path, or by the name that an earlier edit has
- * given it. Owned; NULL: none. */
-static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, GPtrArray **out_near)
-{
-    const File *file = g_hash_table_lookup(work->by_path, clean);
-    if (file && file->to && strcmp(file->to, clean) == 0)
-        return g_strdup(file->path);
-    bool unconfirmed = edit->complaint || edit->kind != ACR_EDIT_CHANGE || quotes_nothing(edit);
-    return acr_file_names_resolve(work->names, clean, unconfirmed, out_near);
-}
-
-/* Takes one edit as far as its place; false only when the snapshot cannot be read. The file of one
- * that cannot be used is opened too, so that the feedback can show its code. */
-static bool take_edit(Work *work, guint number, GError **error)
-{
-    const AcrEdit *edit = edit_at(work, number);
-    AcrEditOutcome *outcome = outcome_at(work, number);
-    g_autoptr(GPtrArray) near = NULL;
-    if (edit->complaint)
-        acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup(edit->complaint));
-    if (!edit->file)
-        return true;
-    g_autofree char *clean = acr_file_name_clean(edit->file);
-    g_autofree char *why = acr_file_name_refusal(work->names, work->overlay, clean);
-    g_autofree char *path = why ? NULL : resolve(work, edit, clean, &near);
-    g_autofree char *name =
-        path || why ? g_strdup(path ? path : clean) : acr_file_names_make(work->names, clean);
-    if (path || (!why && !edit->complaint)) {
-        g_free(outcome->file);
-        outcome->file = g_strdup(name);
-    }
-    if (edit->complaint)
-        return !path || acr_patch_open_file(work, path, error);
-    if (acr_index_is_test_path(name) || (edit->to && acr_index_is_test_path(edit->to)))
-        acr_patch_refuse(work, number, ACR_EDIT_DROPPED_TEST,
-                         g_strdup("it is a test file; tests are not edited here"));
-    else if (why)
-        acr_patch_refuse(work, number, ACR_EDIT_NO_FILE, g_steal_pointer(&why));
-    else
-        return take_allowed(work, number, path, name, near, error);
-    return true;
 }
 
 /* Why the code of an edit is not there; owned. */
@@ -202,6 +110,152 @@ static bool place_second(Work *work, guint number, File *file, bool *out_missing
     return chosen;
 }
 
+/* Edits a file that an earlier edit of the answer makes. */
+static bool edit_made_file(Work *work, guint number, File *file, GError **error)
+{
+    bool missing = false;
+    if (!place_second(work, number, file, &missing, error))
+        return false;
+    if (missing)
+        acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, why_missing(work, number, file));
+    return true;
+}
+
+static bool place_edit(Work *work, guint number, const char *path, GError **error)
+{
+    bool missing = false;
+    File *file = acr_patch_open_file(work, path, error);
+    if (!file)
+        return false;
+    if (!file->source)
+        return edit_made_file(work, number, file, error);
+    if (!is_editable(work, number, file))
+        return true;
+    Located *located = acr_patch_choose_place(work, number, file->source, &missing);
+    if (located)
+        g_ptr_array_add(file->located, located);
+    else if (missing)
+        g_array_append_val(file->waiting, number);
+    return true;
+}
+
+/* Nothing is quoted, in any reading. */
+static bool quotes_nothing(const AcrEdit *edit)
+{
+    bool nothing = edit->kind == ACR_EDIT_CHANGE && acr_is_blank_text(edit->original);
+    for (guint i = 0; nothing && edit->others && i < edit->others->len; i++)
+        nothing = acr_is_blank_text(((AcrEditReading *)edit->others->pdata[i])->original);
+    return nothing;
+}
+
+/* Why a new file is not made in a folder that does not exist: its name ends as that of a file does,
+ * or it is a block under a bare name, which may only show code. Owned; NULL: it is made. */
+static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
+                       const GPtrArray *near)
+{
+    const char *slash = strrchr(name, '/'), *tail = slash;
+    const char *best = near && near->len > 0 ? near->pdata[0] : "";
+    g_autofree char *folder = g_strndup(name, slash ? (gsize)(slash - name) : 0);
+    if (!slash || acr_file_names_has_folder(work->names, folder))
+        return NULL;
+    while (tail > name && tail[-1] != '/')
+        tail--;
+    const char *at = strlen(best) < strlen(tail) ? best : best + strlen(best) - strlen(tail);
+    if (strcmp(at, tail) == 0 && (at == best || at[-1] == '/'))
+        return near_names(near);
+    if (edit->form != ACR_EDIT_WHOLE_FILE || edit->makes)
+        return NULL;
+    return g_strdup(
+        "its folder does not exist, and a block under a bare name may only show code: to "
+        "make the file, name it in <file>, with an empty <original>");
+}
+
+/* Takes an edit of a path that may be written: of a file of the snapshot, or (NULL `path`) of a new
+ * one, `clean`. */
+static bool take_allowed(Work *work, guint number, const char *path, const char *clean,
+                         const GPtrArray *near, GError **error)
+{
+    const AcrEdit *edit = edit_at(work, number);
+    const File *made = g_hash_table_lookup(work->by_path, clean);
+    bool makes = !path && edit->kind == ACR_EDIT_CHANGE && acr_is_blank_text(edit->original);
+    char *stray = makes && !made ? why_stray(work, edit, clean, near) : NULL;
+    if (stray)
+        acr_patch_refuse(work, number, ACR_EDIT_NO_FILE, stray);
+    else if (makes)
+        acr_patch_create_file(work, number, clean);
+    else if (!path && made && !made->source && edit->kind == ACR_EDIT_CHANGE)
+        return place_edit(work, number, clean, error);
+    else if (!path)
+        acr_patch_refuse(work, number, ACR_EDIT_NO_FILE, near_names(near));
+    else if (edit->kind == ACR_EDIT_DELETE)
+        return acr_patch_delete_file(work, number, path, error);
+    else if (edit->kind == ACR_EDIT_RENAME)
+        return acr_patch_rename_file(work, number, path, error);
+    else if (edit->kind == ACR_EDIT_MODE)
+        return acr_patch_set_mode(work, number, path, error);
+    else if (quotes_nothing(edit))
+        return acr_patch_fill_file(work, number, path, error);
+    else
+        return place_edit(work, number, path, error);
+    return true;
+}
+
+/* The file of the snapshot that an edit names: by its path, or by the name that an earlier edit has
+ * given it. Owned; NULL: none. */
+static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, GPtrArray **out_near)
+{
+    const File *file = g_hash_table_lookup(work->by_path, clean);
+    if (file && file->to && strcmp(file->to, clean) == 0)
+        return g_strdup(file->path);
+    bool unconfirmed = edit->complaint || edit->kind != ACR_EDIT_CHANGE || quotes_nothing(edit);
+    return acr_file_names_resolve(work->names, clean, unconfirmed, out_near);
+}
+
+/* Whether a path is a test's: not one that product code imports, nor one of the run's locations. */
+static bool is_test(Work *work, const char *path)
+{
+    const AcrPatchContext *context = work->context;
+    if (!acr_index_is_test_path(path))
+        return false;
+    for (gsize i = 0; i < context->n_hints; i++)
+        if (strcmp(context->hints[i].file, path) == 0)
+            return false;
+    work->wants_index = work->wants_index || !context->index;
+    return !context->index || acr_index_find_file(context->index, path) < 0;
+}
+
+/* Takes one edit as far as its place; false only when the snapshot cannot be read. The file of one
+ * that cannot be used is opened too, so that the feedback can show its code. */
+static bool take_edit(Work *work, guint number, GError **error)
+{
+    const AcrEdit *edit = edit_at(work, number);
+    AcrEditOutcome *outcome = outcome_at(work, number);
+    g_autoptr(GPtrArray) near = NULL;
+    if (edit->complaint)
+        acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup(edit->complaint));
+    if (!edit->file)
+        return true;
+    g_autofree char *clean = acr_file_name_clean(edit->file);
+    g_autofree char *why = acr_file_name_refusal(work->names, work->overlay, clean);
+    g_autofree char *path = why ? NULL : resolve(work, edit, clean, &near);
+    g_autofree char *name =
+        path || why ? g_strdup(path ? path : clean) : acr_file_names_make(work->names, clean);
+    if (path || (!why && !edit->complaint)) {
+        g_free(outcome->file);
+        outcome->file = g_strdup(name);
+    }
+    if (edit->complaint)
+        return !path || acr_patch_open_file(work, path, error);
+    if (is_test(work, name) || (edit->to && acr_index_is_test_path(edit->to)))
+        acr_patch_refuse(work, number, ACR_EDIT_DROPPED_TEST,
+                         g_strdup("it is a test file; tests are not edited here"));
+    else if (why)
+        acr_patch_refuse(work, number, ACR_EDIT_NO_FILE, g_steal_pointer(&why));
+    else
+        return take_allowed(work, number, path, name, near, error);
+    return true;
+}
+
 /* Edits not found in the snapshot's text: each is searched for in what the others have made of it. */
 static bool second_step(Work *work, File *file, GError **error)
 {
@@ -217,6 +271,22 @@ static bool second_step(Work *work, File *file, GError **error)
         acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, why_missing(work, number, file));
     }
     return true;
+}
+
+/* A block of a whole file that exists is no edit where it shows what the other edits make of it. */
+static void take_shown(const Work *work)
+{
+    for (guint i = 0; i < work->edits->len; i++) {
+        AcrEditOutcome *outcome = outcome_at(work, i);
+        const File *file = outcome->file ? g_hash_table_lookup(work->by_path, outcome->file) : NULL;
+        if (edit_at(work, i)->form != ACR_EDIT_WHOLE_FILE || !file || !file->after ||
+            file->located->len == 0 || outcome->status != ACR_EDIT_UNMATCHED ||
+            edit_at(work, i)->complaint || !acr_patch_shows(edit_at(work, i), file->after))
+            continue;
+        outcome->status = ACR_EDIT_APPLIED;
+        outcome->level = ACR_LEVEL_EXACT;
+        g_clear_pointer(&outcome->why, g_free);
+    }
 }
 
 /* Applies the edits of all files; the referee is asked about all of them at once. */
@@ -237,6 +307,7 @@ static bool finish_files(Work *work, GError **error)
     for (guint i = 0; i < work->files->len; i++)
         if (!second_step(work, work->files->pdata[i], error))
             return false;
+    take_shown(work);
     return true;
 }
 
@@ -256,11 +327,11 @@ static bool write_file(Work *work, File *file, GError **error)
     const char *path = file->to ? file->to : file->path;
     if ((file->gone || file->to) && !acr_overlay_remove(work->overlay, file->path, error))
         return false;
-    if (file->gone || (before && !file->to && g_bytes_equal(before, file->after)))
+    if (file->gone ||
+        (before && !file->to && !file->has_mode && g_bytes_equal(before, file->after)))
         return true;
     const AcrReferee *referee = work->context->referee;
     return acr_patch_may_stand(referee, path, before, file->after, &file->broken, error) &&
-           (!file->broken || !file->source || acr_patch_repair(work, file, error)) &&
            acr_overlay_write(work->overlay, path, file->mode, file->after, error);
 }
 
@@ -332,34 +403,29 @@ static void parse(Work *work)
     work->edits = acr_patch_parse(plain, strlen(plain));
 }
 
-/* A block under a bare name that shows code and is not an edit. */
-static bool is_talk(const Work *work, const AcrEdit *edit, bool other_edits)
+/* A block under the bare name of a file that exists, beside other edits, which shows lines of it. */
+static bool is_talk(const Work *work, const AcrEdit *edit)
 {
     g_autoptr(GPtrArray) near = NULL;
-    if (edit->form != ACR_EDIT_WHOLE_FILE || edit->makes)
+    if (edit->form != ACR_EDIT_WHOLE_FILE || edit->makes || edit->complaint)
         return false;
     g_autofree char *clean = acr_file_name_clean(edit->file);
     g_autofree char *path = acr_file_names_resolve(work->names, clean, false, &near);
-    if (path)
-        return other_edits;
-    g_autofree char *name = acr_file_names_make(work->names, clean);
-    char *slash = strrchr(name, '/');
-    if (!slash)
-        return true;
-    *slash = '\0';
-    return !acr_file_names_has_folder(work->names, name);
+    gssize entry = path ? acr_snapshot_find(work->context->snapshot, path) : -1;
+    g_autoptr(GBytes) bytes =
+        entry < 0 ? NULL : acr_snapshot_read(work->context->snapshot, (gsize)entry, NULL);
+    return bytes && acr_patch_shows(edit, bytes);
 }
 
-/* Takes out fenced blocks that only show a file: of a file that exists, where the answer has other
- * edits; of one in a folder that does not exist. */
+/* Takes out fenced blocks that only show code, where the answer has other edits. */
 static void drop_talk(Work *work)
 {
     bool other_edits = false;
     for (guint i = 0; i < work->edits->len; i++)
         other_edits =
             other_edits || edit_at(work, i)->form != ACR_EDIT_WHOLE_FILE || edit_at(work, i)->makes;
-    for (guint i = work->edits->len; i > 0; i--)
-        if (is_talk(work, edit_at(work, i - 1), other_edits))
+    for (guint i = work->edits->len; i > 0 && other_edits; i--)
+        if (is_talk(work, edit_at(work, i - 1)))
             g_ptr_array_remove_index(work->edits, i - 1);
 }
 
@@ -378,6 +444,7 @@ static void work_init(Work *work, const AcrPatchContext *context, const char *an
     work->places = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_array_unref);
     work->overlay = acr_overlay_new(context->snapshot);
     drop_talk(work);
+    acr_patch_unescape(work);
     for (guint i = 0; i < work->edits->len; i++) {
         AcrEditOutcome *outcome = g_new0(AcrEditOutcome, 1);
         outcome->file = g_strdup(edit_at(work, i)->file);

@@ -252,14 +252,15 @@ static char *why_not_filled(const AcrEdit *edit)
                            acr_edit_quote_name(edit));
 }
 
-/* Of an empty file nothing can be quoted: it is filled. */
+/* Of a file that holds nothing but blanks nothing can be quoted: it is filled. */
 bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
     File *file = acr_patch_open_file(work, path, error);
     if (!file)
         return false;
-    bool empty = file->source && g_bytes_get_size(file->source->bytes) == 0 && !file->gone;
+    bool empty = file->source && !file->source->text.binary && file->source->text.exact &&
+                 acr_is_blank_text(file->source->text.text) && !file->gone;
     if (!empty) {
         acr_patch_refuse(work, number,
                          edit->form == ACR_EDIT_WHOLE_FILE ? ACR_EDIT_UNMATCHED
@@ -269,7 +270,8 @@ bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **er
     }
     g_autoptr(GBytes) text = new_text(edit);
     g_autoptr(GArray) readings = acr_splices_new();
-    AcrSplice splice = {.with = g_strndup(g_bytes_get_data(text, NULL), g_bytes_get_size(text))};
+    AcrSplice splice = {.len = file->source->text.len,
+                        .with = g_strndup(g_bytes_get_data(text, NULL), g_bytes_get_size(text))};
     g_array_append_val(readings, splice);
     g_ptr_array_add(file->located, acr_patch_located_new(number, readings));
     outcome_at(work, number)->level = ACR_LEVEL_EXACT;
@@ -324,6 +326,34 @@ bool acr_patch_delete_file(Work *work, guint number, const char *path, GError **
         outcome->level = level;
         outcome->end = (guint)file->source->lines.n;
         outcome->start = MIN(outcome->end, 1);
+    }
+    return true;
+}
+
+bool acr_patch_set_mode(Work *work, guint number, const char *path, GError **error)
+{
+    File *file = acr_patch_open_file(work, path, error);
+    if (!file)
+        return false;
+    file->mode = edit_at(work, number)->executable ? ACR_MODE_EXEC : ACR_MODE_FILE;
+    file->has_mode = true;
+    outcome_at(work, number)->level = ACR_LEVEL_EXACT;
+    return true;
+}
+
+bool acr_patch_shows(const AcrEdit *block, GBytes *text)
+{
+    g_autoptr(AcrSource) source = acr_source_new("", text);
+    g_auto(AcrLines) shown = {0};
+    acr_lines_of_quote(block->patched, &shown);
+    gsize at = 0;
+    for (gsize k = 0; k < shown.n; k++) {
+        if (acr_line_is_blank(&shown.line[k]) || acr_line_is_elision(&shown.line[k]))
+            continue;
+        while (at < source->lines.n && !acr_line_same_core(&source->lines.line[at], &shown.line[k]))
+            at++;
+        if (at++ == source->lines.n)
+            return false;
     }
     return true;
 }

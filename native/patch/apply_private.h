@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "patch/parse_private.h"
 #include "patch/replacement_private.h"
 
 /* ---- Edits whose places are known ------------------------------------------------------------ */
@@ -67,6 +68,7 @@ typedef struct {
     char *path;
     AcrSource *source;  /* as in the snapshot; NULL: a new file */
     guint32 mode;       /* as in the snapshot, or that of the new file; 0: ACR_MODE_FILE */
+    bool has_mode;      /* an edit sets it */
     bool gone;          /* an edit deletes it */
     char *to;           /* owned; the name that an edit gives it, or NULL */
     GPtrArray *located; /* of Located */
@@ -92,8 +94,6 @@ const char *acr_edit_quote_name(const AcrEdit *edit);
 /* The file of that path of the snapshot; borrowed; NULL with `error` when it cannot be read. */
 File *acr_patch_open_file(Work *work, const char *path, GError **error) ACR_MUST_USE;
 void acr_patch_file_free(gpointer file);
-/* For a file that is broken: takes another reading of one of its edits, if exactly one compiles. */
-bool acr_patch_repair(const Work *work, File *file, GError **error) ACR_MUST_USE;
 /* How many edits have that outcome. */
 guint acr_patch_count(const Work *work, AcrEditStatus status);
 
@@ -101,6 +101,14 @@ static inline bool acr_is_blank_text(const char *text)
 {
     return text[strspn(text, " \t\r\n\f\v")] == '\0';
 }
+
+/* ---- HTML escapes (escapes.c) ---------------------------------------------------------------- */
+
+/* `text` without its HTML escapes of ASCII; owned, NULL: it has none. */
+char *acr_text_unescape(const char *text) ACR_MUST_USE;
+/* Takes the escapes off all edits of an answer that was escaped; refuses edits that have some in new
+ * Python code of an answer that was not. */
+void acr_patch_unescape(const Work *work);
 
 /* ---- One edit's place (choose_place.c) ------------------------------------------------------- */
 
@@ -114,10 +122,10 @@ Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *sourc
 /* Whether more may be searched; where not, acr_patch_choose_place finds nothing. */
 bool acr_patch_may_search(const Work *work);
 
-/* Where the replacement is all of the function that the place is in: the match becomes one of the
- * whole function (*out_widened), or the edit is refused (false). */
-bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *source,
-                                   AcrMatch *match, gsize chosen, bool *out_widened) ACR_MUST_USE;
+/* Whether the replacement is all of the function that the place is in a part of; then the edit is
+ * refused. */
+bool acr_patch_is_partial(Work *work, guint number, const AcrSource *source, const AcrMatch *match,
+                          const AcrPlace *place) ACR_MUST_USE;
 
 /* ---- All edits of a file (apply_files.c) ----------------------------------------------------- */
 
@@ -129,6 +137,10 @@ void acr_patch_create_file(Work *work, guint number, const char *path);
 bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 bool acr_patch_delete_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 bool acr_patch_rename_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
+bool acr_patch_set_mode(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
+/* Whether the lines of a block stand in a text in their order: it shows them. Lines that stand for
+ * others may be among them. */
+bool acr_patch_shows(const AcrEdit *block, GBytes *text);
 
 /* The feedback for the model; "" where there is nothing to say. Owned. */
 char *acr_patch_message(const Work *work, AcrExtractStatus status) ACR_MUST_USE;

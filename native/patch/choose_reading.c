@@ -13,8 +13,8 @@
 /* Bytes of a text that is compiled: Python takes some 300 times as much memory for it. Of longer
  * ones the first reading stays, and whether they compile is not asked. */
 #define MAX_COMPILED (4u * 1024 * 1024)
-/* Bytes of all texts of one lint run: some 20 s of pylint, so that its deadline is never near. */
-#define MAX_LINT_BYTES (2u * 1024 * 1024)
+/* Bytes of all texts of one lint run: some 5 s of pylint, so that its deadline is rarely near. */
+#define MAX_LINT_BYTES (512u * 1024)
 
 static bool is_compiled(const char *path, GBytes *bytes)
 {

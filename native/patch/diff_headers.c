@@ -101,7 +101,7 @@ static void keep(char **slot, char *name)
 static bool read_git_line(const Line *line, Headers *headers, FileHeader *file)
 {
     static const char *const passed[] = {"index ", "similarity index ", "dissimilarity index ",
-                                         "old mode ", "new mode "};
+                                         "old mode "};
     for (gsize i = 0; i < G_N_ELEMENTS(passed); i++)
         if (begins_with(line, passed[i]))
             return true;
@@ -115,13 +115,16 @@ static bool read_git_line(const Line *line, Headers *headers, FileHeader *file)
         file->complaint = "a binary patch cannot be read";
     else if (begins_with(line, "deleted file mode "))
         file->deleted = true;
+    else if (begins_with(line, "new mode "))
+        file->has_mode = true;
     else if (!begins_with(line, "new file mode "))
         return false;
     else
         file->created = true;
     if (begins_with(line, "new file mode 12"))
         file->complaint = "symbolic links are not made";
-    file->executable = file->executable || begins_with(line, "new file mode 100755");
+    file->executable = file->executable || begins_with(line, "new file mode 100755") ||
+                       begins_with(line, "new mode 100755");
     return true;
 }
 
@@ -142,6 +145,27 @@ static bool names_another(const Line *line, const char *renamed)
     return renamed && strcmp(name, renamed) != 0 && strcmp(name + mark_length(name), renamed) != 0;
 }
 
+/* Whether a name has the date with which diff marks a file that is not there: the epoch, in any
+ * time zone, and lines from 0 on in the hunk below. */
+static bool is_dated_away(const Diff *diff, const Line *line, char sign)
+{
+    static const char *const dates[] = {"1970-01-01 ", "1969-12-31 ", "Jan  1 ", "Dec 31 "};
+    const char *tab = memchr(line->s, '\t', line->len);
+    g_autofree char *date = g_strndup(tab ? tab : "", tab ? line->len - (gsize)(tab - line->s) : 0);
+    bool epoch = false;
+    for (gsize i = 0; i < G_N_ELEMENTS(dates); i++)
+        epoch = epoch || (strstr(date, dates[i]) &&
+                          (i < 2 || strstr(date, " 1970") || strstr(date, " 1969")));
+    const char none[] = {' ', sign, '0', ',', '0', ' ', '\0'};
+    for (gsize at = line->next, n = 0; epoch && n < 2 && at < diff->parse->len; n++) {
+        Line next = acr_diff_line_at(diff, at);
+        if (begins_with(&next, "@@"))
+            return g_strstr_len(next.s, (gssize)next.len, none);
+        at = next.next;
+    }
+    return false;
+}
+
 static gsize read_lines(const Diff *diff, gsize at, Headers *headers, FileHeader *file)
 {
     bool done = false;
@@ -153,9 +177,13 @@ static gsize read_lines(const Diff *diff, gsize at, Headers *headers, FileHeader
         } else if (begins_with(&line, "--- ") && !headers->name[OLD_NAME]) {
             if (names_another(&line, headers->name[FROM]))
                 return at;
-            headers->name[OLD_NAME] = name_in(&line, strlen("--- "));
+            headers->name[OLD_NAME] = is_dated_away(diff, &line, '-')
+                                          ? g_strdup("/dev/null")
+                                          : name_in(&line, strlen("--- "));
         } else if (begins_with(&line, "+++ ") && !headers->name[NEW_NAME]) {
-            headers->name[NEW_NAME] = name_in(&line, strlen("+++ "));
+            headers->name[NEW_NAME] = is_dated_away(diff, &line, '+')
+                                          ? g_strdup("/dev/null")
+                                          : name_in(&line, strlen("+++ "));
             done = true;
         } else if (!headers->git || headers->name[OLD_NAME] ||
                    !read_git_line(&line, headers, file)) {

@@ -134,19 +134,6 @@ static bool has_core(const AcrLines *lines, const AcrLine *line)
     return false;
 }
 
-/* Whether a line of code of the quote is in no line of the replacement. Bounded: very long parts
- * count as lacking one. */
-static bool lacks_code(const AcrMatch *match)
-{
-    if (match->original.n > 0 && match->patched.n > ACR_PATCH_MAX_SCAN / match->original.n)
-        return true;
-    for (gsize j = 0; j < match->original.n; j++)
-        if (!acr_line_is_blank(&match->original.line[j]) &&
-            !has_core(&match->patched, &match->original.line[j]))
-            return true;
-    return false;
-}
-
 static gsize behind_blanks(const AcrLines *lines, gsize k)
 {
     while (k < lines->n && acr_line_is_blank(&lines->line[k]))
@@ -214,16 +201,6 @@ static bool is_ellipsis(const AcrMatch *match, gsize k)
     return next == lines->n || acr_line_width(&lines->line[next]) < acr_line_width(line);
 }
 
-/* Whether line k of the replacement leaves code out: a comment that sounds so does where code of
- * the quote is lacking. */
-static bool leaves_out(const AcrMatch *match, gsize k, bool lacking)
-{
-    const AcrLine *line = &match->patched.line[k];
-    if (!acr_line_is_elision(line))
-        return false;
-    return line->s[line->lead] == '#' ? lacking : !is_ellipsis(match, k);
-}
-
 /* A replacement that leaves code out where the quote did not: what should stay there is unknown. */
 void acr_elision_check(AcrMatch *match)
 {
@@ -237,15 +214,14 @@ void acr_elision_check(AcrMatch *match)
                                 quoted, left_out);
         return;
     }
-    bool lacking = left_out > quoted && lacks_code(match);
-    for (gsize j = 0; left_out > quoted && j < match->patched.n; j++) {
-        const AcrLine *line = &match->patched.line[j];
-        if (!leaves_out(match, j, lacking))
-            continue;
-        match->why =
-            g_strdup_printf("<patched> leaves code out (\"%.*s\"), but <original> quotes it: "
-                            "write the replacement in full",
-                            (int)line->core, line->s + line->lead);
-        return;
+    for (gsize k = 0; left_out > quoted && k < match->patched.n && !match->why; k++) {
+        const AcrLine *line = &match->patched.line[k];
+        if (acr_line_is_elision(line) && !acr_line_is_comment(line) && !is_ellipsis(match, k))
+            match->why =
+                g_strdup_printf("<patched> leaves code out (\"%.*s\"), but <original> quotes it: "
+                                "write the replacement in full",
+                                (int)line->core, line->s + line->lead);
     }
+    if (!match->why)
+        acr_placeholder_check(match);
 }

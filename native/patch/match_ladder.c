@@ -132,29 +132,16 @@ static bool find_numbered(const AcrLines *file, AcrMatch *match)
     return true;
 }
 
-/* The rules of level `similar` on the quote as it is read now. */
-static bool find_loosely(const AcrLines *file, AcrMatch *match)
+/* The rules of level `similar`, on the quote as it is written. */
+static bool find_similar(const AcrLines *file, const char *original, const char *patched,
+                         AcrMatch *match)
 {
+    acr_quote_read(match, original, patched);
     acr_quote_trim_blank(match);
     acr_quote_trim_elisions(match);
     return acr_elision_count(&match->original) == 0 &&
            (acr_loose_find(file, &match->original, match) ||
             acr_skip_find(file, &match->original, match));
-}
-
-/* By each rule the quote as written, then by likeness without line numbers. */
-static bool find_similar(const AcrLines *file, const char *original, const char *patched,
-                         AcrMatch *match)
-{
-    acr_quote_read(match, original, patched);
-    if (find_loosely(file, match))
-        return true;
-    acr_quote_read(match, original, patched);
-    acr_quote_take_numbers(match);
-    acr_quote_trim_blank(match);
-    acr_quote_trim_elisions(match);
-    return acr_elision_count(&match->original) == 0 &&
-           acr_alike_find(file, &match->original, match);
 }
 
 void acr_ladder_find(const AcrSource *source, const char *original, const char *patched,
@@ -168,8 +155,7 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
     if (!found && acr_quote_trim_blank(out))
         found = find_whole(file, out);
     found = found || find_inside(file, out) || find_with_elisions(file, out) ||
-            find_numbered(file, out) ||
-            (acr_quote_unescape(out, original, patched) && find_whole(file, out));
+            find_numbered(file, out);
     found = found || find_similar(file, original, patched, out);
     if (found)
         acr_elision_check(out);

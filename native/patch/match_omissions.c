@@ -1,21 +1,18 @@
 /*
  * Level `similar`, second rule: the quote leaves lines of the file out, without marking it.
  *
- * First only lines that say nothing to the machine: blank ones, comments, a docstring; a comment of
- * the quote that the file lacks is passed over too. Then code as well, in few gaps: the lines of
- * the quote stand in order, shifted as a whole, and the way of laying them on the file with the
- * fewest gaps is the only one. Lines are compared by their loose hashes (match_spelling.c), never
- * by likeness.
+ * Blank lines, comments and a docstring may be left out anywhere, code in few gaps: the lines of the
+ * quote stand in order, shifted as a whole, and the way of laying them on the file with the fewest
+ * gaps is the only one. Lines are compared by their loose hashes (match_spelling.c), never by
+ * likeness.
  */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MIN_WEIGHT 10u       /* characters of the quoted code that must be found */
-#define MIN_WEIGHT_EXTRA 20u /* the same, where the quote has comments that the file lacks */
-#define MIN_WEIGHT_CODE 30u  /* the same, where code is left out */
-#define MAX_GAPS 3u          /* of code left out */
-#define MAX_GAP_LINES 120u   /* of one of them */
+#define MIN_WEIGHT 30u     /* characters of the quoted code that must be found */
+#define MAX_GAPS 3u        /* of code left out */
+#define MAX_GAP_LINES 120u /* of one of them */
 
 typedef struct {
     const AcrLines *file, *quote;
@@ -73,18 +70,6 @@ static gsize next_code(Skip *skip, gsize at, gsize before)
     return at;
 }
 
-/* The file's line for quote line t, at `at` or behind what says nothing; file->n: there is none. */
-static gsize find_next(Skip *skip, gsize t, gsize at, gsize before)
-{
-    gsize stop = next_code(skip, at, before);
-    for (gsize f = at; f < skip->file->n && f <= stop; f++) {
-        skip->work++;
-        if (same(skip, f, t))
-            return f;
-    }
-    return skip->file->n;
-}
-
 static gssize *new_map(const Skip *skip)
 {
     gssize *map = g_new(gssize, 2 * skip->quote->n + 1);
@@ -111,75 +96,6 @@ static void add_place(const Skip *skip, gssize *map, AcrMatch *match)
     }
     acr_match_add_place(match, &(AcrPlace){.first = (gsize)first, .last = (gsize)last, .map = map});
     match->level = ACR_LEVEL_SIMILAR;
-}
-
-/* Whether the file has quote line t at all: what it has is not passed over. */
-static bool stands_anywhere(Skip *skip, gsize t)
-{
-    skip->work += skip->file->n;
-    for (gsize f = 0; f < skip->file->n; f++)
-        if (same(skip, f, t))
-            return true;
-    return false;
-}
-
-/* Comments at the head of the quote stand right above line f, or are passed over: how many are;
- * G_MAXUINT: one is in the file, but not there. */
-static guint map_head(Skip *skip, gsize anchor, gsize f, gssize *map)
-{
-    guint extra = 0;
-    for (gsize t = anchor; t-- > 0;) {
-        while (f > 0 && acr_line_is_blank(&skip->file->line[f - 1]))
-            f--;
-        if (f > 0 && same(skip, f - 1, t))
-            set_map(skip, map, t, --f);
-        else if (stands_anywhere(skip, t))
-            return G_MAXUINT;
-        else
-            extra++;
-    }
-    return extra;
-}
-
-/* Lays the quote on the file from line f on, which holds its first line of code. */
-static bool lay(Skip *skip, gsize anchor, gsize f, gssize *map)
-{
-    guint extra = map_head(skip, anchor, f, map);
-    if (extra == G_MAXUINT)
-        return false;
-    gsize weight = skip->quote->line[skip->line[anchor]].core, before = f;
-    set_map(skip, map, anchor, f);
-    for (gsize t = anchor + 1; t < skip->n; t++) {
-        const AcrLine *line = &skip->quote->line[skip->line[t]];
-        gsize found = find_next(skip, t, f + 1, before);
-        if (found == skip->file->n) {
-            if (!acr_line_is_comment(line) || stands_anywhere(skip, t))
-                return false;
-            extra++;
-            continue;
-        }
-        f = found;
-        before = acr_line_is_comment(line) ? before : f;
-        weight += acr_line_is_comment(line) ? 0 : line->core;
-        set_map(skip, map, t, f);
-    }
-    return weight >= (extra > 0 ? MIN_WEIGHT_EXTRA : MIN_WEIGHT);
-}
-
-static void find_silent(Skip *skip, AcrMatch *match)
-{
-    gsize anchor = 0;
-    while (anchor < skip->n && acr_line_is_comment(&skip->quote->line[skip->line[anchor]]))
-        anchor++;
-    for (gsize f = 0; anchor < skip->n && f < skip->file->n; f++) {
-        if (!same(skip, f, anchor) || skip->work > ACR_PATCH_MAX_SCAN)
-            continue;
-        gssize *map = new_map(skip);
-        if (lay(skip, anchor, f, map))
-            add_place(skip, map, match);
-        else
-            g_free(map);
-    }
 }
 
 /* The best ways of laying quote lines up to t on the file with t on line f. */
@@ -258,7 +174,7 @@ static gsize weight_of(const Skip *skip)
 static void find_gapped(Skip *skip, AcrMatch *match)
 {
     gsize width = skip->file->n, n = skip->n;
-    if (n < 2 || weight_of(skip) < MIN_WEIGHT_CODE || width > ACR_PATCH_MAX_ALIGN_CELLS / n)
+    if (n < 2 || weight_of(skip) < MIN_WEIGHT || width > ACR_PATCH_MAX_ALIGN_CELLS / n)
         return;
     g_autofree Way *table = g_new(Way, n * width + 1);
     for (gsize t = 0; t < n && skip->work <= ACR_PATCH_MAX_SCAN; t++)
@@ -292,8 +208,6 @@ bool acr_skip_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
     skip.file_hash = file_hash;
     skip.quote_hash = quote_hash;
     skip.line = line;
-    find_silent(&skip, match);
-    if (match->places->len == 0)
-        find_gapped(&skip, match);
+    find_gapped(&skip, match);
     return match->places->len > 0;
 }

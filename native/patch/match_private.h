@@ -13,8 +13,6 @@
 #define ACR_SIMILAR_MAX_QUOTE_LINES 400u /* a longer quote is not searched by similarity */
 /* Quote lines x file lines: 400 lines in a file of 20,000. */
 #define ACR_SIMILAR_MAX_CELLS 8000000u
-#define ACR_SIMILAR_MIN 0.80    /* score that a place needs to be taken for what was quoted */
-#define ACR_SIMILAR_MARGIN 0.05 /* by which it must beat every other place */
 
 /* Where a quote stands in a file. Lines 0-based, [first, last). */
 typedef struct {
@@ -27,7 +25,7 @@ typedef struct {
     gssize *map;
 } AcrPlace;
 
-/* The quote as it was finally read: after taking off line numbers, outer blank lines, escapes. */
+/* The quote as it was finally read: after taking off line numbers and outer blank lines. */
 typedef struct {
     AcrLevel level;
     GArray *places;             /* owned; of AcrPlace; empty: not found */
@@ -57,10 +55,6 @@ void acr_quote_read(AcrMatch *match, const char *original, const char *patched);
 bool acr_quote_trim_blank(AcrMatch *match);    /* outer blank lines */
 bool acr_quote_trim_elisions(AcrMatch *match); /* elisions at the same end of both parts */
 gsize acr_quote_take_numbers(AcrMatch *match); /* line numbers; that of the first line */
-/* Reads both parts anew without HTML escapes. */
-bool acr_quote_unescape(AcrMatch *match, const char *original, const char *patched);
-/* `text` without its HTML escapes of ASCII; owned, NULL: it has none. */
-char *acr_text_unescape(const char *text) ACR_MUST_USE;
 /* A line that stands for code left out: `...`, `# ...`, `# rest of the method unchanged`; a comment
  * that only ends in dots does where it speaks of code. */
 bool acr_line_is_elision(const AcrLine *line);
@@ -72,6 +66,9 @@ gsize acr_elision_count(const AcrLines *lines);
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
 /* Sets match->why where the replacement leaves code out otherwise than the quote. */
 void acr_elision_check(AcrMatch *match);
+/* The same where a comment of the replacement stands for code of the quote. O(quote * patched), up
+ * to ACR_PATCH_MAX_SCAN. */
+void acr_placeholder_check(AcrMatch *match);
 
 #define ACR_LOOSE_MIN 8u /* characters that a loose search needs, blanks not counted */
 
@@ -82,8 +79,6 @@ bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match
 guint64 acr_loose_hash(const AcrLine *line);
 /* The quote with lines of the file left out, unmarked. Bounded by ACR_PATCH_MAX_SCAN. */
 bool acr_skip_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
-/* The quote mistyped: likeness, one clear winner. O(quote lines * file lines). */
-bool acr_alike_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
 /* Maps blank quote lines (a map of level `similar`) to blank lines that stand at the same point. */
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map);
 /* The line behind the string that is a statement and begins at line `at`; `at` if none does. */

@@ -1,6 +1,6 @@
 /*
  * How a quote is read before it is searched for: as lines, without outer blank lines or elisions,
- * without copied line numbers, without HTML escapes. What is taken off <original> is taken off
+ * without copied line numbers. What is taken off <original> is taken off
  * <patched> too.
  */
 #include <string.h>
@@ -196,29 +196,6 @@ gsize acr_quote_take_numbers(AcrMatch *match)
     return first;
 }
 
-char *acr_text_unescape(const char *text)
-{
-    static const char *const escapes[][2] = {
-        {"&lt;", "<"},   {"&gt;", ">"},   {"&quot;", "\""}, {"&apos;", "'"}, {"&#39;", "'"},
-        {"&#34;", "\""}, {"&#x27;", "'"}, {"&#x22;", "\""}, {"&#60;", "<"},  {"&#62;", ">"},
-        {"&#38;", "&"},  {"&nbsp;", " "}, {"&amp;", "&"}};
-    g_autoptr(GString) out = g_string_sized_new(strlen(text));
-    bool any = false;
-    while (*text) {
-        gsize i = *text == '&' ? 0 : G_N_ELEMENTS(escapes);
-        while (i < G_N_ELEMENTS(escapes) && !g_str_has_prefix(text, escapes[i][0]))
-            i++;
-        bool escaped = i < G_N_ELEMENTS(escapes);
-        if (escaped)
-            g_string_append(out, escapes[i][1]);
-        else
-            g_string_append_c(out, *text);
-        text += escaped ? strlen(escapes[i][0]) : 1;
-        any = any || escaped;
-    }
-    return any ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
-}
-
 void acr_quote_read(AcrMatch *match, const char *original, const char *patched)
 {
     acr_lines_clear(&match->original);
@@ -229,19 +206,6 @@ void acr_quote_read(AcrMatch *match, const char *original, const char *patched)
         mark_comments(match->file, &match->original);
         mark_comments(match->file, &match->patched);
     }
-}
-
-bool acr_quote_unescape(AcrMatch *match, const char *original, const char *patched)
-{
-    char *plain = acr_text_unescape(original);
-    if (!plain)
-        return false;
-    g_ptr_array_add(match->store, plain);
-    char *plain_patched = acr_text_unescape(patched);
-    if (plain_patched)
-        g_ptr_array_add(match->store, plain_patched);
-    acr_quote_read(match, plain, plain_patched ? plain_patched : patched);
-    return true;
 }
 
 static void place_clear(gpointer data)

@@ -384,19 +384,62 @@ static gsize read_tag(Parser *p, gsize i)
     return i + 1;
 }
 
-/* What a line that begins no edit tells about those below it. */
+/* A closing tag of a part that is a line of its own: the part that it ends was not read. */
+static bool is_stray_close(const char *s, gsize off, gsize end)
+{
+    Tag tag;
+    gsize at = acr_skip_blanks(s, off, end);
+    return at < end && s[at] == '<' && scan_tag(s, at, end, &tag) && tag.closing && is_part(&tag) &&
+           acr_skip_blanks(s, tag.end, end) == end;
+}
+
+/* What a line that begins no edit tells about those below it. One that looks like a part of an edit
+ * is kept: nothing that was meant as an edit may be passed over. */
 static void note_line(AcrParse *parse, gsize off, gsize end)
 {
     gsize info = 0;
+    AcrSpan line = {off, end - off};
     if (acr_skip_blanks(parse->s, off, end) == end)
         return;
     if (!acr_is_fence(parse->s + off, end - off, &info)) {
-        parse->above = (AcrSpan){off, end - off};
+        parse->named = parse->fence_lines++ == 0 ? line : (AcrSpan){0, 0};
+        parse->above = line;
+        if (parse->unread.len == 0 &&
+            (acr_diff_has_line(parse, off, end) || acr_search_has_line(parse->s + off, end - off) ||
+             is_stray_close(parse->s, off, end)))
+            parse->unread = line;
     } else if (parse->fence.len > 0 && info == end - off) {
-        parse->fence = parse->above = (AcrSpan){0, 0};
+        parse->fence = (AcrSpan){0, 0};
+        parse->above = parse->named;
+        parse->named = (AcrSpan){0, 0};
     } else {
-        parse->fence = (AcrSpan){off, end - off};
+        parse->fence = line;
+        parse->named = (AcrSpan){0, 0};
+        parse->fence_lines = 0;
     }
+}
+
+/* The edit that says which line was not read; behind all others. */
+static void push_unread(Parser *p)
+{
+    const AcrParse *parse = &p->base;
+    const AcrSpan *line = &parse->unread;
+    gsize number = 1;
+    bool refused = line->len == 0;
+    for (guint i = 0; i < p->all->len; i++)
+        refused = refused || ((AcrEdit *)p->all->pdata[i])->complaint;
+    if (refused)
+        return;
+    for (gsize at = 0; at < line->off; at = acr_next_line(parse->s, at, parse->len))
+        number++;
+    AcrEdit *edit = acr_parse_edit_new(ACR_EDIT_DIFF, NULL, parse->len, parse->len);
+    g_autofree char *text = g_strndup(parse->s + line->off, MIN(line->len, 120));
+    g_autofree char *shown = g_utf8_make_valid(text, -1);
+    edit->complaint =
+        g_strdup_printf("line %" G_GSIZE_FORMAT " of the answer (\"%s\") looks like a part of an "
+                        "edit, but belongs to none that can be read: write the edit anew, whole",
+                        number, shown);
+    acr_parse_push(&p->base, edit);
 }
 
 /* Whether a diff stands in the fence at `off`. */
@@ -436,7 +479,7 @@ static bool read_lines(Parser *p, gsize *at, gsize to)
     while (*at < to) {
         gsize end = read_block(p, *at);
         if (end > *at) {
-            parse->above = (AcrSpan){0, 0};
+            parse->above = parse->named = (AcrSpan){0, 0};
             *at = end;
             return true;
         }
@@ -469,6 +512,7 @@ static void read_answer(Parser *p)
             i++;
     }
     flush(p);
+    push_unread(p);
 }
 
 GPtrArray *acr_patch_parse(const char *answer, gsize len)

@@ -86,6 +86,11 @@ static gsize divider_length(const char *s, gsize len)
     return rest == len ? n : 0;
 }
 
+bool acr_search_has_line(const char *s, gsize len)
+{
+    return read_mark(s, len) == MARK_ENDS;
+}
+
 typedef struct {
     gsize open_len; /* of the opening mark */
     gsize body;     /* where the searched lines begin */
@@ -134,6 +139,18 @@ static void find_end(const AcrParse *parse, Block *block)
     }
 }
 
+/* How many lines of a part are marks of the block: the divider at its length, or any other mark. */
+static guint count_marks(const char *s, gsize from, gsize to, gsize divider)
+{
+    guint n = 0;
+    for (gsize at = from; at < to; at = acr_next_line(s, at, to)) {
+        gsize len = acr_line_end(s, at, to) - at;
+        n += divider_length(s + at, len) == divider || read_mark(s + at, len) != MARK_NONE;
+    }
+    return n;
+}
+
+/* Adds the cuts that put no mark into the file which the quoted lines have not. */
 static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edit)
 {
     gsize bytes = (block->end_line - block->body) * block->cuts->len;
@@ -145,10 +162,17 @@ static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edi
     for (guint i = 0; i < block->cuts->len; i++) {
         const AcrSpan *cut = &g_array_index(block->cuts, AcrSpan, i);
         gsize from = acr_after_eol(parse->s, cut->off + cut->len, block->end_line);
+        if (count_marks(parse->s, from, block->end_line, block->open_len) >
+            count_marks(parse->s, block->body, cut->off, block->open_len))
+            continue;
         acr_edit_add_reading(edit, acr_part_text(parse->s, block->body, cut->off),
                              from < block->end_line ? acr_part_text(parse->s, from, block->end_line)
                                                     : g_strdup(""));
     }
+    if (!edit->original)
+        acr_parse_complain(edit, "it has more than one ======= or other mark, and each way to read "
+                                 "it puts one into the file; write it as <file>, <original>, "
+                                 "<patched>");
 }
 
 gsize acr_search_replace_read(AcrParse *parse, gsize off)
@@ -165,8 +189,11 @@ gsize acr_search_replace_read(AcrParse *parse, gsize off)
     block.end = block.body;
     block.cuts = g_array_new(FALSE, FALSE, sizeof(AcrSpan));
     find_end(parse, &block);
-    g_autofree char *in_mark = acr_path_in_line(s + off + rest, line_end - off - rest);
-    g_autofree char *file = in_mark ? g_steal_pointer(&in_mark) : acr_parse_named_near(parse);
+    g_autofree char *file = acr_path_in_line(s + off + rest, line_end - off - rest);
+    if (!file)
+        file = acr_word_in_line(s + parse->above.off, parse->above.len);
+    if (!file)
+        file = acr_parse_named_near(parse);
     AcrEdit *edit = acr_parse_edit_new(ACR_EDIT_SEARCH_REPLACE, file, off, block.end);
     if (!file)
         acr_parse_complain(edit, "the search/replace block names no file in the line before it");

@@ -89,17 +89,44 @@ static bool is_complete(const Hunk *hunk)
 /* Another form of edit begins, or the fence ends. */
 static bool ends_diff(const Line *line)
 {
-    gsize rest = 0;
-    return begins_with(line, "```") || begins_with(line, "*** End Patch") ||
+    gsize rest = 0, lead = acr_skip_blanks(line->s, 0, line->len);
+    Line plain = {line->s + lead, line->len - lead, line->next};
+    return begins_with(line, "```") || begins_with(&plain, "*** End Patch") ||
            acr_search_mark(line->s, line->len, &rest) > 0 || begins_with(line, "# modification") ||
            (line->len > 5 && g_ascii_strncasecmp(line->s, "<file", 5) == 0);
+}
+
+/* "+" or "-" in front of code; not an item of a list, a rule, or a signature. */
+static bool is_marked(const Line *line)
+{
+    if (line->len == 0 || !strchr("+-", line->s[0]))
+        return false;
+    if (line->len == 1)
+        return true;
+    bool rule = line->s[0] == '-' && strspn(line->s, "- ") >= line->len;
+    return !rule && (line->s[1] != ' ' || (line->len > 2 && line->s[2] == ' '));
+}
+
+/* A line that tools write in front of a file's headers ("diff -u", "Index:"). */
+static bool is_preamble(const Diff *diff, const Line *line)
+{
+    Line next = *line;
+    if (!begins_with(line, "diff -") && !begins_with(line, "Index: ") &&
+        !begins_with(line, "====") && !begins_with(line, "Only in "))
+        return false;
+    for (guint i = 0; i < 3 && next.next < diff->parse->len; i++) {
+        next = acr_diff_line_at(diff, next.next);
+        if (acr_diff_begins_file(diff, &next, false))
+            return true;
+    }
+    return false;
 }
 
 /* Whether a line continues the hunk. */
 static bool belongs(const Diff *diff, const Hunk *hunk, const Line *line)
 {
     bool complete = is_complete(hunk);
-    if (ends_diff(line) || begins_with(line, "@@") ||
+    if (ends_diff(line) || begins_with(line, "@@") || is_preamble(diff, line) ||
         acr_diff_begins_file(diff, line, hunk->counted && !complete))
         return false;
     if (complete && (begins_with(line, "-- ") || (line->len == 2 && line->s[1] == '-')) &&
@@ -108,7 +135,7 @@ static bool belongs(const Diff *diff, const Hunk *hunk, const Line *line)
     if (diff->fenced || line->len == 0)
         return true;
     if (hunk->blanks > 0 && complete)
-        return false;
+        return is_marked(line);
     if (strchr("+- \\", line->s[0]) || begins_with(line, "*** End of File"))
         return true;
     return hunk->blanks == 0 && hunk->counted && !complete;
@@ -163,12 +190,22 @@ static void read_hunk(const Diff *diff, Hunk *hunk, gsize *at)
     *at = read_hunk_lines(diff, hunk, *at);
 }
 
-static bool at_hunk(const Diff *diff, gsize at)
+/* Past blank lines to the next hunk of the file, if one follows. */
+static bool find_hunk(const Diff *diff, gsize *at)
 {
-    if (at >= diff->parse->len || acr_parse_is_full(diff->parse))
+    if (acr_parse_is_full(diff->parse))
         return false;
-    Line line = acr_diff_line_at(diff, at);
-    return begins_with(&line, "@@");
+    for (gsize here = *at; here < diff->parse->len;) {
+        Line line = acr_diff_line_at(diff, here);
+        if (begins_with(&line, "@@")) {
+            *at = here;
+            return true;
+        }
+        if (acr_skip_blanks(line.s, 0, line.len) < line.len)
+            return false;
+        here = line.next;
+    }
+    return false;
 }
 
 static AcrEdit *new_edit(const FileHeader *file, gsize off, gsize end)
@@ -194,9 +231,35 @@ static bool has_second_reading(const Hunk *hunk)
     return marked > 0 && (bare > 0 || even == marked);
 }
 
+/* Comments without a mark at either end of a hunk: a word to the reader, or a context line. */
+static bool is_remark(const HunkLine *line)
+{
+    return line->kind == '=' && line->len > 0 &&
+           (*line->s == '#' || strncmp(line->s, "//", 2) == 0);
+}
+
+/* The hunk without remarks at its ends; false: there are none. A view. */
+static bool without_remarks(const Hunk *hunk, Hunk *out, GArray *view)
+{
+    guint from = 0, to = hunk->lines->len;
+    while (from < to && is_remark(&g_array_index(hunk->lines, HunkLine, from)))
+        from++;
+    while (to > from && is_remark(&g_array_index(hunk->lines, HunkLine, to - 1)))
+        to--;
+    if (to - from == hunk->lines->len || to == from)
+        return false;
+    g_array_append_vals(view, &g_array_index(hunk->lines, HunkLine, from), to - from);
+    *out = *hunk;
+    out->lines = view;
+    return true;
+}
+
 static void push_hunk(const Diff *diff, const FileHeader *file, const Hunk *hunk, gsize end)
 {
+    g_autoptr(GArray) view = g_array_new(FALSE, FALSE, sizeof(HunkLine));
+    Hunk plain;
     AcrEdit *edit = new_edit(file, hunk->off, end);
+    *diff->whole = is_complete(hunk);
     acr_edit_add_reading(edit, side_text(hunk, '-', false), side_text(hunk, '+', false));
     edit->line = hunk->line;
     edit->bare = hunk->bare[1];
@@ -204,6 +267,8 @@ static void push_hunk(const Diff *diff, const FileHeader *file, const Hunk *hunk
     edit->one_blank = hunk->have[1] > 0 && *edit->patched == '\0';
     if (has_second_reading(hunk))
         acr_edit_add_reading(edit, side_text(hunk, '-', true), side_text(hunk, '+', true));
+    if (without_remarks(hunk, &plain, view))
+        acr_edit_add_reading(edit, side_text(&plain, '-', false), side_text(&plain, '+', false));
     acr_parse_push(diff->parse, edit);
 }
 
@@ -216,7 +281,8 @@ static gsize read_whole(const Diff *diff, const FileHeader *file, gsize at)
     do {
         from = at;
         read_hunk(diff, &all, &at);
-    } while (at > from && at_hunk(diff, at));
+    } while (at > from && find_hunk(diff, &at));
+    *diff->whole = all.lines->len == 0 || is_complete(&all);
     edit->end = at;
     edit->bare = all.bare[1];
     edit->kind = file->deleted ? ACR_EDIT_DELETE : ACR_EDIT_CHANGE;
@@ -228,11 +294,13 @@ static gsize read_whole(const Diff *diff, const FileHeader *file, gsize at)
     return at;
 }
 
-static void push_rename(const Diff *diff, const FileHeader *file, gsize end)
+/* What the headers say of the file itself: its new name, or whether it may be run. */
+static void push_header(const Diff *diff, const FileHeader *file, AcrEditKind kind, gsize end)
 {
     AcrEdit *edit = new_edit(file, file->off, end);
-    edit->kind = ACR_EDIT_RENAME;
-    edit->to = g_strdup(file->to);
+    edit->kind = kind;
+    edit->to = kind == ACR_EDIT_RENAME ? g_strdup(file->to) : NULL;
+    edit->executable = file->executable;
     edit->original = g_strdup("");
     edit->patched = g_strdup("");
     acr_parse_push(diff->parse, edit);
@@ -250,8 +318,8 @@ static gsize read_hunks(const Diff *diff, const FileHeader *file, gsize at)
             push_hunk(diff, file, &hunk, at);
             n++;
         }
-    } while (at > from && at_hunk(diff, at));
-    if (n == 0 && !file->to) {
+    } while (at > from && find_hunk(diff, &at));
+    if (n == 0 && !file->to && !file->has_mode) {
         AcrEdit *edit = new_edit(file, file->off, at);
         acr_parse_complain(edit, "its diff changes no line");
         acr_parse_push(diff->parse, edit);
@@ -270,10 +338,26 @@ static gsize read_file(const Diff *diff, gsize at)
         file.complaint = "the diff names no file";
     acr_parse_name(diff->parse, file.name);
     if (!file.complaint && file.to)
-        push_rename(diff, &file, at);
+        push_header(diff, &file, ACR_EDIT_RENAME, at);
+    if (!file.complaint && file.has_mode)
+        push_header(diff, &file, ACR_EDIT_MODE, at);
     if (file.created || file.deleted)
         return read_whole(diff, &file, at);
     return read_hunks(diff, &file, at);
+}
+
+/* "@@" as a hunk's header: with a range, or with changed lines near below it. */
+static bool is_hunk_header(const Diff *diff, const Line *line)
+{
+    if (!begins_with(line, "@@") || (line->len > 2 && !acr_is_blank(line->s[2])))
+        return false;
+    bool found = begins_with(line, "@@ -");
+    Line next = *line;
+    for (guint i = 0; i < 8 && !found && next.next < diff->parse->len; i++) {
+        next = acr_diff_line_at(diff, next.next);
+        found = next.len > 0 && strchr("+-", next.s[0]);
+    }
+    return found;
 }
 
 /* Whether a diff begins at this line, and not only talk of one. */
@@ -283,9 +367,31 @@ static bool begins(const Diff *diff, gsize off, const Line *line, bool diff_fenc
     gsize first = acr_next_line(parse->s, parse->fence.off, parse->len);
     if (ends_diff(line))
         return false;
-    if (acr_diff_begins_file(diff, line, false) || begins_with(line, "@@ -"))
+    if (acr_diff_begins_file(diff, line, false) || is_hunk_header(diff, line))
         return true;
-    return diff_fence && off == first && line->len > 0;
+    while (diff_fence && first < off && acr_skip_blanks(parse->s, first, off) < off &&
+           acr_is_eol(parse->s[acr_skip_blanks(parse->s, first, off)]))
+        first = acr_next_line(parse->s, first, parse->len);
+    return diff_fence && off == first && acr_skip_blanks(line->s, 0, line->len) < line->len;
+}
+
+/* Past lines in front of the first headers in a fence: "diff -u", a comment, the head of a mail.
+ * Where they name a file, it counts for a hunk without headers. */
+static gsize skip_preamble(const Diff *diff, gsize off)
+{
+    for (gsize at = off; diff->fenced && at < diff->parse->len;) {
+        Line line = acr_diff_line_at(diff, at);
+        if (acr_diff_begins_file(diff, &line, false) || is_hunk_header(diff, &line)) {
+            g_autofree char *name = acr_path_in_line(diff->parse->s + off, at - off);
+            if (name && at > off && is_hunk_header(diff, &line))
+                acr_parse_name(diff->parse, name);
+            return at;
+        }
+        if (ends_diff(&line) || (is_marked(&line) && line.len > 1))
+            break;
+        at = line.next;
+    }
+    return off;
 }
 
 /* Whether a diff begins at `off`; fills `diff`. */
@@ -299,9 +405,11 @@ static bool open_diff(AcrParse *parse, gsize off, Diff *diff)
     if (diff->fenced)
         diff->indent = acr_skip_blanks(fence, 0, parse->fence.len);
     Line line = acr_diff_line_at(diff, off);
-    if (begins_with(&line, "*** Begin Patch"))
-        diff->fenced = diff->fenced ||
-                       g_strstr_len(parse->s + off, (gssize)(parse->len - off), "\n*** End Patch");
+    if (begins_with(&line, "*** Begin Patch")) {
+        bool ends = g_strstr_len(parse->s + off, (gssize)(parse->len - off), "*** End Patch");
+        diff->fenced = diff->fenced || ends;
+        diff->envelope = !ends;
+    }
     return begins(diff, off, &line, named);
 }
 
@@ -311,26 +419,64 @@ bool acr_diff_begins_at(AcrParse *parse, gsize off)
     return open_diff(parse, off, &diff);
 }
 
-/* Past empty lines to the part about another file, if one follows. */
+/* Past empty lines, and those that tools write there, to the part about another file, if one
+ * follows. */
 static bool find_next_file(const Diff *diff, gsize *at)
 {
     while (*at < diff->parse->len) {
         Line line = acr_diff_line_at(diff, *at);
-        if (line.len > 0)
-            return acr_diff_begins_file(diff, &line, false);
+        if (acr_diff_begins_file(diff, &line, false))
+            return true;
+        if (line.len > 0 && !is_preamble(diff, &line))
+            return false;
         *at = line.next;
     }
     return false;
 }
 
+/* Whether the answer ends inside the diff: behind "*** Begin Patch" without its end, or in a fence
+ * whose last hunk lacks lines that its header counts. */
+static bool is_cut(const Diff *diff, gsize end)
+{
+    const AcrParse *parse = diff->parse;
+    while (end < parse->len && (acr_is_blank(parse->s[end]) || acr_is_eol(parse->s[end])))
+        end++;
+    return end == parse->len &&
+           (diff->envelope || (diff->fenced && parse->fence.len > 0 && !*diff->whole));
+}
+
+bool acr_diff_has_line(const AcrParse *parse, gsize off, gsize end)
+{
+    gsize info = 0;
+    Diff diff = {.parse = (AcrParse *)parse};
+    Line line = {parse->s + off, end - off, acr_after_eol(parse->s, end, parse->len)};
+    const char *fence = parse->s + parse->fence.off;
+    bool in_diff =
+        parse->fence.len == 0 || (acr_is_fence(fence, parse->fence.len, &info) &&
+                                  acr_is_diff_fence(fence + info, parse->fence.len - info));
+    if (is_hunk_header(&diff, &line) || acr_diff_begins_file(&diff, &line, false))
+        return true;
+    return in_diff && parse->diff_end > 0 && is_marked(&line);
+}
+
 gsize acr_diff_read(AcrParse *parse, gsize off)
 {
     Diff diff;
+    bool whole = false;
     if (!open_diff(parse, off, &diff))
         return off;
-    gsize end = off, at = off;
+    diff.whole = &whole;
+    gsize end = off, at = skip_preamble(&diff, off);
+    guint before = parse->edits->len;
     do {
         end = at = read_file(&diff, at);
     } while (!acr_parse_is_full(parse) && find_next_file(&diff, &at));
+    if (is_cut(&diff, end) && parse->edits->len > before)
+        acr_parse_complain(parse->edits->pdata[parse->edits->len - 1],
+                           diff.envelope
+                               ? "*** End Patch is missing: the answer was cut"
+                               : "the fence around the diff is not closed: the answer was "
+                                 "cut");
+    parse->diff_end = end;
     return end;
 }

@@ -12,6 +12,8 @@
 typedef struct {
     AcrParse *parse; /* borrowed */
     bool fenced;     /* the diff is in a fence, whose end is its end */
+    bool envelope;   /* it begins with "*** Begin Patch", whose end the answer lacks */
+    bool *whole;     /* borrowed; whether the last hunk has all lines that its header counts */
     gsize indent;    /* blanks in front of the fence, and so in front of each line */
 } Diff;
 
@@ -28,6 +30,7 @@ typedef struct {
     char *to;              /* owned; its new name, when it is renamed; else NULL */
     const char *complaint; /* static; why it cannot be used, or NULL */
     bool created, deleted, executable;
+    bool has_mode; /* a file that exists becomes executable, or no longer is */
 } FileHeader;
 void acr_file_header_clear(FileHeader *file);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(FileHeader, acr_file_header_clear)

@@ -158,11 +158,10 @@ static gsize skip_list_mark(const char *s, gsize from, gsize to)
     return at;
 }
 
-char *acr_path_in_line(const char *s, gsize len)
+/* What a line says besides marks and labels: a name, if it says nothing else. Owned. */
+static char *name_in_line(const char *s, gsize len)
 {
     gsize from = 0, to = len;
-    if (len > 2 * ACR_PARSE_MAX_NAME)
-        return NULL;
     from = skip_list_mark(s, from, to);
     while (from < to && is_markup(s[from]))
         from++;
@@ -171,8 +170,24 @@ char *acr_path_in_line(const char *s, gsize len)
         from++;
     while (to > from && (is_markup(s[to - 1]) || s[to - 1] == ':'))
         to--;
-    g_autofree char *path = g_strndup(s + from, to - from);
+    return g_strndup(s + from, to - from);
+}
+
+char *acr_path_in_line(const char *s, gsize len)
+{
+    g_autofree char *path = name_in_line(s, len <= 2 * ACR_PARSE_MAX_NAME ? len : 0);
     return is_path_like(path, strlen(path)) ? g_steal_pointer(&path) : NULL;
+}
+
+char *acr_word_in_line(const char *s, gsize len)
+{
+    g_autofree char *word = name_in_line(s, len <= MAX_SENTENCE ? len : 0);
+    gsize n = strlen(word), at = 0, capitals = 0;
+    for (; at < n && (g_ascii_isalnum(word[at]) || strchr("_-.", word[at])); at++)
+        capitals += g_ascii_isupper(word[at]);
+    bool marked = len > 0 && memchr(s, '`', len), hidden = *word == '.' && n > 2;
+    bool named = capitals == n || hidden || (n > 4 && g_str_has_suffix(word, "file"));
+    return n > 1 && at == n && (marked || named) ? g_steal_pointer(&word) : NULL;
 }
 
 char *acr_path_in_info(const char *s, gsize len)

@@ -18,13 +18,17 @@ typedef struct {
 typedef struct {
     const char *s; /* borrowed; UTF-8 */
     gsize len;
-    GPtrArray *edits; /* borrowed; of AcrEdit */
-    char *file;       /* owned; the last one named in a tag; counts until the next */
-    char *near_file;  /* owned; the last one named by any form */
-    gsize named_at;   /* behind the tag that named `file` last; 0: no such tag */
-    AcrSpan above;    /* the last line that is neither blank nor a fence */
-    AcrSpan fence;    /* the line that opened the fence around the line at work; empty outside */
-    gsize tag;        /* where the next tag that opens a part or names a file stands, or len */
+    GPtrArray *edits;  /* borrowed; of AcrEdit */
+    char *file;        /* owned; the last one named in a tag; counts until the next */
+    char *near_file;   /* owned; the last one named by any form */
+    gsize named_at;    /* behind the tag that named `file` last; 0: no such tag */
+    AcrSpan above;     /* the last line that is neither blank nor a fence */
+    AcrSpan fence;     /* the line that opened the fence around the line at work; empty outside */
+    AcrSpan named;     /* the only line so far of the fence, or empty */
+    guint fence_lines; /* that the fence has so far */
+    gsize tag;         /* where the next tag that opens a part or names a file stands, or len */
+    gsize diff_end;    /* behind the last diff that was read; 0: none was */
+    AcrSpan unread;    /* the first line that looks like a part of an edit and was not read */
 } AcrParse;
 
 /* Adds an edit (taken) in order, up to ACR_PATCH_MAX_EDITS; one more is kept as a complaint. */
@@ -61,6 +65,8 @@ char *acr_part_text(const char *s, gsize from, gsize to) ACR_MUST_USE;
 /* The path that a line is about, if it says nothing else (`a.py`:, ### a/b.py, File: a.py). Owned;
  * NULL: none. */
 char *acr_path_in_line(const char *s, gsize len) ACR_MUST_USE;
+/* A name without extension or folder that is all a line says (Makefile, `LICENSE`:). Owned; NULL. */
+char *acr_word_in_line(const char *s, gsize len) ACR_MUST_USE;
 /* The path in an info string (python a.py, python:a.py, python title="a.py"). Owned; NULL: none. */
 char *acr_path_in_info(const char *s, gsize len) ACR_MUST_USE;
 
@@ -73,6 +79,9 @@ gsize acr_diff_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 gsize acr_whole_file_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 /* Whether a diff begins at the line at `off`. */
 bool acr_diff_begins_at(AcrParse *parse, gsize off);
+/* Whether a line that begins no edit looks like a part of a diff, or ends a search/replace block. */
+bool acr_diff_has_line(const AcrParse *parse, gsize off, gsize end);
+bool acr_search_has_line(const char *s, gsize len);
 /* How many marks begin a search/replace block in a line, 0: it begins none; *out_rest: where what
  * follows its word begins. */
 gsize acr_search_mark(const char *s, gsize len, gsize *out_rest);

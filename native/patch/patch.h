@@ -39,6 +39,7 @@ typedef enum {
     ACR_EDIT_CHANGE, /* `original` becomes `patched`; an empty `original` makes a file */
     ACR_EDIT_DELETE, /* the file goes; `original` is what the diff shows of it, may be "" */
     ACR_EDIT_RENAME, /* the file is called `to`; edits of it name it as it was */
+    ACR_EDIT_MODE,   /* the file may be run from now on, or not: `executable` */
 } AcrEditKind;
 
 /* Another way to read an edit whose text can be cut in several ways. */
@@ -61,7 +62,7 @@ typedef struct {
     bool bare;         /* the new text has no line end at its end, as a diff says */
     bool was_bare;     /* nor has the old one */
     bool one_blank;    /* a hunk's new text is one empty line, which `patched` cannot show */
-    bool executable;   /* a new file may be run */
+    bool executable;   /* the file may be run, of a new one or a change of its mode */
     bool makes;        /* a diff that says the file is new */
     GPtrArray *others; /* of AcrEditReading, or NULL; which is right, the file decides */
 } AcrEdit;
@@ -109,7 +110,7 @@ typedef enum {
     ACR_LEVEL_STRIP,    /* each line compared without its outer blanks */
     ACR_LEVEL_ELISION,  /* `...` lines, anchored on both sides */
     ACR_LEVEL_NUMBERED, /* copied line numbers taken off */
-    ACR_LEVEL_SIMILAR,  /* bounded similarity, one clear winner */
+    ACR_LEVEL_SIMILAR,  /* spelled or broken into lines otherwise, or lines left out unmarked */
 } AcrLevel;
 const char *acr_level_name(AcrLevel level); /* "none", "exact", "trailing", … */
 

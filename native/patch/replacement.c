@@ -218,21 +218,6 @@ static bool make_reading(Fit *fit, const AcrEdit *edit, Reading reading, char **
     return true;
 }
 
-void acr_fit_lines(Fit *fit, const AcrEdit *edit)
-{
-    gsize n = 0;
-    g_autofree char *unused = NULL;
-    if (!make_reading(fit, edit, acr_indentation_order(fit, &n)[0], &unused))
-        g_array_set_size(fit->lines, 0);
-    restore_lines(fit, fit->verbatim);
-}
-
-void acr_fit_add(Fit *fit, const AcrEdit *edit, GArray *out)
-{
-    restore_lines(fit, fit->verbatim);
-    add_reading(out, make_splice(fit, ends_bare(fit, edit)));
-}
-
 void acr_fit_init(Fit *fit, const AcrSource *source, const AcrEdit *edit, const AcrMatch *match,
                   const AcrPlace *place)
 {
@@ -269,7 +254,8 @@ GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
     for (gsize i = 0; i < (fit.verbatim ? 1 : n); i++) {
         if (!make_reading(&fit, edit, order[i], out_why))
             break;
-        acr_fit_add(&fit, edit, readings);
+        restore_lines(&fit, fit.verbatim);
+        add_reading(readings, make_splice(&fit, ends_bare(&fit, edit)));
     }
     return readings;
 }

@@ -70,10 +70,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fit, acr_fit_clear)
 void acr_indentation_init(Fit *fit);
 /* The readings to be tried, the likeliest first; *out_n: how many. Static. */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n);
-/* Makes the lines of the likeliest reading, those that the file has as its own. */
-void acr_fit_lines(Fit *fit, const AcrEdit *edit);
-/* Adds the splice that the lines make, unless it is there. */
-void acr_fit_add(Fit *fit, const AcrEdit *edit, GArray *out);
 /* `lead` made wider or narrower by some columns, in the kind of blanks that it has. Owned. */
 char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns) ACR_MUST_USE;
 /* Adds line f of the file to the result. */

@@ -9,8 +9,7 @@
  */
 #include "patch/replacement_private.h"
 
-#define ALIKE 0.55     /* a line of <patched> that comes from one of <original> */
-#define MISQUOTED 0.75 /* a misquoted line that may be replaced as a whole */
+#define ALIKE 0.55 /* a line of <patched> that comes from one of <original> */
 
 /* Quote lines [a, b) become lines [c, d) of <patched>. */
 typedef struct {
@@ -153,18 +152,6 @@ static bool is_misquoted(const Fit *fit, gsize j)
     return !acr_line_same_core(&fit->match->original.line[j], &fit->source->lines.line[f]);
 }
 
-static bool may_replace(const Fit *fit, gsize j, char **out_why)
-{
-    if (!is_misquoted(fit, j))
-        return true;
-    const AcrLine *quoted = &fit->match->original.line[j],
-                  *theirs = &fit->source->lines.line[file_line(fit, j)];
-    if (!acr_line_is_code(theirs) || acr_loose_hash(quoted) == acr_loose_hash(theirs) ||
-        acr_line_likeness(quoted, theirs) >= MISQUOTED)
-        return true;
-    return refuse(out_why, "<patched> replaces a line that is otherwise in the file", theirs);
-}
-
 /* Writes lines [c, d) of <patched>, which come from the hunk's quoted lines. */
 static bool write_lines(Fit *fit, Reading reading, const Hunk *hunk, gsize c, gsize d,
                         char **out_why)
@@ -173,12 +160,7 @@ static bool write_lines(Fit *fit, Reading reading, const Hunk *hunk, gsize c, gs
     for (gsize k = c; k < d; k++) {
         gsize from = source_of(fit, hunk, j, k);
         char *core = NULL;
-        if (from < hunk->b) {
-            for (; j < from; j++)
-                if (!may_replace(fit, j, out_why))
-                    return false;
-            j = from + 1;
-        }
+        j = from < hunk->b ? from + 1 : j;
         if (from < hunk->b && is_misquoted(fit, from)) {
             const AcrLine *theirs = &fit->source->lines.line[file_line(fit, from)];
             core = acr_words_merge(&fit->match->original.line[from], theirs,
@@ -191,9 +173,6 @@ static bool write_lines(Fit *fit, Reading reading, const Hunk *hunk, gsize c, gs
         gsize near = from < hunk->b ? from : j > 0 ? j - 1 : 0;
         acr_fit_write(fit, reading, k, (gssize)near, core);
     }
-    for (; j < hunk->b; j++)
-        if (!may_replace(fit, j, out_why))
-            return false;
     return true;
 }
 

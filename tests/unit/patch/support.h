@@ -36,5 +36,6 @@ void add_property_tests(void);
 void add_limit_tests(void);
 void add_referee_tests(void);
 void add_feedback_tests(void);
+void add_placeholder_tests(void);
 
 #endif

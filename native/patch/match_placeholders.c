@@ -1,0 +1,319 @@
+/*
+ * Comments of a replacement that stand for code of the quote ("# existing logic", "pass  # rest
+ * unchanged"): the code would vanish, so the edit is refused.
+ *
+ * The quote and the replacement are aligned. Only where code of the quote is gone and a new remark
+ * stands in its place, the remark is read: it says that the code stays (in many languages), or it
+ * names nothing but the code that is gone. A remark that gives a reason, or that keeps the code as a
+ * comment, replaces code on purpose.
+ */
+#include <string.h>
+
+#include "patch/match_private.h"
+
+#define MAX_SHOWN 4u        /* lines that would vanish, in the message */
+#define MAX_SHOWN_BYTES 80u /* of each */
+#define MAX_REMARK 2000u    /* bytes of the remarks of one place that are read */
+#define MIN_NAME 3u         /* bytes of a word that can name code */
+
+/* Phrases are parted by "|" and begin at the border of a word; those that end in "*" may end inside
+ * one. Writing without blanks has no borders. */
+
+/* The code stays as it is, or is left out here. */
+static const char stays[] =
+    "unchanged|unmodified|unaltered|untouched|as before|as above|as is|as-is|as it was|as it is|as "
+    "previously|same as|same here|same code|from before|here before|was here|goes here|stay|stays|"
+    "remain|remains|remain* as|remaining code|remaining logic|remaining line*|remaining part*|"
+    "remaining method*|remaining function*|remaining implementation|remaining statement*|existing "
+    "code|existing logic|existing implementation|existing body|existing method*|existing function*|"
+    "existing content*|existing statement*|previous code|previous logic|previous implementation|"
+    "previous content*|original code|original logic|original implementation|original body|original "
+    "method*|original content*|other code|rest of|omitted|omitting|elided|snip|snipped|truncated|"
+    "abbreviated|shortened|for brevity|no change*|not changed|nothing change*|without change*|keep "
+    "the rest|keep as|keep everything|keep all|keep existing|keep the existing|keep the code|keep "
+    "the "
+    "same|keep your|leave as|leave the rest|leave the code|like before|code continues|continues as|"
+    "and so on|ditto|etc|your code|implementation here|code here|logic here|"
+    /* German */
+    "unverändert*|unveraendert*|wie bisher|wie zuvor|wie vorher|wie gehabt|wie oben|bleibt|bleiben|"
+    "ausgelassen|weggelassen|gekürzt|usw|bestehend*|bisherig*|restlich*|übrig*|rest der|rest "
+    "des|rest "
+    "vom|rest wie|keine änderung*|ohne änderung*|"
+    /* French */
+    "inchangé*|inchange*|comme avant|comme précédemment|sans changement*|sans modification*|reste "
+    "du|"
+    "reste de|le reste|suite du|suite de|code existant|logique existant*|code "
+    "restant|identique*|omis|"
+    "même code|code précédent|pas de changement*|ne change pas|"
+    /* Spanish, Italian, Portuguese */
+    "resto de*|el resto|sin cambio*|sin modific*|como antes|como estaba|igual que|se mantiene*|"
+    "permanece*|código existente|codigo existente|lógica existente|código restante|código anterior|"
+    "mismo código|omitid*|il resto|invariat*|come prima|codice esistente|omess*|o "
+    "resto|inalterad*|sem "
+    "mudança*|sem alteraç*|"
+    /* Dutch, Polish, Russian */
+    "ongewijzigd*|zoals voorheen|bestaande code|bez zmian|reszta*|остальн*|без изменени*|как "
+    "раньше|"
+    "как было|как прежде|как и раньше|прежн*|существующ*|не изменя*|не измени*|пропущен*|"
+    /* Chinese, Japanese, Korean */
+    "其余|其他代码|剩余|保持|不变|原有|现有|省略|同上|同前|原来|原样|照旧|未更改|未修改|未改|"
+    "与之前|和之前|已有代码|"
+    "保留|其餘|不變|現有|残り|変更なし|既存|そのまま|従来|以前と同|元のコード|同じ|나머지|기존|"
+    "변경 없*|그대로|생략|동일";
+
+/* The same, unless a reason is given. */
+static const char may_stay[] =
+    "rest|existing|remaining|remainder|same|other|others|previous|previously|original|originally|"
+    "keep|"
+    "kept|continue*|more code|more lines|vorhanden*|gleich*|existant*|restant*|même*|existente*|"
+    "anterior*|mismo*|resto|esistent*|precedent*|précédent*|mesmo*|restante*";
+
+/* A reason, or what became of the code. */
+static const char reasons[] =
+    "because|since|no longer|not needed|no need|needs|needed|unneeded|unnecessary|removed|remove|"
+    "deprecated|obsolete|superseded|replaced|dropped|disabled|handled|handles|moved|now|instead|"
+    "avoid*|"
+    "see|todo|fixme|note|nb|xxx|hack|must|should|cannot|can't|don't|do not|does not|doesn't|did "
+    "not|not "
+    "to|never|always|already|intentional*|deliberate*|purpose*|by design|so that|so the|so "
+    "we|would|"
+    "used to|only|done in|done by|done "
+    "elsewhere|computed|validated|verified|validation|callers|caller|"
+    "upstream|until|bug|issue|workaround|legacy|unused|dead|redundant|duplicate*|unsupported|"
+    "supported|"
+    "no-op|noop|nothing to|inherited|delegate*|super*|via|by the|in "
+    "favo*|http*|pep|rfc|slow|raises|is "
+    "set|are set|belongs|lives in|happens in|takes care|gone|was wrong|broke|breaks|causes|caused|"
+    "weil|nicht mehr|entfernt|jetzt|damit|nun|siehe|ersetzt|erledigt*|absichtlich|übernimmt|wird "
+    "in|"
+    "parce que|n'est plus|ne sont "
+    "plus|supprimé*|désormais|maintenant|remplacé*|voir|volontairement|géré*|"
+    "porque|ya no|eliminad*|ahora|reemplaz*|innecesari*|perché|non più|rimoss*|adesso|não "
+    "mais|removid*|"
+    "agora|потому|больше "
+    "не|удален*|теперь|因为|不再|已移|已删|现在|改为|由调用|无需|不需要|废弃|负责|削除|不要|"
+    "呼び出し|더 이상|삭제|필요 없";
+
+/* Words that name code of any kind, or nothing. */
+static const char kinds[] =
+    "code|loop*|logic|body|method*|function*|implementation*|handling|line*|block*|statement*|"
+    "class*|"
+    "part*|section*|snippet*|calculation*|processing|here|above|below|the|and|for|all|this|that|"
+    "these|"
+    "then|with|from|before|after|thing*|stuff|content*|main|usual|setup|branch*|case*";
+
+static bool is_wide(const char *at)
+{
+    return (guchar)*at >= 0xe2;
+}
+
+/* Whether the phrase [phrase, phrase + n) stands in the text. */
+static bool has_phrase(const char *text, const char *phrase, gsize n)
+{
+    bool open = phrase[n - 1] == '*';
+    n -= open;
+    for (const char *at = text; *at; at++) {
+        if (strncmp(at, phrase, n) != 0)
+            continue;
+        bool begins = at == text || !acr_is_word(at[-1]) || is_wide(at);
+        if (begins && (open || is_wide(at) || !acr_is_word(at[n])))
+            return true;
+    }
+    return false;
+}
+
+static bool has_any_phrase(const char *text, const char *phrases)
+{
+    for (const char *at = phrases; *at;) {
+        gsize n = strcspn(at, "|");
+        if (has_phrase(text, at, n))
+            return true;
+        at += n + (at[n] == '|');
+    }
+    return false;
+}
+
+/* Bytes of the mark with which a line says that it is a remark; 0: it is none. A word in brackets is
+ * one ("[snip]"). */
+static gsize remark_mark(const AcrLine *line)
+{
+    static const char *const marks[] = {"#", "//", "/*", "<!--", "--", "{#", "\"\"\"", "'''", ";"};
+    const char *s = line->s + line->lead;
+    for (gsize i = 0; i < G_N_ELEMENTS(marks); i++)
+        if (line->core >= strlen(marks[i]) && memcmp(s, marks[i], strlen(marks[i])) == 0)
+            return strlen(marks[i]);
+    bool bracketed = line->core > 2 && *s == '[' && s[line->core - 1] == ']';
+    for (gsize i = 1; bracketed && i + 1 < line->core; i++)
+        bracketed = g_ascii_isalpha(s[i]) || strchr(" .", s[i]);
+    return bracketed;
+}
+
+/* The remark of a line without its mark, also that behind code; *is_code: the line does something
+ * (`pass` and `...` do not). */
+static AcrLine read_remark(const AcrLine *line, bool *is_code)
+{
+    const char *s = line->s + line->lead;
+    gsize mark = remark_mark(line), n = line->core;
+    const char *hash = mark ? NULL : memchr(s, '#', n);
+    gsize behind = hash ? (gsize)(hash - s) + 1 : n;
+    bool idle = (n >= 4 && memcmp(s, "pass", 4) == 0 && (n == 4 || acr_is_blank(s[4]))) ||
+                (n >= 3 && memcmp(s, "...", 3) == 0);
+    *is_code = mark == 0 && n > 0 && !idle;
+    behind = mark ? mark : behind;
+    return acr_line_make(s + behind, n - behind, n - behind);
+}
+
+/* A place where code of the quote gives way to a remark. */
+typedef struct {
+    const AcrLines *quote, *patched; /* borrowed; without outer blanks */
+    gsize a, b, c, d;                /* quote lines [a, b) become lines [c, d) of the replacement */
+    gsize lost, made;                /* lines of code */
+    GString *remark;                 /* owned; in lower case */
+    GString *code;                   /* owned; the lost lines, in lower case */
+} Gap;
+
+static void gap_clear(Gap *gap)
+{
+    g_string_free(gap->remark, TRUE);
+    g_string_free(gap->code, TRUE);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Gap, gap_clear)
+
+static bool stands_in(const AcrLines *lines, const AcrLine *line)
+{
+    for (gsize k = 0; k < lines->n; k++)
+        if (acr_line_same_exact(&lines->line[k], line))
+            return true;
+    return false;
+}
+
+static void append_lower(GString *out, const AcrLine *line)
+{
+    g_autofree char *text = g_strndup(line->s + line->lead, line->core);
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    g_autofree char *lower = g_utf8_strdown(valid, -1);
+    g_string_append(out, lower);
+    g_string_append_c(out, '\n');
+}
+
+static bool is_lost(const Gap *gap, gsize j)
+{
+    const AcrLine *line = &gap->quote->line[j];
+    return line->core > 0 && remark_mark(line) == 0 && !stands_in(gap->patched, line);
+}
+
+/* Reads what is lost and what is said there; whether a line of code is kept as a comment. */
+static bool fill_gap(Gap *gap)
+{
+    bool commented = false;
+    for (gsize j = gap->a; j < gap->b; j++) {
+        if (!is_lost(gap, j))
+            continue;
+        gap->lost++;
+        append_lower(gap->code, &gap->quote->line[j]);
+    }
+    for (gsize k = gap->c; k < gap->d && gap->remark->len < MAX_REMARK; k++) {
+        bool is_code = false;
+        AcrLine remark = read_remark(&gap->patched->line[k], &is_code);
+        gap->made += is_code;
+        if (remark.core == 0)
+            continue;
+        append_lower(gap->remark, &remark);
+        for (gsize j = gap->a; j < gap->b && !commented; j++)
+            commented = !is_code && acr_line_same_core(&remark, &gap->quote->line[j]);
+    }
+    return commented;
+}
+
+/* Whether every word of the remark is in the code that is gone, or names code of any kind. */
+static bool names_only_code(const Gap *gap)
+{
+    g_auto(GStrv) words = g_strsplit_set(gap->remark->str, " \t\n.,:;()[]{}/*-_'\"!?", -1);
+    guint named = 0;
+    for (guint i = 0; words[i]; i++) {
+        gsize n = strlen(words[i]);
+        if (n < MIN_NAME)
+            continue;
+        gsize stem = n > 4 && words[i][n - 1] == 's' ? n - 1 : n;
+        words[i][stem] = '\0';
+        if (!has_any_phrase(words[i], kinds) && !strstr(gap->code->str, words[i]))
+            return false;
+        named++;
+    }
+    return named > 0;
+}
+
+/* Whether the remark stands for the lost code. */
+static bool is_placeholder(const Gap *gap)
+{
+    const char *remark = gap->remark->str;
+    bool dots = strstr(remark, "...") || strstr(remark, "…");
+    gsize net = gap->lost > gap->made ? gap->lost - gap->made : 0;
+    if (has_any_phrase(remark, stays))
+        return net > 0 || gap->made == 0;
+    if (has_any_phrase(remark, reasons) || net == 0)
+        return false;
+    return has_any_phrase(remark, may_stay) || (dots && gap->made == 0) ||
+           (net > 1 && names_only_code(gap));
+}
+
+static char *refuse_gap(const Gap *gap)
+{
+    g_autoptr(GString) text = g_string_new("<patched> has a comment in place of quoted code");
+    guint shown = 0;
+    for (gsize k = gap->c; k < gap->d; k++) {
+        bool is_code = false;
+        const AcrLine *line = &gap->patched->line[k];
+        if (read_remark(line, &is_code).core == 0 || is_code)
+            continue;
+        g_string_append_printf(text, " (\"%.*s\")", (int)MIN(line->core, MAX_SHOWN_BYTES), line->s);
+        break;
+    }
+    g_string_append(text, ": write the replacement in full. These lines would vanish: ");
+    for (gsize j = gap->a; j < gap->b; j++) {
+        if (!is_lost(gap, j) || ++shown > MAX_SHOWN)
+            continue;
+        const AcrLine *line = &gap->quote->line[j];
+        g_string_append_printf(text, "%s\"%.*s\"", shown > 1 ? ", " : "",
+                               (int)MIN(line->core, MAX_SHOWN_BYTES), line->s);
+    }
+    if (shown > MAX_SHOWN)
+        g_string_append_printf(text, " and %u more", shown - MAX_SHOWN);
+    return g_utf8_make_valid(text->str, -1);
+}
+
+/* The lines without their outer blanks. */
+static void trim_lines(const AcrLines *lines, AcrLines *out)
+{
+    out->line = g_new(AcrLine, lines->n + 1);
+    out->n = lines->n;
+    for (gsize i = 0; i < lines->n; i++) {
+        const AcrLine *line = &lines->line[i];
+        out->line[i] =
+            (AcrLine){line->s + line->lead, line->core, line->core, 0, line->core, false};
+    }
+}
+
+void acr_placeholder_check(AcrMatch *match)
+{
+    g_auto(AcrLines) quote = {0};
+    g_auto(AcrLines) patched = {0};
+    if (match->original.n > 0 && match->patched.n > ACR_PATCH_MAX_SCAN / match->original.n)
+        return;
+    trim_lines(&match->original, &quote);
+    trim_lines(&match->patched, &patched);
+    g_autofree gssize *pair = g_new(gssize, patched.n + 1);
+    acr_lines_align(quote.line, quote.n, patched.line, patched.n, pair);
+    for (gsize j = 0, k = 0; (j < quote.n || k < patched.n) && !match->why; j++, k++) {
+        g_auto(Gap)
+            gap = {&quote, &patched, j, j, k, k, 0, 0, g_string_new(NULL), g_string_new(NULL)};
+        while (k < patched.n && pair[k] < 0)
+            k++;
+        j = k < patched.n ? (gsize)pair[k] : quote.n;
+        gap.b = j;
+        gap.d = k;
+        bool commented = fill_gap(&gap);
+        if (gap.remark->len > 0 && gap.lost > 0 && !commented && is_placeholder(&gap))
+            match->why = refuse_gap(&gap);
+    }
+}
