@@ -17,7 +17,7 @@ G_DEFINE_QUARK(acr_patch_error, acr_patch_error)
 const char *acr_level_name(AcrLevel level)
 {
     static const char *const names[] = {"none",  "exact",   "trailing", "indent",
-                                        "strip", "elision", "numbered", "similar"};
+                                        "strip", "elision", "similar"};
     return (gsize)level < G_N_ELEMENTS(names) ? names[level] : "none";
 }
 
@@ -273,7 +273,7 @@ static bool second_step(Work *work, File *file, GError **error)
     return true;
 }
 
-/* A block of a whole file that exists is no edit where it shows what the other edits make of it. */
+/* A block of a whole file that exists is not an edit where it shows what the other edits make of it. */
 static void take_shown(const Work *work)
 {
     for (guint i = 0; i < work->edits->len; i++) {

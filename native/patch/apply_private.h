@@ -112,9 +112,6 @@ void acr_patch_unescape(const Work *work);
 
 /* ---- One edit's place (choose_place.c) ------------------------------------------------------- */
 
-/* Whether the new text exists in the file's encoding; else *out_why (owned) says why. */
-bool acr_patch_can_encode(const AcrSource *source, const GArray *readings,
-                          char **out_why) ACR_MUST_USE;
 /* Finds one edit in a text; owned; NULL: refused, or not found (then *out_missing). Of several
  * readings the edit keeps first the one that was found. */
 Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *source,

@@ -113,7 +113,7 @@ static char *place_list(const char *quote, const AcrMatch *match, const char *pa
     return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-bool acr_patch_can_encode(const AcrSource *source, const GArray *readings, char **out_why)
+static bool can_encode(const AcrSource *source, const GArray *readings, char **out_why)
 {
     AcrText plain = source->text;
     plain.bom = false;
@@ -251,7 +251,7 @@ Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *sourc
     if (acr_patch_is_partial(work, number, source, &match, place))
         return NULL;
     g_autoptr(GArray) readings = acr_replacement_readings(source, edit, &match, place, &why);
-    if (why || !acr_patch_can_encode(source, readings, &why)) {
+    if (why || !can_encode(source, readings, &why)) {
         acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, why);
         return NULL;
     }

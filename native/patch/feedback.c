@@ -11,10 +11,6 @@
 #define LOCATED_BYTES (10u * 1024) /* kept free for the located code */
 #define ROOM 1024u                 /* bytes of the message beyond which no code is added */
 #define BRIEF 120u                 /* bytes of the line on an edit whose code is not shown */
-#define MAX_SPOKEN_OF 3u           /* names in an answer whose code is shown */
-#define MAX_NAMES 40u              /* that are looked up */
-#define MAX_NAME 100u              /* bytes */
-#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 /* The code of the places where the bug is believed to be, once more; they share what is left. */
 static void show_hints(AcrFeedback *feedback)
@@ -70,45 +66,6 @@ static void show_broken(const Work *work, AcrFeedback *feedback)
                                i + 1);
         acr_feedback_code(feedback, file->source, outcome->start - 1, outcome->end);
     }
-}
-
-/* The name that stands between backquotes at `at`: its last part, without a call's parentheses;
- * owned, or NULL. Moves `at` behind it. */
-static char *quoted_name(const char **at)
-{
-    const char *from = *at + 1, *end = strchr(from, '`');
-    gsize len = end ? (gsize)(end - from) : 0;
-    *at = end && len <= MAX_NAME ? end + 1 : from;
-    if (len == 0 || len > MAX_NAME)
-        return NULL;
-    g_autofree char *name = g_strndup(from, len);
-    name[strcspn(name, "(")] = '\0';
-    const char *last = strrchr(name, '.') ? strrchr(name, '.') + 1 : name;
-    return *last && last[strspn(last, NAME_CHARS)] == '\0' ? g_strdup(last) : NULL;
-}
-
-/* Code that the answer speaks of, for one that had none before it. */
-static void show_spoken_of(const Work *work, AcrFeedback *feedback)
-{
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    gsize limit = feedback->limit;
-    guint shown = 0;
-    for (const char *at = work->answer; work->context->index && shown < MAX_SPOKEN_OF &&
-                                        g_hash_table_size(seen) < MAX_NAMES &&
-                                        (at = strchr(at, '`'));) {
-        char *name = quoted_name(&at);
-        if (!name || !g_hash_table_add(seen, name))
-            continue;
-        if (shown == 0)
-            g_string_append(feedback->text, "\nCode that the answer speaks of, as it is:\n");
-        feedback->limit = MIN(limit, feedback->text->len + ACR_FEEDBACK_MAX_EDIT);
-        shown += acr_feedback_symbol(feedback, name, NULL);
-        if (shown == 0)
-            g_string_truncate(feedback->text,
-                              feedback->text->len -
-                                  strlen("\nCode that the answer speaks of, as it is:\n"));
-    }
-    feedback->limit = limit;
 }
 
 static const char *headline(AcrExtractStatus status, bool has_tests)
@@ -210,7 +167,5 @@ char *acr_patch_message(const Work *work, AcrExtractStatus status)
         g_string_append(text, form);
     if (status != ACR_APPLICABLE_PATCH)
         show_hints(&feedback);
-    if (unread && work->context->n_hints == 0)
-        show_spoken_of(work, &feedback);
     return acr_text_shorten(text->str, ACR_PATCH_MAX_MESSAGE);
 }

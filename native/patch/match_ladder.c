@@ -113,25 +113,6 @@ static bool find_with_elisions(const AcrLines *file, AcrMatch *match)
     return found;
 }
 
-static bool find_numbered(const AcrLines *file, AcrMatch *match)
-{
-    gsize first = acr_quote_take_numbers(match);
-    if (first == 0)
-        return false;
-    if (!find_whole(file, match) && !(acr_quote_trim_blank(match) && find_whole(file, match)) &&
-        !acr_elision_find(file, &match->original, match))
-        return false;
-    for (guint i = 0; match->places->len > 1 && i < match->places->len; i++) {
-        AcrPlace here = g_array_index(match->places, AcrPlace, i);
-        if (here.first + 1 == first && !here.map) {
-            g_array_set_size(match->places, 0);
-            g_array_append_val(match->places, here);
-        }
-    }
-    match->level = ACR_LEVEL_NUMBERED;
-    return true;
-}
-
 /* The rules of level `similar`, on the quote as it is written. */
 static bool find_similar(const AcrLines *file, const char *original, const char *patched,
                          AcrMatch *match)
@@ -154,8 +135,7 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
     bool found = find_whole(file, out);
     if (!found && acr_quote_trim_blank(out))
         found = find_whole(file, out);
-    found = found || find_inside(file, out) || find_with_elisions(file, out) ||
-            find_numbered(file, out);
+    found = found || find_inside(file, out) || find_with_elisions(file, out);
     found = found || find_similar(file, original, patched, out);
     if (found)
         acr_elision_check(out);

@@ -202,7 +202,7 @@ static bool is_lost(const Gap *gap, gsize j)
     return line->core > 0 && remark_mark(line) == 0 && !stands_in(gap->patched, line);
 }
 
-/* Reads what is lost and what is said there; whether a line of code is kept as a comment. */
+/* Reads what is lost and which remarks stand there; whether a line of code is kept as a comment. */
 static bool fill_gap(Gap *gap)
 {
     bool commented = false;

@@ -25,7 +25,7 @@ typedef struct {
     gssize *map;
 } AcrPlace;
 
-/* The quote as it was finally read: after taking off line numbers and outer blank lines. */
+/* The quote as it was finally read: after taking off outer blank lines and elisions. */
 typedef struct {
     AcrLevel level;
     GArray *places;             /* owned; of AcrPlace; empty: not found */
@@ -54,7 +54,6 @@ bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const Acr
 void acr_quote_read(AcrMatch *match, const char *original, const char *patched); /* borrowed */
 bool acr_quote_trim_blank(AcrMatch *match);    /* outer blank lines */
 bool acr_quote_trim_elisions(AcrMatch *match); /* elisions at the same end of both parts */
-gsize acr_quote_take_numbers(AcrMatch *match); /* line numbers; that of the first line */
 /* A line that stands for code left out: `...`, `# ...`, `# rest of the method unchanged`; a comment
  * that only ends in dots does where it speaks of code. */
 bool acr_line_is_elision(const AcrLine *line);
@@ -83,8 +82,9 @@ bool acr_skip_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map);
 /* The line behind the string that is a statement and begins at line `at`; `at` if none does. */
 gsize acr_string_end(const AcrLines *file, gsize at);
-/* The line `theirs` with what `ours` changes of `base`; owned, NULL: both change the same words. */
-char *acr_words_merge(const AcrLine *base, const AcrLine *theirs, const AcrLine *ours) ACR_MUST_USE;
+/* Where the code of a line ends and a comment behind it begins; the end of what it says, where it has
+ * none. */
+gsize acr_line_code_end(const AcrLine *line);
 
 /* ---- Similarity ------------------------------------------------------------------------------ */
 

@@ -74,59 +74,6 @@ gsize acr_elision_count(const AcrLines *lines)
     return n;
 }
 
-/* Length of "  123 ", "123:", "123 | " at the head of a line; 0 if there is none. */
-static gsize number_length(const AcrLine *line, gsize *out_number)
-{
-    gsize at = line->lead, digits = 0, number = 0;
-    while (at < line->len && g_ascii_isdigit(line->s[at]) && digits < 7) {
-        number = number * 10 + (gsize)(line->s[at++] - '0');
-        digits++;
-    }
-    if (digits == 0)
-        return 0;
-    *out_number = number;
-    if (at == line->len)
-        return at;
-    if (at + 1 < line->len && line->s[at] == ' ' && line->s[at + 1] == '|')
-        at++;
-    if (strchr(":|", line->s[at])) {
-        at++;
-        return at < line->len && line->s[at] == ' ' ? at + 1 : at;
-    }
-    return acr_is_blank(line->s[at]) ? at + 1 : 0;
-}
-
-/* Every line of code has a number, and the numbers rise by one from line to line. */
-static bool is_numbered(const AcrLines *lines, gsize *out_first)
-{
-    gsize expected = 0, number = 0;
-    for (gsize j = 0; j < lines->n; j++) {
-        gsize len = number_length(&lines->line[j], &number);
-        if (len == 0 && !acr_line_is_blank(&lines->line[j]))
-            return false;
-        if (len > 0 && expected > 0 && number != expected)
-            return false;
-        if (len > 0 && expected == 0)
-            *out_first = number > j ? number - j : 1;
-        expected = len > 0 ? number + 1 : expected + (expected > 0);
-    }
-    return expected > 0;
-}
-
-/* Takes the numbers off the lines that have one, from `least` to `most` and never falling: another
- * is code. */
-static void strip_numbers(AcrLines *lines, gsize least, gsize most)
-{
-    for (gsize j = 0; j < lines->n; j++) {
-        const AcrLine *line = &lines->line[j];
-        gsize number = 0, len = number_length(line, &number);
-        if (len == 0 || number < least || number > most)
-            continue;
-        least = number;
-        lines->line[j] = acr_line_make(line->s + len, line->len - len, line->full - len);
-    }
-}
-
 static gsize blank_head(const AcrLines *lines)
 {
     gsize n = 0;
@@ -183,17 +130,6 @@ bool acr_quote_trim_elisions(AcrMatch *match)
     if (any)
         acr_quote_trim_blank(match);
     return any;
-}
-
-/* Takes line numbers off both parts; the number of the first line, or 0 if there are none. */
-gsize acr_quote_take_numbers(AcrMatch *match)
-{
-    gsize first = 0;
-    if (!is_numbered(&match->original, &first))
-        return 0;
-    strip_numbers(&match->original, 0, G_MAXSIZE);
-    strip_numbers(&match->patched, first, first + match->original.n + match->patched.n);
-    return first;
 }
 
 void acr_quote_read(AcrMatch *match, const char *original, const char *patched)

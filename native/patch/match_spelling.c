@@ -4,9 +4,8 @@
  *
  * Both texts become streams in which blanks, line breaks, line continuations, comments behind code
  * and the commas before a closing bracket are left out and all quotation marks are alike; two words
- * stay two. The quote's stream is searched for in the file's, first with round brackets, then
- * without them, since models add and drop those around conditions. A place begins and ends with a
- * line. Linear.
+ * stay two. The quote's stream is searched for in the file's. A place begins and ends with a line.
+ * Linear.
  */
 #include <string.h>
 
@@ -17,7 +16,6 @@
 /* What is left of a line. */
 typedef struct {
     gsize start, stop; /* bytes of the stream, a leading GAP left out */
-    gint depth;        /* of round brackets: opened less closed ones */
 } Piece;
 
 typedef struct {
@@ -75,7 +73,7 @@ static void put(Writer *writer, char c)
 
 /* Where the code of a line ends and a comment behind it begins; a line that is all comment has no
  * such end. Quotation marks are followed within the line only. */
-static gsize code_end(const AcrLine *line)
+gsize acr_line_code_end(const AcrLine *line)
 {
     gsize stop = line->lead + line->core;
     char open = '\0';
@@ -93,11 +91,10 @@ static gsize code_end(const AcrLine *line)
     return stop;
 }
 
-static void put_line(Writer *writer, const AcrLine *line, const AcrLine *end, bool brackets,
-                     gint *depth)
+static void put_line(Writer *writer, const AcrLine *line, const AcrLine *end)
 {
     const char *s = line->s;
-    gsize stop = code_end(line);
+    gsize stop = acr_line_code_end(line);
     for (gsize i = line->lead; i < stop; i++) {
         const Mark *mark = mark_at(s + i, stop - i);
         if (mark) {
@@ -107,10 +104,8 @@ static void put_line(Writer *writer, const AcrLine *line, const AcrLine *end, bo
                 put(writer, mark->as);
             continue;
         }
-        *depth += (s[i] == '(') - (s[i] == ')');
         bool left_out = acr_is_blank(s[i]) || (s[i] == '\\' && i + 1 == stop) ||
                         (s[i] == '\\' && i + 1 < stop && strchr("'\"", s[i + 1])) ||
-                        (!brackets && strchr("()", s[i])) ||
                         (s[i] == ',' && closes_next(line, end, i + 1));
         if (left_out)
             writer->parted = true;
@@ -120,14 +115,14 @@ static void put_line(Writer *writer, const AcrLine *line, const AcrLine *end, bo
     writer->parted = true;
 }
 
-static void stream_init(Stream *stream, const AcrLines *lines, bool brackets)
+static void stream_init(Stream *stream, const AcrLines *lines)
 {
     *stream = (Stream){.text = g_string_new(NULL), .line = g_new0(Piece, lines->n + 1)};
     Writer writer = {.out = stream->text};
     for (gsize i = 0; i < lines->n; i++) {
         Piece *piece = &stream->line[i];
         gsize from = stream->text->len;
-        put_line(&writer, &lines->line[i], lines->line + lines->n, brackets, &piece->depth);
+        put_line(&writer, &lines->line[i], lines->line + lines->n);
         piece->stop = stream->text->len;
         piece->start = from + (from < piece->stop && stream->text->str[from] == GAP);
     }
@@ -154,14 +149,6 @@ static gsize line_of(const Stream *stream, gsize n, gsize at)
     return low;
 }
 
-static gint depth_of(const Stream *stream, gsize first, gsize last)
-{
-    gint depth = 0;
-    for (gsize i = first; i < last; i++)
-        depth += stream->line[i].depth;
-    return depth;
-}
-
 static gssize *map_lines(const Stream *file, gsize n_file, const Stream *quote, gsize n, gsize at)
 {
     gssize *map = g_new(gssize, 2 * n + 1);
@@ -182,20 +169,17 @@ static void take_place(const Stream *file, const AcrLines *lines, const Stream *
     gsize last = line_of(file, lines->n, at + quote->text->len - 1) + 1;
     if (file->line[first].start != at || file->line[last - 1].stop != at + quote->text->len)
         return;
-    if (depth_of(file, first, last) != depth_of(quote, 0, n))
-        return;
     gssize *map = map_lines(file, lines->n, quote, n, at);
     acr_map_blank_lines(lines, asked, map);
     acr_match_add_place(match, &(AcrPlace){.first = first, .last = last, .map = map});
 }
 
-static bool find_stream(const AcrLines *lines, const AcrLines *asked, bool brackets,
-                        AcrMatch *match)
+static bool find_stream(const AcrLines *lines, const AcrLines *asked, AcrMatch *match)
 {
     g_auto(Stream) file = {0};
     g_auto(Stream) quote = {0};
-    stream_init(&quote, asked, brackets);
-    stream_init(&file, lines, brackets);
+    stream_init(&quote, asked);
+    stream_init(&file, lines);
     gsize n = quote.text->len, work = 0;
     const char *text = file.text->str, *end = text + file.text->len, *at = text;
     while (n >= ACR_LOOSE_MIN && !match->many &&
@@ -211,7 +195,7 @@ static bool find_stream(const AcrLines *lines, const AcrLines *asked, bool brack
 
 bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
 {
-    bool found = find_stream(file, quote, true, match) || find_stream(file, quote, false, match);
+    bool found = find_stream(file, quote, match);
     if (found)
         match->level = ACR_LEVEL_SIMILAR;
     return found;
@@ -241,8 +225,7 @@ guint64 acr_loose_hash(const AcrLine *line)
 {
     g_autoptr(GString) text = g_string_sized_new(line->core + 1);
     Writer writer = {.out = text};
-    gint depth = 0;
-    put_line(&writer, line, line + 1, true, &depth);
+    put_line(&writer, line, line + 1);
     guint64 hash = 0xcbf29ce484222325u ^ text->len;
     for (gsize i = 0; i < text->len; i++)
         hash = (hash ^ (guchar)text->str[i]) * 0x100000001b3u;

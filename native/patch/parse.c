@@ -379,18 +379,12 @@ static gsize read_tag(Parser *p, gsize i)
         return read_file(p, i);
     if (tag->kind == TAG_OTHER && p->group && !p->group->original)
         p->result_tags = p->result_tags || adjoins(p, p->tag[i - 1].end, tag->off);
+    if (is_part(tag) && tag->closing && tag->good && is_structural(p->base.s, tag->off) &&
+        p->base.unread.len == 0)
+        p->base.unread = (AcrSpan){tag->off, tag->end - tag->off};
     if (stops(tag))
         return tag->kind == TAG_ORIGINAL ? read_original(p, i) : read_patched(p, i);
     return i + 1;
-}
-
-/* A closing tag of a part that is a line of its own: the part that it ends was not read. */
-static bool is_stray_close(const char *s, gsize off, gsize end)
-{
-    Tag tag;
-    gsize at = acr_skip_blanks(s, off, end);
-    return at < end && s[at] == '<' && scan_tag(s, at, end, &tag) && tag.closing && is_part(&tag) &&
-           acr_skip_blanks(s, tag.end, end) == end;
 }
 
 /* What a line that begins no edit tells about those below it. One that looks like a part of an edit
@@ -405,8 +399,7 @@ static void note_line(AcrParse *parse, gsize off, gsize end)
         parse->named = parse->fence_lines++ == 0 ? line : (AcrSpan){0, 0};
         parse->above = line;
         if (parse->unread.len == 0 &&
-            (acr_diff_has_line(parse, off, end) || acr_search_has_line(parse->s + off, end - off) ||
-             is_stray_close(parse->s, off, end)))
+            (acr_diff_has_line(parse, off, end) || acr_search_has_line(parse->s + off, end - off)))
             parse->unread = line;
     } else if (parse->fence.len > 0 && info == end - off) {
         parse->fence = (AcrSpan){0, 0};

@@ -109,7 +109,6 @@ typedef enum {
     ACR_LEVEL_INDENT,   /* shifted as a whole */
     ACR_LEVEL_STRIP,    /* each line compared without its outer blanks */
     ACR_LEVEL_ELISION,  /* `...` lines, anchored on both sides */
-    ACR_LEVEL_NUMBERED, /* copied line numbers taken off */
     ACR_LEVEL_SIMILAR,  /* spelled or broken into lines otherwise, or lines left out unmarked */
 } AcrLevel;
 const char *acr_level_name(AcrLevel level); /* "none", "exact", "trailing", … */

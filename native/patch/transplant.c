@@ -3,9 +3,8 @@
  * not quite those of <original>.
  *
  * The file's lines at the place stay, each run of changed lines (a hunk) replaces those that its
- * quoted lines stand for. A changed line that was also misquoted is merged by words: what the model
- * misquoted stays as the file has it, what it changed is changed, and where both are the same words
- * the edit is refused. Lines that the quote leaves out are never deleted.
+ * quoted lines stand for. Lines that the quote leaves out are never deleted, nor comments behind
+ * code.
  */
 #include "patch/replacement_private.h"
 
@@ -152,6 +151,38 @@ static bool is_misquoted(const Fit *fit, gsize j)
     return !acr_line_same_core(&fit->match->original.line[j], &fit->source->lines.line[f]);
 }
 
+/* Characters beyond ASCII, such as the quotation marks of editors. */
+static bool has_marks(const AcrLine *line)
+{
+    for (gsize i = line->lead; i < line->lead + line->core; i++)
+        if ((guchar)line->s[i] >= 0x80)
+            return true;
+    return false;
+}
+
+/* A line that the quote spells otherwise is written as <patched> has it, with the file's comment
+ * behind it where the quote left that out. */
+static bool keep_comment(const Fit *fit, gsize j, gsize k, char **out_core, char **out_why)
+{
+    const AcrLine *quoted = &fit->match->original.line[j], *line = &fit->match->patched.line[k],
+                  *theirs = &fit->source->lines.line[file_line(fit, j)];
+    gsize at = acr_line_code_end(theirs), end = theirs->lead + theirs->core;
+    if (has_marks(quoted) && !has_marks(theirs))
+        return refuse(out_why,
+                      "<original> and <patched> have other marks than the file, in this line",
+                      theirs);
+    if (at == end || acr_line_code_end(quoted) < quoted->lead + quoted->core)
+        return true;
+    if (acr_line_code_end(line) < line->lead + line->core)
+        return refuse(out_why, "<patched> has another comment behind this line than the file",
+                      theirs);
+    while (at > theirs->lead && acr_is_blank(theirs->s[at - 1]))
+        at--;
+    *out_core = g_strdup_printf("%.*s%.*s", (int)line->core, line->s + line->lead, (int)(end - at),
+                                theirs->s + at);
+    return true;
+}
+
 /* Writes lines [c, d) of <patched>, which come from the hunk's quoted lines. */
 static bool write_lines(Fit *fit, Reading reading, const Hunk *hunk, gsize c, gsize d,
                         char **out_why)
@@ -161,15 +192,9 @@ static bool write_lines(Fit *fit, Reading reading, const Hunk *hunk, gsize c, gs
         gsize from = source_of(fit, hunk, j, k);
         char *core = NULL;
         j = from < hunk->b ? from + 1 : j;
-        if (from < hunk->b && is_misquoted(fit, from)) {
-            const AcrLine *theirs = &fit->source->lines.line[file_line(fit, from)];
-            core = acr_words_merge(&fit->match->original.line[from], theirs,
-                                   &fit->match->patched.line[k]);
-            if (!core)
-                return refuse(
-                    out_why, "<patched> changes words that are otherwise in the file, in this line",
-                    theirs);
-        }
+        if (from < hunk->b && is_misquoted(fit, from) &&
+            !keep_comment(fit, from, k, &core, out_why))
+            return false;
         gsize near = from < hunk->b ? from : j > 0 ? j - 1 : 0;
         acr_fit_write(fit, reading, k, (gssize)near, core);
     }

@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     for (const char *line = text; *line;) {
         if (is_of_edit(line, before) && !is_read(edits, (gsize)(line - text)))
-            g_error("line not accounted for: %.80s", line);
+            g_assert_cmpstr(line, ==, "accounted for");
         before = line;
         line += strcspn(line, "\n");
         line += *line == '\n';

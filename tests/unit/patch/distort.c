@@ -192,16 +192,6 @@ static bool tabs_for_blanks(Case *c, GRand *rand)
     return any;
 }
 
-static bool line_numbers(Case *c, GRand *rand)
-{
-    for (guint i = 0; i < c->original->len; i++) {
-        char *line = c->original->pdata[i];
-        c->original->pdata[i] = g_strdup_printf("%u %s", c->first + 1 + i, line);
-        g_free(line);
-    }
-    return true;
-}
-
 /* Lines that stay become `...`, at least one on either side of it stays quoted. */
 static bool elision(Case *c, GRand *rand)
 {
@@ -325,7 +315,6 @@ const Distortion distortions[N_DISTORTIONS] = {
     {"first indentation lost", lose_first_lead, 99},
     {"inner indentation", inner_indentation, 99},
     {"tabs and blanks", tabs_for_blanks, 99},
-    {"line numbers", line_numbers, 99},
     {"elision", elision, 88},
     {"blank lines more", blank_lines_more, 99},
     {"blank lines fewer", blank_lines_fewer, 99},
