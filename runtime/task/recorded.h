@@ -79,6 +79,12 @@ typedef struct {
 void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
                                const AcrReferee *inner);
 
+/* ---- Import folders (import_folders.c) ---- */
+
+/* The folders that the project's modules are imported from where it is not installed, relative to the
+ * tree, without the root itself; owned array of char *, at most 64. O(files * folders). */
+GPtrArray *acr_import_folders(AcrSnapshot *snapshot) ACR_MUST_USE;
+
 /* ---- Trials (trial_runner.c) ---- */
 
 /* Runs trials in the sandbox of a run; records nothing. Zero-initialise. */

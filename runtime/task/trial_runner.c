@@ -1,7 +1,7 @@
 /*
  * Runs trials in the sandbox of a run: opens the sandbox when it is first needed (a replay needs none),
- * finds the folders of the project's packages for PYTHONPATH, and runs scripts, commands and
- * experiments there. It records nothing: recorded_executor.c stands before it.
+ * and runs scripts, commands and experiments there. It records nothing: recorded_executor.c stands
+ * before it.
  */
 #include "task/recorded.h"
 
@@ -51,24 +51,14 @@ char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
 
 /* ---- Trials ---- */
 
-/* Folders below the tree that projects keep their packages in, for those that are not installed. */
+/* The PYTHONPATH of a project that is not installed; owned; NULL: it needs none. */
 static char *python_path(const AcrTrialRunner *self)
 {
-    static const char *const folders[] = {"src", "lib"};
+    g_autoptr(GPtrArray) folders = acr_import_folders(self->snapshot);
     g_autoptr(GString) path = g_string_new(NULL);
-    for (guint i = 0; i < G_N_ELEMENTS(folders); i++) {
-        g_autofree char *prefix = g_strconcat(folders[i], "/", NULL);
-        for (gsize k = 0; k < acr_snapshot_size(self->snapshot); k++) {
-            const char *name = acr_snapshot_entry(self->snapshot, k)->path;
-            const char *slash =
-                g_str_has_prefix(name, prefix) ? strchr(name + strlen(prefix), '/') : NULL;
-            if (slash && strcmp(slash, "/__init__.py") == 0) {
-                g_string_append_printf(path, "%s%s/%s", path->len ? ":" : "",
-                                       acr_sandbox_dir(self->sandbox), folders[i]);
-                break;
-            }
-        }
-    }
+    for (guint i = 0; i < folders->len; i++)
+        g_string_append_printf(path, "%s%s/%s", path->len ? ":" : "",
+                               acr_sandbox_dir(self->sandbox), (char *)folders->pdata[i]);
     return path->len ? g_string_free(g_steal_pointer(&path), FALSE) : NULL;
 }
 
