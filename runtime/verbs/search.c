@@ -107,7 +107,8 @@ static int answer_words(Search *self, const AcrCall *call)
     g_autofree char *text = acr_call_print(call);
     if (!acr_search_run(self->workspace->search, call, &answer, &error))
         return acr_verb_fail(self->host, error);
-    return acr_out_exit(print_result_of(self, text, &answer), exit_code(self, 0));
+    AcrOut out = print_result_of(self, text, &answer); /* notes a miss, which the exit code tells */
+    return acr_out_exit(out, exit_code(self, 0));
 }
 
 /* A person's time is their own: --max-time bounds each answer then. */
