@@ -29,5 +29,7 @@ add_custom_command(OUTPUT "${manual}.stamp" DEPENDS acr-host ${manual_source} VE
   COMMAND "${ACR_PYTHON_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/tools/manual/write.py" "$<TARGET_FILE:acr-host>" "${manual}"
   COMMAND ${CMAKE_COMMAND} -E touch "${manual}.stamp")
 add_custom_target(manual ALL DEPENDS "${manual}.stamp")
+# A build of the program alone (tools/quickstart) has not made them.
+install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" --build \"${CMAKE_BINARY_DIR}\" --target manual COMMAND_ERROR_IS_FATAL ANY)")
 install(DIRECTORY "${manual}/" DESTINATION "${CMAKE_INSTALL_DATADIR}")
 include(AcrPackage)
