@@ -24,6 +24,7 @@
 typedef enum {
     ACR_LOOPS_ERROR_INTERRUPTED,
     ACR_LOOPS_ERROR_UNAVAILABLE, /* --verify=always, and code cannot be run */
+    ACR_LOOPS_ERROR_VALIDATION,  /* the command of --validate cannot be run */
 } AcrLoopsError;
 #define ACR_LOOPS_ERROR acr_loops_error_quark()
 GQuark acr_loops_error_quark(void);

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define SHOWN_LINES 10u /* of a command that cannot be run */
+
 /* ---- Tests in a summary ---------------------------------------------------------------------- */
 
 /* The tests that "3 passed, 1 skipped" counts as passed or failed; -1: it has no counts. */
@@ -103,6 +105,29 @@ static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
         message);
 }
 
+/* Whether the command itself was not run: the shell has not found it (127) or cannot run it (126); pytest was called wrongly or
+ * found no file (4), or no test (5). */
+static bool has_not_run(const char *command, const AcrExecuted *executed)
+{
+    int code = executed->limit == ACR_LIMIT_NONE && !executed->signal ? executed->exit_code : 0;
+    bool is_pytest = strstr(command, "pytest") || strstr(command, "py.test");
+    return code == 126 || code == 127 || (is_pytest && (code == 4 || code == 5));
+}
+
+/* Stops the run: no patch can mend a command that cannot be run. */
+static AcrStep stop_unrun(const AcrTrial *trial, const AcrExecuted *executed, GError **error)
+{
+    g_autofree char *output = acr_validation_text(executed);
+    g_auto(GStrv) lines = g_strsplit(output, "\n", -1);
+    guint n = g_strv_length(lines);
+    g_autofree char *last = g_strjoinv("\n", lines + (n > SHOWN_LINES ? n - SHOWN_LINES : 0));
+    g_set_error(
+        error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_VALIDATION,
+        "--validate '%s' cannot be run, with or without the patch; correct the command:\n%s",
+        trial->command, last);
+    return ACR_STEP_FAILED;
+}
+
 /* Asks the checks of the user's extensions: before the command, which takes longer. */
 static AcrStep ask_checks(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
@@ -134,14 +159,17 @@ AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError 
     step = acr_step_run(work, &trial, what, &with, error);
     if (step != ACR_STEP_DONE)
         return step;
-    bool passed = with->exit_code == 0 && with->limit != ACR_LIMIT_WALL;
+    bool passed = with->exit_code == 0 && with->limit != ACR_LIMIT_WALL,
+         has_run = !has_not_run(trial.command, with);
     char *fault = NULL;
-    if (passed) {
+    if (passed || !has_run) {
         trial.overlay = NULL;
         step = acr_step_run(work, &trial, what, &without, error);
         if (step != ACR_STEP_DONE)
             return step;
-        fault = find_fault(without, with);
+        if (!has_run && has_not_run(trial.command, without))
+            return stop_unrun(&trial, without, error);
+        fault = passed ? find_fault(without, with) : NULL;
     }
     if (passed && !fault) {
         g_clear_pointer(&candidate->doubt, g_free);

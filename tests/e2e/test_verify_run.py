@@ -132,6 +132,29 @@ def test_a_validation_of_a_patch_that_can_end_the_process_proves_nothing(case: C
     assert read_json(case.out / "result.json")["verdict"] == "unverified"
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("true && no-such-program", "no-such-program"),
+        ("cd . && ./app.py", "ermission denied"),
+        ("echo pytest: no tests ran in 0.01s; exit 5", "no tests ran"),
+        ("echo pytest: file or directory not found; exit 4", "file or directory not found"),
+    ],
+)
+def test_a_validation_that_cannot_run_ends_the_run(case: Case, command: str, said: str) -> None:
+    """At the first try: no other patch would mend it."""
+    result = case.run([guard("no"), *search(), patch(), patch(RIGHT)], "--validate", command).check(USAGE)
+    assert "cannot be run, with or without the patch" in result.err and said in result.err
+    assert len(case.asked("patch")) == 1
+
+
+@pytest.mark.parametrize("code", [4, 127])
+def test_a_patch_that_keeps_the_validation_from_running_is_refused(case: Case, code: int) -> None:
+    command = f"python3 -c 'import app, sys; sys.exit({code} if app.half(9) == 4 else 1)' # pytest"
+    case.run([guard("no"), *search(), patch(RIGHT)], "--validate", command, "--tries", "1").check(1)
+    assert read_json(case.out / "result.json")["verdict"] == "refused"
+
+
 def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
     """As one that exits otherwise than with 0."""
     result = case.run([guard("no"), *search(), patch()], "--validate", "kill -9 $$", "--tries", "1").check(1)
