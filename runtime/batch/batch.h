@@ -57,6 +57,9 @@ bool acr_name_is_safe(const char *name, const char *also);
 /* The repository of "owner/name" below `dir`: owner/name, owner+name or owner__name, each with or
  * without .git; owned; NULL if none. */
 char *acr_dataset_repo(const char *dir, const char *name) ACR_MUST_USE;
+/* Whether there is one for each of the tasks (AcrInstance). Errors: USAGE of task, with what to clone where. */
+bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances,
+                             GError **error) ACR_MUST_USE;
 
 /* Leaves of a data set what --instances, --retry-failed (of a whole batch: a part has a summary of its own) and
  * --slice ask for, in the order of --shuffle. Errors: DATASET (also: nothing is left), those of base. */

@@ -22,6 +22,7 @@ void acr_instance_free(AcrInstance *instance)
 }
 
 #define MAX_NAME_BYTES 200u
+#define MAX_SHOWN_REPOS 5u
 
 /* Whether the batch has a file or folder of that name beside the tasks'. */
 static bool is_own_name(const char *name)
@@ -167,4 +168,30 @@ char *acr_dataset_repo(const char *dir, const char *name)
         }
     }
     return NULL;
+}
+
+bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances, GError **error)
+{
+    g_autoptr(GHashTable) missing = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GString) commands = g_string_new(NULL);
+    const char *first = NULL;
+    for (guint i = 0; i < instances->len; i++) {
+        const char *name = ((const AcrInstance *)instances->pdata[i])->repo;
+        g_autofree char *path = acr_dataset_repo(dir, name);
+        if (path || !g_hash_table_add(missing, (char *)name))
+            continue;
+        g_autofree char *place = g_build_filename(dir, name, NULL), *word = g_shell_quote(place);
+        first = first ? first : name;
+        if (g_hash_table_size(missing) <= MAX_SHOWN_REPOS)
+            g_string_append_printf(commands, "%sgit clone https://github.com/%s.git %s",
+                                   commands->len ? " && " : "", name, word);
+    }
+    guint others = g_hash_table_size(missing);
+    g_autofree char *also =
+        others > 1 ? g_strdup_printf(" and of %u more", others - 1) : g_strdup("");
+    return !others ||
+           acr_task_refuse(error,
+                           "no repository of '%s'%s in '%s' (accepted: owner/name, owner+name, "
+                           "owner__name, each also with .git); %s",
+                           first, also, dir, commands->str);
 }

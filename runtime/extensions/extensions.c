@@ -330,6 +330,9 @@ static bool load_extension(AcrExtensions *all, const char *path, GError **error)
     const char *why = acr_json_get_string(one->added, "error");
     if (!why)
         return take_calls(all, one);
+    if (all->options.exe && !all->options.keeps_broken)
+        return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
+                             "extension '%s' cannot be loaded: %s", one->label, why);
     warn(all, "extension '%s' is left out: %s", one->label, why);
     return true;
 }

@@ -15,7 +15,7 @@
 #include "vcs/vcs.h"
 
 typedef enum {
-    ACR_EXTENSIONS_ERROR_USAGE, /* no such file; one of the repository that is worked on */
+    ACR_EXTENSIONS_ERROR_USAGE, /* no such file; one of the repository that is worked on, or that cannot be loaded */
     ACR_EXTENSIONS_ERROR_INTERRUPTED,
 } AcrExtensionsError;
 #define ACR_EXTENSIONS_ERROR acr_extensions_error_quark()
@@ -38,6 +38,7 @@ typedef struct {
     gint64 timeout_ms;        /* of one call */
     AcrJournal *journal;      /* NULL: nothing is recorded */
     const AcrInterrupt *interrupt;
+    bool keeps_broken; /* one that cannot be loaded is reported and described, and does nothing */
     void *ctx;
     void (*warn)(void *ctx, const char *line); /* for the user */
 } AcrExtensionOptions;
@@ -52,7 +53,7 @@ bool acr_extensions_check_files(const char *const *files, const char *workdir,
 
 /* The loaded extensions. One thread at a time. Functions accept NULL for none. */
 typedef struct AcrExtensions AcrExtensions;
-/* Loads them; one that cannot be loaded is reported and left out. Errors: INTERRUPTED, those of the
+/* Loads them. Errors: USAGE (one cannot be loaded; not in a replay, nor where broken ones are kept), INTERRUPTED, those of the
  * journal. NULL without an error where there are no files. */
 bool acr_extensions_load(const AcrExtensionOptions *options, AcrExtensions **out,
                          GError **error) ACR_MUST_USE;

@@ -190,6 +190,8 @@ bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out, G
         return false;
     plan.repo = acr_repo_open(spec->repo, error);
     plan.snapshot = plan.repo ? acr_workspace_snapshot(plan.repo, spec->rev, error) : NULL;
+    if (plan.repo && !acr_task_check_named(spec, acr_repo_workdir(plan.repo), error))
+        return false;
     g_autoptr(AcrJson) repository = plan.snapshot ? describe_repository(&plan, error) : NULL;
     g_autoptr(AcrJson) folder = repository ? describe_folder(&plan, error) : NULL;
     g_autoptr(AcrJson) code = folder ? describe_code(&plan, error) : NULL;

@@ -109,16 +109,45 @@ static bool check_work_tree(const Task *task, GError **error)
                            task->spec->repo);
 }
 
+static void warn_user(void *ctx, const char *line)
+{
+    acr_progress_warn(ctx, line);
+}
+
+/* Extensions behind the journal; a replay starts none of them. */
+static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out, GError **error)
+{
+    AcrExtensionOptions options = {
+        .files = (const char *const *)task->spec->extensions,
+        .exe = task->models ? task->host->exe : NULL,
+        .repo = work_tree(task),
+        .timeout_ms = task->spec->extension_ms,
+        .journal = journal,
+        .interrupt = task->host->interrupt,
+        .ctx = (void *)task->host->progress,
+        .warn = warn_user,
+    };
+    return acr_extensions_load(&options, out, error);
+}
+
+/* Whether what was named by options can be used, extensions included. */
+static bool check_named(Task *task, GError **error)
+{
+    g_autoptr(AcrExtensions) unused = NULL;
+    return acr_task_check_named(task->spec, work_tree(task), error) &&
+           acr_extensions_check_files((const char *const *)task->spec->extensions, work_tree(task),
+                                      error) &&
+           load_extensions(task, NULL, &unused, error);
+}
+
 /* What can be wrong with the task itself is found before a folder is made: repository, revision,
- * models. */
+ * models, what was named by options. */
 static bool prepare_task(Task *task, GError **error)
 {
     acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     task->models = acr_task_models_new(task->spec, &task->limits, task->host, error);
     task->workspace.repo = task->models ? acr_repo_open(task->spec->repo, error) : NULL;
-    if (!task->workspace.repo || !check_work_tree(task, error) ||
-        !acr_extensions_check_files((const char *const *)task->spec->extensions, work_tree(task),
-                                    error))
+    if (!task->workspace.repo || !check_work_tree(task, error) || !check_named(task, error))
         return false;
     task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, task->spec->rev, error);
     if (!task->workspace.snapshot || !check_code(task, error) ||
@@ -244,27 +273,6 @@ static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
                                                        MAX(task->spec->context, 0)));
     }
     return models;
-}
-
-static void warn(void *ctx, const char *line)
-{
-    acr_progress_warn(ctx, line);
-}
-
-/* Extensions behind the journal; a replay starts none of them. */
-static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out, GError **error)
-{
-    AcrExtensionOptions options = {
-        .files = (const char *const *)task->spec->extensions,
-        .exe = task->models ? task->host->exe : NULL,
-        .repo = work_tree(task),
-        .timeout_ms = task->spec->extension_ms,
-        .journal = journal,
-        .interrupt = task->host->interrupt,
-        .ctx = (void *)task->host->progress,
-        .warn = warn,
-    };
-    return acr_extensions_load(&options, out, error);
 }
 
 /* Tells them how the run ended. */

@@ -180,6 +180,11 @@ bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_resu
 
 /* ---- What a spec means to others ---- */
 
+/* Whether --python, and the programs that --test-cmd and --validate begin with, can be used. `work_tree`: the repository's
+ * folder, NULL: not known. Errors: USAGE. */
+bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree,
+                          GError **error) ACR_MUST_USE;
+
 /* How the models of `spec` are called; borrowed from the arguments. The address, the key and the
  * headers that were given are left out: they are for the first model's provider alone. */
 AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,

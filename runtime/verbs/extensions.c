@@ -24,6 +24,7 @@ bool acr_verb_load_extensions(AcrHost *host, const AcrRunSpec *spec, const char 
         .repo = workdir,
         .timeout_ms = spec->extension_ms,
         .interrupt = host->interrupt,
+        .keeps_broken = spec->verb == ACR_FOR_EXTENSIONS,
         .warn = say,
     };
     return acr_extensions_check_files(options.files, workdir, error) &&

@@ -44,6 +44,23 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
     return result->failed ? ACR_EXIT_ENVIRONMENT : result->patches ? ACR_EXIT_OK : ACR_EXIT_NONE;
 }
 
+/* Whether there is a repository for each task, and what options name can be used. */
+static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances,
+                                  GError **error)
+{
+    g_autoptr(AcrExtensions) unused = NULL;
+    if (!acr_dataset_check_repos(spec->repos, instances, error) ||
+        !acr_task_check_named(spec, NULL, error))
+        return false;
+    for (guint i = 0; spec->extensions && i < instances->len; i++) {
+        g_autofree char *repo =
+            acr_dataset_repo(spec->repos, ((const AcrInstance *)instances->pdata[i])->repo);
+        if (!acr_extensions_check_files((const char *const *)spec->extensions, repo, error))
+            return false;
+    }
+    return acr_verb_load_extensions(host, spec, NULL, &unused, error);
+}
+
 /* What would fail each task is reported before the first. *out_digest (owned): of what all tasks have alike. */
 static bool check_models(const AcrHost *host, const AcrRunSpec *spec, char **out_digest,
                          GError **error)
@@ -126,7 +143,8 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
         (void)acr_verb_fail(host, error);
         return ACR_EXIT_USAGE;
     }
-    if (!check_models(host, spec, &digest, &error))
+    if (!check_named_for_batch(host, spec, instances, &error) ||
+        !check_models(host, spec, &digest, &error))
         return acr_verb_fail(host, error);
     const AcrShardBound bound = {.options = digest};
     if (!acr_shard_enter(spec, &bound, instances, &shard, &error)) {

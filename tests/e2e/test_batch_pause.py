@@ -104,12 +104,26 @@ def test_pause_stops_the_tasks_that_run_beside(
     server.violations.clear()
 
 
+def test_all_repositories_are_looked_for_before_the_first_task(
+    run_host: RunHost, loopback_openai: Serve, dataset: Path, tmp_path: Path
+) -> None:
+    server = loopback_openai(SCRIPT)
+    rows = json.loads(dataset.read_text("utf-8"))
+    rows += [rows[0] | {"instance_id": f"gone-{n}", "repo": f"gone/{n}"} for n in (1, 1, 2)][1:]
+    dataset.write_text(json.dumps(rows), "utf-8")
+    command = batch(dataset, tmp_path / "out", server.model)
+    said = run_host(*command, env=server.environment).one_line(2, "no repository of 'gone/1' and of 1 more")
+    assert "owner+name, owner__name" in said
+    assert all(f"git clone https://github.com/gone/{n}.git '" in said for n in (1, 2))
+    assert not server.requests and not (tmp_path / "out").exists()
+
+
 def test_second_model_saves_the_batch(run_host: RunHost, loopback_openai: Serve, dataset: Path, tmp_path: Path) -> None:
     """A refused key with a second model behind it: every task is solved, and the first model asked once,
     though a task fails by something else in between."""
     server = loopback_openai(SCRIPT)
     rows = json.loads(dataset.read_text("utf-8"))
-    rows.insert(1, rows[0] | {"instance_id": "gone__gone-1", "repo": "gone/gone"})
+    rows.insert(1, rows[0] | {"instance_id": "gone__gone-1", "base_commit": "0" * 40})
     dataset.write_text(json.dumps(rows), "utf-8")
     server.fail(Failure("status", 401, {}, {"error": REFUSED[401][1]}), at=0)
     script = f"script:{SCRIPT}"

@@ -151,12 +151,11 @@ def test_elsewhere_each_stage_is_a_dated_line(host: Host, sample_repo: Repo, tmp
 
 @pytest.fixture
 def batch(tmp_path: Path) -> list[object]:
-    """Six tasks of one repository, two of which fail: theirs is not there."""
+    """Six tasks of one repository, two of which fail: their commit is not there."""
     head = sample_repo(tmp_path / "repos" / "brook" / "bill").head
-    common = {"base_commit": head, "problem_statement": ISSUE.read_text("utf-8")}
+    common = {"repo": "brook/bill", "problem_statement": ISSUE.read_text("utf-8")}
     rows = [
-        {"instance_id": f"bill-{n}", "repo": "gone/gone" if n in (2, 5) else "brook/bill", **common}
-        for n in range(1, 7)
+        {"instance_id": f"bill-{n}", "base_commit": "0" * 40 if n in (2, 5) else head, **common} for n in range(1, 7)
     ]
     dataset = tmp_path / "tasks.json"
     dataset.write_text(json.dumps(rows), "utf-8")

@@ -27,10 +27,7 @@ CALL = 'CALLED = 0\n\n@search_call\ndef {name}(repo, word: str, number: int) -> 
 # What is wrong, and what the line about it says.
 AT_LOAD: dict[str, tuple[str | bytes, str]] = {
     "syntax": (HEAD + "def f(:\n", "SyntaxError"),
-    "raises": (
-        HEAD + "def f():\n    raise ValueError('bad day')\nf()\n",
-        "ValueError: bad day (line 6 in <module>, line 5 in f)",
-    ),
+    "raises": (HEAD + "def f():\n    raise ValueError('bad day')\nf()\n", "ValueError: bad day (line 6 in <module>, line 5 in f)"),
     "exits": (HEAD + "sys.exit(0)\n", "SystemExit"),
     "ends": (HEAD + "os._exit(3)\n", "its process ended with exit code 3"),
     "crashes": (HEAD + "ctypes.string_at(0)\n", "its process crashed (signal 11)"),
@@ -42,62 +39,32 @@ AT_LOAD: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "it declares no API = 1"),
     "not_text": (b"\xff\xfe\x00API = 1\n", "Error: source code"),
     "no_module": ("import a_module_that_is_not_there\n", "ModuleNotFoundError"),
-    "no_decorator": (
-        "from acr.extensions import search_cal\n",
-        "cannot import name 'search_cal' from 'acr.extensions'; it has ",
-    ),
+    "no_decorator": ("from acr.extensions import search_cal\n", "cannot import name 'search_cal' from 'acr.extensions'; it has "),
     "bare": (HEAD + "@log_parser\ndef f(log):\n    return {}\n", "write @log_parser"),
     "of_the_repo": ("import brookbill\n", "ModuleNotFoundError"),
     "no_docstring": (HEAD + "@search_call\ndef f(repo, a: str):\n    return a\n", "has no docstring"),
-    "arguments": (
-        HEAD + "@search_call\ndef f(repo, a: str, b: str, c: str, d: str, e: str):\n    'F.'\n",
-        "has 5 arguments",
-    ),
+    "arguments": (HEAD + "@search_call\ndef f(repo, a: str, b: str, c: str, d: str, e: str):\n    'F.'\n", "has 5 arguments"),
     "kind": (HEAD + "@search_call\ndef f(repo, a: float):\n    'F.'\n", "the argument a of the call f must be"),
     "event": (HEAD + "@on('dinner')\ndef f(event):\n    pass\n", "there is no event 'dinner'"),
-    "builtin": (
-        HEAD + "@search_call\ndef search_class(repo, a: str):\n    'Mine.'\n    return a\n",
-        "has the name of another call",
-    ),
+    "builtin": (HEAD + "@search_call\ndef search_class(repo, a: str):\n    'Mine.'\n    return a\n", "has the name of another call"),
     "closes": (HEAD + "os.closerange(3, 200)\n", "its process"),
     "garbage": (
         HEAD
         + "for fd in range(3, 30):\n    try:\n        os.write(fd, b'x' * 1000)\n    except OSError:\n        pass\n",
         "its process",
     ),
-    "its_text": (
-        HEAD + "class E(Exception):\n    def __str__(self):\n        raise self\nraise E\n",
-        "E: its text cannot be made",
-    ),
+    "its_text": (HEAD + "class E(Exception):\n    def __str__(self):\n        raise self\nraise E\n", "E: its text cannot be made"),
     "long_text": (HEAD + "raise ValueError('line\\n' * 100000 + '\\ud800')\n", "ValueError: line line"),
     "klass": (HEAD + "@patch_check\nclass C:\n    pass\n", "only functions can be decorated so, not type (line 4"),
-    "method": (
-        HEAD + "class C:\n    @patch_check\n    def f(patch):\n        pass\n",
-        "function f would not be asked: no name",
-    ),
-    "redefined": (
-        HEAD + "@on('call')\ndef f(event):\n    pass\n\n@on('result')\ndef f(event):\n    pass\n",
-        "function f would not be asked: no name of the file holds it",
-    ),
-    "same_name": (
-        HEAD + "a = patch_check(lambda patch: None)\nb = patch_check(lambda patch: None)\n",
-        "function <lambda> would not be asked: 2 functions of its kind (check) have that name",
-    ),
-    "odd_name": (
-        HEAD + "@log_parser('a\\n\\x1b[2J')\ndef f(log):\n    pass\n",
-        r"the name 'a\n\x1b[2J' is not printable",
-    ),
-    "many": (
-        HEAD + "for i in range(51):\n    globals()[f'f{i}'] = log_parser(f'f{i}')(lambda log: {})\n",
-        "it has 51 functions of one kind (parser); 50 fit",
-    ),
-    "no_repo": (
-        HEAD + "@search_call\ndef f(a: str):\n    'F.'\n    return a\n",
-        "first argument of the call f must be `repo`",
-    ),
+    "method": (HEAD + "class C:\n    @patch_check\n    def f(patch):\n        pass\n", "function f would not be asked: no name"),
+    "redefined": (HEAD + "@on('call')\ndef f(event):\n    pass\n\n@on('result')\ndef f(event):\n    pass\n", "function f would not be asked: no name of the file holds it"),
+    "same_name": (HEAD + "a = patch_check(lambda patch: None)\nb = patch_check(lambda patch: None)\n", "function <lambda> would not be asked: 2 functions of its kind (check) have that name"),
+    "odd_name": (HEAD + "@log_parser('a\\n\\x1b[2J')\ndef f(log):\n    pass\n", r"the name 'a\n\x1b[2J' is not printable"),
+    "many": (HEAD + "for i in range(51):\n    globals()[f'f{i}'] = log_parser(f'f{i}')(lambda log: {})\n", "it has 51 functions of one kind (parser); 50 fit"),
+    "no_repo": (HEAD + "@search_call\ndef f(a: str):\n    'F.'\n    return a\n", "first argument of the call f must be `repo`"),
     "setting": (HEAD + "S = setting('s', ['a'])\n", "must be a str, int, float or bool, not list"),
     "interrupt": (HEAD + "raise KeyboardInterrupt\n", "KeyboardInterrupt"),
-}
+}  # fmt: skip
 IN_A_RUN: dict[str, tuple[str, str]] = {
     "call_raises": (HEAD + "@on('call')\ndef f(event):\n    1 / 0\n", "on:call 'f' failed: ZeroDivisionError: division by zero (line 6 in f)"),
     "call_ends": (HEAD + "@on('call')\ndef f(event):\n    os._exit(0)\n", "its process ended with exit code 0"),
@@ -147,7 +114,7 @@ def broken(folder: Path, names: Iterable[str]) -> list[object]:
 @pytest.mark.parametrize("hanging", [False, True], ids=["failing", "hanging"])
 def test_broken_ones_change_nothing(run_host: RunHost, sample_repo: Repo, tmp_path: Path, hanging: bool) -> None:
     """All at once; and a replay needs none of them."""
-    names = [name for name in BROKEN if ("hangs" in name) == hanging]
+    names = [name for name in BROKEN if ("hangs" in name) == hanging and name in IN_A_RUN]
     plain = run_host(*arguments(sample_repo, tmp_path / "plain")).check()
     options = broken(tmp_path / "extensions", names)
     done = run_host(*arguments(sample_repo, tmp_path / "out", *options), timeout=300).check()
@@ -161,8 +128,19 @@ def test_broken_ones_change_nothing(run_host: RunHost, sample_repo: Repo, tmp_pa
     assert again.stdout == plain.stdout
 
 
+@pytest.mark.parametrize("name", [name for name in BROKEN if name in AT_LOAD])
+def test_one_that_cannot_be_loaded_ends_before_anything_is_spent(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, name: str
+) -> None:
+    options = broken(tmp_path / "extensions", [name])
+    done = run_host(*arguments(sample_repo, tmp_path / "out", *options))
+    done.check(2)
+    assert BROKEN[name][1] in done.err and f"'{name}.py' cannot be loaded" in done.err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.full
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", [name for name in BROKEN if name in IN_A_RUN])
 def test_each_broken_one_changes_nothing(run_host: RunHost, sample_repo: Repo, tmp_path: Path, name: str) -> None:
     plain = run_host(*arguments(sample_repo, tmp_path / "plain")).check()
     done = run_host(*arguments(sample_repo, tmp_path / "out", *broken(tmp_path / "extensions", [name]))).check()

@@ -1,0 +1,63 @@
+/*
+ * Whether what the user named can be used at all: asked before a run folder is made and before a model is paid. What lies in a
+ * container, or what --setup installs, cannot be seen from here and is left to the run.
+ */
+#include "task/recorded.h"
+
+#include <string.h>
+
+/* Words that a shell knows itself, among those that commands begin with. */
+static const char *const shell_words[] = {
+    "!",     "(",     ".",      ":",     "[",      "alias", "case", "cd",   "command",
+    "echo",  "eval",  "exec",   "exit",  "export", "false", "for",  "if",   "printf",
+    "pwd",   "set",   "source", "test",  "time",   "trap",  "true", "type", "ulimit",
+    "umask", "unset", "until",  "while", "{",      NULL};
+
+static bool is_in_folder(const char *folder, const char *inside, const char *name)
+{
+    g_autofree char *path = folder ? g_build_filename(folder, inside, name, NULL) : NULL;
+    return path && g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* Whether the program that a command begins with may be found where the command is run. */
+static bool may_find_program(const AcrRunSpec *spec, const char *name, const char *work_tree)
+{
+    static const char *const environments[] = {".venv/bin", "venv/bin", "env/bin", ".env/bin"};
+    g_autofree char *beside = spec->python ? g_path_get_dirname(spec->python) : NULL,
+                    *found = g_find_program_in_path(name);
+    if (strchr(name, '/'))
+        return found || (name[0] != '/' && (!work_tree || spec->rev)) ||
+               is_in_folder(work_tree, "", name);
+    for (guint i = 0; i < G_N_ELEMENTS(environments); i++)
+        if (is_in_folder(work_tree, environments[i], name))
+            return true;
+    /* A sandbox adds the names of its Python. */
+    return found || g_str_has_prefix(name, "python") || is_in_folder(beside, "", name);
+}
+
+static bool check_command(const AcrRunSpec *spec, const char *option, const char *command,
+                          const char *work_tree, GError **error)
+{
+    const char *start = command ? command + strspn(command, " \t\n") : "";
+    g_autofree char *name = g_strndup(start, strcspn(start, " \t\n"));
+    bool is_plain = *name && !name[strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_./-+")];
+    if (!is_plain || g_strv_contains(shell_words, name) || may_find_program(spec, name, work_tree))
+        return true;
+    return acr_task_refuse(error, "%s: there is no program '%s'; install it or name it by its path",
+                           option, name);
+}
+
+bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree, GError **error)
+{
+    bool is_elsewhere = spec->image || g_strcmp0(spec->sandbox, "container") == 0;
+    g_autofree char *python =
+        spec->python && !is_elsewhere ? g_find_program_in_path(spec->python) : NULL;
+    if (is_elsewhere)
+        return true;
+    if (spec->python && !python)
+        return acr_task_refuse(error, "--python: '%s' is not a program; name a Python interpreter",
+                               spec->python);
+    return spec->setup ||
+           (check_command(spec, "--test-cmd", spec->test_command, work_tree, error) &&
+            check_command(spec, "--validate", spec->validate, work_tree, error));
+}
