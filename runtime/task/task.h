@@ -53,6 +53,8 @@ typedef struct {
     const char *cache; /* file that outlines are kept in; NULL: none */
     guint jobs;        /* such copies at once; 0: as many as there are processors */
     AcrInterrupt *interrupt; /* what the handlers of signals set */
+    const char *
+        command; /* the shell's line that goes on in the run folder which was chosen; NULL: one was named */
     const AcrProgress *progress;
 } AcrHost;
 #define ACR_OUTLINE_VERB "outline-worker" /* what a copy is started with */

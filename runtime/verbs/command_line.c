@@ -150,6 +150,22 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
     return cache;
 }
 
+/* The command with the run folder that was chosen for it; owned. NULL where one was named, where there is none, and where headers
+ * may hold a secret. */
+static char *continue_command(int argc, char **argv, const AcrRunSpec *spec, bool has_folder)
+{
+    if (has_folder || !spec->out || spec->headers)
+        return NULL;
+    GString *line = g_string_new("acr-host");
+    for (int i = 0; i < argc; i++) {
+        g_autofree char *word = acr_shell_word(argv[i]);
+        g_string_append_printf(line, " %s", word);
+    }
+    g_autofree char *folder = acr_shell_word(spec->out);
+    g_string_append_printf(line, " --out %s", folder);
+    return g_string_free(line, FALSE);
+}
+
 int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
 {
     g_autofree char *name = g_strdup_printf("acr-host %s", verb->name);
@@ -172,12 +188,15 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
         return acr_verb_fail(host, error);
     if (verb->uses_network && !acr_http_global_init(&error)) /* before there are threads */
         return acr_verb_fail(host, error);
-    g_autofree char *cache = acr_verb_take_host_options(host, &spec);
+    g_autofree char *cache = acr_verb_take_host_options(host, &spec),
+                    *command = continue_command(argc, argv, &spec, has_folder);
+    host->command = command;
     int code;
     if (acr_verb_find_extensions(host, &spec, &error))
         code = verb->run(host, &spec);
     else
         code = acr_verb_fail(host, error);
+    host->command = NULL;
     if (verb->uses_network)
         acr_http_global_cleanup();
     if (!has_folder && spec.out)

@@ -54,6 +54,13 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
     g_auto(AcrEvalResult) result = {0};
     if (!acr_eval_run(&options, tasks, predictions, &result, &error)) {
         acr_console_end(console);
+        if (!options.in_environment &&
+            g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)) {
+            char *hinted = g_strconcat(
+                error->message, "; without an engine, use --sandbox environment --repos DIR", NULL);
+            g_free(error->message);
+            error->message = hinted;
+        }
         return acr_verb_fail_grading(host, error);
     }
     return report_grades(host, spec, &result, console);

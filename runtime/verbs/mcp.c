@@ -8,6 +8,17 @@
 
 #include "serve/serve.h"
 
+/* What a person sees who starts it by hand. */
+static const char connecting[] =
+    "acr-host mcp answers other programs by the Model Context Protocol (stdio), which start it:\n"
+    "  Claude Code  claude mcp add acr-host -- acr-host mcp --repo DIR\n"
+    "  Codex        codex mcp add acr-host -- acr-host mcp --repo DIR\n"
+    "  VS Code      .vscode/mcp.json: {\"servers\": {\"acr-host\": {\"command\": \"acr-host\", "
+    "\"args\": [\"mcp\", \"--repo\", \"DIR\"]}}}\n"
+    "  others       {\"mcpServers\": {\"acr-host\": {\"command\": \"acr-host\", "
+    "\"args\": [\"mcp\", \"--repo\", \"DIR\"]}}}\n"
+    "--http serves by HTTP on this machine. Waiting for requests; Ctrl-D ends it.\n";
+
 /* Whether none of the extensions is a file of the repositories. */
 static bool check_extensions(const AcrRunSpec *spec, const char *const *paths, GError **error)
 {
@@ -45,6 +56,8 @@ static int run_mcp(AcrHost *host, AcrRunSpec *spec)
     };
     if (spec->repositories && g_strv_length(spec->repositories) > ACR_SERVE_MAX_REPOSITORIES)
         return acr_verb_usage("--repo is given more than %u times", ACR_SERVE_MAX_REPOSITORIES);
+    if (!spec->http && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+        acr_verb_tell("%s", connecting);
     AcrServeEnd end =
         spec->http ? acr_serve_http(&options, &error) : acr_serve_stdio(&options, &error);
     if (end == ACR_SERVE_BUSY_STILL)

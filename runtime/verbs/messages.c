@@ -46,7 +46,8 @@ void acr_verb_say(const char *format, ...)
 static bool ends_in_output(const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP) ||
-           g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE);
+           g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE) ||
+           g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_VALIDATION);
 }
 
 /* The output of a set-up, below the line of its error. */
@@ -70,6 +71,13 @@ AcrExit acr_verb_fail(AcrHost *host, const GError *error)
     if (output)
         show_output(output + 1);
     return code;
+}
+
+char *acr_shell_word(const char *text)
+{
+    bool is_plain =
+        *text && !text[strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_./-+=:@%,")];
+    return is_plain ? g_strdup(text) : g_shell_quote(text);
 }
 
 AcrExit acr_verb_usage(const char *format, ...)

@@ -5,6 +5,7 @@
 #include "verbs/verbs_private.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
 {
@@ -18,12 +19,16 @@ static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
     return json;
 }
 
-static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool json)
+/* A person sees the name of each of many; what is piped stays a patch. */
+static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool json,
+                         bool is_one_of_many)
 {
     if (json) {
         g_autoptr(AcrJson) object = result_to_json(file, result);
         return acr_out_json(object);
     }
+    if (is_one_of_many && result->diff && isatty(STDOUT_FILENO))
+        acr_verb_tell("%s:\n", file);
     if (*result->message)
         acr_verb_tell("%s: %s\n%s\n", file, acr_extract_status_name(result->status),
                       result->message);
@@ -83,7 +88,8 @@ static int handle(Patching *patching, const char *file, bool *out_more)
     g_auto(AcrPatchResult) result = {0};
     if (!apply_answer(patching, answer, &result, &error))
         return acr_verb_fail(host, error);
-    AcrOut out = print_diff(file ? file : "-", &result, patching->spec->json);
+    AcrOut out = print_diff(file ? file : "-", &result, patching->spec->json,
+                            file && patching->spec->arguments[1]);
     *out_more = out == ACR_OUT_WRITTEN;
     return acr_out_exit(out, result.status == ACR_APPLICABLE_PATCH ? ACR_EXIT_OK : ACR_EXIT_NONE);
 }

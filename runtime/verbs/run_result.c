@@ -15,10 +15,10 @@ static char *cost_line(const AcrCostSum *cost)
     double known = (double)acr_microusd(MAX(cost->usage.cost_pico, 0)) / 1e6;
     GString *line = g_string_new(NULL);
     g_string_append_printf(line,
-                           "%" G_GUINT64_FORMAT " calls, %" G_GINT64_FORMAT
+                           "%" G_GUINT64_FORMAT " %s, %" G_GINT64_FORMAT
                            " tokens in (%.0f%% cached), %" G_GINT64_FORMAT " out, ",
-                           cost->calls, MAX(sent, 0), acr_cost_cached_share(cost) * 100,
-                           cost->usage.output);
+                           cost->calls, cost->calls == 1 ? "call" : "calls", MAX(sent, 0),
+                           acr_cost_cached_share(cost) * 100, cost->usage.output);
     if (cost->unknown_cost_calls == cost->calls)
         g_string_append(line, "cost unknown");
     else if (cost->unknown_cost_calls > 0)
@@ -26,8 +26,9 @@ static char *cost_line(const AcrCostSum *cost)
                                known, cost->unknown_cost_calls);
     else
         g_string_append_printf(line, "%.6f USD", known);
-    g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " retries",
-                           (double)cost->wait_ms / 1000, cost->retries);
+    g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " %s",
+                           (double)cost->wait_ms / 1000, cost->retries,
+                           cost->retries == 1 ? "retry" : "retries");
     if (cost->replayed_calls == cost->calls)
         g_string_append(line, " (from the recorded run; nothing was sent)");
     else if (cost->replayed_calls > 0)
@@ -110,13 +111,6 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
 #define MAX_SHOWN_FILES 10
 #define HEADER "diff --git " /* in a hunk each line has its mark before it */
 
-/* A path as a shell's word; owned. */
-static char *shell_word(const char *path)
-{
-    bool is_plain = !path[strspn(path, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_./-+=:@%,")];
-    return is_plain ? g_strdup(path) : g_shell_quote(path);
-}
-
 GPtrArray *acr_changed_files(GBytes *diff)
 {
     GPtrArray *files = g_ptr_array_new_with_free_func(g_free);
@@ -152,22 +146,20 @@ static void log_files(const char *what, GBytes *diff, AcrConsole *console)
         acr_console_log(console, "%s: and %u more files", what, files->len - MAX_SHOWN_FILES);
 }
 
-static void log_next(const AcrRunSpec *spec, const char *patch, AcrConsole *console)
+static void log_next(const AcrHost *host, const AcrRunSpec *spec, const char *patch,
+                     AcrConsole *console)
 {
-    g_autofree char *run = shell_word(spec->out), *repo = shell_word(spec->repo),
-                    *real = acr_path_real(patch), *word = shell_word(real ? real : patch);
-    if (spec->rev)
-        acr_console_log(console, "next: git -C %s apply %s; acr-host replay %s", repo, word, run);
-    else
-        acr_console_log(console,
-                        "next: git -C %s apply %s, or the same command with --apply; "
-                        "acr-host replay %s",
-                        repo, word, run);
+    g_autofree char *run = acr_shell_word(spec->out), *repo = acr_shell_word(spec->repo),
+                    *real = acr_path_real(patch), *word = acr_shell_word(real ? real : patch);
+    const char *same = host->command ? host->command : "the same command with";
+    g_autofree char *apply = spec->rev ? g_strdup("") : g_strdup_printf(", or %s --apply", same);
+    acr_console_log(console, "next: git -C %s apply %s%s; acr-host replay %s", repo, word, apply,
+                    run);
 }
 
 /* What has changed, where it is, what to do next. */
-static void log_summary(const AcrRunSpec *spec, const AcrRunResult *result, bool is_over,
-                        AcrConsole *console)
+static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
+                        bool is_over, AcrConsole *console)
 {
     bool is_refused = result->verdict == ACR_VERDICT_REFUSED;
     if (!spec->out) /* a replay */
@@ -182,7 +174,7 @@ static void log_summary(const AcrRunSpec *spec, const AcrRunResult *result, bool
         log_files(is_applied ? "written" : "changes", result->found.diff, console);
         acr_console_log(console, "%s: %s", is_refused ? "rejected patch" : "patch", patch);
         if (!is_refused && !is_applied)
-            log_next(spec, patch, console);
+            log_next(host, spec, patch, console);
     }
 }
 
@@ -203,11 +195,13 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
     acr_console_end(console);
     tell_result(result, error, console);
     AcrOut out = print_patch_or_script(spec, result);
-    log_summary(spec, result, !error, console);
+    log_summary(host, spec, result, !error, console);
     if (cost)
         acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);
     if (!error || result->exit_code == ACR_EXIT_CEILING)
         say_result(spec, result, !error, console);
+    if (error && host->command && g_file_test(spec->out, G_FILE_TEST_IS_DIR))
+        acr_console_log(console, "to resume: %s", host->command);
     if (error)
         acr_verb_fail(host, error);
     return acr_out_exit(out, result->exit_code);

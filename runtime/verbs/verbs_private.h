@@ -16,6 +16,8 @@ char *acr_one_line(const char *text) ACR_MUST_USE;
 AcrExit acr_verb_fail(AcrHost *host, const GError *error);
 /* Prints "acr-host VERB: message" as one line. */
 void acr_verb_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* A text as a shell's word; owned. */
+char *acr_shell_word(const char *text) ACR_MUST_USE;
 /* Prints a usage message, with a hint at --help; ACR_EXIT_USAGE. */
 AcrExit acr_verb_usage(const char *format, ...) G_GNUC_PRINTF(1, 2);
 

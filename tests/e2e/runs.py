@@ -114,7 +114,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def check_summary(err: str, retries: int | str = 0) -> None:
     """All that a run says of itself: the one line of what its calls used."""
-    line = rf"acr-host run: {CALLS} calls, \d+ tokens in .*, {retries} retries(?:; .* replayed)?\n"
+    line = rf"acr-host run: {CALLS} calls, \d+ tokens in .*, {retries} retr(?:y|ies)(?:; .* replayed)?\n"
     assert re.fullmatch(line, err), err
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from pathlib import Path
 from typing import Any, Callable
@@ -13,7 +14,7 @@ import pytest
 from host import Host
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo, sample_repo
-from runs import CHANGED, ISSUE, SCRIPT, arguments, script_lines, write_script
+from runs import CALLS, CHANGED, ISSUE, SCRIPT, arguments, script_lines, write_script
 from screens import Shown, on_screen
 
 Serve = Callable[..., LoopbackOpenAI]
@@ -129,6 +130,32 @@ def test_one_answer_has_limits_of_time_and_tokens(
     assert "after 671 tokens of an answer that had not ended" in result.err, result.told()
     assert [body["max_tokens"] for body in server.requests] == [7000, 7000]
     server.violations.clear()
+
+
+def test_a_chosen_folder_is_in_the_commands_to_go_on(
+    host: Host, sample_repo: Repo, loopback_openai: Serve, tmp_path: Path
+) -> None:
+    """Given as they are printed, they ask nothing twice."""
+    server = loopback_openai(script_lines())
+    refused = Failure("status", 401, {}, {"error": {"message": "Incorrect API key", "code": "invalid_api_key"}})
+    server.fail(refused, at=CALLS - 1)
+    state = {"XDG_STATE_HOME": str(tmp_path / "state state")}
+    run = [word for word in arguments(sample_repo.path, "", model=server.model) if word not in ("--out", "")]
+    failed = host.run(*run, env=server.environment | state)
+    assert failed.exit == 3, failed.told()
+    [command] = [line.partition("to resume: acr-host ")[2] for line in failed.progress if "to resume: " in line]
+    done = host.run(*shlex.split(command), env=server.environment | state).check()
+    assert len(server.requests) == CALLS + 1
+    [line] = [line for line in done.progress if line.startswith("next: ")]
+    assert line.endswith(f"or the same command with --apply; acr-host replay {shlex.split(command)[-1]!r}")
+    server.violations.clear()
+
+
+def test_mcp_on_a_terminal_says_how_to_connect_it(host: Host, sample_repo: Repo) -> None:
+    shown = on_screen(host, "mcp", "--repo", sample_repo.path, meanwhile=lambda press: press(b"\x04"))
+    assert shown.exit == 0
+    text = "\n".join(shown.lines)
+    assert "claude mcp add acr-host" in text and '"mcpServers"' in text
 
 
 def test_elsewhere_each_stage_is_a_dated_line(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
