@@ -16,7 +16,7 @@ static const Kind kinds[] = {
     {"method", "NAME or CLASS.NAME", "search_method", "search_method_in_file",
      "search_method_in_class"},
     {"code", "TEXT", "search_code", "search_code_in_file", NULL},
-    {"line", "FILE:NUMBER", "get_code_around_line", NULL, NULL},
+    {"line", "FILE:NUMBER or FILE:FROM-TO", "get_code_around_line", NULL, NULL},
 };
 
 static const Kind *find_kind(const char *word, gsize len)
@@ -43,15 +43,24 @@ static bool refuse_words(const Kind *kind, GError **error)
     return acr_task_refuse(error, "'%s' is followed by %s, in one word", kind->word, kind->usage);
 }
 
-/* "FILE:NUMBER" */
+/* "FILE:NUMBER", or "FILE:FROM-TO": the lines around the middle, one more where the range has none. */
 static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError **error)
 {
     const char *colon = strrchr(text, ':');
-    if (!colon || colon == text || !g_ascii_isdigit(colon[1]) ||
-        colon[1 + strspn(colon + 1, "0123456789")])
+    char *end = NULL;
+    if (!colon || colon == text || !g_ascii_isdigit(colon[1]))
         return refuse_words(kind, error);
-    g_autofree char *file = g_strndup(text, (gsize)(colon - text));
-    *out = call_of(kind->call, file, colon + 1, ACR_SEARCH_WORD_WINDOW);
+    gint64 from = g_ascii_strtoll(colon + 1, &end, 10), to = from;
+    bool is_range = *end == '-' && g_ascii_isdigit(end[1]);
+    if (is_range)
+        to = g_ascii_strtoll(end + 1, &end, 10);
+    if (*end || to < from || to >= G_MAXINT32)
+        return refuse_words(kind, error);
+    g_autofree char *file = g_strndup(text, (gsize)(colon - text)),
+                    *line = g_strdup_printf("%" G_GINT64_FORMAT, from + (to - from) / 2),
+                    *window = is_range ? g_strdup_printf("%" G_GINT64_FORMAT, (to - from + 1) / 2)
+                                       : g_strdup(ACR_SEARCH_WORD_WINDOW);
+    *out = call_of(kind->call, file, line, window);
     return true;
 }
 

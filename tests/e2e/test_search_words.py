@@ -44,6 +44,7 @@ def rows(result: Result) -> list[tuple[str, list[str]]]:
         (["--in=shelf.py", "method", "put"], 'search_method_in_file("put", "shelf.py")', ["app/shelf.py:1"]),
         (["code", "return [x]"], 'search_code("return [x]")', ["app/box.py:4"]),
         (["code", r"return .x,", "--regex"], 'search_code("re:return .x,")', ["app/shelf.py:1"]),
+        (["line", "app/box.py:3-7"], 'get_code_around_line("app/box.py", 5, 2)', ["app/box.py:3"]),
         (["line", "app/box.py:6"], 'get_code_around_line("app/box.py", 6, 10)', ["app/box.py:1"]),
     ],
 )
@@ -66,6 +67,7 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
         (["class"], "'class' is followed by NAME"),
         (["method", "a", "b"], "quote what has blanks"),
         (["line", "app/box.py"], "FILE:NUMBER"),
+        (["line", "app/box.py:7-3"], "FILE:FROM-TO"),
         (["line", "app/box.py:6", "--in", "x"], "--in does not apply to 'line'"),
         (["class", "Box", "--regex"], "--regex is for 'code TEXT'"),
         (["--in", "x", 'search_class("Box")'], "--in and --regex need"),
