@@ -17,9 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
 
-import environments  # noqa: E402
 import pytest
+
+# isort: off
 import recorded_tools  # noqa: F401  # finds the modules that are imported below
+import environments  # noqa: E402
+
+# isort: on
 import tasks  # noqa: E402
 import trees  # noqa: E402
 from changes import encoded  # noqa: E402

@@ -273,6 +273,7 @@ class Unit:
         modes = [k.value for k in x.keywords if k.arg == "mode"] + x.args[1 if name == "open" else 0 :][:1]
         for mode in modes:
             parts = [mode.body, mode.orelse] if isinstance(mode, ast.IfExp) else [mode]
+            parts = [at for at in parts if not _reads(at)]
             texts = [at.value for at in parts if isinstance(at, ast.Constant)]
             if len(texts) < len(parts) or any(isinstance(t, str) and set(t) & set("wax+") for t in texts):
                 yield "writing", ast.unparse(x)[:60]
@@ -345,6 +346,17 @@ class Unit:
         for x in self.nodes:
             if isinstance(x, ast.stmt) and not isinstance(x, plain) and id(x) not in inside:
                 yield "statement of a module", type(x).__name__
+
+
+def _reads(mode: ast.expr) -> bool:
+    """Whether a mode is one that the caller gives, or begins with "r"."""
+    if isinstance(mode, ast.BinOp):
+        mode = mode.left
+    elif isinstance(mode, ast.JoinedStr):
+        mode = mode.values[0]
+    else:
+        return isinstance(mode, ast.Name)
+    return isinstance(mode, ast.Constant) and mode.value == "r"
 
 
 def _special_names(at: ast.AST) -> Iterator[Finding]:

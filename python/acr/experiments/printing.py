@@ -156,8 +156,10 @@ def shown(script: Script, mark: str) -> tuple[str, list[Pair]] | None:
         return None
     names, found = _Names(word(script.rng), word(script.rng)), pairs(site)
     nodes = {id(pair.node) for pair in found}
+    tests = [x.test for x in ast.walk(site.tree) if isinstance(x, (ast.Assert, ast.If))]
+    compared = [x for test in tests for x in ast.walk(test) if isinstance(x, ast.Compare) and id(x) not in nodes]
     _Inner(names).visit(site.tree)
-    for number, at in enumerate(x for x in ast.walk(site.tree) if isinstance(x, ast.Compare) and id(x) not in nodes):
+    for number, at in enumerate(compared):
         if len(at.ops) == 1 and isinstance(at.ops[0], (ast.Eq, ast.NotEq)):
             at.left, at.comparators[0] = names.kind(at.left, f"X{number}"), names.kind(at.comparators[0], f"Y{number}")
     for number, pair in enumerate(found):

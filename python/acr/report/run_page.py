@@ -11,7 +11,7 @@ from acr.report import plots
 from acr.report.difftext import FileDiff
 from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
-from acr.report.plain import line_of, number_of, rows_of, text_of, usd
+from acr.report.plain import line_of, member, number_of, rows_of, text_of, usd
 from acr.report.story import Attempt, Execution, Run, cost_of
 
 MAX_CONVERSATION = 600_000  # characters of all steps together
@@ -54,6 +54,23 @@ def _review(row: dict[str, Any]) -> Html:
     return fold(said, *told, is_open=True)
 
 
+def _agrees(value: Any) -> str:
+    return "yes" if value is True else "no" if value is False else "not made"
+
+
+def _experiments(run: Run) -> list[Html]:
+    """What was changed, what was expected, and what happened."""
+    names = ("experiment", "changed", "expected", "happened")
+    rows = [[*(line_of(row.get(name), 600) for name in names), _agrees(row.get("agrees"))]
+            for row in rows_of(member(run.experiments, "table"), 60)]  # fmt: skip
+    seconds = member(run.experiments, "seconds")
+    took = f", {seconds:.1f} s" if isinstance(seconds, (int, float)) else ""
+    caption = (
+        f"experiments: {number_of(member(run.experiments, 'runs'))} runs of changed copies of script and patch{took}"
+    )
+    return [table([*names, "agrees"], rows, caption)] if rows else []
+
+
 def _evidence(run: Run) -> Section:
     attempt, found = run.attempt(), run.evidence()
     content: list[object] = []
@@ -65,6 +82,7 @@ def _evidence(run: Run) -> Section:
     elif attempt and attempt.executions:
         for (patch, test), execution in sorted(attempt.executions.items())[:20]:
             content.append(_execution(f"script {test}, {f'patch {patch}' if patch else 'no patch'}", execution))
+    content += _experiments(run)
     content += [_review(row) for row in (attempt.reviews if attempt else [])[:20]]
     content += [fold(name, pre(text, name)) for name, text in (attempt.others.items() if attempt else [])]
     return section("evidence", "Evidence", *content)

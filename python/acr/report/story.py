@@ -87,6 +87,7 @@ class Run:
     unread: str  # a line for each file that could not be read
     is_exact: bool  # the patch is whole, and as it was written
     tests: Any  # of result.json: the project's own tests, before and after; None: they were not run
+    experiments: Any  # of result.json: what the verdict rests on; None: none were made
 
     @property
     def said(self) -> str:
@@ -190,6 +191,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         error=line_of(member(result, "error"), 1000) if result else "the run is not over: it has no result yet",
         issue=decode(files.get(layout.ISSUE), 40_000), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
+        experiments=member(result, "experiments"),
         models=[line_of(each, 200) for each in models[:20]] if isinstance(models, list) else [],
         commit=line_of(member(meta, "snapshot", "commit"), 64),
         name=line_of(name, 200), cost=load(files.get(layout.COST)) or {}, selected=_selected(files),

@@ -1,0 +1,129 @@
+"""acr.experiments: the site of a script, its variants, plain code, outcomes, and that a verdict can be repeated."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from acr.experiments import plain, script_variants, service, tree_variants
+from acr.experiments.outcome import Outcome
+from acr.experiments.script_variants import Script
+from acr.experiments.site import find
+from acr.packing import pack, unpack
+
+TRACEBACK = b'Traceback (most recent call last):\n  File "/t/reproducer.py", line 2, in <module>\n    assert f(1) == 2\nAssertionError\n'
+
+# script, the lines of its traceback -> what decides
+SITES = [
+    ("from m import f\nassert f(1) == 2\n", [2], "test"),
+    ("if f(1) != 2:\n    raise AssertionError\n", [2], "test"),
+    ("def fail():\n    raise AssertionError\n\nif f(1) != 2:\n    fail()\n", [5, 2], "test"),
+    ("def main():\n    if f(1) == 2:\n        return\n    raise AssertionError\n\nmain()\n", [6, 4], "test"),
+    ("try:\n    f(1)\nexcept ValueError:\n    raise AssertionError\n", [4], "try"),
+    ("with suppress(ValueError):\n    f(1)\n    raise AssertionError\n", [3], "try"),
+    ("match f(1):\n    case 2:\n        pass\n    case _:\n        raise AssertionError\n", [5], "ways"),
+    ("class T:\n    def test(self):\n        self.assertEqual(f(1), 2)\n", [3], "call"),
+    ("with raises(ValueError):\n    f(1)\n", [1], "with"),
+    ("f(1)\n", [1], "statement"),
+]
+
+
+@pytest.mark.parametrize(("source", "lines", "kind"), SITES)
+def test_what_decides_about_the_line_that_failed(source: str, lines: list[int], kind: str) -> None:
+    site = find(source, lines)
+    assert site is not None and site.kind == kind
+    script = Script(source, lines, random.Random(1))
+    assert script_variants.negated(script) not in (None, source)
+    assert script.nonce not in (script_variants.negated(script) or "")
+
+
+@pytest.mark.parametrize(
+    ("test", "changed"),
+    [
+        ("f(1) == 2", True),
+        ("2 == f(1)", True),
+        ("not f(1) != 2", True),
+        ("f(1) == g()", False),  # only while the script runs
+        ("abs(f(1) - 0.5) < 0.1", True),
+        ("'text' in f(1)", True),
+        ("f(1) in (1, 2)", True),
+        ("f(1) > 3", True),
+        ("all(f(n) == 2 for n in x)", True),
+        ("math.isclose(f(1), 1.5)", True),
+        ("f(1) is None", False),
+        ("f(1)", False),
+    ],
+)
+def test_what_a_test_expects_is_changed(test: str, changed: bool) -> None:
+    script = Script(f"assert {test}\n", [1], random.Random(1))
+    made = [script_variants.perturbed(script, number, False) for number in range(4)]
+    assert any(made) == changed
+
+
+@pytest.mark.parametrize(
+    ("added", "kind"),
+    [
+        ("    return sum(xs) / len(xs)\n", ""),
+        ("    return max(xs, key=lambda x: x.size)\n", ""),
+        ("    with open(xs) as file:\n        return file.read()\n", ""),
+        ("    import os\n    os._exit(0)\n", "hidden name"),
+        ("    import sys\n    return sys._getframe(1)\n", "hidden name"),
+        ("    return eval(xs)\n", "builtin"),
+        ("    return getattr(xs, 'a' + 'b')\n", "computed attribute"),
+        ("    open('x', 'w').write('y')\n", "writing"),
+        ("    import logging\n    logging.addLevelName(20, 'X')\n", "shared state"),
+        ("    import json\n    json.dumps = str\n", "attribute of a module or class"),
+        ("    try:\n        return xs\n    except:\n        return 1\n", "catches all"),
+        ("    return type('A', (), {})\n", "made class"),
+        ("    import ctypes\n", "import"),
+    ],
+)
+def test_plain_code(added: str, kind: str) -> None:
+    old, new = b"def f(xs):\n    return xs\n", f"def f(xs):\n{added}".encode()
+    found = plain.find({"m.py": old}, {"m.py": new}, {"m"})
+    assert [at[0] for at in found[:1]] == ([kind] if kind else [])
+
+
+@pytest.mark.parametrize("path", ["json.py", "sitecustomize.py", "other/x.py", "m/data.bin", "a-b.py", "x.pth"])
+def test_new_files_that_are_not_modules_of_the_project(path: str) -> None:
+    assert plain.find({path: None}, {path: b"x = 1\n"}, {"m", "json"})[0][0] == "file"
+
+
+def test_what_was_there_before_is_plain() -> None:
+    old = b"import os\n\ndef f(xs):\n    os._exit(1)\n"
+    assert plain.find({"m.py": old}, {"m.py": old.replace(b"(1)", b"(2)")}, {"m"}) == []
+
+
+def test_files_in_another_form_behave_as_before() -> None:
+    text = b"def f(xs):\n    '''Doc.'''\n    # a comment\n    out = 0\n    for x in xs:\n        out += x\n    return out\n"
+    other = tree_variants.rewritten({"m.py": text}, "seed")["m.py"]
+    space: dict = {}
+    exec(other, space)
+    assert space["f"]([1, 2]) == 3 and space["f"].__doc__ == "Doc."
+    assert b"a comment" not in other and "out" not in space["f"].__code__.co_varnames
+
+
+def test_an_outcome_is_read_from_exit_and_tracebacks() -> None:
+    outcome = Outcome(1, True, TRACEBACK, b"", "reproducer.py")
+    caught = outcome.assertion()
+    assert caught is not None and caught.lines("reproducer.py") == [2]
+    assert Outcome(0, True, TRACEBACK, b"", "reproducer.py").assertion() is None
+    assert not Outcome(1, False, TRACEBACK, b"", "reproducer.py").failed
+
+
+def test_a_verdict_is_repeated_from_its_seed() -> None:
+    """Also by a process that has not seen the steps before."""
+    files = pack([b"m.py", b"+def f(x):\n    return x + 2\n", b"+def f(x):\n    return x + 1\n"])
+    state = {"seed": "1", "tree": "/t", "file": "reproducer.py", "packages": ["m"], "exits": [[1, True]]}
+    streams, asked = [TRACEBACK, b""], []
+    for _ in range(4):
+        fields = [json.dumps(state).encode(), b"from m import f\nassert f(1) == 2\n", files, *streams]
+        first = service.step(pack(fields))
+        service._sessions.clear()
+        assert service.step(pack(fields)) == first
+        asked.append(json.loads(unpack(first)[0]))
+        state["exits"].append([0, True])
+        streams += [b"", b""]
+    assert asked[0]["run"]["name"] == "observed"
+    assert "does not agree" in asked[-1].get("refusal", "does not agree")
