@@ -104,14 +104,41 @@ static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
     return "pytest is not installed for the project's Python";
 }
 
-/* The last line of a log that says something, shortened; owned. */
-static char *last_line(const char *log)
+/* What a message or a log says went wrong, shortened; owned: the exception as pytest marks it (the first
+ * of the last lines that begin with "E"), else the last line that is not empty; NULL: there is none. */
+static char *find_exception(const char *text)
 {
-    g_auto(GStrv) lines = g_strsplit(log ? log : "", "\n", -1);
-    for (guint i = g_strv_length(lines); i > 0; i--)
-        if (*g_strstrip(lines[i - 1]))
-            return acr_text_shorten(lines[i - 1], SHOWN_BYTES);
-    return g_strdup("it printed nothing");
+    g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", -1);
+    const char *marked = NULL, *last = NULL;
+    bool was_marked = false;
+    for (guint i = 0; lines[i]; i++) {
+        bool is_marked = lines[i][0] == 'E' && g_ascii_isspace(lines[i][1]);
+        const char *line = g_strstrip(lines[i] + (is_marked ? 1 : 0));
+        if (*line && is_marked && !was_marked)
+            marked = line;
+        last = *line ? line : last;
+        was_marked = is_marked;
+    }
+    last = marked ? marked : last;
+    return last ? acr_text_shorten(last, SHOWN_BYTES) : NULL;
+}
+
+/* Why no test passes, as one of them says: an error (a fixture that raises, a file that cannot be
+ * imported) before a failure; else what the log ends with. Owned. */
+static char *explain_run(const AcrTestRun *run)
+{
+    static const AcrTestOutcome outcomes[] = {ACR_TESTED_ERROR, ACR_TESTED_FAILED};
+    for (guint k = 0; k < G_N_ELEMENTS(outcomes); k++)
+        for (guint i = 0; i < run->ids->len; i++) {
+            const char *id = run->ids->pdata[i];
+            const AcrTested *result = g_hash_table_lookup(run->tests, id);
+            g_autofree char *why =
+                result->outcome == outcomes[k] ? find_exception(result->message) : NULL;
+            if (why)
+                return g_strdup_printf("%s: %s", id, why);
+        }
+    char *line = find_exception(run->log);
+    return line ? line : g_strdup("it printed nothing");
 }
 
 static guint count_good(const AcrTestRun *run)
@@ -135,7 +162,7 @@ static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJs
     if (!acr_project_run(project, &asked, &run, error))
         return false;
     if (count_good(&run) == 0) {
-        g_autofree char *line = last_line(run.log);
+        g_autofree char *line = explain_run(&run);
         g_autofree char *why = run.ids->len > 0 ? g_strdup_printf("no test passes (%s)", line)
                                : run.timed_out  ? g_strdup("no test ended before the time was over")
                                                 : g_strdup_printf("it runs no tests (%s)", line);

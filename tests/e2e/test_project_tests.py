@@ -171,6 +171,32 @@ def test_next_guess(host: Host, make_repo: MakeRepo) -> None:
     assert tried.startswith("python -m unittest discover -s docs: it runs no tests")
 
 
+RAISE = "raise RuntimeError('set SHOP_SETTINGS')\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "where"),
+    [
+        (
+            {"conftest.py": f"import pytest\n\n@pytest.fixture(autouse=True)\ndef db():\n    {RAISE}"},
+            "test_a.py::test_add: ",
+        ),
+        ({"test_a.py": f"def test_add():\n    {RAISE}"}, "test_a.py::test_add: "),
+        ({"test_a.py": RAISE}, "test_a.py: "),
+        ({"conftest.py": RAISE}, ""),
+    ],
+    ids=["fixture", "test", "module", "conftest"],
+)
+def test_why_none_passes(
+    host: Host, make_repo: MakeRepo, with_pytest: list[str], files: dict[str, str], where: str
+) -> None:
+    """The exception stands in the output, not only how many tests failed."""
+    files = CODE | {"test_a.py": "from pkg import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"} | files
+    result = host.run("tests", "--repo", make_repo(files), *with_pytest, timeout=600)
+    assert result.exit != 0
+    assert f"{where}RuntimeError: set SHOP_SETTINGS" in result.out + result.err
+
+
 def test_time(host: Host, make_repo: MakeRepo) -> None:
     """When the time is over, what did not run is reported; tests near the patch have run."""
     slow = "import time\nimport unittest\n\n\nclass SlowTest(unittest.TestCase):\n    def test_slow(self):\n        time.sleep(600)\n"
