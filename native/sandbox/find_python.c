@@ -87,6 +87,40 @@ static char *find_in_path(const char *name)
     return NULL;
 }
 
+/* The folder of the virtual environment that the executable stands in, or NULL. */
+static char *venv_of(const char *path)
+{
+    g_autofree char *bin = g_path_get_dirname(path);
+    g_autofree char *folder = g_path_get_dirname(bin);
+    g_autofree char *config = g_build_filename(folder, "pyvenv.cfg", NULL);
+    return g_file_test(config, G_FILE_TEST_IS_REGULAR) ? g_steal_pointer(&folder) : NULL;
+}
+
+/* The environment that the user has activated: VIRTUAL_ENV, CONDA_PREFIX, or that of the first Python
+ * in PATH. NULL: there is none, or *out_not says why it is not taken. */
+static char *find_active(const char *work_tree, AcrSnapshot *snapshot, const char **out_not)
+{
+    static const char *const names[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+    g_autofree char *path = NULL;
+    for (guint i = 0; i < G_N_ELEMENTS(names) && !path; i++) {
+        const char *folder = g_getenv(names[i]);
+        g_autofree char *python =
+            folder && *folder ? g_build_filename(folder, "bin", "python", NULL) : NULL;
+        if (python && g_path_is_absolute(python) && is_program(python) && !is_script(python))
+            path = g_canonicalize_filename(python, NULL);
+    }
+    if (!path) {
+        g_autofree char *first = find_in_path("python3"), *venv = first ? venv_of(first) : NULL;
+        path = venv ? g_canonicalize_filename(first, NULL) : NULL;
+    }
+    if (path && work_tree && acr_path_is_below(path, work_tree) &&
+        has_entry(snapshot, path + strlen(work_tree) + 1)) {
+        *out_not = "it is one of the project's own files";
+        return NULL;
+    }
+    return g_steal_pointer(&path);
+}
+
 static char *find_given(const char *given, GError **error)
 {
     g_autofree char *path =
@@ -170,15 +204,6 @@ static bool follow_links(AcrSandboxPython *python, GError **error)
     }
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                             "'%s': too many levels of symbolic links", python->path);
-}
-
-/* The folder of the virtual environment that the executable stands in, or NULL. */
-static char *venv_of(const char *path)
-{
-    g_autofree char *bin = g_path_get_dirname(path);
-    g_autofree char *folder = g_path_get_dirname(bin);
-    g_autofree char *config = g_build_filename(folder, "pyvenv.cfg", NULL);
-    return g_file_test(config, G_FILE_TEST_IS_REGULAR) ? g_steal_pointer(&folder) : NULL;
 }
 
 /* The folder of programs that pyvenv.cfg names as the environment's origin ("home = /x/bin"). */
@@ -292,8 +317,15 @@ bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapsh
     AcrSandboxPython python = {0};
     g_autoptr(GError) reason = NULL;
     const char *which = given ? "as --python says" : "the environment of the working tree";
-    const char *not_taken = NULL;
+    const char *place = "the '.venv' of the working tree", *not_taken = NULL;
     char *path = given ? find_given(given, error) : find_venv(work_tree, snapshot, &not_taken);
+    if (!path && !given) {
+        const char *not_active = NULL;
+        path = find_active(work_tree, snapshot, &not_active);
+        which = "the active environment";
+        place = not_taken ? place : which;
+        not_taken = not_taken ? not_taken : not_active;
+    }
     bool ok = path && take_python(path, &python, given ? error : &reason);
     if (!ok && given)
         return false;
@@ -305,8 +337,7 @@ bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapsh
     }
     python.remark = g_strdup_printf("the Python is '%s', %s", python.path, which);
     if (not_taken)
-        python.not_taken =
-            g_strdup_printf("the '.venv' of the working tree is not used: %s", not_taken);
+        python.not_taken = g_strdup_printf("%s is not used: %s", place, not_taken);
     *out = python;
     return true;
 }

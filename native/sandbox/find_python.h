@@ -18,7 +18,8 @@ void acr_sandbox_python_clear(AcrSandboxPython *python);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSandboxPython, acr_sandbox_python_clear)
 /*
  * Finds the Python: `given` (a path, or a name in PATH), else `work_tree`/.venv where it is not
- * part of the snapshot, else the system's. Runs nothing. Errors: UNAVAILABLE.
+ * part of the snapshot, else that of the active environment (VIRTUAL_ENV, CONDA_PREFIX, a virtual
+ * environment in PATH), else the system's. Runs nothing. Errors: UNAVAILABLE.
  */
 bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapshot *snapshot,
                              AcrSandboxPython *out, GError **error) ACR_MUST_USE;

@@ -218,7 +218,7 @@ const AcrOption acr_options[] = {
     {"setup-timeout", 0, ACR_OPTION_SECONDS, AT(setup_ms), CODE, CONFIG | RARE, "SECONDS",
      .help = "Stop the set-up after SECONDS (default 3600)", .needs = "setup"},
     {"python", 0, ACR_OPTION_PROGRAM, AT(python), CODE | ACR_FOR_DOCTOR, BOUND | CONFIG, "PATH",
-     .help = "The project's Python (default: .venv, else the system's)"},
+     .help = "The project's Python (default: .venv, the active environment or the system's)"},
     {"sandbox", 0, ACR_OPTION_TEXT, AT(sandbox), CODE | ACR_FOR_DOCTOR, BOUND | CONFIG, "NAME",
      .help = "bubblewrap, container (with --image), or plain, which isolates nothing"},
     {"image", 0, ACR_OPTION_TEXT, AT(image), CODE | ACR_FOR_DOCTOR, BOUND | CONFIG, "NAME",

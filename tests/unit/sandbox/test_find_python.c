@@ -55,6 +55,30 @@ static void the_environment_of_the_working_tree_comes_first(void)
     g_assert_nonnull(strstr(python.remark, path));
 }
 
+static void the_active_environment_comes_before_the_systems(void)
+{
+    static const char *const names[] = {"VIRTUAL_ENV", "CONDA_PREFIX", "PATH"};
+    g_auto(Box) box;
+    box_init(&box);
+    g_autofree char *folder = box_path(&box, "opt/active"), *bin = box_path(&box, "opt/active/bin"),
+                    *before = g_strdup(g_getenv("PATH"));
+    install(&box, "opt/active");
+    box_put(&box, "opt/active/pyvenv.cfg", "", 0644);
+    box_link(&box, "python3", "opt/active/bin/python");
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autoptr(GError) error = NULL;
+        g_auto(AcrSandboxPython) python = {0};
+        g_setenv(names[i], i < 2 ? folder : bin, TRUE);
+        g_assert_true(find(&box, NULL, &python, &error));
+        g_assert_no_error(error);
+        g_assert_true(g_str_has_prefix(python.path, bin));
+        g_assert_nonnull(strstr(python.remark, "the active environment"));
+        if (i < 2)
+            g_unsetenv(names[i]);
+    }
+    g_setenv("PATH", before, TRUE);
+}
+
 /* A link that stands in no folder that is shown is made inside. */
 static void links_on_the_way_are_told(void)
 {
@@ -199,6 +223,8 @@ void add_find_python_tests(void)
 {
     g_test_add_func("/sandbox/find_python/the_environment_of_the_working_tree_comes_first",
                     the_environment_of_the_working_tree_comes_first);
+    g_test_add_func("/sandbox/find_python/the_active_environment_comes_before_the_systems",
+                    the_active_environment_comes_before_the_systems);
     g_test_add_func("/sandbox/find_python/links_on_the_way_are_told", links_on_the_way_are_told);
     g_test_add_func("/sandbox/find_python/a_copied_program_is_found_by_its_home",
                     a_copied_program_is_found_by_its_home);
