@@ -34,6 +34,11 @@ bool acr_index_is_test_path(const char *path)
            (g_str_has_prefix(part, "test_") || g_str_has_suffix(part, "_test.py"));
 }
 
+bool acr_index_is_test(const AcrIndex *index, const char *path)
+{
+    return acr_index_is_test_path(path) && acr_index_find_file(index, path) < 0;
+}
+
 AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot)
 {
     AcrIndex *index = g_new0(AcrIndex, 1);
@@ -112,10 +117,26 @@ static const char *path_of_pending(const Build *build, const Pending *file)
     return acr_snapshot_entry(build->index->snapshot, file->entry)->path;
 }
 
-static bool is_indexed(const AcrEntry *entry)
+/* A file without an extension, to be run, whose first line names Python. */
+static bool is_script(const Build *build, gsize i)
 {
-    return entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
-           !acr_index_is_test_path(entry->path);
+    const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
+    const char *slash = strrchr(entry->path, '/');
+    if (entry->mode != ACR_MODE_EXEC || strchr(slash ? slash : entry->path, '.'))
+        return false;
+    g_autoptr(GBytes) bytes = acr_snapshot_read(build->index->snapshot, i, NULL);
+    gsize len = 0;
+    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    const char *end = len > 2 && memcmp(text, "#!", 2) == 0 ? memchr(text, '\n', len) : NULL;
+    return end && g_strstr_len(text, end - text, "python");
+}
+
+static bool is_indexed(const Build *build, gsize i)
+{
+    const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
+    if (entry->mode == ACR_MODE_LINK || acr_index_is_test_path(entry->path))
+        return false;
+    return g_str_has_suffix(entry->path, ".py") || is_script(build, i);
 }
 
 /* What the cache knows of a file: its rows, or that outlining it failed today. */
@@ -134,19 +155,26 @@ static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
     file->unparsed = acr_utf8_repair_bytes(why);
 }
 
-/* Lists the files, with the rows that are known already. */
 static void list_indexed_files(Build *build)
+{
+    for (gsize i = 0; i < acr_snapshot_size(build->index->snapshot); i++) {
+        Pending file = {.entry = i};
+        if (is_indexed(build, i))
+            g_array_append_val(build->files, file);
+    }
+}
+
+/* Takes what is known of the files from number `from` on; the others are to be outlined. */
+static void look_up_files(Build *build, guint from)
 {
     GHashTable *refusals = build->options->refused;
     AcrIndexCache *cache = build->options->cache;
-    for (gsize i = 0; i < acr_snapshot_size(build->index->snapshot); i++) {
-        Pending file = {.entry = i};
-        if (is_indexed(acr_snapshot_entry(build->index->snapshot, i)))
-            g_array_append_val(build->files, file);
-    }
+    g_array_set_size(build->todo, 0);
+    if (from == build->files->len)
+        return;
     if (cache)
         acr_index_cache_begin(cache, build->files->len);
-    for (guint number = 0; number < build->files->len; number++) {
+    for (guint number = from; number < build->files->len; number++) {
         Pending *file = &g_array_index(build->files, Pending, number);
         const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, file->entry);
         const char *refused = refusals ? g_hash_table_lookup(refusals, entry->path) : NULL;
@@ -256,6 +284,100 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
     return true;
 }
 
+/* ---- Product code whose name looks like a test's -------------------------------------------------
+ */
+
+/* The module that a path is, with slashes; owned. */
+static char *module_of(const char *path)
+{
+    gsize len = strlen(path) -
+                (g_str_has_suffix(path, "/__init__.py") ? strlen("/__init__.py") : strlen(".py"));
+    return g_strndup(path, len);
+}
+
+/* Takes files that `module` is in an import of `path`; both lie below one folder. */
+static void take_imported(Build *build, GHashTable *tests, const char *path, const char *module)
+{
+    gsize top = strcspn(path, "/");
+    g_autofree char *tail = g_strdelimit(g_strdup(module), ".", '/');
+    const char *name = tail;
+    g_autofree char *folder = g_path_get_dirname(path);
+    if (*name == '/') {
+        for (name++; *name == '/'; name++) {
+            char *above = g_path_get_dirname(folder);
+            g_free(folder);
+            folder = above;
+        }
+    }
+    g_autofree char *exact = *tail == '/' ? g_build_filename(folder, name, NULL) : NULL;
+    GHashTableIter iter;
+    gpointer key, value;
+    g_hash_table_iter_init(&iter, tests);
+    while (g_hash_table_iter_next(&iter, &key, &value)) {
+        bool meant = exact ? strcmp(key, exact) == 0
+                           : strchr(name, '/') && g_str_has_suffix(key, name) &&
+                                 (strlen(key) == strlen(name) ||
+                                  ((char *)key)[strlen(key) - strlen(name) - 1] == '/');
+        if (!meant || strncmp(key, path, top + 1) != 0 || path[top] != '/')
+            continue;
+        Pending file = {.entry = GPOINTER_TO_SIZE(value) - 1};
+        g_array_append_val(build->files, file);
+        g_hash_table_iter_remove(&iter);
+    }
+}
+
+/* Looks at the imports of one file's rows. */
+static void take_imports(Build *build, GHashTable *tests, guint number)
+{
+    const Pending *file = &g_array_index(build->files, Pending, number);
+    gsize len = 0;
+    const char *path = path_of_pending(build, file),
+               *rows = file->rows ? g_bytes_get_data(file->rows, &len) : NULL;
+    for (const char *at = rows, *end = rows + len; at < end;) {
+        const char *stop = memchr(at, '\n', (gsize)(end - at));
+        if (!stop)
+            break;
+        bool named = *at == 'I' && memmem(at, (gsize)(stop - at), "test", 4);
+        if (named) {
+            g_autofree char *row = g_strndup(at, (gsize)(stop - at));
+            g_auto(GStrv) fields = g_strsplit(row, "\t", 5);
+            if (g_strv_length(fields) == 5) {
+                g_autofree char *whole = g_strconcat(
+                    fields[3], g_str_has_suffix(fields[3], ".") ? "" : ".", fields[4], NULL);
+                take_imported(build, tests, path, fields[3]);
+                take_imported(build, tests, path, whole);
+            }
+        }
+        at = stop + 1;
+    }
+}
+
+static gint compare_entries(gconstpointer a, gconstpointer b)
+{
+    return acr_order(((const Pending *)a)->entry, ((const Pending *)b)->entry);
+}
+
+/* What product code imports is product code, whatever it is called: outlines that, too. */
+static bool outline_imported(Build *build, GError **error)
+{
+    g_autoptr(GHashTable) tests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (gsize i = 0; i < acr_snapshot_size(build->index->snapshot); i++) {
+        const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
+        if (entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
+            acr_index_is_test_path(entry->path) && strchr(entry->path, '/'))
+            g_hash_table_insert(tests, module_of(entry->path), GSIZE_TO_POINTER(i + 1));
+    }
+    for (guint from = 0, n = build->files->len; from < n; from = n, n = build->files->len) {
+        for (guint number = from; number < n && g_hash_table_size(tests) > 0; number++)
+            take_imports(build, tests, number);
+        look_up_files(build, n);
+        if (!outline_rest(build, error))
+            return false;
+    }
+    g_array_sort(build->files, compare_entries);
+    return true;
+}
+
 /* ---- Decoding -----------------------------------------------------------------------------------
  */
 
@@ -327,11 +449,12 @@ AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
 
     g_array_set_clear_func(files, clear_pending);
     list_indexed_files(&build);
+    look_up_files(&build, 0);
     index->stats.cache_ms = lap_ms(&clock);
     if (acr_interrupted(options->interrupt))
         return ACR_NULL(acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
                                       "interrupted while indexing"));
-    if (!outline_rest(&build, error))
+    if (!outline_rest(&build, error) || !outline_imported(&build, error))
         return NULL;
     index->stats.outline_ms = lap_ms(&clock);
     add_indexed_files(&build);

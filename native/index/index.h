@@ -166,8 +166,8 @@ typedef struct {
 } AcrIndexOptions;
 
 /*
- * Outlines every non-test .py file of the snapshot whose rows the cache lacks, keeps these, and
- * makes the tables. Files that cannot be read or parsed are there without symbols. Errors: FAILED,
+ * Outlines every .py file and Python script of the snapshot that is not a test's and whose rows the
+ * cache lacks, keeps these, and makes the tables. Files that cannot be read or parsed are there without symbols. Errors: FAILED,
  * INTERRUPTED. O(total size).
  */
 AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
@@ -180,6 +180,8 @@ AcrSnapshot *acr_index_snapshot(const AcrIndex *index); /* borrowed */
 
 /* A path part `test` or `tests`, a file `test_*.py` or `*_test.py`, `conftest.py`. */
 bool acr_index_is_test_path(const char *path);
+/* Whether a path is a test's: it looks so, and no product code imports it. */
+bool acr_index_is_test(const AcrIndex *index, const char *path);
 
 gsize acr_index_n_files(const AcrIndex *index);
 const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n);  /* sorted by path; borrowed */

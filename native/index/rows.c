@@ -245,7 +245,7 @@ static bool import_row(Decoder *d)
 static bool failed_row(Decoder *d)
 {
     guint32 line;
-    if (d->n_fields != 3 || d->n_symbols > 0 || !parse_line(d->fields[1], &line))
+    if (d->unparsed || d->n_fields != 3 || d->n_symbols > 0 || !parse_line(d->fields[1], &line))
         return false;
     const char *message = text_of_field(d->fields[2]);
     if (!message)
@@ -257,7 +257,7 @@ static bool failed_row(Decoder *d)
 
 static bool decode_row(Decoder *d)
 {
-    if (d->unparsed || d->fields[0].len != 1)
+    if (d->fields[0].len != 1)
         return false;
     switch (*d->fields[0].at) {
     case 'C':

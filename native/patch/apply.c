@@ -221,7 +221,7 @@ static bool is_test(Work *work, const char *path)
         if (strcmp(context->hints[i].file, path) == 0)
             return false;
     work->wants_index = work->wants_index || !context->index;
-    return !context->index || acr_index_find_file(context->index, path) < 0;
+    return !context->index || acr_index_is_test(context->index, path);
 }
 
 /* Takes one edit as far as its place; false only when the snapshot cannot be read. The file of one

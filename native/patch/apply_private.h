@@ -119,10 +119,10 @@ Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *sourc
 /* Whether more may be searched; where not, acr_patch_choose_place finds nothing. */
 bool acr_patch_may_search(const Work *work);
 
-/* Whether the replacement is all of the function that the place is in a part of; then the edit is
- * refused. */
-bool acr_patch_is_partial(Work *work, guint number, const AcrSource *source, const AcrMatch *match,
-                          const AcrPlace *place) ACR_MUST_USE;
+/* Where the replacement is all of the function that the place is in: the match becomes one of the
+ * whole function (*out_widened), or the edit is refused (false). */
+bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *source,
+                                   AcrMatch *match, gsize chosen, bool *out_widened) ACR_MUST_USE;
 
 /* ---- All edits of a file (apply_files.c) ----------------------------------------------------- */
 

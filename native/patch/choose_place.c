@@ -248,8 +248,10 @@ Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *sourc
         acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, g_steal_pointer(&match.why));
         return NULL;
     }
-    if (acr_patch_is_partial(work, number, source, &match, place))
+    bool widened = false;
+    if (!acr_patch_take_whole_function(work, number, source, &match, (gsize)chosen, &widened))
         return NULL;
+    place = &g_array_index(match.places, AcrPlace, widened ? 0 : chosen);
     g_autoptr(GArray) readings = acr_replacement_readings(source, edit, &match, place, &why);
     if (why || !can_encode(source, readings, &why)) {
         acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, why);

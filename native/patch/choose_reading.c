@@ -6,6 +6,8 @@
  * What is decided is a function of the texts and of what the linter says: the linter's work is
  * bounded by bytes, and where it breaks the first reading that compiles stays.
  */
+#include <string.h>
+
 #include "patch/apply_private.h"
 
 #define MAX_COMBINATIONS 64u /* of readings, in one file */
@@ -16,10 +18,26 @@
 /* Bytes of all texts of one lint run: some 5 s of pylint, so that its deadline is rarely near. */
 #define MAX_LINT_BYTES (512u * 1024)
 
+/* A .py file, or a script without extension whose first line names Python. */
 static bool is_compiled(const char *path, GBytes *bytes)
 {
-    return (g_str_has_suffix(path, ".py") || g_str_has_suffix(path, ".pyi")) &&
-           g_bytes_get_size(bytes) <= MAX_COMPILED;
+    gsize len = 0;
+    const char *slash = strrchr(path, '/'), *text = g_bytes_get_data(bytes, &len);
+    bool named = g_str_has_suffix(path, ".py") || g_str_has_suffix(path, ".pyi");
+    bool script = !strchr(slash ? slash : path, '.') && len > 2 && memcmp(text, "#!", 2) == 0;
+    const char *end = script ? memchr(text, '\n', len) : NULL;
+    script = end && g_strstr_len(text, end - text, "python");
+    return (named || script) && len <= MAX_COMPILED;
+}
+
+/* A data file that the referee can read. */
+static bool is_data(const char *path, GBytes *bytes)
+{
+    static const char *const suffixes[] = {".json", ".ipynb", ".toml", ".xml", ".ini", ".cfg"};
+    for (gsize i = 0; i < G_N_ELEMENTS(suffixes); i++)
+        if (g_str_has_suffix(path, suffixes[i]))
+            return g_bytes_get_size(bytes) <= MAX_COMPILED;
+    return false;
 }
 
 /* The next combination; readings of later edits change first. False after the last, when the first
@@ -172,20 +190,38 @@ bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gs
     return lint(referee, choices, versions, error);
 }
 
+/* Whether `after` lists an error ("line 3: …; line 9: …") more often than `before`, lines apart. */
+static bool has_new_error(const char *before, const char *after)
+{
+    g_auto(GStrv) old = g_strsplit(before, "; ", -1);
+    g_auto(GStrv) now = g_strsplit(after, "; ", -1);
+    for (guint i = 0; now[i]; i++) {
+        bool found = false;
+        const char *error = strchr(now[i], ':') ? strchr(now[i], ':') : now[i];
+        for (guint j = 0; old[j] && !found; j++) {
+            found = g_str_has_suffix(old[j], error);
+            if (found)
+                *old[j] = '\0'; /* each counts once */
+        }
+        if (!found)
+            return true;
+    }
+    return false;
+}
+
 bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
                          char **out_broken, GError **error)
 {
-    bool sound = true, was_sound = true;
-    g_autofree char *message = NULL;
-    g_autofree char *unused = NULL;
-    if (!referee || !is_compiled(path, after))
+    bool sound = true, was_sound = true, python = is_compiled(path, after);
+    g_autofree char *message = NULL, *old = NULL;
+    if (!referee || !(python || (before && is_data(path, after))))
         return true;
     if (!referee->compiles(referee->ctx, path, after, &sound, &message, error))
         return false;
-    if (!sound && before && is_compiled(path, before) &&
-        !referee->compiles(referee->ctx, path, before, &was_sound, &unused, error))
+    if (!sound && before && g_bytes_get_size(before) <= MAX_COMPILED &&
+        !referee->compiles(referee->ctx, path, before, &was_sound, &old, error))
         return false;
-    if (!sound && was_sound)
+    if (!sound && (was_sound || (python && has_new_error(old ? old : "", message))))
         *out_broken = g_steal_pointer(&message);
     return true;
 }

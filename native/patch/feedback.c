@@ -49,8 +49,14 @@ static void show_broken_file(AcrFeedback *feedback, const File *file)
 
 static void show_broken(const Work *work, AcrFeedback *feedback)
 {
-    g_string_append(feedback->text,
-                    "\nThe edits were found, but what they make is not valid Python.\n");
+    bool data = true;
+    for (guint i = 0; i < work->files->len; i++) {
+        const File *file = work->files->pdata[i];
+        data = data && (!file->broken || g_str_has_prefix(file->broken, "not valid "));
+    }
+    g_string_append_printf(feedback->text,
+                           "\nThe edits were found, but what they make is not %s.\n",
+                           data ? "readable" : "valid Python");
     for (guint i = 0; i < work->files->len; i++) {
         const File *file = work->files->pdata[i];
         if (file->broken && feedback->text->len < feedback->limit)

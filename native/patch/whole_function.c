@@ -1,12 +1,14 @@
 /*
  * A replacement that is a whole function (or class), where the quote is a part of its body: as it
- * is written it would define the function once more inside itself, so it is refused.
+ * is written it would define the function once more inside itself. It replaces the whole function
+ * where its header is the function's own and no line outside the quote is lost; else it is refused.
  */
 #include "patch/apply_private.h"
 
 /* What the replacement begins with. */
 typedef struct {
-    gsize def; /* its line */
+    gsize decorators, def; /* its lines; equal: it has no decorators */
+    bool other;            /* something else stands in front of them */
     bool is_class;
     char *name; /* owned */
 } Head;
@@ -24,16 +26,21 @@ static const char *behind(const AcrLine *line, const char *word)
                                                                          : NULL;
 }
 
-/* Whether the first code of the replacement, behind imports and decorators, is a function's header (a
- * class's). */
+/* Whether the first code of the replacement, behind imports, is a function's header (a class's). */
 static bool read_head(const AcrLines *lines, Head *out)
 {
-    gsize k = 0, n = 0;
+    gsize k = 0;
+    bool decorated = false;
     for (; k < lines->n; k++) {
         const AcrLine *line = &lines->line[k];
-        if (acr_line_is_code(line) && !behind(line, "@") && !behind(line, "import ") &&
-            !behind(line, "from "))
+        if (behind(line, "@") && !decorated) {
+            out->decorators = k;
+            decorated = true;
+        } else if (behind(line, "import ") || behind(line, "from ")) {
+            out->other = true;
+        } else if (acr_line_is_code(line) && !behind(line, "@")) {
             break;
+        }
     }
     const char *name = k < lines->n ? behind(&lines->line[k], "def ") : NULL;
     if (!name && k < lines->n)
@@ -41,9 +48,11 @@ static bool read_head(const AcrLines *lines, Head *out)
     out->is_class = !name && k < lines->n && (name = behind(&lines->line[k], "class "));
     if (!name)
         return false;
+    gsize n = 0;
     while (acr_is_word(name[n]))
         n++;
     out->def = k;
+    out->decorators = decorated ? out->decorators : k;
     out->name = g_strndup(name, n);
     return true;
 }
@@ -68,46 +77,102 @@ static const AcrSymbol *function_around(const AcrIndex *index, const char *path,
     return NULL;
 }
 
-/* Whether the replacement has the function's own header. */
-static bool same_header(const AcrSource *source, const AcrSymbol *symbol, const AcrLines *lines,
-                        gsize def)
+/* Whether lines of the file and of the replacement are the same but for outer blanks. */
+static bool same_lines(const AcrLine *file, const AcrLine *lines, gsize n)
 {
-    gsize n = symbol->sig_last - symbol->def + 1;
-    if (symbol->sig_last > source->lines.n || def + n > lines->n)
-        return false;
     for (gsize i = 0; i < n; i++)
-        if (!acr_line_same_core(&source->lines.line[symbol->def - 1 + i], &lines->line[def + i]))
+        if (!acr_line_same_core(&file[i], &lines[i]))
             return false;
     return true;
 }
 
-bool acr_patch_is_partial(Work *work, guint number, const AcrSource *source, const AcrMatch *match,
-                          const AcrPlace *place)
+static bool same_header(const AcrSource *source, const AcrSymbol *symbol, const AcrLines *lines,
+                        const Head *head)
+{
+    gsize n = symbol->sig_last - symbol->def + 1;
+    return symbol->sig_last <= source->lines.n && head->def + n <= lines->n &&
+           same_lines(&source->lines.line[symbol->def - 1], &lines->line[head->def], n);
+}
+
+/* Why the replacement cannot stand for the whole function; NULL: it can. Static. */
+static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
+                              const AcrPlace *place, const AcrLines *lines, const Head *head)
+{
+    gsize n = head->def - head->decorators, at = head->def + 1;
+    if (head->other || (n > 0 && (n != symbol->def - symbol->first ||
+                                  !same_lines(&source->lines.line[symbol->first - 1],
+                                              &lines->line[head->decorators], n))))
+        return "other lines stand in front of it";
+    if (!same_header(source, symbol, lines, head))
+        return "its header is another";
+    if (acr_elision_count(lines) > 0)
+        return "it leaves code out";
+    for (gsize k = head->def + 1; k < lines->n; k++)
+        if (acr_line_is_code(&lines->line[k]) &&
+            acr_line_width(&lines->line[k]) <= acr_line_width(&lines->line[head->def]))
+            return "other code follows it";
+    for (gsize f = symbol->def; f < MIN(symbol->last, source->lines.n); f++) {
+        const AcrLine *line = &source->lines.line[f];
+        if (acr_line_is_blank(line) || (f >= place->first && f < place->last))
+            continue;
+        while (at < lines->n && !acr_line_same_core(&lines->line[at], line))
+            at++;
+        if (at++ >= lines->n)
+            return "it lacks lines that are not quoted";
+    }
+    return NULL;
+}
+
+/* Makes the match one of the whole function. */
+static void widen(const AcrSource *source, const AcrEdit *edit, guint32 first, guint32 last,
+                  AcrMatch *match)
+{
+    const AcrLine *from = &source->lines.line[first - 1], *to = &source->lines.line[last - 1];
+    char *text = g_strndup(from->s, (gsize)(to->s - from->s) + to->len);
+    AcrPlace place = {.first = first - 1, .last = last};
+    acr_match_clear(match);
+    acr_match_init(match);
+    g_ptr_array_add(match->store, text);
+    acr_quote_read(match, text, edit->patched);
+    match->level = ACR_LEVEL_EXACT;
+    acr_match_add_place(match, &place);
+}
+
+bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *source,
+                                   AcrMatch *match, gsize chosen, bool *out_widened)
 {
     const AcrEdit *edit = edit_at(work, number);
     AcrEditOutcome *outcome = outcome_at(work, number);
+    const AcrPlace *place = &g_array_index(match->places, AcrPlace, chosen);
     const File *file = g_hash_table_lookup(work->by_path, source->path);
     const AcrLines *lines = &match->patched;
     g_auto(Head) head = {0}, quoted = {0};
     if (!file || file->source != source || edit->form == ACR_EDIT_DIFF || !read_head(lines, &head))
-        return false;
+        return true;
     if (!read_head(&match->original, &quoted) || strcmp(quoted.name, head.name) != 0)
         work->wants_index = !work->context->index;
     const AcrSymbol *symbol = function_around(work->context->index, source->path, place, &head);
     if (!symbol || symbol->last > source->lines.n)
-        return false;
+        return true;
     bool deeper = match->original.n > 0 &&
                   acr_line_width(&lines->line[head.def]) < acr_line_width(&match->original.line[0]);
-    if (!deeper && !same_header(source, symbol, lines, head.def))
-        return false;
-    outcome->start = symbol->first;
+    if (!deeper && !same_header(source, symbol, lines, &head))
+        return true;
+    const char *doubt = find_doubt(source, symbol, place, lines, &head);
+    outcome->start = head.decorators < head.def ? symbol->first : symbol->def;
     outcome->end = symbol->last;
-    acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED,
-                     g_strdup_printf("%s is all of the %s %s, but %s is only a part of its body: "
-                                     "quote it as a whole, or write only the lines that take the "
-                                     "place of the quoted ones",
-                                     edit->form == ACR_EDIT_TAGS ? "<patched>" : "the REPLACE part",
-                                     head.is_class ? "class" : "function", symbol->qualname,
-                                     acr_edit_quote_name(edit)));
+    if (doubt) {
+        acr_patch_refuse(
+            work, number, ACR_EDIT_UNMATCHED,
+            g_strdup_printf("%s is all of the %s %s, but %s is only a part of its body, and %s: "
+                            "quote it as a whole, or write only the lines that take the place of "
+                            "the quoted ones",
+                            edit->form == ACR_EDIT_TAGS ? "<patched>" : "the REPLACE part",
+                            head.is_class ? "class" : "function", symbol->qualname,
+                            acr_edit_quote_name(edit), doubt));
+        return false;
+    }
+    widen(source, edit, outcome->start, symbol->last, match);
+    *out_widened = true;
     return true;
 }

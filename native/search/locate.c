@@ -376,7 +376,7 @@ static bool try_file(Locating *at)
         AcrContent *content;
         bool there = acr_search_content(at->search, entry, &content, NULL) && content;
         guint32 n = there ? acr_content_n_lines(content) : 0;
-        if (n == 0 || acr_index_is_test_path(acr_search_path(at->search, entry)))
+        if (n == 0 || acr_index_is_test(at->search->index, acr_search_path(at->search, entry)))
             continue;
         AcrHit whole = {.entry = entry, .start = 1, .end = n, .symbol = -1, .view = ACR_VIEW_WHOLE};
         add_located(at, &whole, ACR_LOCATED_BUG, ACR_LOCATE_FILE);

@@ -316,7 +316,7 @@ static bool collect_others(Collector *all, GError **error)
     for (guint i = 0; texts && i < texts->len; i++) {
         const AcrOther *other = g_ptr_array_index(texts, i);
         const char *path = acr_search_path(all->search, other->entry);
-        if (acr_index_is_test_path(path) ||
+        if (acr_index_is_test(all->search->index, path) ||
             (all->scope->files && acr_file_match_has(all->scope->files, other->entry)))
             continue;
         if (!collect_entry(all, other->entry, rank_of_type(path), error))

@@ -17,13 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MAX_MESSAGE = 300  # characters of the reason in an X row
+MAX_INDENTED = 4 * 1024 * 1024  # bytes of a file that is outlined by its indentation
+_STRINGS = (
+    r"\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\.)*?(?:'''|\Z)"
+    r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*"
+)
 TREE_BYTES_PER_BYTE = 1024  # more than a byte of source takes while it is parsed: `1,` takes 470, `{a}` in f"" 660
 
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\", "\x1f": "\\u", "\0": "\ufffd"})
 
 
 def outline(source: bytes) -> bytes:
-    """Return the rows of one file (UTF-8, a line each); a file that cannot be parsed gives one X row.
+    """Return the rows of one file (UTF-8, a line each).
+
+    A file that cannot be parsed gives an X row, and its classes and functions by their indentation.
 
     Never raises for what is in `source`, whatever it is. Raises MemoryError where a process with more memory might
     give other rows.
@@ -33,7 +40,7 @@ def outline(source: bytes) -> bytes:
     try:
         return _outline(source)
     except SyntaxError as error:
-        return _failed(error.lineno or 1, error.msg)
+        return _failed(error.lineno or 1, error.msg) + _by_indentation(source)
     except ValueError as error:  # null bytes
         return _failed(1, str(error))
     except RecursionError:
@@ -110,6 +117,54 @@ def _failed(line: int, message: str) -> bytes:
 
 def _escape(text: str) -> str:
     return text.translate(_ESCAPES)
+
+
+def _by_indentation(source: bytes) -> bytes:
+    """Rows of classes and functions, from the lines that begin with their keywords and from the indentation."""
+    import re
+
+    if len(source) > MAX_INDENTED:
+        return b""
+    text = source.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    lines = re.sub(_STRINGS, lambda match: "\n\0" * match[0].count("\n"), text, flags=re.DOTALL).split("\n")
+    header = re.compile(r"\s*(?:async\s+def|def|(class))\s+(\w+)")
+    rows: list[list[str | int]] = []
+    around: list[tuple[int, int]] = []  # indentation, number of the row
+    depth = last = first = 0
+    open_header = False
+    for number, line in enumerate(lines, 1):
+        begins = depth == 0 and not line.startswith("\0") and bool(line.strip())
+        indent = len(line.expandtabs()) - len(line.expandtabs().lstrip())
+        while begins and around and around[-1][0] >= indent:
+            rows[around.pop()[1]][5] = last
+        found = header.match(line) if begins else None
+        if found:
+            prefix = f"{rows[around[-1][1]][1]}." if around else ""
+            around.append((indent, len(rows)))
+            kind = "C" if found[1] else "D"
+            rows.append([kind, prefix + found[2], first or number, number, number, number])
+        if begins:
+            first = (first or number) if line.lstrip().startswith("@") else 0
+        last = number if line.strip("\0 \t\r\f") else last
+        depth = max(0, depth + len(re.findall(r"[([{]", line)) - len(re.findall(r"[)\]}]", line)))
+        if around and not begins and rows[-1][4] == number - 1 and open_header:
+            rows[-1][4] = number
+        open_header = depth > 0 and (found is not None or (not begins and open_header))
+    for _, row in around:
+        rows[row][5] = last
+    return "".join("\t".join(map(str, row)) + _bases(lines, row) + "\n" for row in rows).encode()
+
+
+def _bases(lines: list[str], row: list[str | int]) -> str:
+    """The last field of a class's row: its plainly named bases."""
+    import re
+
+    if row[0] != "C":
+        return ""
+    text = " ".join(lines[int(row[3]) - 1 : int(row[4])])
+    found = re.search(r"class\s+\w+\s*(?:\[.*?\])?\s*\((.*)\)\s*:", text)
+    parts = [part.strip() for part in found[1].split(",")] if found else []
+    return "\t" + "\x1f".join(part for part in parts if re.fullmatch(r"[A-Za-z_][\w.]*", part))
 
 
 class _Walk:

@@ -11,7 +11,7 @@
 #define ACR_PY_GRACE_MS 5000                   /* a job past its deadline is given up after that */
 #define ACR_PY_AGAIN_MS 200                    /* between two Deadlines raised in one job */
 #define ACR_PY_COMPILE_TIMEOUT_MS 20000
-#define ACR_PY_LINT_TIMEOUT_MS 120000
+#define ACR_PY_LINT_TIMEOUT_MS 20000
 #define ACR_PY_BIND_TIMEOUT_MS 10000
 #define ACR_PY_DOUBTS_TIMEOUT_MS 10000
 #define ACR_PY_VERDICT_TIMEOUT_MS 60000

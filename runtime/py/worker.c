@@ -22,7 +22,8 @@
 #define MEMORY_LIMIT_MIB(work) ((work) == ACR_PYTHON_OUTLINES ? 512u : 2560u)
 #define KEPT_BYTES (32 * 1024 * 1024) /* of memory that was freed */
 #define FILE_LIMIT_BYTES (64ull * 1024 * 1024)
-#define CPU_LIMIT_S (ACR_PY_LINT_TIMEOUT_MS / 1000 + 5) /* of one question: no deadline is longer */
+#define CPU_LIMIT_S                                                                                \
+    (ACR_PY_VERDICT_TIMEOUT_MS / 1000 + 5) /* of one question: no deadline is longer */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SHADOW_MEMORY true /* which takes terabytes of address space */

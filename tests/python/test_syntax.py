@@ -30,6 +30,33 @@ def test_compiles(source: bytes, said: bytes) -> None:
     assert syntax.compiles(pack([b"a/b.py", source])) == said
 
 
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        (b"a.json", b'{"a": 1}', b'{"a": 1,}'),
+        (b"a.ipynb", b'{"cells": []}', b'{"cells": [}'),
+        (b"pyproject.toml", b'a = "b"\n', b'a = "b\n'),
+        (b"a.xml", b"<a/>", b"<a>"),
+        (b"setup.cfg", b"[a]\nb = 1\n", b"b = 1\n"),
+    ],
+)
+def test_data_files_are_read_by_the_standard_library(name: bytes, good: bytes, bad: bytes) -> None:
+    assert syntax.compiles(pack([name, good])) == b""
+    assert syntax.compiles(pack([name, bad])).startswith(b"not valid ")
+
+
+def test_all_errors_of_a_file_are_listed() -> None:
+    source = b"class A:\n    def f(self):\n        x = 2 3\n    def g(self:\n        pass\nreturn 1\n"
+    said = syntax.compiles(pack([b"a.py", source])).decode().split("; ")
+    assert [part.partition(":")[0] for part in said] == ["line 3", "line 4", "line 6"]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python knows the syntax")
+def test_newer_syntax_names_the_python_that_judged() -> None:
+    said = syntax.compiles(pack([b"a.py", b"try:\n    pass\nexcept A, B:\n    pass\n"])).decode()
+    assert f"judged by Python {sys.version_info.major}.{sys.version_info.minor}" in said
+
+
 def test_deep_expressions_do_not_compile_and_do_not_crash() -> None:
     assert syntax.compiles(pack([b"a.py", b"x = " + b"-" * 50_000 + b"1"])) != b""
     assert syntax.compiles(pack([b"a.py", b"x = " + b"1+" * 50_000 + b"1"])) != b""

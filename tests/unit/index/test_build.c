@@ -20,6 +20,34 @@ static void test_paths(void)
         g_assert_false(acr_index_is_test_path(others[i]));
 }
 
+static void what_product_code_imports_is_no_test(void)
+{
+    static const TestFile files[] = {
+        {"setup.py", "I|run|1|tests.run|\n"},
+        {"tests/run.py", "!never"},
+        {"tests/test_web.py", "!never"},
+        {"web/__init__.py", "I|Client|1|.test.client|Client\nI|Lint|2|web.utils|lint_test\n"},
+        {"web/other.py", "I|mock|1|unittest.mock|\n"},
+        {"web/test/__init__.py", ""},
+        {"web/test/client.py", "I|tools|1|..test|tools\n"},
+        {"web/test/test_client.py", "!never"},
+        {"web/test/tools.py", ""},
+        {"web/utils/lint_test.py", ""},
+        {NULL, NULL},
+    };
+    static const char *const expected[] = {"setup.py",          "web/__init__.py",
+                                           "web/other.py",      "web/test/client.py",
+                                           "web/test/tools.py", "web/utils/lint_test.py"};
+    g_autoptr(AcrIndex) index = index_of(files);
+    g_assert_cmpuint(acr_index_n_files(index), >=, G_N_ELEMENTS(expected));
+    for (gsize i = 0; i < G_N_ELEMENTS(expected); i++) {
+        g_assert_cmpint(acr_index_find_file(index, expected[i]), >=, 0);
+        g_assert_false(acr_index_is_test(index, expected[i]));
+    }
+    g_assert_true(acr_index_is_test(index, "tests/run.py"));
+    g_assert_true(acr_index_is_test(index, "web/test/test_client.py"));
+}
+
 static void files_chosen(void)
 {
     static const TestFile files[] = {
@@ -213,6 +241,8 @@ static void references(void)
 
 void add_build_tests(void)
 {
+    g_test_add_func("/index/build/what_product_code_imports_is_no_test",
+                    what_product_code_imports_is_no_test);
     g_test_add_func("/index/build/test_paths_are_known_by_whole_parts", test_paths);
     g_test_add_func("/index/build/only_python_files_that_are_no_tests", files_chosen);
     g_test_add_func("/index/build/failing_file_costs_itself_only", failing_files);

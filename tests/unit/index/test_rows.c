@@ -140,8 +140,7 @@ static void damage(void)
         "A|x|2|1|\n",                    /* ends before it begins */
         "I|x|1||\n",                     /* no module */
         "I||1|m|\n",                     /* no local name */
-        "X|1|a\nX|2|b\n",                /* not the only row */
-        "X|1|a\nA|x|1|1|\n",             /* rows after it */
+        "X|1|a\nX|2|b\n",                /* not the only one */
         "A|x|1|1|\nX|1|a\n",             /* rows before it */
         "X|0|a\n",                       /* no line */
         "C|A|1|1|1|1|a\\\n",             /* half an escape */
