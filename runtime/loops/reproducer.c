@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define GUARD_TRIES 3u
+#define SHOWN_BYTES 160u /* of an exception */
 
 /* Whether code can be run here, as far as --verify asks for it. */
 static AcrStep open_executor(AcrAttemptWork *work, GError **error)
@@ -191,6 +192,33 @@ static AcrStep try_all(AcrAttemptWork *work, bool *out_ran, GError **error)
     return step;
 }
 
+/* The last line that the script wrote to stderr, where it says that a module is missing; owned; else
+ * NULL. A name that a module lacks is the script's own mistake. */
+static char *find_missing_module(const AcrTestVerdict *verdict)
+{
+    if (verdict->result != ACR_TEST_BROKEN || !verdict->executed || !verdict->executed->err)
+        return NULL;
+    g_autofree char *text = acr_utf8_repair_bytes(verdict->executed->err);
+    const char *last = strrchr(g_strchomp(text), '\n');
+    last = last ? last + 1 : text;
+    return g_str_has_prefix(last, "ModuleNotFoundError: ") ? acr_text_shorten(last, SHOWN_BYTES)
+                                                           : NULL;
+}
+
+/* Says why no try was good; a module that is missing is for the user to install. */
+static void tell_not_reproduced(AcrAttemptWork *work, const char *python)
+{
+    g_autofree char *missing = find_missing_module(&work->reproducer.before);
+    if (missing)
+        acr_step_unproved(work,
+                          "the issue was not reproduced in %u tries: the script ended with '%s' "
+                          "in %s; install the module with --setup, or choose another Python with "
+                          "--python",
+                          work->run->max_tries, missing, python ? python : "the project's Python");
+    else
+        acr_step_unproved(work, "the issue was not reproduced in %u tries", work->run->max_tries);
+}
+
 AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error)
 {
     const AcrRun *run = work->run;
@@ -204,7 +232,7 @@ AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error)
                     run->issue, "python", python, NULL);
     AcrStep step = try_all(work, &ran, error);
     if (step == ACR_STEP_NOT_DONE)
-        acr_step_unproved(work, "the issue was not reproduced in %u tries", run->max_tries);
+        tell_not_reproduced(work, python);
     return step;
 }
 

@@ -70,6 +70,14 @@ def test_reproduce_ends_with_1_where_there_is_none(case: Case, lines: list[Line]
     assert again.stdout == b"" and "not reproduced" in again.one_line(NONE, "as recorded")
 
 
+def test_a_module_that_is_missing_is_named(case: Case) -> None:
+    """With the Python that lacks it, and what to do."""
+    lines = [guard(), *[test_line("import no_such_module\n")] * 3]
+    said = case.run(lines, verb="reproduce").check(NONE).err
+    assert "No module named 'no_such_module'' in Python 3" in said and "--setup" in said and "--python" in said
+    case.host.run("replay", case.out).one_line(NONE, "as recorded")
+
+
 @pytest.mark.parametrize("options", [[], ["--setup=true"]], ids=["bare", "set-up"])
 def test_a_script_finds_nothing_of_git(case: Case, options: list[str]) -> None:
     """What git says of the tree is the patch, not what the patch does."""
