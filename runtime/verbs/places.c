@@ -1,5 +1,5 @@
 /*
- * The places that a user need not name: the repository around the current folder, and a new run
+ * The places that a user need not name: the repository that encloses the current folder, and a new run
  * folder.
  */
 #include "verbs/verbs_private.h"

@@ -47,7 +47,7 @@ bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSp
  * at it where it is to end the verb (ends_at_alarm).
  * The cache's path, which the host borrows; owned. */
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST_USE;
-/* Fills what names no repository or run folder: the repository around the current folder, a new run folder,
+/* Fills what names no repository or run folder: the repository that encloses the current folder, a new run folder,
  * which is made, and told on stderr. Errors: USAGE, ENVIRONMENT of task. (places.c) */
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* What --help prints, with rare options too for --help-all; owned. */
