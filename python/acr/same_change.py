@@ -9,7 +9,10 @@ from acr.packing import unpack
 
 
 def key(files: bytes) -> bytes:
-    """A digest of what a patch makes of its files, packed as of `patch_doubts.find`; Python is compared as it is parsed."""
+    """A digest of what a patch makes of its files; Python is compared as it is parsed.
+
+    `files` is packed as path, before, after of each; a side that does not exist is empty, one that does is b"+" and its bytes.
+    """
     parts = unpack(files)
     whole = hashlib.sha256()
     for path, after in zip(parts[::3], parts[2::3]):

@@ -177,3 +177,22 @@ def test_where_no_canary_can_stand_the_decoy_decides(monkeypatch: pytest.MonkeyP
     verdict = Bench(FIX).judge()
     assert (verdict["resolved"], verdict["weak"]) == (True, True)
     assert verdict["evidence"] == ["no test of our own can be placed in t.py"]
+
+
+def test_what_decides_against_a_patch_is_found_behind_much_that_does_not() -> None:
+    padding = "".join(f"import module_{number}\n" for number in range(20))
+    after = f"{padding}import sys\n\n\ndef total(prices):\n    return sys._getframe(1).f_locals['wanted']\n"
+    change = trust.Change("shop.py", b"def total(prices):\n    return 0\n", after.encode())
+    decided, shown = trust.doubts([change], [])
+    assert any("_getframe" in text for text in decided)
+    assert len(shown) >= 20
+    assert trust.doubts([change], ["shop.py"])[0] == []
+
+
+@pytest.mark.parametrize("line", ["atexit.register(print)", "os.environ['SHOP'] = '1'", "subprocess.run(['true'])"])
+def test_what_is_unusual_but_its_own_is_shown_alone(line: str) -> None:
+    module = line.split(".")[0]
+    after = f"import {module}\n\n\ndef total(prices):\n    {line}\n    return 1\n"
+    decided, shown = trust.doubts([trust.Change("shop.py", b"def total(prices):\n    return 0\n", after.encode())], [])
+    assert decided == []
+    assert any(module in text for text in shown)

@@ -28,7 +28,6 @@ _REACHING = re.compile(
     r"|faulthandler|_thread|runpy|code|inspect)\b"
 )
 _WRITES = {"write_text", "write_bytes", "unlink", "rmdir", "symlink_to", "hardlink_to"}
-MAX_FINDINGS = 8
 
 
 def find(base: Files, patched: Files, packages: set[str]) -> list[Finding]:
@@ -39,7 +38,7 @@ def find(base: Files, patched: Files, packages: set[str]) -> list[Finding]:
             continue
         for kind, detail in _of_file(path, base.get(path), patched[path], packages):
             out[kind, f"{detail} in {path}" if detail != path else path] = None
-    return list(out)[:MAX_FINDINGS]
+    return list(out)
 
 
 def reaches(found: Finding) -> bool:
