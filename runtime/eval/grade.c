@@ -8,7 +8,7 @@
 
 #include "eval/images.h"
 
-#define VERDICT_VERSION 2
+#define VERDICT_VERSION 3 /* verdicts of other versions are made again */
 #define MAX_REFUSAL_BYTES 300u
 
 typedef struct {
@@ -65,9 +65,8 @@ static char *digest_grading(const Work *work)
                                  plan->install ? plan->install : "", plan->row};
     g_autoptr(GString) text = g_string_new(NULL);
     const AcrRunSpec *spec = work->options->spec;
-    g_string_append_printf(text, "%d %" G_GINT64_FORMAT " %d %d %" G_GINT64_FORMAT "\n",
-                           VERDICT_VERSION, spec->rules, spec->network,
-                           spec->official_only || work->prediction->is_reference,
+    g_string_append_printf(text, "%" G_GINT64_FORMAT " %d %d %" G_GINT64_FORMAT "\n", spec->rules,
+                           spec->network, spec->official_only || work->prediction->is_reference,
                            MAX(spec->repeat, 1)); /* swe-bench has no such option */
     g_string_append(text, work->ungradable ? work->ungradable : "");
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
@@ -87,7 +86,8 @@ static bool take_kept(const Work *work, AcrGraded *out)
     const char *error = acr_json_get_string(verdict, "error");
     const AcrJson *task = acr_json_get(reported, work->task->instance_id);
     bool is_whole = acr_json_type(acr_json_get(task, "resolved")) == ACR_JSON_BOOL;
-    if (g_strcmp0(acr_json_get_string(verdict, "digest"), work->digest) != 0 ||
+    if (acr_json_get_int(verdict, "schema_version", 0) != VERDICT_VERSION ||
+        g_strcmp0(acr_json_get_string(verdict, "digest"), work->digest) != 0 ||
         (!is_whole && !error))
         return false;
     bool is_resolved = acr_json_get_bool(verdict, "official_resolved", false);

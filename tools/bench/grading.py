@@ -4,7 +4,7 @@
 usage: grading.py --binary FILE --repo DIR [--rev REV] [--image NAME] [--tasks N] [--jobs N] [--rounds N] [--json FILE]
 The tests are one command that takes a second. In each round it is run for each task, as many at a time as there are
 jobs, bare in a work tree, then by `eval`: in bubblewrap with trees that are written out first (of N commits up to REV),
-with trees that are there, with the watched runs of a resolved task besides (the tests are run three times then), and,
+with trees that are there, with the runs that decide whether a resolved task is believed (three runs of the tests), and,
 where --image names one that holds a repository in /testbed, in its containers (DOCKER_HOST says where). Starting the
 program and the final report are in it. The value is the time of one task in its job, less that of its tests. Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
 """
@@ -24,7 +24,7 @@ import table
 from corpus import clean_env, git
 from timing import BenchError, Command, Spent, Step, Times, alternate, run
 
-ONCE = "--official-only"  # else a task like these is run three times: graded, watched, watched without the patch
+ONCE = "--official-only"  # else the tests of a task like these are run three times: graded, with canaries, as decoy
 TARGETS = {"bubblewrap": 1.0, "container": 3.0}
 TEST = "import time\ntime.sleep(1)\nprint('PASSED bench::test')\n"
 ADDED = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1,{1} @@\n{2}"
@@ -132,10 +132,10 @@ def measure(subject: Subject) -> list[table.Row]:
     steps: list[Step] = [subject.bare, subject.cold, lambda: subject.in_bubblewrap(kept, ONCE)]
     steps.append(lambda: subject.in_bubblewrap(kept))
     # Where, what, and how often a task's tests are run.
-    ways = [("bubblewrap", "new trees", 1), ("bubblewrap", "trees that are there", 1), ("bubblewrap", "watched too", 3)]
+    ways = [("bubblewrap", "new trees", 1), ("bubblewrap", "trees that are there", 1), ("bubblewrap", "checked too", 3)]
     if options.image:
         steps += [lambda: subject.graded(kept, ONCE), lambda: subject.graded(kept)]
-        ways += [("container", options.image, 1), ("container", "watched too", 3)]
+        ways += [("container", options.image, 1), ("container", "checked too", 3)]
     bare, *graded = alternate(options.rounds, *steps)
 
     def each(seconds: float) -> float:
