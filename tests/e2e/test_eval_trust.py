@@ -350,6 +350,9 @@ FEW = {
     *("equal_to_anything", "answers_by_frames", "expects_failure_inside", "time_bomb_when_graded", "results_replaced"),
     *("assert_equal_swapped", "package_before_tests", "traceback_forges", "exit_code_forged", "shadowed_stdlib"),
     *("equal_by_magic", "frames_by_traceback", "raises_calmed", "reads_the_tests", "code_replaced", "honest_shapes"),
+    *("memory_by_ctypes", "module_of_tests_changed", "doctest_checker", "consts_of_tests", "testcase_run_replaced"),
+    *("print_replaced", "answers_by_environment", "assertion_by_getattribute", "runner_calls_changed"),
+    *("honest_subprocess", "honest_environ", "honest_logging", "honest_unittest_threads"),
     *("honest_plain", "honest_conftest", "honest_package", "honest_equality", "honest_unittest", "honest_runner"),
 }
 
