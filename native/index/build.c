@@ -118,7 +118,7 @@ static const char *path_of_pending(const Build *build, const Pending *file)
 }
 
 /* A file without an extension, to be run, whose first line names Python. */
-static bool is_script(const Build *build, gsize i)
+static bool is_python_script(const Build *build, gsize i)
 {
     const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
     const char *slash = strrchr(entry->path, '/');
@@ -136,7 +136,7 @@ static bool is_indexed(const Build *build, gsize i)
     const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
     if (entry->mode == ACR_MODE_LINK || acr_index_is_test_path(entry->path))
         return false;
-    return g_str_has_suffix(entry->path, ".py") || is_script(build, i);
+    return g_str_has_suffix(entry->path, ".py") || is_python_script(build, i);
 }
 
 /* What the cache knows of a file: its rows, or that outlining it failed today. */
@@ -288,7 +288,7 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
  */
 
 /* The module that a path is, with slashes; owned. */
-static char *module_of(const char *path)
+static char *module_of_path(const char *path)
 {
     gsize len = strlen(path) -
                 (g_str_has_suffix(path, "/__init__.py") ? strlen("/__init__.py") : strlen(".py"));
@@ -352,7 +352,7 @@ static void take_imports(Build *build, GHashTable *tests, guint number)
     }
 }
 
-static gint compare_entries(gconstpointer a, gconstpointer b)
+static gint compare_pending(gconstpointer a, gconstpointer b)
 {
     return acr_order(((const Pending *)a)->entry, ((const Pending *)b)->entry);
 }
@@ -365,7 +365,7 @@ static bool outline_imported(Build *build, GError **error)
         const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
         if (entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
             acr_index_is_test_path(entry->path) && strchr(entry->path, '/'))
-            g_hash_table_insert(tests, module_of(entry->path), GSIZE_TO_POINTER(i + 1));
+            g_hash_table_insert(tests, module_of_path(entry->path), GSIZE_TO_POINTER(i + 1));
     }
     for (guint from = 0, n = build->files->len; from < n; from = n, n = build->files->len) {
         for (guint number = from; number < n && g_hash_table_size(tests) > 0; number++)
@@ -374,7 +374,7 @@ static bool outline_imported(Build *build, GError **error)
         if (!outline_rest(build, error))
             return false;
     }
-    g_array_sort(build->files, compare_entries);
+    g_array_sort(build->files, compare_pending);
     return true;
 }
 

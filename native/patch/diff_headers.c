@@ -166,7 +166,7 @@ static bool is_dated_away(const Diff *diff, const Line *line, char sign)
     return false;
 }
 
-static gsize read_lines(const Diff *diff, gsize at, Headers *headers, FileHeader *file)
+static gsize read_header_lines(const Diff *diff, gsize at, Headers *headers, FileHeader *file)
 {
     bool done = false;
     while (!done && at < diff->parse->len) {
@@ -275,7 +275,7 @@ gsize acr_diff_read_headers(const Diff *diff, gsize at, FileHeader *out)
     out->off = at;
     if (read_stars(diff, &at, out))
         return at;
-    at = read_lines(diff, at, &headers, out);
+    at = read_header_lines(diff, at, &headers, out);
     strip_marks(&headers);
     decide_name(&headers, out);
     if (out->created && out->deleted && !out->complaint)

@@ -196,7 +196,7 @@ static void append_lower(GString *out, const AcrLine *line)
     g_string_append_c(out, '\n');
 }
 
-static bool is_lost(const Gap *gap, gsize j)
+static bool is_lost_line(const Gap *gap, gsize j)
 {
     const AcrLine *line = &gap->quote->line[j];
     return line->core > 0 && remark_mark(line) == 0 && !stands_in(gap->patched, line);
@@ -207,7 +207,7 @@ static bool fill_gap(Gap *gap)
 {
     bool commented = false;
     for (gsize j = gap->a; j < gap->b; j++) {
-        if (!is_lost(gap, j))
+        if (!is_lost_line(gap, j))
             continue;
         gap->lost++;
         append_lower(gap->code, &gap->quote->line[j]);
@@ -271,7 +271,7 @@ static char *refuse_gap(const Gap *gap)
     }
     g_string_append(text, ": write the replacement in full. These lines would vanish: ");
     for (gsize j = gap->a; j < gap->b; j++) {
-        if (!is_lost(gap, j) || ++shown > MAX_SHOWN)
+        if (!is_lost_line(gap, j) || ++shown > MAX_SHOWN)
             continue;
         const AcrLine *line = &gap->quote->line[j];
         g_string_append_printf(text, "%s\"%.*s\"", shown > 1 ? ", " : "",

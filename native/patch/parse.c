@@ -326,12 +326,20 @@ static void name_file(Parser *p, const Tag *open, gsize from, gsize to)
     open_group(p, open);
 }
 
+/* Whether [from, to) holds one line of text, blank lines apart: a name. */
+static bool is_one_line(const char *s, gsize from, gsize to)
+{
+    g_autofree char *name = g_strstrip(g_strndup(s + from, to - from));
+    return !strpbrk(name, "\r\n");
+}
+
 static gsize read_file(Parser *p, gsize i)
 {
     const Tag *open = &p->tag[i];
     const Tag *next = i + 1 < p->n_tags ? &p->tag[i + 1] : NULL;
     bool closed = next && next->kind == TAG_FILE && next->closing &&
-                  next->off - open->end <= ACR_PARSE_MAX_NAME;
+                  next->off - open->end <= ACR_PARSE_MAX_NAME &&
+                  is_one_line(p->base.s, open->end, next->off);
     if (open->name.len > 0 && (open->good || closed)) {
         name_file(p, open, open->name.off, open->name.off + open->name.len);
         i += closed && !open->empty;
@@ -466,7 +474,7 @@ static gsize read_block(Parser *p, gsize off)
 }
 
 /* Reads the lines that begin in [*at, to); stops, with true, behind an edit. */
-static bool read_lines(Parser *p, gsize *at, gsize to)
+static bool read_answer_lines(Parser *p, gsize *at, gsize to)
 {
     AcrParse *parse = &p->base;
     while (*at < to) {
@@ -493,7 +501,7 @@ static void read_answer(Parser *p)
                 break;
         }
         p->base.tag = p->next_open < p->n_tags ? p->tag[p->next_open].off : p->base.len;
-        bool block = read_lines(p, &at, i < p->n_tags ? p->tag[i].off : p->base.len);
+        bool block = read_answer_lines(p, &at, i < p->n_tags ? p->tag[i].off : p->base.len);
         if (!block && i == p->n_tags)
             break;
         if (!block) {

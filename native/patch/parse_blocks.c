@@ -268,8 +268,8 @@ static char *announced(const char *s, gsize len)
 }
 
 /* The name of the file that the fence at `off` is all of; owned, or NULL. */
-static char *name_of(const AcrParse *parse, gsize off, const char *info, gsize info_len,
-                     bool *out_sure)
+static char *whole_file_name(const AcrParse *parse, gsize off, const char *info, gsize info_len,
+                             bool *out_sure)
 {
     const char *above = parse->s + parse->above.off;
     gsize at = parse->named_at;
@@ -298,7 +298,7 @@ gsize acr_whole_file_read(AcrParse *parse, gsize off)
     if (!acr_is_fence(s + off, len, &info) || (parse->fence.len > 0 && info == len) ||
         acr_is_diff_fence(s + off + info, len - info))
         return off;
-    g_autofree char *name = name_of(parse, off, s + off + info, len - info, &sure);
+    g_autofree char *name = whole_file_name(parse, off, s + off + info, len - info, &sure);
     if (!name || !read_fenced(parse, off, &fenced))
         return off;
     AcrEdit *edit = acr_parse_edit_new(ACR_EDIT_WHOLE_FILE, name, off, fenced.end);

@@ -387,7 +387,8 @@ static gsize skip_preamble(const Diff *diff, gsize off)
                 acr_parse_name(diff->parse, name);
             return at;
         }
-        if (ends_diff(&line) || (is_marked(&line) && line.len > 1))
+        if (ends_diff(&line) || acr_search_has_line(line.s, line.len) || begins_with(&line, "<") ||
+            (is_marked(&line) && line.len > 1))
             break;
         at = line.next;
     }
