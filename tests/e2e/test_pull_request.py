@@ -258,11 +258,15 @@ def test_nothing_is_written_where_a_link_leads(run_host: RunHost, out: Path, rep
         (repo.path / ".git" / place).symlink_to(away / leads)
     repo.git("symbolic-ref", "HEAD", "refs/heads/four")
     before = digest(repo.path), digest(away)
+    trusting = ("pr", out, "--repo", repo, "--trust-git-links", "--branch")
     run_host("pr", out, "--repo", repo, "--branch", "one").one_line(3, "leads out of this repository")
-    for branch in ("one", "two/half", "three"):
-        result = run_host("pr", out, "--repo", repo, "--trust-git-links", "--branch", branch)
-        result.one_line(3, "symbolic link", branch)
-    run_host("pr", out, "--repo", repo, "--trust-git-links", "--branch", "four").one_line(3, "'four' is checked out")
+    run_host(*trusting, "two/half").one_line(3, "a link in place of a folder")
+    assert (digest(repo.path), digest(away)) == before
+    (repo.path / ".git" / "refs" / "heads" / "two").unlink()
+    before = digest(repo.path), digest(away)
+    for branch in ("one", "three"):
+        run_host(*trusting, branch).one_line(3, "symbolic link", branch)
+    run_host(*trusting, "four").one_line(3, "'four' is checked out")
     assert (digest(repo.path), digest(away)) == before
 
 
