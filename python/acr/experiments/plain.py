@@ -7,7 +7,9 @@ construct and the text of it: (kind, detail).
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
+import symtable
 
 from acr.experiments import plain_names as names
 from acr.experiments.decoy import FUNCTIONS, is_text, name_of
@@ -21,22 +23,31 @@ if TYPE_CHECKING:
 
     Finding = tuple[str, str]
 
+_CLASS_STATE = {"__qualname__", "__module__", "__class__", "__eq__", "__mro_entries__", "__dict__", "__annotations__"}
 _CLASS_NAMES = {"__slots__", "__doc__", "__test__", "__array_priority__", "__version__", "__all__", "__author__"}
 _REACHES = {"builtin", "hidden name", "name in a text", "file"}
 _REACHING = re.compile(
     r"(?:sys|os|builtins|gc|ctypes|_ctypes|cffi|signal|atexit|subprocess|multiprocessing|importlib|unittest|_?pytest|mock|nose"
     r"|faulthandler|_thread|runpy|code|inspect)\b"
 )
+_DOTTED = re.compile(r"\w+(?:\.\w+)*")
+_MUTATES = {"append", "insert", "extend", "clear", "update", "remove", "pop", "popitem", "setdefault", "add", "discard"}
+_READS = {"open", "read_text", "read_bytes", "getline", "getlines"}
 _WRITES = {"write_text", "write_bytes", "unlink", "rmdir", "symlink_to", "hardlink_to"}
 
 
-def find(base: Files, patched: Files, packages: set[str]) -> list[Finding]:
-    """What stands against a patch's files being plain code; `packages`: top-level names of the project."""
+def find(base: Files, patched: Files, packages: set[str], reads: bool = True) -> list[Finding]:
+    """What stands against a patch's files being plain code; `packages`: top-level names of the project.
+
+    reads: the patch may read files. Where the script is a file, it could recognise variants of the script.
+    """
     out: dict[tuple[str, str], None] = {}
     for path in sorted(patched):
         if base.get(path) == patched[path] or TESTS.search(path):
             continue
         for kind, detail in _of_file(path, base.get(path), patched[path], packages):
+            if kind == "reading" and reads:
+                continue
             out[kind, f"{detail} in {path}" if detail != path else path] = None
     return list(out)
 
@@ -89,6 +100,12 @@ class Known:
         self.modules = modules_of(new)
         self.from_names = {a.asname or a.name for x in statements(new, ast.ImportFrom) for a in x.names}
         scopes = (*FUNCTIONS, ast.ClassDef)
+        self.from_library = {
+            a.asname or a.name
+            for x in ast.walk(new)
+            if isinstance(x, ast.ImportFrom) and not x.level and (x.module or "").split(".")[0] in names.LIBRARY
+            for a in x.names
+        }
         self.defined = {x.name for x in statements(new, *scopes)}
         self.functions = {x.name for x in statements(old, *scopes)}
         self.decorators = {_called(d) for x in ast.walk(old) for d in getattr(x, "decorator_list", [])}
@@ -118,7 +135,35 @@ def modules_of(tree: ast.AST) -> dict[str, str]:
             found.update(
                 (a.asname or a.name.split(".")[0], a.name if a.asname else a.name.split(".")[0]) for a in x.names
             )
+        elif isinstance(x, ast.ImportFrom) and not x.level:
+            inner = ((a.asname or a.name, f"{x.module}.{a.name}") for a in x.names)
+            found.update((name, at) for name, at in inner if _is_library_module(at))
     return found
+
+
+def _is_library_module(name: str) -> bool:
+    """Whether a dotted name is a module inside a package of Python's library."""
+    try:
+        return name.split(".")[0] in names.LIBRARY and importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError, AttributeError):
+        return False
+
+
+def _root(node: ast.expr) -> str:
+    """The name that a dotted or indexed expression begins with, or ""."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_inner(name: str, module: str) -> bool:
+    """Whether a name in a module is another module of the library, which that one imports for itself."""
+    other = name.strip("_") in names.LIBRARY or name == "bltns"
+    return (
+        other
+        and name not in ("path", "abc", "array", *module.split("."))
+        and not _is_library_module(f"{module}.{name}")
+    )
 
 
 def _called(node: ast.expr) -> str:
@@ -149,8 +194,12 @@ class Unit:
         self.modules = {**known.modules, **modules_of(at)}
         self.locals = {x.id for x in self.nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
         self.locals |= {x.arg for x in self.nodes if isinstance(x, ast.arg)}
+        self.imports = {
+            a.asname or a.name for x in self.nodes if isinstance(x, ast.ImportFrom) for a in x.names
+        }  # those of the function itself
         self.called = {id(x.func) for x in self.nodes if isinstance(x, ast.Call)}
         self.based = {id(x.value) for x in self.nodes if isinstance(x, ast.Attribute)}
+        self.decorating = {id(d) for x in self.nodes for d in getattr(x, "decorator_list", [])}
         self.guarded = {
             id(y)
             for x in self.nodes
@@ -163,14 +212,69 @@ class Unit:
             ast.Import: self._import, ast.ImportFrom: self._import, ast.Name: self._name, ast.Attribute: self._attribute,
             ast.Call: self._call, ast.FunctionDef: self._function, ast.AsyncFunctionDef: self._function,
             ast.ClassDef: self._class, ast.ExceptHandler: self._handler, ast.Constant: self._constant,
-            ast.Global: self._rebinds, ast.Nonlocal: self._rebinds,
+            ast.arg: self._annotation, ast.AnnAssign: self._annotation, ast.Global: self._rebinds, ast.Nonlocal: self._rebinds,
         }  # fmt: skip
         for x in self.nodes:
             rule = rules.get(type(x))
             if rule:
                 yield from rule(x)
+        yield from self._outer_names()
+        yield from self._replacements()
         if self.kind in ("statement", "class statement", "block"):
             yield from self._statement()
+
+    def _outer_names(self) -> Iterator[Finding]:
+        """Names that mean something outside where they stand, though another scope of the unit binds them too."""
+        try:
+            tables = [] if self.kind == "class" else [symtable.symtable(ast.unparse(self.at), "patch", "exec")]
+        except SyntaxError:
+            return
+        while tables:
+            table = tables.pop()
+            tables += table.get_children()
+            inner = table.get_type() == "function"
+            for name in (
+                x.get_name() for x in table.get_symbols() if x.is_referenced() and (x.is_global() or not inner)
+            ):
+                if name in names.BUILTINS - names.CALLS - names.ERRORS - self.known.defined:
+                    yield "builtin", name
+                elif not inner and name in self.locals and self.modules.get(name, "").split(".")[0] in names.LIBRARY:
+                    yield "module as a value", name
+
+    def _replacements(self) -> Iterator[Finding]:
+        """Functions put in the place of what another object has, and changes of what the library keeps."""
+        own = {x.name for x in self.nodes if isinstance(x, FUNCTIONS)}
+        for x in self.nodes:
+            targets = x.targets if isinstance(x, ast.Assign) else []
+            for at in targets:
+                if (
+                    isinstance(at, ast.Attribute)
+                    and _root(at) not in own | {"self"}
+                    and self._is_function(x.value, own)
+                ):
+                    yield "attribute of a module or class", ast.unparse(at)
+            stored = isinstance(x, ast.Subscript) and not isinstance(x.ctx, ast.Load)
+            mutates = isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute) and x.func.attr in _MUTATES
+            if stored and self._is_of_library(x.value) or mutates and self._is_of_library(x.func.value):
+                yield "shared state", ast.unparse(x)[:60]
+
+    def _is_function(self, value: ast.expr, own: set[str]) -> bool:
+        named = isinstance(value, ast.Name) and value.id in own | self.known.defined | names.BUILTINS
+        return isinstance(value, ast.Lambda) or named and value.id not in self.locals
+
+    def _is_of_library(self, value: ast.expr) -> bool:
+        """Whether a dotted expression is data of a module of Python's library."""
+        text = ast.unparse(value)
+        module = self._module(text)
+        is_name = isinstance(value, ast.Name) and value.id in self.known.from_library - self.locals
+        known = bool(module) and module.split(".")[0] in names.LIBRARY and "." in text
+        return is_name or known and module != "os.environ"  # which has a rule of its own
+
+    def _module(self, text: str) -> str:
+        """A dotted expression with the module that it begins with in place of its local name, or ""."""
+        root, dot, rest = text.partition(".")
+        known = self.modules.get(root, "") if _DOTTED.fullmatch(text) and root not in self.locals else ""
+        return known and known + dot + rest
 
     def _import(self, x: ast.Import | ast.ImportFrom) -> Iterator[Finding]:
         is_from = isinstance(x, ast.ImportFrom)
@@ -184,12 +288,19 @@ class Unit:
                 yield from (("narrow module", f"{top}.{at}") for at in bad)
             elif is_from and top in names.MODULES and not x.level:
                 yield from (("shared state", f"{top}.{a.name}") for a in x.names if names.SHARED.match(a.name))
+            if is_from and top in names.LIBRARY and not x.level:
+                bad = [a.name for a in x.names if _is_inner(a.name, name)]
+                yield from (("narrow module", f"{name}.{at}") for at in bad)
         if is_from:
-            hidden = [a.name for a in x.names if names.HIDDEN.search(a.name) or a.asname in names.BUILTINS]
+            hidden = [
+                a.name for a in x.names if names.HIDDEN.search(a.name) or a.asname in names.BUILTINS | _CLASS_STATE
+            ]
             yield from (("hidden name", at) for at in hidden)
 
     def _name(self, x: ast.Name) -> Iterator[Finding]:
         if not isinstance(x.ctx, ast.Load):
+            if x.id in _CLASS_STATE and (self.kind != "function" or x.id != "__name__"):
+                yield "special method", x.id
             shadows = x.id in names.BUILTINS and self.kind in ("statement", "block") and not x.id.startswith("__")
             replaced = x.id in self.known.functions | self.known.from_names and self.kind in ("statement", "block")
             if shadows or x.id in self.modules or replaced:
@@ -207,7 +318,7 @@ class Unit:
 
     def _attribute(self, x: ast.Attribute) -> Iterator[Finding]:
         base = ast.unparse(x.value)
-        module = self.modules.get(base, "")
+        module = self._module(base)
         if (
             x.attr.startswith("__")
             and x.attr.endswith("__")
@@ -220,12 +331,17 @@ class Unit:
         if module in names.NARROW and x.attr not in names.NARROW[module] and (module, x.attr) != ("os", "environ"):
             yield "narrow module", f"{module}.{x.attr}"
         elif module.split(".")[0] in names.MODULES:
-            private = x.attr.startswith("_") and not x.attr.endswith("__")
-            inner = x.attr in names.LIBRARY and x.attr not in ("path", "abc", "array", module)
-            if private or inner:
+            private = (
+                x.attr.startswith("_") and not x.attr.endswith("__") and (base in self.modules or "." not in module)
+            )
+            if private or _is_inner(x.attr, module):
                 yield "narrow module", f"{base}.{x.attr}"
             if names.SHARED.match(x.attr) and id(x) in self.called and id(x) not in self.guarded:
                 yield "shared state", f"{base}.{x.attr}"
+        elif module.split(".")[0] in names.LIBRARY and _is_inner(x.attr, module):
+            yield "narrow module", f"{base}.{x.attr}"
+        if id(x) not in self.based and module and _is_library_module(f"{module}.{x.attr}"):
+            yield "module as a value", f"{base}.{x.attr}"
         if (module, x.attr) == ("os", "environ"):
             yield from self._environment(x)
         if not isinstance(x.ctx, ast.Load):
@@ -246,7 +362,17 @@ class Unit:
         while isinstance(root, (ast.Attribute, ast.Subscript)):
             root = root.value
         outside = set(self.modules) | self.known.imported | self.known.from_names | self.known.defined
-        shared = isinstance(root, ast.Name) and root.id in outside - self.locals
+        outside = outside - self.locals | self.imports
+        aliases = {
+            t.id
+            for at in self.nodes
+            if isinstance(at, ast.Assign)
+            and isinstance(at.value, (ast.Name, ast.Attribute))
+            and _root(at.value) in outside
+            for t in at.targets
+            if isinstance(t, ast.Name)
+        }
+        shared = isinstance(root, ast.Name) and root.id in outside | aliases or x.attr in _CLASS_STATE
         if (shared or isinstance(x.value, ast.Call) or ".__class__" in base) and x.attr != "__doc__":
             yield "attribute of a module or class", ast.unparse(x)
 
@@ -262,6 +388,17 @@ class Unit:
                 yield "attribute of a module or class", ast.unparse(x)[:60]
         if name == "type" and len(x.args) != 1:
             yield "made class", ast.unparse(x)[:60]
+        if name.split(".")[-1] in _READS:
+            yield "reading", ast.unparse(x)[:60]
+        if any(k.arg == "eval_str" for k in x.keywords):
+            yield "builtin", "eval_str"
+        if any(k.arg == "updated" for k in x.keywords):
+            yield "decorator", ast.unparse(x)[:60]  # what functools.wraps makes of a class
+        if name.split(".")[-1] == "import_module":
+            yield "import", ast.unparse(x)[:60]
+        if isinstance(x.func, ast.Attribute) and x.func.attr == "register" and id(x) not in self.decorating:
+            if _root(x.func) in self.known.defined | self.known.from_names | self.imports | set(self.modules):
+                yield "shared state", ast.unparse(x)[:60]
         if name.split(".")[-1] == "open":
             yield from self._open(x, name)
         if isinstance(x.func, ast.Attribute) and x.func.attr in _WRITES:
@@ -295,6 +432,8 @@ class Unit:
                 yield "base class", name
         if any(k.arg == "metaclass" and ast.unparse(k.value) not in ("ABCMeta", "abc.ABCMeta") for k in x.keywords):
             yield "metaclass", x.name
+        shaped = [_called(at) for at in x.decorator_list]
+        yield from (("decorator", at) for at in shaped if at.split(".")[-1] == "wraps")
         if self.kind != "class":
             for at in x.body:
                 yield from _special_names(at)
@@ -309,9 +448,16 @@ class Unit:
     def _constant(x: ast.Constant) -> Iterator[Finding]:
         if isinstance(x.value, str):
             inner = re.findall(r"\{[^}]*\.(__\w+__)", x.value)
-            starts = x.value == "__main__" or re.fullmatch(r"PYTHON[A-Z]+", x.value)
+            starts = x.value in ("__main__", "eval_str") or re.match(r"PYTHON[A-Z]+$|/proc\b|/dev/(?:fd|std)", x.value)
             if any(at not in names.ATTRIBUTES for at in inner) or starts:
                 yield "name in a text", x.value[:30]
+
+    @staticmethod
+    def _annotation(x: ast.arg | ast.AnnAssign) -> Iterator[Finding]:
+        """The library evaluates annotations that are texts."""
+        inner = ast.walk(x.annotation) if x.annotation else ()
+        texts = [at.value for at in inner if isinstance(at, ast.Constant) and isinstance(at.value, str)]
+        yield from (("name in a text", at[:30]) for at in texts if "(" in at)
 
     def _rebinds(self, x: ast.Global | ast.Nonlocal) -> Iterator[Finding]:
         outside = self.known.functions | set(self.modules) | names.BUILTINS | self.known.from_names

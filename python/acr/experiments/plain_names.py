@@ -41,7 +41,7 @@ NARROW = {
         "pardir getenv devnull altsep makedirs mkdir extsep strerror error".split()
     ),
     "io": frozenset("StringIO BytesIO TextIOWrapper SEEK_SET".split()),
-    "typing": frozenset(typing.__all__) | {"TYPE_CHECKING"} - {"get_type_hints", "ForwardRef"},
+    "typing": (frozenset(typing.__all__) | {"TYPE_CHECKING"}) - {"get_type_hints", "ForwardRef"},
     "string": frozenset(
         "ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace printable Template "
         "capwords".split()
@@ -72,6 +72,7 @@ HIDDEN = re.compile(
     r"(?:f|gi|cr|ag|tb)_(?:back|frame|locals|globals|builtins|code|next|lineno|trace)$|_getframe|^settrace$|^setprofile$"
     r"|^addaudithook$|^get_objects$|^get_referr?e[rn]ts?$|^func_|^co_[a-z]+$|^_exit$|^modules$|^gettrace$|^getprofile$"
     r"|^(?:exec|spawn|posix_spawn)[lv]p?e?$|^fork$|^get_stack$|^extract_stack$|^walk_(?:stack|tb)$|^currentframe$"
+    r"|^exec$|^get_type_hints$|^(?:Base|Dict)Configurator$|^(?:dict|file)Config$"
     r"|^findCaller$|^getouterframes$|^getinnerframes$"
 )
 # Functions of the library that change what all of the process shares.

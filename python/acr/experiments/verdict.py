@@ -108,7 +108,7 @@ def judge(case: Case) -> Generator[Run, Outcome, str]:
 
 
 def _check_plain(case: Case) -> None:
-    found = plain.find(case.base, case.patched, case.packages)
+    found = plain.find(case.base, case.patched, case.packages, case.is_pipe)
     if found:
         told = "; ".join(f"{kind}: {detail}" for kind, detail in found[:3])
         case.note("plain code", "nothing is run", "only ordinary constructs are added", told, False)
