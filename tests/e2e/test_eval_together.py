@@ -205,7 +205,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @dataclass
 class Batch:
     """Four tasks of the sample: two with its patch, of which one has a test that never passes, one without a patch, and
-    one without a repository."""
+    one whose commit is missing."""
 
     host: Host
     folder: Path
@@ -218,7 +218,7 @@ class Batch:
         row |= {"log_parser": "parse_log_pytest"}
         rows = [row | {"instance_id": name} for name in (SOLVED, UNSOLVED, EMPTY, GONE)]
         rows[1]["FAIL_TO_PASS"] = '["t::never"]'
-        rows[3]["repo"] = "gone/gone"
+        rows[3]["base_commit"] = "0" * 40
         lines(self.folder / "tasks.jsonl", rows)
         answers = [line | {"instance_id": name} for name in (SOLVED, UNSOLVED) for line in script_lines()]
         self.model = write_script(self.folder / "script.jsonl", answers)
@@ -251,7 +251,7 @@ def batch(host: Host, tmp_path: Path, cache: Path) -> Batch:
 
 
 def test_one_command_from_tasks_to_grades(batch: Batch) -> None:
-    result = batch.graded("--jobs", "2").check(3)  # as without --grade: there is no gone/gone
+    result = batch.graded("--jobs", "2").check(3)  # as without --grade: the commit of GONE is missing
     table = {row.split()[0]: row.split()[1] for row in result.out.splitlines()[1:]}
     assert table == {SOLVED: "resolved", UNSOLVED: "unresolved", EMPTY: "empty"}
     assert "1 of 4 tasks resolved (25.0%; 95%: 4.6 to 69.9%): 1 unresolved, 0 with an error, 1 with an" in result.err
@@ -292,7 +292,7 @@ def test_a_shard_grades_its_own_tasks(batch: Batch) -> None:
     assert not list(parts.glob("*.swe-bench.json"))
     kept.rename(grades)
     batch.graded("--shard", "2/2", "--retry-failed")  # the grade of what had not failed stays
-    merged = batch.host.run("merge", parts).check(1)  # as one batch ends with 3: there is no gone/gone
+    merged = batch.host.run("merge", parts).check(1)  # as one batch ends with 3: the commit of GONE is missing
     assert batch.report() == (parts / next(whole.glob("*.swe-bench.json")).name, report)
     table = [[row.split()[:2] for row in result.out.splitlines()][-4:] for result in (merged, one)]
     assert table[0] == table[1]
