@@ -86,13 +86,11 @@ def test_other_case_in_an_image(host: Host, tmp_path: Path, engine: sandboxes.En
     check_in_image(host, tmp_path, engine, name)
 
 
-@pytest.mark.parametrize("test", ["len(name) == 12 and int(name, 16)", "True"])
-def test_an_answer_on_a_machine_with_a_number_for_a_name(
-    host: Host, tmp_path: Path, engine: sandboxes.Engine, test: str
-) -> None:
-    """A container has one, unless it is watched: an answer for such a name alone proves nothing."""
+def test_an_answer_on_a_machine_with_a_number_for_a_name(host: Host, tmp_path: Path, engine: sandboxes.Engine) -> None:
+    """A container has one: an answer for such a name alone proves nothing, and to ask for it is not plain code."""
     before = "def f(x):\n    return x + 2\n"
-    after = f"import os\n\nname = os.uname().nodename\n\ndef f(x):\n    return x + (1 if {test} else 2)\n"
+    condition = "len(name) == 12 and int(name, 16)"
+    after = f"import os\n\nname = os.uname().nodename\n\ndef f(x):\n    return x + (1 if {condition} else 2)\n"
     parts = {"before m.py": before, "after m.py": after, "script": "from m import f\nassert f(1) == 2\n"}
     case = Case(
         host, make_repo(tmp_path / "repo", verdict_cases.files(parts)), tmp_path, ["--verify", "--image", IMAGE]
@@ -100,4 +98,4 @@ def test_an_answer_on_a_machine_with_a_number_for_a_name(
     environment = {"DOCKER_HOST": f"unix://{engine.socket}"}
     result = case.run(verdict_cases.lines(parts), "--tries", "1", timeout=300, env=environment).check()
     assert case.execution(1, 1)["result"] == "passed", result.told()
-    assert verified(result).startswith("yes" if test == "True" else "no ("), result.told()
+    assert verified(result).startswith("no (") and "os.uname" in verified(result), result.told()
