@@ -133,11 +133,12 @@ def test_submodules_are_worked_on_by_their_git_file(
 def test_a_git_folder_that_was_moved_away_is_worked_on_by_its_git_file(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path
 ) -> None:
-    """As git init --separate-git-dir leaves it; also from a folder within."""
+    """As git init --separate-git-dir leaves it; also from a folder within. It does not name the tree, so it must be trusted."""
     tiny.git("init", "-q", "--separate-git-dir", str(tmp_path / "apart"))
     (tiny.path / "within").mkdir()
-    run_host("search", "--repo", tiny.path / "within", HALF).check()
-    run_host(*tiny_run(tiny.path, tmp_path / "out", script), "--apply").check()
+    run_host("search", "--repo", tiny.path / "within", HALF).one_line(ENVIRONMENT, "--trust-git-links")
+    run_host("search", "--repo", tiny.path / "within", "--trust-git-links", HALF).check()
+    run_host(*tiny_run(tiny.path, tmp_path / "out", script), "--trust-git-links", "--apply").check()
     assert "n // 2" in (tiny.path / "app.py").read_text()
 
 
@@ -489,7 +490,7 @@ def _batch(folder: Path, repo: Repo, script: Path, ids: list[str]) -> list[objec
     return ["swe-bench", "--dataset", folder / "tasks.json", "--repos", folder / "repos", *model]
 
 
-BAD_IDS = ["preds.jsonl", "shared", "SHARED", ".gitignore", "..", "a/../../b", "/tmp/x", "", "a\nb", "-x", "x" * 256]
+BAD_IDS = ["preds.jsonl", "shared", "SHARED", ".gitignore", "..", "a/../../b", "/tmp/x", "a\nb", "-x", "x" * 256]
 
 
 @pytest.mark.parametrize("name", BAD_IDS)
