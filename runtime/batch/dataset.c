@@ -178,7 +178,9 @@ bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances, GError
     for (guint i = 0; i < instances->len; i++) {
         const char *name = ((const AcrInstance *)instances->pdata[i])->repo;
         g_autofree char *path = acr_dataset_repo(dir, name);
-        if (path || !g_hash_table_add(missing, (char *)name))
+        bool is_faulty =
+            !*((const AcrInstance *)instances->pdata[i])->base_commit; /* fails alone */
+        if (path || is_faulty || !g_hash_table_add(missing, (char *)name))
             continue;
         g_autofree char *place = g_build_filename(dir, name, NULL), *word = g_shell_quote(place);
         first = first ? first : name;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -90,8 +91,21 @@ def outcome(folder: Path) -> tuple[Any, ...]:
         for path in sorted((folder / "attempt_0").rglob("*"))
         if path.is_file()
     }
-    names = ("patch.diff", "cost.json", "selected_patch.json", "result.json")
-    return journal_of(folder), artifacts, [(folder / n).read_bytes() for n in names]
+    names = ("patch.diff", "cost.json", "selected_patch.json")
+    result = json.loads((folder / "result.json").read_bytes())
+    result.pop("experiments", None)
+    return (
+        [record for record in journal_of(folder) if not is_drawn(record)],
+        artifacts,
+        [(folder / n).read_bytes() for n in names],
+        re.sub(r"\d+ experiments agree", "experiments agree", json.dumps(result)),
+    )
+
+
+def is_drawn(record: dict[str, Any]) -> bool:
+    """Whether a record is of an experiment: the host draws its values, anew where the draw was not recorded."""
+    record.pop("n", None)
+    return record["event"] == "random" or "experiment" in record["request"]
 
 
 def take_back(folder: Path, records: int) -> None:

@@ -91,12 +91,14 @@ def test_installed_files(installed: Path) -> None:
     }
     described = {str(SHARE / "schemas" / path.name) for path in (ROOT / "runtime" / "schemas").glob("*.json")}
     sample = {file for file in files if file.startswith(str(SHARE / "sample"))}
-    guides = {str(SHARE / "docs" / path.name) for path in (ROOT / "docs").glob("*.md")}
+    guides = {str(SHARE / path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")}
     assert prompts and package and described and guides
     assert {str(SHARE / "sample" / name) for name in ("issue.md", "answers.jsonl", "repo/pyproject.toml")} < sample
     bytecode = {file for file in files if file.endswith(".pyc")}
     documents = {file for file in files if not file.startswith(("bin/", f"{SHARE}/"))}
-    assert files - bytecode - documents == {"bin/acr-host"} | prompts | package | described | sample | guides
+    assert files - bytecode - documents == {"bin/acr-host", str(SHARE / "apparmor" / "acr-host")} | (
+        prompts | package | described | sample | guides
+    )
     assert {"share/man/man1/acr-host.1.gz", "share/bash-completion/completions/acr-host"} < documents
     assert len(bytecode) == len([file for file in package if file.endswith(".py") and "/acr/" in file])
     text = (installed / "bin" / "acr-host").stat()

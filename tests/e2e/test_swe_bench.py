@@ -44,20 +44,20 @@ def repos(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rows(repos: Path) -> list[dict[str, str]]:
-    """Three tasks: one that is solved, one without a repository, one that ends without a patch."""
+    """Three tasks: one that is solved, one whose commit is missing, one that ends without a patch."""
     commit = Repo(repos / "brook" / "bill").head
     issue = ISSUE.read_text("utf-8")
-    names = [(GOOD, "brook/bill"), (GONE, "gone/gone"), (EMPTY, "brook/bill")]
+    names = [(GOOD, commit), (GONE, "0" * 40), (EMPTY, commit)]
     return [
         {
             "instance_id": instance,
-            "repo": repo,
-            "base_commit": commit,
+            "repo": "brook/bill",
+            "base_commit": revision,
             "problem_statement": issue,
             "patch": "diff --git a/secret b/secret\n",
             "FAIL_TO_PASS": '["test_secret"]',
         }
-        for instance, repo in names
+        for instance, revision in names
     ]
 
 
@@ -104,7 +104,7 @@ def check_said(result: Result) -> None:
     """A line for the task that failed, and one for all; no progress, as nobody looks on."""
     assert result.stdout == b""
     gone, summary = result.err.splitlines()
-    assert f"{GONE}: exit 3: " in gone and "gone/gone" in gone
+    assert f"{GONE}: exit 3: " in gone and "0" * 40 in gone
     assert summary.startswith("3 tasks: 1 with a patch, 1 without, 1 failed; ")
 
 
@@ -314,40 +314,53 @@ def without(name: str) -> Callable[[dict[str, str]], Any]:
     return lambda row: {key: value for key, value in row.items() if key != name}
 
 
-BAD_ROWS: list[tuple[str, Callable[[dict[str, str]], Any], list[str]]] = [
-    ("no JSON", lambda row: "x", ["line 2"]),
-    ("no object", lambda row: [1, 2], ["row 2"]),
-    ("no repo", without("repo"), ["row 2", '"repo"']),
-    ("no commit", without("base_commit"), ["row 2", '"base_commit"']),
-    ("id is a number", lambda row: row | {"instance_id": 7}, ["row 2"]),
-    ("slash", lambda row: row | {"instance_id": "a/b"}, ["row 2", "a/b"]),
-    ("dots", lambda row: row | {"instance_id": ".."}, ["row 2", "'..'"]),
-    ("inner dots", lambda row: row | {"instance_id": "a..b"}, ["row 2", "a..b"]),
-    ("empty id", lambda row: row | {"instance_id": ""}, ["row 2"]),
-    ("dash", lambda row: row | {"instance_id": "-x"}, ["row 2", "-x"]),
-    ("repo dots", lambda row: row | {"repo": "../../etc"}, ["row 2", "../../etc"]),
-    ("twice", lambda row: row | {"instance_id": GOOD}, ["row 2", GOOD]),
-]
+Change = Callable[[dict[str, str]], Any]
+# Rows that a batch refuses before it begins: no folder may have such a name.
+REFUSED_ROWS: dict[str, tuple[Change, list[str]]] = {
+    "slash": (lambda row: row | {"instance_id": "a/b"}, ["row 2", "a/b"]),
+    "dots": (lambda row: row | {"instance_id": ".."}, ["row 2", "'..'"]),
+    "inner dots": (lambda row: row | {"instance_id": "a..b"}, ["row 2", "a..b"]),
+    "dash": (lambda row: row | {"instance_id": "-x"}, ["row 2", "-x"]),
+    "repo dots": (lambda row: row | {"repo": "../../etc"}, ["row 2", "../../etc"]),
+}
+# Rows that fail alone; the other tasks go on.
+FAILING_ROWS: dict[str, Change] = {
+    "no object": lambda row: [1, 2],
+    "no repo": without("repo"),
+    "no commit": without("base_commit"),
+    "id is a number": lambda row: row | {"instance_id": 7},
+    "empty id": lambda row: row | {"instance_id": ""},
+    "twice": lambda row: row | {"instance_id": GOOD},
+}
 
 
-@pytest.mark.parametrize("change,words", [row[1:] for row in BAD_ROWS], ids=[row[0] for row in BAD_ROWS])
-def test_bad_row_is_named(
-    run_host: RunHost,
-    repos: Path,
-    rows: list[dict[str, str]],
-    tmp_path: Path,
-    change: Callable[[dict[str, str]], Any],
-    words: list[str],
+def with_bad_row(rows: list[dict[str, str]], change: Change, tmp_path: Path) -> Path:
+    """A data set whose second row is a bad one, between two good ones."""
+    dataset = tmp_path / "tasks.jsonl"
+    lines = [json.dumps(rows[0]), json.dumps(change(rows[2] | {"instance_id": "brook__bill-9"})), json.dumps(rows[2])]
+    dataset.write_text("\n".join(lines) + "\n", "utf-8")
+    return dataset
+
+
+@pytest.mark.parametrize("case", REFUSED_ROWS)
+def test_bad_row_is_refused(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path, case: str
 ) -> None:
     """Before anything is begun."""
-    bad = change(rows[2])
-    dataset = tmp_path / "tasks.jsonl"
-    second = '{"instance_id": "b' if bad == "x" else json.dumps(bad)
-    lines = [json.dumps(rows[0]), second, json.dumps(rows[1])]
-    dataset.write_text("\n".join(lines) + "\n", "utf-8")
+    change, words = REFUSED_ROWS[case]
+    dataset = with_bad_row(rows, change, tmp_path)
     run = batch(dataset, repos, f"script:{SCRIPT}", tmp_path / "out")
     run_host(*run).one_line(2, str(dataset), *words)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("case", FAILING_ROWS)
+def test_bad_row_fails_alone(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], model: str, tmp_path: Path, case: str
+) -> None:
+    dataset = with_bad_row(rows, FAILING_ROWS[case], tmp_path)
+    result = run_host(*batch(dataset, repos, model, tmp_path / "out")).check(3)
+    assert "3 tasks: 1 with a patch, 1 without, 1 failed" in result.err, result.told()
 
 
 def test_bad_datasets(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:

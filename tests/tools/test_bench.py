@@ -351,7 +351,7 @@ def test_grading_is_compared_with_the_tests_alone(tmp_path: Path, capsys: pytest
     assert [(row["row"], row["what"], row["target"]) for row in rows] == [
         ("bubblewrap", "new trees", 1.0),
         ("bubblewrap", "trees that are there", 1.0),
-        ("bubblewrap", "watched too", 1.0),
+        ("bubblewrap", "checked too", 1.0),
     ]
     assert git_state(repository) == before
     assert grading.main([*argv, "--tasks", "1000"]) == 3

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,9 +132,16 @@ def make_repository(folder: Path, borrowed: Path | None = None) -> Path:
     git(folder, "init", "-q", "--bare", "-b", "main", ".")
     if borrowed:
         common = git(borrowed, "rev-parse", "--git-path", "objects").decode().strip()
-        alternates = folder / "objects" / "info" / "alternates"
-        alternates.write_text(f"{(borrowed / common).resolve()}\n", encoding="utf-8")
+        shutil.copytree(borrowed / common, folder / "objects", copy_function=link_or_copy, dirs_exist_ok=True)
     return folder
+
+
+def link_or_copy(source: str, target: str) -> None:
+    """A second name for a file that never changes; on another file system a copy."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def commit_head(message: str, parent: str = "") -> bytes:
