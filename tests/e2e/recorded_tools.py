@@ -1,6 +1,6 @@
 """Where the scripts lie that replay recorded model runs: beside the recorded data, which is not part of the repository.
 
-Importing this module puts their folder on `sys.path`; where they are missing, it skips the importing test file.
+Importing this module gives their modules; where they are missing, it skips the importing test file.
 """
 
 from __future__ import annotations
@@ -18,3 +18,11 @@ TOOLS = SHARED / "tools" / "recorded"
 if not (TOOLS / "replay_runs.py").is_file():
     pytest.skip(f"no scripts for recorded runs in {TOOLS}", allow_module_level=True)
 sys.path.append(str(TOOLS))
+
+import environments  # noqa: E402
+import tasks  # noqa: E402
+import testlogs  # noqa: E402
+import trees  # noqa: E402
+from changes import encoded  # noqa: E402
+
+__all__ = ["SHARED", "TOOLS", "encoded", "environments", "tasks", "testlogs", "trees"]

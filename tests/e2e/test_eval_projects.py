@@ -17,12 +17,11 @@ from typing import Any
 
 import packages
 import pytest
-import recorded_tools  # noqa: F401  # finds the modules that are imported below
 import sandboxes
 from graded import lines
 from host import Host
+from recorded_tools import tasks
 from repos import Repo
-from tasks import find_repository  # noqa: E402
 
 pytestmark = pytest.mark.full
 
@@ -97,7 +96,7 @@ def rows(recorded: Path, files: Path) -> list[dict[str, Any]]:
     known = [json.loads(line) for line in (recorded / "tasks.jsonl").read_text().splitlines()]
     found = [row for row in known if row["instance_id"] in RECORDED]
     for row in found:
-        repository = find_repository(Path(os.environ["ACR_REPOS"]), row["repo"])
+        repository = tasks.find_repository(Path(os.environ["ACR_REPOS"]), row["repo"])
         if not repository:
             pytest.skip(f"no {row['repo']} in ACR_REPOS")
         write_context(Path(repository), row["base_commit"], files / row["instance_id"])

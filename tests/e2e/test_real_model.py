@@ -59,14 +59,15 @@ def server() -> Iterator[RealModel]:
 
 @pytest.fixture
 def ask(host: Host, server: RealModel) -> Ask:
-    """ask(dialect, *args, exit=0, key=KEY) -> what `ask --json` printed, one object."""
+    """ask(dialect, *args, exit=None, key=KEY) -> what `ask --json` printed, one object. A cut answer ends with 1."""
 
-    def call(dialect: str, *args: object, exit: int = 0, key: str = KEY) -> dict[str, Any]:
+    def call(dialect: str, *args: object, exit: int | None = None, key: str = KEY) -> dict[str, Any]:
         model, base, tail, variable = DIALECTS[dialect]
         env = {base: server.address + tail, variable: key, "ACR_RETRY_BASE_MS": "1"}
-        result: Result = host.run("ask", "--json", "--model", model, *args, env=env).check(exit)
+        result: Result = host.run("ask", "--json", "--model", model, *args, env=env)
         assert key.encode() not in result.stdout + result.stderr
         (row,) = result.rows()
+        result.check(exit if exit is not None else int(row.get("finish") == "length"))
         return row
 
     return call
@@ -132,7 +133,9 @@ def test_unix_socket(host: Host, tmp_path_factory: pytest.TempPathFactory) -> No
             "8",
         )
         env = {"OPENAI_API_KEY": KEY}
-        (row,) = host.run("ask", "--json", *args, "Say hello.", env=env).check().rows()
+        result = host.run("ask", "--json", *args, "Say hello.", env=env)
+        (row,) = result.rows()
+        result.check(int(row["finish"] == "length"))
         assert row["content"].strip() and row["usage"]["output"] <= 8
     finally:
         server.stop()

@@ -12,14 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
 
-import environments  # noqa: E402
 import pytest
-import recorded_tools  # noqa: F401  # finds the modules that are imported below
-import tasks  # noqa: E402
-import testlogs  # noqa: E402
-import trees  # noqa: E402
-from changes import encoded  # noqa: E402
 from host import Result
+from recorded_tools import encoded, environments, tasks, testlogs, trees
 from repos import Repo, digest
 from runs import journal, read_json
 

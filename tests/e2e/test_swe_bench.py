@@ -336,16 +336,11 @@ FAILING_ROWS: dict[str, Change] = {
 
 def with_bad_row(rows: list[dict[str, str]], change: Change, tmp_path: Path) -> Path:
     """A data set whose second row is a bad one, between two good ones."""
-    dataset = tmp_path / "tasks.jsonl"
-    lines = [json.dumps(rows[0]), json.dumps(change(rows[2] | {"instance_id": "brook__bill-9"})), json.dumps(rows[2])]
-    dataset.write_text("\n".join(lines) + "\n", "utf-8")
-    return dataset
+    return write_lines(tmp_path / "tasks.jsonl", [rows[0], change(rows[2] | {"instance_id": "brook__bill-9"}), rows[2]])
 
 
 @pytest.mark.parametrize("case", REFUSED_ROWS)
-def test_bad_row_is_refused(
-    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path, case: str
-) -> None:
+def test_bad_row_is_refused(run_host: RunHost, repos: Path, rows: list[Any], tmp_path: Path, case: str) -> None:
     """Before anything is begun."""
     change, words = REFUSED_ROWS[case]
     dataset = with_bad_row(rows, change, tmp_path)

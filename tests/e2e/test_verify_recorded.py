@@ -20,13 +20,9 @@ from typing import Any, Callable
 import pytest
 
 # isort: off
-import recorded_tools  # noqa: F401  # finds the modules that are imported below
-import environments  # noqa: E402
+from recorded_tools import encoded, environments, tasks, trees
 
 # isort: on
-import tasks  # noqa: E402
-import trees  # noqa: E402
-from changes import encoded  # noqa: E402
 from host import ROOT, Host, Result
 from repos import Repo, digest
 from runs import journal, read_json, write_script

@@ -40,9 +40,10 @@ MEANT = (
     ),
     Meant(
         "[!b]*",
-        "-headers.accept-encoding",
+        "headers.accept-encoding",
         "a compressing proxy would hold streams back",
     ),
+    Meant("b*", "+headers.accept-encoding", "likewise"),
     Meant("[!b]*", "-headers.accept-language", "Node's fetch adds it"),
     Meant("[!b]*", "-headers.sec-fetch-mode", "Node's fetch adds it"),
     Meant("*", "-headers.connection", "HTTP/1.1 keeps connections without it"),

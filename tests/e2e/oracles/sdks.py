@@ -17,7 +17,7 @@ from typing import Any
 
 import packages
 from host import ROOT
-from trees import locked
+from venvs import locked
 
 from .recorder import Recorder, Request
 
