@@ -91,8 +91,8 @@ void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next)
 
 void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name)
 {
-    g_free(note->top); /* a new folder begins it, and so does the work in it */
-    g_free(note->name);
+    if (note->top)
+        return; /* a new folder began it; only the work in one that is resumed has to */
     note->top = g_strdup(top);
     note->name = g_strdup(name);
     write_note(note);
