@@ -1,5 +1,5 @@
 /*
- * base: what several libraries need and none owns. JSON, text encodings, files, locks, child
+ * base: what several libraries need and none owns: JSON, text encodings, files, locks, child
  * processes, interruption.
  *
  * The four ownership words used in all headers:
@@ -18,15 +18,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The macro of newer GLibs measures the whole text first, which is quadratic where each line of a text is asked. */
+/* The macro of newer GLibs measures the whole text first. That is quadratic when a loop asks it
+ * about each line of a text. */
 #undef g_str_has_prefix
 
 typedef enum {
     ACR_BASE_ERROR_FAILED,
     ACR_BASE_ERROR_NOT_FOUND, /* no such file */
-    ACR_BASE_ERROR_TOO_BIG,   /* a named ceiling was passed */
+    ACR_BASE_ERROR_TOO_BIG,   /* a named ceiling was exceeded */
     ACR_BASE_ERROR_BUSY,      /* a lock is held by another process */
-    ACR_BASE_ERROR_MALFORMED, /* the text is not of its format */
+    ACR_BASE_ERROR_MALFORMED, /* the text does not have the expected format */
     ACR_BASE_ERROR_NO_SPACE,  /* disk full, quota or read-only file system */
 } AcrBaseError;
 #define ACR_BASE_ERROR acr_base_error_quark()
@@ -34,15 +35,15 @@ GQuark acr_base_error_quark(void);
 
 #define ACR_MUST_USE G_GNUC_WARN_UNUSED_RESULT
 
-/* As g_set_error; returns false, for `return`. */
+/* Like g_set_error; returns false, so that a caller can write `return acr_set_error(…)`. */
 bool acr_set_error(GError **error, GQuark domain, int code, const char *format, ...)
     G_GNUC_PRINTF(4, 5);
-/* Hands on the error in *from, which then is NULL; returns false, for `return`. */
+/* Moves the error in *from to `error`, and sets *from to NULL; returns false, for `return`. */
 bool acr_pass_error(GError **error, GError **from);
-/* NULL, for `return` of a pointer; `failed` sets the error. */
+/* For a function that returns a pointer: `failed` sets the error, and the value is NULL. */
 #define ACR_NULL(failed) ((void)(failed), NULL)
 
-/* The order of two numbers, for functions that compare: below 0, 0 or above. */
+/* Compares two numbers for a sort function: below 0, 0 or above 0. */
 static inline int acr_order(guint64 a, guint64 b)
 {
     return a < b ? -1 : a > b;
@@ -50,19 +51,20 @@ static inline int acr_order(guint64 a, guint64 b)
 
 /* ---- Interruption ---- */
 
-/* Set by a signal handler, polled by whatever may wait. Zero-initialise. */
+/* A signal handler sets it; whatever may wait polls it. Zero-initialise. */
 typedef struct {
-    volatile sig_atomic_t signal;        /* 0, or the number of the signal that came first */
-    volatile sig_atomic_t ends_at_alarm; /* SIGALRM is one too: the time that was allowed is over */
+    volatile sig_atomic_t signal; /* 0, or the number of the signal that came first */
+    /* SIGALRM counts as a signal too; it means that --max-time is reached */
+    volatile sig_atomic_t ends_at_alarm;
 } AcrInterrupt;
 
-/* Whether a signal came. NULL: never. Async-signal-safe, thread-safe. */
+/* Whether a signal has arrived. NULL: never. Async-signal-safe, thread-safe. */
 static inline bool acr_interrupted(const AcrInterrupt *interrupt)
 {
     return interrupt && __atomic_load_n(&interrupt->signal, __ATOMIC_RELAXED) != 0;
 }
 
-/* Whether what came is the end of the time. */
+/* Whether the signal means that the time limit is reached. */
 static inline bool acr_time_is_over(const AcrInterrupt *interrupt)
 {
     return interrupt && __atomic_load_n(&interrupt->signal, __ATOMIC_RELAXED) == SIGALRM;
@@ -71,14 +73,14 @@ static inline bool acr_time_is_over(const AcrInterrupt *interrupt)
 /* ---- JSON ---- */
 
 /*
- * A JSON value. Strings are valid UTF-8 without NUL: what a foreign text escapes as \u0000 or as a
- * lone surrogate is read as U+FFFD. Numbers are doubles; integers are exact up to 2^53.
+ * A JSON value. Strings are valid UTF-8 without NUL: \u0000 and lone surrogates in a parsed text
+ * become U+FFFD. Numbers are doubles; integers are exact up to 2^53.
  */
 typedef struct AcrJson AcrJson;
 
 #define ACR_JSON_MAX_DEPTH 200
 #define ACR_JSON_MAX_BYTES (256u * 1024 * 1024)
-#define ACR_JSON_MAX_VALUES 8000000 /* each takes some 80 bytes, however short its text */
+#define ACR_JSON_MAX_VALUES 8000000 /* each value takes about 80 bytes, however short its text */
 
 typedef enum {
     ACR_JSON_NULL,
@@ -90,17 +92,18 @@ typedef enum {
 } AcrJsonType;
 
 /*
- * Parses one JSON value; nothing but white space may follow. Returns owned (acr_json_free) or NULL.
- * Of members with the same name the last counts. Errors: MALFORMED (with the byte offset), TOO_BIG
- * (bytes, depth or values). Bytes that are not UTF-8 are MALFORMED.
+ * Parses one JSON value; only white space may follow it. Returns owned (acr_json_free) or NULL. If
+ * several members have the same name, the last one counts. Errors: MALFORMED (with the byte offset;
+ * also for bytes that are not UTF-8), TOO_BIG (bytes, depth or values).
  */
 AcrJson *acr_json_parse(const char *text, gsize len, GError **error) ACR_MUST_USE;
-/* Likewise of what was read; of NULL (it could not be, and *error says why) NULL. */
+/* Parses bytes that another function has read. If that function failed (`bytes` is NULL and *error
+ * is set), returns NULL and leaves the error. */
 AcrJson *acr_json_parse_bytes(GBytes *bytes, GError **error) ACR_MUST_USE;
 /*
- * Reads JSON lines: gives each line that is not blank to `take`, with its number from 1, until that
- * returns false. `name`: what errors call the text. Errors: those of acr_json_parse, naming the line, and
- * of `take`.
+ * Reads JSON lines: calls `take` for each line that is not blank, with the line's number from 1,
+ * until `take` returns false. Errors call the text `name`. Errors: those of acr_json_parse, with
+ * the line's number, and those of `take`.
  */
 bool acr_json_lines(const char *text, gsize len, const char *name,
                     bool (*take)(void *ctx, const AcrJson *line, guint number, GError **error),
@@ -112,7 +115,7 @@ AcrJson *acr_json_copy(const AcrJson *json) ACR_MUST_USE; /* owned */
 /* The version of cJSON; static. */
 const char *acr_json_library(void);
 
-/* One line, no spaces; owned (g_free). Keys stand in the order they were set. */
+/* One line without spaces; owned (g_free). Keys keep the order in which they were set. */
 char *acr_json_print(const AcrJson *json) ACR_MUST_USE;
 /* Indented, for files that people read; ends in a newline; owned (g_free). */
 char *acr_json_print_pretty(const AcrJson *json) ACR_MUST_USE;
@@ -126,12 +129,12 @@ AcrJson *acr_json_new_double(double value) ACR_MUST_USE;
 /* NULL gives null. Text that is not valid UTF-8 becomes {"base64": "…"}, as everywhere in the
  * program's JSON. */
 AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
-/* As acr_json_new_string for any bytes: a NUL inside also makes {"base64": "…"}. */
+/* Like acr_json_new_string for any bytes: bytes with a NUL also become {"base64": "…"}. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
-AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE; /* likewise */
+AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE; /* the same for a GBytes */
 /* An array of NULL-terminated `texts` (may be NULL). */
 AcrJson *acr_json_new_strings(const char *const *texts) ACR_MUST_USE;
-AcrJson *acr_json_new_texts(const GPtrArray *texts) ACR_MUST_USE; /* likewise, by their count */
+AcrJson *acr_json_new_texts(const GPtrArray *texts) ACR_MUST_USE; /* the same for an array */
 
 /* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid
  * UTF-8. O(members). */
@@ -141,16 +144,17 @@ void acr_json_set_int(AcrJson *object, const char *key, gint64 value);
 void acr_json_set_bool(AcrJson *object, const char *key, bool value);
 void acr_json_append(AcrJson *array, AcrJson *value); /* value taken */
 
-/* An object of pairs of a key and an AcrJson (taken; NULL leaves the pair out), ended by NULL. */
+/* An object of pairs of a key and an AcrJson, ended by a NULL key. The values are taken; a NULL
+ * value leaves its pair out. */
 AcrJson *acr_json_of(const char *key, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
-/* The same at the end of a list, which owns it; the object, borrowed. */
+/* Makes such an object and appends it to `list`, which owns it; returns the object, borrowed. */
 #define acr_json_add(list, ...) acr_json_added(list, acr_json_of(__VA_ARGS__, NULL))
 AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
 #define ACR_TEXT(text) acr_json_new_string(text)
-/* The string of a member, null where it has none. */
+/* The string member `key` as a new value; null if the object has no such string. */
 #define ACR_MEMBER(object, key) acr_json_new_string(acr_json_get_string(object, key))
 
-AcrJsonType acr_json_type(const AcrJson *json); /* NULL counts as ACR_JSON_NULL */
+AcrJsonType acr_json_type(const AcrJson *json); /* NULL is treated as ACR_JSON_NULL */
 /* The member of that name, borrowed until `object` changes; NULL if absent or `object` is
  * not an object. Case-sensitive. */
 const AcrJson *acr_json_get(const AcrJson *object, const char *key);
@@ -159,14 +163,16 @@ const char *acr_json_get_string(const AcrJson *object, const char *key);
 /* The bytes of a string or of {"base64": "…"}; owned (g_bytes_unref); NULL if neither, or bad base64.
  */
 GBytes *acr_json_bytes(const AcrJson *json) ACR_MUST_USE;
-GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE; /* of a member */
-/* Integers: `otherwise` also for a number with a fraction or beyond 64 bits. */
+/* the same for a member */
+GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
+/* `otherwise` is returned if the member is absent, not a number, has a fraction, or exceeds 64
+ * bits. */
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise);
 double acr_json_get_double(const AcrJson *object, const char *key, double otherwise);
 bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
 const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if not a string */
 gint64 acr_json_int(const AcrJson *json, gint64 otherwise);
-bool acr_json_bool(const AcrJson *json);  /* false if not a truth value */
+bool acr_json_bool(const AcrJson *json);  /* false if the value is not a boolean */
 gsize acr_json_size(const AcrJson *json); /* members or elements; 0 for other types; O(n) */
 /* Iterates elements or members: first child, then next sibling; borrowed. acr_json_key gives a
  * member's name. */
@@ -183,100 +189,101 @@ bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore);
 bool acr_utf8_is_text(const void *data, gsize len);
 /* A copy in which each invalid byte, and each NUL, is replaced by U+FFFD; owned (g_free). */
 char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;
-char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* likewise */
+char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* the same for a GBytes */
 /* The bytes up to the first NUL as a C string; "" for NULL; owned (g_free). */
 char *acr_bytes_text(GBytes *bytes) ACR_MUST_USE;
 
 /*
- * The text of a source file as Python reads it: BOM taken off, decoded by its PEP 263 cookie, else
- * as UTF-8, else (when that fails) as latin-1, so that every byte sequence has a text. Line endings
- * stay as they are.
+ * The text of a source file as Python reads it: without its BOM, and decoded by its PEP 263 cookie,
+ * else as UTF-8, else as latin-1. Latin-1 decodes any bytes, so every file has a text. Line endings
+ * are kept.
  */
 typedef struct {
-    char *text;     /* owned; UTF-8, NUL-terminated; without NUL: files that hold one are
-                       `binary` */
+    char *text;     /* owned; UTF-8, NUL-terminated; a file that contains a NUL byte is `binary` */
     gsize len;      /* bytes of `text` */
     char *encoding; /* owned; canonical lower-case name, e.g. "utf-8", "latin-1", "cp1252" */
     bool bom;       /* the file began with the UTF-8 mark */
-    bool exact;     /* encoding `text` again (acr_text_encode) gives the file's bytes */
-    bool binary;    /* holds a NUL byte: `text` is the repaired form, for display only */
+    bool exact;     /* acr_text_encode of `text` gives the bytes of the file back */
+    bool binary;    /* the file contains a NUL byte; `text` is repaired, and only for display */
 } AcrText;
 
 void acr_text_decode(const void *data, gsize len, AcrText *out);
-/* Whether the text of such a file is its bytes as they are: no mark, no NUL, valid UTF-8 and no
- * cookie that says otherwise. */
+/* Whether the file's bytes are its text: valid UTF-8 without BOM or NUL, and no cookie that names
+ * another encoding. */
 bool acr_text_is_plain(const void *data, gsize len);
 void acr_text_clear(AcrText *text);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrText, acr_text_clear)
-/* Encodes UTF-8 `text` as `like` was encoded, BOM included; owned (g_bytes_unref). Errors: FAILED
- * (no such character there). */
+/* Encodes UTF-8 `text` in the encoding of `like`, with its BOM; owned (g_bytes_unref). Errors:
+ * FAILED (the encoding lacks a character). */
 GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
                         GError **error) ACR_MUST_USE;
 
 /*
  * Byte offsets at which lines begin in `text`; LF, CRLF and CR end a line, as in Python's ast (form
- * feeds do not). Element 0 is 0; a text that ends in a line end has no empty last line. Owned
- * (g_array_unref) array of gsize, with one extra last element: `len`. So line N (1-based) is
+ * feeds do not). Element 0 is 0; after a final line end no empty line is counted. Owned
+ * (g_array_unref) array of gsize, with one extra last element, `len`: line N (1-based) is
  * [starts[N-1], starts[N]), its line end included.
  */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
-/* `text` as a person may see it on a terminal: control characters but line feed and tab (C0, DEL, C1),
- * and those that turn the direction of text, as "\u" and four digits, as in JSON; what is not UTF-8 as
- * U+FFFD; owned (g_free). */
+/* Makes `text` safe to print on a terminal: control characters except line feed and tab (C0, DEL,
+ * C1), and characters that change the direction of text, become "\u" and four digits, as in JSON.
+ * Invalid UTF-8 becomes U+FFFD. Owned (g_free). */
 char *acr_text_visible(const char *text) ACR_MUST_USE;
-/* `text` with its middle left out and said so, when it is longer than `max` bytes; cut at UTF-8
- * borders; owned (g_free). */
+/* Shortens a `text` of more than `max` bytes: its middle is replaced by a note of how much was left
+ * out. Cut between characters; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
 /*
- * The answer in a model's text, without what the model thought aloud before it or between its parts
- * (<think>…</think> and other tags, also without the opening one, special tokens, channels); owned
- * (g_free). A text without thoughts comes back as it is; one of nothing but thoughts gives "".
- *   out_thoughts  owned (g_free); the thoughts without their marks, parted by empty lines; NULL: none
- * Marks in fences and between the marks of an edit are code. Linear.
+ * Removes what a model thought aloud before its answer or between its parts: <think>…</think> and
+ * similar tags (also without the opening one), special tokens, channels. Returns the answer, owned
+ * (g_free): the whole text if it has no thoughts, "" if it has nothing else.
+ *   out_thoughts  owned (g_free); the thoughts without their marks, separated by empty lines; NULL:
+ *                 none
+ * In code fences and between the marks of an edit, such tags are code and stay. Linear.
  */
 char *acr_thoughts_split(const char *text, char **out_thoughts) ACR_MUST_USE;
-/* `text` as a JSON string, its middle left out as above, for messages; owned (g_free). */
+/* `text` as a JSON string for messages, shortened like acr_text_shorten does; owned (g_free). */
 char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 
 /* ---- Files ---- */
 
 /*
- * Opens a regular file for reading: `name` in an open folder (AT_FDCWD: a path), with `follow` also by a
- * link in its place. Waits for nobody: not for the writer of a FIFO, nor for a device. -1 with errno;
- * EISDIR, EINVAL: it is not a regular file. Whatever a repository or a run folder names is opened by this.
+ * Opens a regular file for reading: `name` in an open folder (AT_FDCWD: `name` is a path). With
+ * `follow`, `name` may be a symbolic link. Never blocks, neither on a FIFO without a writer nor on
+ * a device. -1 with errno; EISDIR and EINVAL mean that it is not a regular file. Every file that a
+ * repository or a run folder names is opened by this function.
  */
 int acr_file_open(int folder, const char *name, bool follow) ACR_MUST_USE;
 /* Reads a regular file of at most `max` bytes; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder,
  * no permission). */
 GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
-/* As acr_file_read of a file that is open, from where it stands. */
+/* Like acr_file_read for an open file, from its current position. */
 GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error) ACR_MUST_USE;
 /*
- * Writes by temporary file in the same folder, fsync, rename, fsync of the folder: after a crash
- * the old or the new file is there, whole. `mode` as for chmod (0 = 0644). Errors: NOT_FOUND (no
- * such folder), NO_SPACE, FAILED.
+ * Writes a temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder: after a
+ * crash either the old or the new file is there, whole. `mode` as for chmod (0 = 0644). Errors:
+ * NOT_FOUND (no such folder), NO_SPACE, FAILED.
  */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
                            GError **error) ACR_MUST_USE;
-/* As acr_file_write_atomic of the file `name` in an open folder; `path` is what errors call it. A link
- * at that name is replaced. */
+/* Like acr_file_write_atomic for the file `name` in an open folder; errors call it `path`. A
+ * symbolic link of that name is replaced. */
 bool acr_file_write_atomic_at(int folder, const char *name, const char *path, const void *data,
                               gsize len, mode_t mode, GError **error) ACR_MUST_USE;
-/* As acr_file_write_atomic_at without waiting for the disk: for what nobody misses after a crash, which may
- * leave it empty. */
+/* Like acr_file_write_atomic_at without fsync: for files that may be empty after a crash, because
+ * nothing depends on them. */
 bool acr_file_replace_at(int folder, const char *name, const char *path, const void *data,
                          gsize len, mode_t mode, GError **error) ACR_MUST_USE;
 /*
- * Opens the folder that holds `name` (a relative path, of any depth) below an open one, never through
- * a link. -1 with errno; ELOOP: a part is not a folder. `make`: missing folders are made, for their
- * owner alone.
+ * Opens the folder that holds `name` (a relative path of any depth) below an open folder, never
+ * through a symbolic link. -1 with errno; ELOOP: a part of the path is not a folder. `make`:
+ * creates missing folders, for their owner only.
  */
 int acr_dir_open_beneath(int folder, const char *name, bool make) ACR_MUST_USE;
 /*
- * Reads a descriptor to its end, of at most `max` bytes; owned. `timeout_ms` 0: however long it
- * takes; an interrupt (may be NULL) is seen within a tenth of a second. `name` is what errors call
- * it. Errors: TOO_BIG, FAILED (also: timed out, interrupted).
+ * Reads a descriptor to its end, at most `max` bytes; owned. `timeout_ms` 0: no timeout. An
+ * interrupt (may be NULL) is noticed within a tenth of a second. Errors call the descriptor `name`.
+ * Errors: TOO_BIG, FAILED (also on a timeout or an interrupt).
  */
 GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
@@ -290,115 +297,120 @@ int acr_fd_write_all(int fd, const void *data, gsize len) ACR_MUST_USE;
 /* The path without symlinks where it exists, else made absolute, so that any spelling of it is the
  * same; owned (g_free). */
 char *acr_path_real(const char *path) ACR_MUST_USE;
-/* Whether a path is `folder` (NULL: never) or lies below it, by their spelling. */
+/* Whether a path is `folder` or lies below it, judged by spelling only. `folder` NULL: false. */
 bool acr_path_is_below(const char *path, const char *folder);
-/* Whether a file name is one of acr_file_write_atomic's temporary ones, as a kill can leave them.
- */
+/* Whether a file name is that of a temporary file of acr_file_write_atomic, which a killed process
+ * can leave behind. */
 bool acr_file_is_temporary(const char *name);
 /* mkdir -p. Errors: NO_SPACE, FAILED (names the path). */
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
-/* Whether the open folder or file is a mount point; false where that is not known. */
+/* Whether the open folder or file is a mount point; false if that cannot be found out. */
 bool acr_fd_is_mount(int fd);
-/* Removes a tree that this program made; never follows symlinks; fails at what is mounted in it. A
- * missing tree is success. */
+/* Removes a tree that this program made. Never follows symbolic links; fails if something is
+ * mounted in the tree. A missing tree is success. */
 bool acr_dir_remove(const char *path, GError **error) ACR_MUST_USE;
-/* fsyncs a folder, so that names made in it survive a crash. */
+/* fsyncs a folder, so that files created in it survive a crash. */
 bool acr_dir_sync(const char *path, GError **error) ACR_MUST_USE;
 
 /* An exclusive lock on a file (made if missing), held until freed or the process ends. */
 typedef struct AcrLock AcrLock;
 AcrLock *acr_lock_take(const char *path, GError **error)
-    ACR_MUST_USE; /* owned; errors: BUSY (says the holder's pid), FAILED */
+    ACR_MUST_USE; /* owned; errors: BUSY (names the holder's pid), FAILED */
 void acr_lock_free(AcrLock *lock);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLock, acr_lock_free)
 
 /* Lower-case hex SHA-256; owned (g_free). */
 char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
-char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* likewise */
+char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* the same for a GBytes */
 
 /* A secret that nobody can guess: 40 hexadecimal digits, of 160 random bits; owned (g_free). */
 char *acr_token_new(void) ACR_MUST_USE;
-/* Whether `given` (may be NULL) is the token, in a time that does not depend on how much is right. */
+/* Compares `given` (may be NULL) with the token, in a time that does not reveal how many characters
+ * are right. */
 bool acr_token_equal(const char *token, const char *given);
 
-/* No process of ours, nor any that it starts, leaves a core behind. Errors: FAILED. */
+/* Forbids core dumps in this process and in all that it starts. Errors: FAILED. */
 bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 
 /* ---- Processes that own what is on disk ---- */
 
-/* A process by the machine's boot, its number and its time of start, so that neither a restart of
- * the machine nor a reused number is mistaken for it. */
+/* Identifies a process by the machine's boot, its process id and its start time, so that a reused
+ * id, also after a reboot, is not mistaken for it. */
 typedef struct {
     gint64 pid, start; /* start: clock ticks since boot; 0: unknown */
     char boot[40];     /* the boot's id; "": unknown */
 } AcrOwner;
 void acr_owner_self(AcrOwner *out);
-/* Whether it still runs; assumed to, where the system does not say. `self` as of acr_owner_self. */
+/* Whether the process still runs; true if the system does not tell. `self` comes from
+ * acr_owner_self. */
 bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self);
 
 /* ---- Child processes ---- */
 
-/* The program that a name without a slash means: the first in the absolute folders of PATH, never one
- * of the current folder, which may be a stranger's repository. Owned (g_free); NULL: there is none. */
+/* Looks up a program name without a slash: the first match in the absolute folders of PATH.
+ * Relative folders are skipped, because the current folder may be a stranger's repository. Owned
+ * (g_free); NULL: not found. */
 char *acr_program_find(const char *name) ACR_MUST_USE;
 
-/* The two ends of a stream that may be long: its first bytes and its last ones. */
+/* The first and the last bytes of a stream that may be long. */
 typedef struct {
-    GByteArray *head, *tail; /* the tail: at least its last bytes, at most twice as many */
+    GByteArray *head, *tail; /* the tail holds between one and two times the bytes that are kept */
     gsize head_limit, tail_limit;
     guint64 total; /* bytes that were added */
 } AcrEnds;
-/* `limit`: bytes kept; with `keep_tail` half of them of the end, else all of the beginning. */
+/* `limit`: bytes kept. With `keep_tail`, half of them from the end of the stream, otherwise all
+ * from its beginning. */
 void acr_ends_init(AcrEnds *ends, gsize limit, bool keep_tail);
 void acr_ends_add(AcrEnds *ends, const void *data, gsize len);
-/* What was kept; owned (g_bytes_unref). `ends` is cleared, but for `total`. */
+/* The bytes kept; owned (g_bytes_unref). Clears `ends`, except for `total`. */
 GBytes *acr_ends_finish(AcrEnds *ends) ACR_MUST_USE;
 
 #define ACR_SPAWN_MAX_FDS 8u
 
-/* What to run. Zero-initialise; argv is all that is needed. All borrowed for the call. */
+/* What to run. Zero-initialise; only argv is required. All borrowed for the call. */
 typedef struct {
     const char *const
         *argv; /* NULL-terminated; argv[0] without a slash is looked up by acr_program_find */
     const char *const *envp; /* NULL-terminated NAME=VALUE; NULL: this process's environment */
-    const char *cwd;         /* NULL: this process's */
+    const char *cwd;         /* NULL: this process's working folder */
     const void *input;       /* bytes for standard input; NULL: /dev/null */
     gsize input_len;
-    bool inherit_input; /* this process's standard input is its, in place of `input` */
+    bool inherit_input; /* the child gets this process's standard input instead of `input` */
     gint64 timeout_ms;  /* 0: none; at the deadline the whole process group is killed */
-    gsize
-        output_limit; /* bytes kept of each stream; 0: 16 MiB; what passes it is read and dropped */
-    gint64 soft_ms;   /* from the SIGTERM that ends it early to the SIGKILL of its group; 0: SIGKILL
-                       at once */
-    bool keep_ends;   /* of a longer stream its first half-limit and its last half-limit bytes are
-                       kept, not its beginning only */
-    guint64 flood_limit; /* a stream that is longer ends the command; 0: none is */
-    const int *fds; /* more descriptors for it, which become 3, 4, …; up to ACR_SPAWN_MAX_FDS */
+    gsize output_limit; /* bytes kept of each stream; 0: 16 MiB; the rest is read and dropped */
+    /* time between a SIGTERM and the SIGKILL of its group, when the command is ended early; 0:
+     * SIGKILL at once */
+    gint64 soft_ms;
+    bool keep_ends;      /* of a longer stream, half of the kept bytes come from its end */
+    guint64 flood_limit; /* a stream of more bytes ends the command; 0: no such limit */
+    /* further descriptors, which become 3, 4, … in the child; up to ACR_SPAWN_MAX_FDS */
+    const int *fds;
     gsize n_fds;
-    /* Given each piece of output as it comes, whatever is kept of it. May be NULL. */
+    /* Called with each piece of output as it arrives, also with pieces that are not kept. May be
+     * NULL. */
     void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
-    /* Asked some twenty times a second, with the process's id; false ends the command. May be NULL.
-     */
+    /* Called about twenty times a second with the process id; false ends the command. May be
+     * NULL. */
     bool (*watch)(void *ctx, pid_t pid);
-    void *ctx; /* of both */
+    void *ctx; /* for both callbacks */
     const AcrInterrupt *interrupt;
 } AcrSpawn;
 
 typedef struct {
     int exit_code; /* 0-255, or -1 when a signal ended it */
-    int signal;    /* the signal, or 0 */
+    int signal;    /* the signal that ended it, or 0 */
     bool timed_out;
     bool interrupted;
-    bool flooded;                 /* by flood_limit */
-    bool unwatched;               /* by `watch` */
+    bool flooded;                 /* ended by flood_limit */
+    bool unwatched;               /* ended by `watch` */
     GBytes *out, *err;            /* owned; at most output_limit bytes */
-    guint64 out_total, err_total; /* bytes written, dropped ones included */
+    guint64 out_total, err_total; /* bytes written, including dropped ones */
     gint64 wall_ms;
 } AcrSpawnResult;
 
 /*
- * Runs a command in a process group of its own by posix_spawn and waits for it. True whenever it
- * was started, whatever its exit code. Errors: NOT_FOUND (no such program), FAILED. Thread-safe.
+ * Runs a command by posix_spawn in a process group of its own and waits for it. True if it was
+ * started, whatever its exit code. Errors: NOT_FOUND (no such program), FAILED. Thread-safe.
  */
 bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error) ACR_MUST_USE;
 void acr_spawn_result_clear(AcrSpawnResult *result);
@@ -408,11 +420,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSpawnResult, acr_spawn_result_clear)
 
 typedef struct {
     const char *name;
-    gsize at; /* in the table */
+    gsize at; /* offset in the table */
 } AcrLibraryFunction;
 
-/* A shared library that is not linked; `package` is Debian's, `scope` RTLD_LOCAL or RTLD_GLOBAL. What
- * goes wrong is an error of `domain` and `code`. */
+/* A shared library that is loaded at run time. `package` is the Debian package to install, `scope`
+ * RTLD_LOCAL or RTLD_GLOBAL. Errors get `domain` and `code`. */
 typedef struct {
     const char *file, *package;
     const AcrLibraryFunction *functions;
@@ -422,7 +434,8 @@ typedef struct {
     int code;
 } AcrLibrary;
 
-/* Fills a table of its functions, once. It stays until the process ends. */
+/* Loads the library and fills a table with its functions, once. It stays loaded until the process
+ * ends. */
 bool acr_library_load(const AcrLibrary *library, void *table, GError **error) ACR_MUST_USE;
 
 #endif

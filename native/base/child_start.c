@@ -1,7 +1,7 @@
 /*
- * Starting a process by posix_spawn, in a process group of its own, with default signals and none
- * of our descriptors but those it is given. Shared by commands that run to their end (spawn.c)
- * and by peers (peer.c).
+ * Starts a process by posix_spawn, in a process group of its own, with default signals and only the
+ * descriptors that it is given. Used for commands that run to their end (spawn.c) and for peers
+ * (peer.c).
  */
 #include "base/base_private.h"
 

@@ -1,8 +1,8 @@
 /*
- * No core dumps: a core holds the keys in our memory, and those in the environment of whatever we
- * start. The limit is not 0 but 1 byte, which no core fits in either: with 0 the kernel still hands
- * the whole memory to a program that core_pattern names behind a "|", with 1 it does not (core(5)).
- * That says the same as PR_SET_DUMPABLE, without taking from us what belongs to us in /proc.
+ * Forbids core dumps: a core would hold the keys in our memory, and those in the environment of the
+ * processes that we start. The limit is 1 byte and not 0, because with 0 the kernel still sends the
+ * memory to a program that core_pattern names after a "|"; with 1 it does not (core(5)).
+ * PR_SET_DUMPABLE would do the same, but it would also give our files in /proc to root.
  */
 #include "base/base_private.h"
 

@@ -1,9 +1,9 @@
 /*
- * A source file's bytes to text and back, as Python reads them: UTF-8 mark, PEP 263 cookie in the
- * first two lines, UTF-8 without one. Encodings other than UTF-8 and latin-1 are the C library's
- * iconv. Whatever a cookie claims, the bytes have a text: where the claim does not hold, UTF-8 is
- * tried and then latin-1, which cannot fail. Pattern of the cookie and its place: PEP 263,
- * "Defining the Encoding".
+ * Converts the bytes of a source file to text and back, as Python does: UTF-8 mark, else the PEP
+ * 263 cookie in the first two lines, else UTF-8. iconv of the C library converts encodings other
+ * than UTF-8 and latin-1. If the bytes do not fit the encoding that the cookie names, UTF-8 is
+ * tried and then latin-1, which cannot fail, so every file has a text. The pattern of the cookie is
+ * that of PEP 263, "Defining the Encoding".
  */
 #include "base/base_private.h"
 
@@ -13,11 +13,11 @@
 #define BOM_LEN 3
 #define UTF8 "utf-8"
 #define LATIN1 "latin-1"
-#define COOKIE_MAX 40 /* characters of an encoding's name; no real one is longer */
+#define COOKIE_MAX 40 /* characters of an encoding's name; all real names are shorter */
 
-/* Shift JIS is CP932 here, which has a backslash and a tilde where iconv's SHIFT_JIS has a yen sign
- * and an overline; Python reads them so too. Python's names that iconv lacks or has otherwise; '_'
- * is written '-' here. */
+/* Python's names that iconv lacks or understands differently; '_' is written '-' here. Shift JIS
+ * maps to CP932, which has a backslash and a tilde where iconv's SHIFT_JIS has a yen sign and an
+ * overline; Python decodes it like CP932. */
 typedef struct {
     const char *python, *canonical, *iconv;
 } Alias;
@@ -43,7 +43,7 @@ static const Alias *alias_of(const char *name)
     return NULL;
 }
 
-/* The name that iconv knows a canonical name by; borrowed. */
+/* iconv's name for a canonical name; borrowed. */
 static const char *iconv_name(const char *canonical)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(aliases); i++)
@@ -74,7 +74,7 @@ static const char *skip_blanks(const char *at, const char *end, const char *blan
     return at;
 }
 
-/* The name in a comment line [at, end); owned, canonical; NULL if there is none. */
+/* The encoding named in the comment line [at, end); owned, canonical; NULL: none. */
 static char *cookie_in_line(const char *at, const char *end)
 {
     at = skip_blanks(at, end, " \t\f");
@@ -100,7 +100,7 @@ static const char *line_end(const char *at, const char *end)
     return at;
 }
 
-/* Looks in the first line, and in the second if the first is blank or a comment. */
+/* Looks in the first line, and if that is blank or a comment, in the second. */
 static char *find_cookie(const char *text, gsize len)
 {
     const char *end = text + len, *stop = line_end(text, end);
@@ -119,7 +119,7 @@ static char *find_cookie(const char *text, gsize len)
 
 /* ---- Conversion ---- */
 
-/* Not by iconv: as the last resort it must not fail. */
+/* Does not use iconv: it is the last resort and must not fail. */
 static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
 {
     GString *out = g_string_sized_new(len + len / 8);
@@ -137,9 +137,8 @@ static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
 }
 
 /*
- * The text that `encoding` gives the bytes; owned, or NULL when it is unknown, does not fit, or is
- * one in which the file's first bytes are not the ASCII that its cookie was read from (UTF-16,
- * EBCDIC).
+ * Decodes the bytes by `encoding`; owned, or NULL if the encoding is unknown, does not fit, or does
+ * not keep the ASCII from which its cookie was read (UTF-16, EBCDIC).
  */
 static char *decode_as(const char *encoding, const char *data, gsize len, gsize *out_len)
 {

@@ -1,7 +1,7 @@
 /*
- * How a function that returns a truth value fails, in any domain; the error domain of base, and the
- * one place that turns an errno into it: callers branch on "not there" and "disk full", everything
- * else is a message for people.
+ * The error domain of base, the helpers by which functions return false or NULL with an error, and
+ * the one place that converts an errno. Callers branch on "not found" and "no space"; all else is a
+ * message for people.
  */
 #include "base/base_private.h"
 

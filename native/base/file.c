@@ -1,6 +1,6 @@
 /*
- * Whole files: read within a ceiling, written so that a crash leaves the old or the new one. Also
- * what other files of base need of descriptors, and the checksum.
+ * Whole files: reads them within a ceiling, and writes them so that a crash leaves the old or the
+ * new one. Also helpers for descriptors and the checksum.
  */
 #include "base/base_private.h"
 
@@ -15,7 +15,7 @@
 
 #define READ_CHUNK (64u * 1024)
 #define DEFAULT_MODE 0644
-#define LOOK_MS 100 /* how often a wait looks for an interrupt */
+#define LOOK_MS 100 /* how often a wait checks for an interrupt */
 #define TEMPORARY_PREFIX ".acr-"
 #define TEMPORARY_NAME TEMPORARY_PREFIX "XXXXXX"
 #define MAX_NAMES 100u
@@ -46,7 +46,7 @@ int acr_fd_write_all(int fd, const void *data, gsize len)
     return 0;
 }
 
-/* Waits until there is something to read; 0 or an errno. */
+/* Waits until data can be read; returns 0 or an errno. */
 static int wait_readable(int fd, gint64 until, const AcrInterrupt *interrupt)
 {
     struct pollfd what = {.fd = fd, .events = POLLIN};
@@ -92,7 +92,7 @@ char *acr_path_real(const char *path)
 {
     g_autofree char *absolute = g_canonicalize_filename(path, NULL);
     char *real = realpath(absolute, NULL);
-    return real ? real : g_steal_pointer(&absolute); /* g_free is free */
+    return real ? real : g_steal_pointer(&absolute); /* g_free and free are the same function */
 }
 
 bool acr_path_is_below(const char *path, const char *folder)
@@ -123,8 +123,8 @@ GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error)
         return fail_read(error, S_ISDIR(st.st_mode) ? EISDIR : EINVAL, path);
     if ((guint64)st.st_size > max)
         return fail_too_big(error, path, max);
-    /* The size is a hint: /proc says 0, where settings are given to the first read alone, and a file may
-     * grow while it is read. */
+    /* The size is only a hint: files in /proc report 0 (and some answer the first read only), and a
+     * file may grow while it is read. */
     gsize room = st.st_size ? (gsize)st.st_size + 1 : READ_CHUNK, len = 0;
     g_autofree char *data = g_malloc(room);
     for (;;) {
@@ -177,7 +177,8 @@ static int fsync_again(int fd)
 static bool sync_folder(int fd, const char *path, GError **error)
 {
     int err = fsync_again(fd);
-    if (err != 0 && err != EINVAL && err != ENOTSUP) /* file systems that have no such thing */
+    if (err != 0 && err != EINVAL &&
+        err != ENOTSUP) /* some file systems do not support fsync of a folder */
         return acr_base_fail(error, err, "cannot sync folder '%s'", path);
     return true;
 }
@@ -191,7 +192,7 @@ static int fill(int fd, const void *data, gsize len, mode_t mode, bool is_synced
     return err || !is_synced ? err : fsync_again(fd);
 }
 
-/* A new file of a name that acr_file_is_temporary knows; -1 with errno. */
+/* Creates a file with a name that acr_file_is_temporary recognises; -1 with errno. */
 static int make_temporary(int folder, char *name, gsize room)
 {
     for (guint i = 0; i < MAX_NAMES; i++) {
@@ -212,7 +213,7 @@ static bool replace(int folder, const char *name, const char *path, const void *
         return acr_base_fail(error, errno, "cannot write '%s'", path);
     int err = fill(fd, data, len, mode ? mode : DEFAULT_MODE, is_synced);
     if (close(fd) != 0 && err == 0 && errno != EINTR)
-        err = errno; /* NFS and quotas may answer only here */
+        err = errno; /* NFS and quotas may report an error only at close */
     fd = -1;
     if (err == 0 && renameat(folder, temporary, folder, name) != 0)
         err = errno;

@@ -1,7 +1,7 @@
 /*
- * Folders: made with their parents, removed with all they hold. Removal works on descriptors, so
- * that no symlink can lead it elsewhere, and holds few of them: a folder that lies too deep is
- * first moved up to the top of the tree.
+ * Makes folders with their parents, and removes them with all they hold. Removal works on
+ * descriptors, so that no symbolic link can lead it elsewhere. To hold few descriptors at a time,
+ * it first moves a folder that lies too deep up to the top of the tree.
  */
 #include "base/base_private.h"
 
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define REMOVE_MAX_DEPTH 64 /* folders open at one time */
+#define REMOVE_MAX_DEPTH 64 /* folders open at the same time */
 
 static bool make_one(const char *path, GError **error)
 {
@@ -26,8 +26,8 @@ static bool make_one(const char *path, GError **error)
             return true;
         err = ENOTDIR;
     }
-    /* A parent is made before its child, so ENOENT can only be a dangling symlink or an empty path.
-     */
+    /* Parents are made before their children, so ENOENT can only mean a dangling symbolic link or
+     * an empty path. */
     if (err == EEXIST || err == ENOENT)
         err = ENOTDIR;
     return acr_base_fail(error, err, "cannot make folder '%s'", path);
@@ -71,13 +71,13 @@ typedef struct {
     const char *path; /* of the whole tree, for messages */
     int top;          /* its descriptor */
     dev_t device;
-    guint moved; /* folders moved up so far, for their new names */
+    guint moved; /* folders moved up so far; numbers their new names */
     GError **error;
 } Removal;
 
 static bool fail_removal(Removal *removal, int err, const char *name)
 {
-    if (err == ENOENT) /* NOT_FOUND would read as success */
+    if (err == ENOENT) /* the caller would take NOT_FOUND for success */
         err = EBUSY;
     return acr_base_fail(removal->error, err, "cannot remove '%s' in '%s'", name, removal->path);
 }
@@ -89,8 +89,8 @@ bool acr_fd_is_mount(int fd)
            (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-/* Opens a folder, giving its owner back the rights to list and change it; -1 with errno. What is
- * mounted is somebody else's, of the same file system too. */
+/* Opens a folder and gives its owner back the rights to list and change it; -1 with errno. A mount
+ * is not ours to remove, even if it is of the same file system. */
 static int open_folder(int parent, const char *name)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -103,13 +103,13 @@ static int open_folder(int parent, const char *name)
     }
     struct stat st;
     if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
-        (void)!fchmod(fd, 0700); /* where it matters, the removal of an entry fails and says so */
+        (void)!fchmod(fd, 0700); /* if this matters, the removal of an entry fails and reports it */
     return fd;
 }
 
 static bool remove_entries(Removal *removal, int fd, guint depth);
 
-/* A folder that lies too deep becomes an entry of the top, where it is found in a later pass. */
+/* Moves a folder that lies too deep to the top, where a later pass finds it. */
 static bool move_up(Removal *removal, int parent, const char *name)
 {
     for (int i = 0; i < 1000; i++) {
@@ -151,7 +151,8 @@ static bool remove_entry(Removal *removal, int parent, const char *name, guint d
     return remove_folder(removal, parent, name, depth);
 }
 
-/* Lists anew until a pass finds nothing: entries may come in (moved up) while others go. */
+/* Lists the folder again until a pass finds nothing, because entries may be moved up into it
+ * meanwhile. */
 static bool remove_entries(Removal *removal, int fd, guint depth)
 {
     int listed = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,8 +1,8 @@
 /*
- * JSON values. An AcrJson is a cJSON node under another name; this is the only file that knows so.
- * Foreign text goes through json_check.c first, and json_print.c prints, since the library's own
- * printer rounds integers above 2^50. What this file adds to the nodes: strings that are always
- * valid UTF-8, names that are unique within an object, and a comparison that is not quadratic.
+ * JSON values. An AcrJson is a cJSON node under another name; only this file knows that. Text from
+ * outside goes through json_check.c first. json_print.c prints, because cJSON's printer rounds
+ * integers above 2^50. This file adds to cJSON: strings that are always valid UTF-8, unique names
+ * within an object, and a comparison that is not quadratic.
  */
 #include "base/base_private.h"
 
@@ -23,7 +23,7 @@ static const cJSON *const_node_of(const AcrJson *json)
     return (const cJSON *)json;
 }
 
-/* Like GLib, the program ends when there is no memory. */
+/* Like GLib, the program aborts when memory runs out. */
 static AcrJson *made(cJSON *node)
 {
     if (!node)
@@ -44,18 +44,20 @@ static int by_name(gconstpointer a, gconstpointer b)
     return strcmp((*left)->string, (*right)->string);
 }
 
-/* The members whose name is not `ignore`, sorted by name; owned (g_ptr_array_unref). Stable. */
+/* The members whose name is not `ignore`, sorted by name; owned (g_ptr_array_unref). The sort is
+ * stable. */
 static GPtrArray *members_by_name(const cJSON *object, const char *ignore)
 {
     GPtrArray *members = g_ptr_array_new();
     for (const cJSON *c = object->child; c; c = c->next)
         if (!ignore || strcmp(c->string, ignore) != 0)
             g_ptr_array_add(members, (gpointer)c);
-    g_ptr_array_sort(members, by_name); /* GLib's sort is stable */
+    g_ptr_array_sort(members, by_name);
     return members;
 }
 
-/* Of members with one name the last counts, as most readers have it; all below `node`. */
+/* Of members with the same name keeps the last, as most JSON readers do; at all depths below
+ * `node`. */
 static void drop_repeated(cJSON *node)
 {
     g_autoptr(GPtrArray) members =
@@ -72,7 +74,7 @@ static void drop_repeated(cJSON *node)
 
 /* ---- Reading and freeing ---- */
 
-/* One value and nothing behind it but white space; NULL with an error. */
+/* Parses one value that only white space may follow; NULL with an error. */
 static cJSON *read_value(const char *text, gsize len, GError **error)
 {
     const char *end = text;
@@ -97,7 +99,7 @@ AcrJson *acr_json_parse(const char *text, gsize len, GError **error)
                                       "JSON text of %" G_GSIZE_FORMAT " bytes, more than %u", len,
                                       ACR_JSON_MAX_BYTES));
     GString *repaired = NULL;
-    text = len ? text : ""; /* an empty GBytes has none */
+    text = len ? text : ""; /* an empty GBytes has NULL as its data */
     if (!acr_json_check(text, len, &repaired, error))
         return NULL;
     cJSON *node =
@@ -298,7 +300,8 @@ GBytes *acr_json_bytes(const AcrJson *json)
     gsize len = 0;
     g_autofree guchar *data = g_base64_decode(base64, &len);
     g_autofree char *again = g_base64_encode(data, len);
-    if (strcmp(base64, again) != 0) /* GLib's decoder skips what it does not know */
+    if (strcmp(base64, again) !=
+        0) /* GLib's decoder skips invalid characters, so compare with the encoded result */
         return NULL;
     return g_bytes_new_take(g_steal_pointer(&data), len);
 }

@@ -1,9 +1,9 @@
 /*
- * The check of a foreign JSON text before cJSON reads it. cJSON takes care of the structure; what it
- * gets wrong is caught here: strings that are cut at \u0000, lone surrogates, bytes that are not
- * UTF-8, control characters, numbers that JSON does not have or that are longer than 63 characters,
- * and texts without a ceiling. What is valid but would be misread is replaced, in a copy that is
- * only made when there is such a place. Words and punctuation are left to cJSON.
+ * Checks a JSON text from outside before cJSON reads it. cJSON checks the structure. This file
+ * catches what cJSON gets wrong: strings that it cuts at \u0000, lone surrogates, bytes that are
+ * not UTF-8, control characters, numbers that JSON does not allow or that have more than 63
+ * characters, and texts without a ceiling. Valid text that cJSON would misread is replaced in a
+ * copy, which is made only if there is such a place.
  */
 #include "base/base_private.h"
 
@@ -11,15 +11,15 @@
 #include <math.h>
 #include <string.h>
 
-#define NUMBER_MAX_CHARS 60 /* the parser behind reads at most 63 */
+#define NUMBER_MAX_CHARS 60 /* cJSON reads at most 63 */
 
 typedef struct {
     const char *text;
     gsize len, pos;
     GString *repaired; /* NULL until something is replaced */
-    guint values;      /* upper bound of those read: commas and brackets, and the first */
-    guint depth;       /* of brackets */
-    gsize copied;      /* bytes of `text` that `repaired` already stands for */
+    guint values;      /* upper bound of the number of values: commas and brackets, and the first */
+    guint depth;       /* nesting of brackets */
+    gsize copied;      /* bytes of `text` that are already copied to `repaired` */
     GError **error;
 } Scan;
 
@@ -29,13 +29,13 @@ static bool fail_at(Scan *scan, gsize pos, const char *what)
                          "malformed JSON at byte %" G_GSIZE_FORMAT ": %s", pos, what);
 }
 
-/* The byte at the read position; 0 at the end, which no valid text holds. */
+/* The byte at the read position; 0 at the end (no valid text contains a 0). */
 static char peek(const Scan *scan)
 {
     return scan->pos < scan->len ? scan->text[scan->pos] : '\0';
 }
 
-/* Lets `with` stand for text[from, pos). */
+/* Replaces text[from, pos) by `with`. */
 static void replace(Scan *scan, gsize from, const char *with)
 {
     if (!scan->repaired)
@@ -45,7 +45,7 @@ static void replace(Scan *scan, gsize from, const char *with)
     scan->copied = scan->pos;
 }
 
-/* Reads the four digits of \uXXXX; -1 if they are not there. */
+/* Reads the four digits of \uXXXX; -1 if they are missing. */
 static int read_hex4(Scan *scan, gsize pos)
 {
     if (pos + 4 > scan->len)
@@ -60,7 +60,7 @@ static int read_hex4(Scan *scan, gsize pos)
     return value;
 }
 
-/* Behind "\u": the digits, of both halves of a pair. */
+/* Reads the digits after "\u", of both halves of a surrogate pair. */
 static bool scan_unicode_escape(Scan *scan)
 {
     gsize start = scan->pos - 2;
@@ -102,7 +102,7 @@ static bool scan_string(Scan *scan)
     return fail_at(scan, start, "string without end");
 }
 
-/* At least one digit. */
+/* Reads one or more digits. */
 static bool scan_digits(Scan *scan)
 {
     gsize start = scan->pos;
@@ -111,7 +111,7 @@ static bool scan_digits(Scan *scan)
     return scan->pos > start;
 }
 
-/* A number the parser behind would not read, or would read as infinite, is written anew. */
+/* Rewrites a number that cJSON could not read, or would read as infinite. */
 static void repair_number(Scan *scan, gsize start)
 {
     g_autofree char *digits = g_strndup(scan->text + start, scan->pos - start);

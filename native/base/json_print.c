@@ -1,7 +1,7 @@
 /*
- * JSON values to text: one line for journals, indented for people. Written over the public
- * interface only. Integers up to 2^53 are printed digit by digit, other numbers as the shortest
- * text that reads back as the same double.
+ * Prints JSON values: on one line for journals, indented for people. Uses only the public
+ * interface. Integers up to 2^53 are printed digit by digit, other numbers as the shortest text
+ * that parses to the same double.
  */
 #include "base/base_private.h"
 
@@ -59,7 +59,7 @@ static void print_string(GString *out, const char *text)
     g_string_append_c(out, '"');
 }
 
-/* A new line at `indent` columns; nothing when printing on one line (indent < 0). */
+/* Starts a new line at `indent` columns; nothing if printing on one line (indent < 0). */
 static void print_break(GString *out, int indent)
 {
     if (indent >= 0)

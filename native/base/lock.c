@@ -1,8 +1,8 @@
 /*
  * Exclusive locks between processes: flock on a file that holds the holder's process id, for the
- * message of who is refused. The kernel drops the lock with the process, so a file left behind
- * means nothing. The file is never removed: whoever had it open would hold a lock that nobody else
- * sees.
+ * message that a rejected process prints. The kernel releases the lock when the process ends, so a
+ * file that is left behind locks nothing. The file is never removed: a process that still had the
+ * removed file open would hold a lock that nobody else sees.
  */
 #include "base/base_private.h"
 
@@ -21,7 +21,7 @@ struct AcrLock {
     int fd;
 };
 
-/* The process id in the file; 0 if it is not there (yet). */
+/* The process id in the file; 0 if it is not there yet. */
 static long holder_of(int fd)
 {
     char text[24] = {0};
@@ -36,7 +36,7 @@ static void set_busy(GError **error, int fd, const char *path)
     g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY, "'%s' is locked by %s", path, who);
 }
 
-/* Best effort: the lock holds without it. */
+/* Best effort: the lock works without the id. */
 static void write_holder(int fd)
 {
     g_autofree char *text = g_strdup_printf("%ld\n", (long)getpid());
@@ -44,8 +44,8 @@ static void write_holder(int fd)
         (void)!pwrite(fd, text, strlen(text), 0);
 }
 
-/* Whether the process that wrote its id has ended: the lock is held then by what it was about to
- * start, until that has become another program. */
+/* Whether the process that wrote its id has ended. A child that it was just starting can still hold
+ * the lock, until that child has become another program. */
 static bool is_left_behind(int fd)
 {
     long pid = holder_of(fd);

@@ -1,6 +1,6 @@
 /*
- * Both sides of a peer: a process of this program is started, asked and ended; and the answering
- * side, which is that process.
+ * Both sides of a peer: our side starts a process of this program, asks it and ends it; the other
+ * side, in that process, answers.
  */
 #include "base/peer.h"
 #include "base/base_private.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define PEER_STEP_US 1000
-#define POLL_MS 100 /* how late an interruption is seen */
+#define POLL_MS 100 /* how often an interrupt is checked */
 
 /* ---- Life of a peer ---- */
 
@@ -41,7 +41,7 @@ bool acr_peer_start(const char *const *argv, const char *const *env, const char 
     return true;
 }
 
-/* Whether the process has ended, not reaping it; its id then stays its own. */
+/* Whether the process has ended. Does not reap it, so that its id stays reserved. */
 static bool has_ended(pid_t pid)
 {
     siginfo_t ended = {0};
@@ -61,7 +61,7 @@ char *acr_peer_end(AcrPeer *peer, gint64 grace_ms)
         by_itself = has_ended(peer->pid);
     }
     kill(-peer->pid, SIGKILL);
-    kill(peer->pid, SIGKILL); /* it may have left its group */
+    kill(peer->pid, SIGKILL); /* it may have left its process group */
     do
         pid = waitpid(peer->pid, &status, 0);
     while (pid < 0 && errno == EINTR);
@@ -86,7 +86,7 @@ void acr_peer_put(GByteArray *out, const char *name, GBytes *question)
         g_byte_array_append(out, data, (guint)len);
 }
 
-/* Sends and receives what can be now; false when the peer is gone. */
+/* Sends and receives as much as is possible without blocking; false if the peer is gone. */
 static bool exchange_message(const AcrPeer *peer, const GByteArray *out, gsize *at, GByteArray *in)
 {
     guint8 chunk[64 * 1024];
@@ -100,7 +100,7 @@ static bool exchange_message(const AcrPeer *peer, const GByteArray *out, gsize *
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* What has come in: a whole answer, GONE for what is malformed, 0 while a part is missing. */
+/* Takes a complete answer from the input; GONE if it is malformed, 0 while a part is missing. */
 static AcrPeerReply take_answer(const GByteArray *in, GBytes **out_answer)
 {
     AcrPeerAnswerHead head;
@@ -145,7 +145,7 @@ static bool socket_error(GError **error, const char *what)
                          errno ? g_strerror(errno) : "it ended in the middle of a question");
 }
 
-/* Reads all of `len` bytes; at the very end of the stream *out_end, where that is asked for. */
+/* Reads all `len` bytes. At the end of the stream sets *out_end, if out_end is given. */
 static bool read_all(int fd, void *data, gsize len, bool *out_end)
 {
     for (gsize at = 0; at < len;) {

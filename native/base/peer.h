@@ -1,12 +1,13 @@
 /*
  * Peers: other processes of this program that answer questions over one socket, which is their
- * standard input. What a question makes a peer do (crash, take all memory, hang) ends that process
- * only.
+ * standard input. If a question makes a peer crash, hang or use up its memory, only that process
+ * ends.
  *
- * The protocol: numbers are 32 bits in the machine's order, since both sides are the same binary. A
- * peer begins with one answer: READY, or REFUSED with why it can answer nothing. Then for each
- * question, in their order, one answer: ANSWERED, or FAILED with why. Before that answer it may ask back:
- * ASKS, whose reply is sent as a question is, and then waits for it alone.
+ * The protocol: numbers are 32 bits in the machine's byte order, since both sides are the same
+ * binary. A peer first sends one answer: READY, or REFUSED with the reason why it cannot answer
+ * anything. Then it sends one answer for each question, in order: ANSWERED, or FAILED with the
+ * reason. Before that answer it may ask back: ASKS, after which it waits for a reply, which is sent
+ * like a question.
  */
 #ifndef ACR_BASE_PEER_H
 #define ACR_BASE_PEER_H
@@ -18,7 +19,7 @@
 #define ACR_PEER_MAX_ANSWER (256u * 1024 * 1024)
 
 typedef struct {
-    guint32 name_len, len; /* that many bytes follow */
+    guint32 name_len, len; /* followed by that many bytes */
 } AcrPeerQuestionHead;
 
 typedef enum {
@@ -27,22 +28,22 @@ typedef enum {
     ACR_PEER_ANSWERED,
     ACR_PEER_FAILED,
     ACR_PEER_ASKS,
-    /* Not sent: what became of a question that got no answer. */
-    ACR_PEER_GONE, /* it ended, or its answer is malformed */
+    /* Never sent; the result of a question that got no answer. */
+    ACR_PEER_GONE, /* the process ended, or its answer is malformed */
     ACR_PEER_LATE,
     ACR_PEER_INTERRUPTED,
 } AcrPeerReply;
 
 typedef struct {
-    guint32 reply, len; /* `len` bytes follow */
+    guint32 reply, len; /* followed by `len` bytes */
 } AcrPeerAnswerHead;
 
 /* ---- The side that asks ---- */
 
-/* A process that is talked to: one socket, not blocking on our side, is its standard input and
- * output; its standard error is dropped. */
+/* A peer process. One socket, non-blocking on our side, is its standard input and output; its
+ * standard error is dropped. */
 typedef struct {
-    pid_t pid; /* also its process group; 0: none */
+    pid_t pid; /* also its process group; 0: not running */
     int fd;
 } AcrPeer;
 /* `env` (NAME=VALUE, NULL-terminated) and `cwd` are as in AcrSpawn. Errors: NOT_FOUND (no such
@@ -51,14 +52,16 @@ bool acr_peer_start(const char *const *argv, const char *const *env, const char 
                     GError **error) ACR_MUST_USE;
 /*
  * Closes the socket, gives the peer `grace_ms` to end, kills what is left of its process group and
- * waits for it. Says how it ended if it did so by itself: "crashed (signal 11)"; owned (g_free).
+ * waits for it. If the peer ended by itself, returns how, such as "crashed (signal 11)"; owned
+ * (g_free).
  */
 char *acr_peer_end(AcrPeer *peer, gint64 grace_ms) ACR_MUST_USE;
-/* Adds a question to what is to be sent. */
+/* Appends a question to the bytes that will be sent. */
 void acr_peer_put(GByteArray *out, const char *name, GBytes *question);
 /*
- * Sends `out` and waits for one answer, of at most ACR_PEER_MAX_ANSWER bytes: *out_answer, owned, is
- * set with a reply that is sent; after ASKS another await is due. After another reply the peer must be ended.
+ * Sends `out` and waits for one answer of at most ACR_PEER_MAX_ANSWER bytes. *out_answer, owned, is
+ * set for replies that carry an answer. After ASKS the caller must await again; after GONE or a
+ * timeout it must end the peer.
  */
 AcrPeerReply acr_peer_await(AcrPeer *peer, const GByteArray *out, gint64 timeout_ms,
                             const AcrInterrupt *interrupt, GBytes **out_answer);
@@ -68,8 +71,8 @@ AcrPeerReply acr_peer_await(AcrPeer *peer, const GByteArray *out, gint64 timeout
 /* Answers one question; *out_answer: owned. */
 typedef bool (*AcrPeerAnswer)(void *ctx, const char *name, GBytes *question, GBytes **out_answer,
                               GError **error);
-/* Answers what comes in on `fd` until it is closed. `started`: NULL, or why nothing can be answered
- * here. Errors: FAILED (the socket). */
+/* Answers questions on `fd` until it is closed. `started`: NULL, or the error because of which
+ * nothing can be answered. Errors: FAILED (the socket). */
 bool acr_peer_serve(int fd, AcrPeerAnswer answer, void *ctx, const GError *started,
                     GError **error) ACR_MUST_USE;
 

@@ -1,8 +1,8 @@
 /*
- * Which process owns something that outlives it, a reservation or a folder, and whether it still
- * runs: by boot, number and time of start, so that neither a restart of the machine nor a number
- * used again is taken for it. Where the system does not say, an owner counts as alive: what it owns
- * is kept, which costs nobody more than something stale would.
+ * Identifies the process that owns something that outlives it (a reservation, a folder), and tells
+ * whether it still runs. Boot id, process id and start time together are unique, across reboots and
+ * reused ids. If the system does not tell, the owner is assumed to be alive: keeping something
+ * stale is the smaller mistake.
  */
 #include "base/base_private.h"
 
@@ -11,14 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define START_FIELD 22u /* of /proc/PID/stat */
+#define START_FIELD 22u /* field of /proc/PID/stat */
 
-/* The time of start of a process; 0: it is gone, a zombie, or /proc does not say. */
+/* The start time of a process; 0: it is gone, a zombie, or /proc does not tell. */
 static gint64 start_of(gint64 pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%" G_GINT64_FORMAT "/stat", pid), *stat = NULL;
     (void)g_file_get_contents(path, &stat, NULL, NULL);
-    const char *at = stat ? strrchr(stat, ')') : NULL; /* the name in brackets may hold anything */
+    /* the name in brackets may contain any character */
+    const char *at = stat ? strrchr(stat, ')') : NULL;
     if (!at || !at[1] || strchr("ZXx", at[2]))
         return 0;
     at += 2;
@@ -52,6 +53,6 @@ bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self)
         return kill((pid_t)owner->pid, 0) == 0 || errno == EPERM;
     gint64 start = start_of(owner->pid);
     if (!start && kill((pid_t)owner->pid, 0) != 0 && errno == EPERM)
-        return true; /* another user's, of which /proc may say nothing (hidepid) */
+        return true; /* another user's process, which /proc may hide (hidepid) */
     return start == owner->start;
 }

@@ -1,9 +1,9 @@
 /*
- * Child processes: one function that starts a command by posix_spawn in a process group of its own,
- * reads what it writes, and does not come back before it has ended, nor long after. Standard input
- * is a file in memory, so that nothing needs to be fed and a child that does not read cannot block
- * or signal us. The group's leader is not reaped before the whole group was killed: as long as its
- * process id is not free for others, a kill of the group cannot hit strangers.
+ * Child processes: one function starts a command by posix_spawn in a process group of its own,
+ * reads its output, and returns soon after it has ended. Standard input is a file in memory, so a
+ * child that does not read it can neither block us nor raise SIGPIPE. The leader of the group is
+ * reaped only after the whole group was killed: until then its process id is not reused, so the
+ * kill cannot hit strangers.
  */
 #include "base/base_private.h"
 
@@ -19,12 +19,13 @@
 #define OUTPUT_DEFAULT_LIMIT ((gsize)16 * 1024 * 1024)
 #define OUTPUT_MAX_LIMIT ((gsize)1024 * 1024 * 1024)
 #define READ_CHUNK (64u * 1024)
-#define POLL_SLICE_MS 50 /* how late an interruption or the child's end is seen at worst */
-#define END_GRACE_MS 250 /* how long what others hold open is read after the child's end */
+#define POLL_SLICE_MS 50 /* the longest delay before an interrupt or the child's end is noticed */
+/* how long to read output after the child's end, while other processes hold the stream open */
+#define END_GRACE_MS 250
 
 /* One output stream of the child. */
 typedef struct {
-    int fd; /* -1 once it ended */
+    int fd; /* -1 after the end of the stream */
     AcrEnds ends;
 } Stream;
 
@@ -32,15 +33,15 @@ typedef struct {
 typedef struct {
     pid_t pid; /* also the process group */
     Stream out, err;
-    bool ended;      /* seen, not yet reaped */
-    bool lost;       /* reaped by the kernel, since SIGCHLD is ignored: the id may be another's */
+    bool ended;      /* seen, but not yet reaped */
+    bool lost;       /* reaped by the kernel, because SIGCHLD is ignored: the id may be reused */
     gint64 ended_at; /* microseconds, monotonic */
-    gint64 watch_at; /* likewise: when the watcher is asked next */
-    gint64 kill_at;  /* likewise: when a child that was asked to end is killed; 0: not asked */
+    gint64 watch_at; /* microseconds: when `watch` is called next */
+    gint64 kill_at;  /* microseconds: when a child that got a SIGTERM is killed; 0: it got none */
     bool killed;
 } Child;
 
-/* What the child gets; all close-on-exec, none among the first n_child_fds. */
+/* The child's descriptors; all close-on-exec, none below n_child_fds. */
 typedef struct {
     int in, out, err;
     int more[ACR_SPAWN_MAX_FDS];
@@ -123,7 +124,8 @@ static int start_child(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pi
     return acr_child_start(spawn->argv, spawn->envp, spawn->cwd, all, n_child_fds(spawn), out_pid);
 }
 
-/* Said before the start, since afterwards "no such file" could be the folder or the program. */
+/* Checked before the start, because afterwards "no such file" could mean the folder or the
+ * program. */
 static bool check_working_folder(const char *cwd, GError **error)
 {
     struct stat st;
@@ -168,7 +170,7 @@ GBytes *acr_ends_finish(AcrEnds *ends)
     return g_byte_array_free_to_bytes(g_steal_pointer(&ends->head));
 }
 
-/* Reads what is there, a bounded number of chunks. */
+/* Reads what is available, at most a bounded number of chunks. */
 static void read_stream(const AcrSpawn *spawn, Stream *stream, bool is_stderr)
 {
     guint8 chunk[READ_CHUNK];
@@ -188,7 +190,7 @@ static void read_stream(const AcrSpawn *spawn, Stream *stream, bool is_stderr)
     }
 }
 
-/* Waits at most `wait_ms` for output and reads it. */
+/* Waits up to `wait_ms` for output and reads it. */
 static void read_some(const AcrSpawn *spawn, Child *child, int wait_ms)
 {
     struct pollfd fds[] = {{.fd = child->out.fd, .events = POLLIN},
@@ -229,7 +231,7 @@ static bool is_flooded(const AcrSpawn *spawn, const Child *child)
            MAX(child->out.ends.total, child->err.ends.total) > spawn->flood_limit;
 }
 
-/* Whether the watcher wants it to go on; asked once a slice, however fast output comes. */
+/* Whether `watch` lets the command go on; called once per slice, however fast output comes. */
 static bool is_watched(const AcrSpawn *spawn, Child *child)
 {
     gint64 now = g_get_monotonic_time();
@@ -239,7 +241,7 @@ static bool is_watched(const AcrSpawn *spawn, Child *child)
     return spawn->watch(spawn->ctx, child->pid);
 }
 
-/* Ends the child, or asks it to end by itself first. */
+/* Kills the child, or first sends it a SIGTERM if `soft_ms` is set. */
 static void end_child(const AcrSpawn *spawn, Child *child)
 {
     if (spawn->soft_ms <= 0 || kill(child->pid, SIGTERM) != 0)
@@ -270,8 +272,8 @@ static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started,
     end_child(spawn, child);
 }
 
-/* How long to sleep: short when only the end is awaited, since it usually follows the streams' end
- * at once. */
+/* How long to sleep. Short when both streams have ended, since the child usually ends right after
+ * them. */
 static int slice_ms(const AcrSpawn *spawn, const Child *child, gint64 started, int *idle_ms)
 {
     gint64 slice = POLL_SLICE_MS;
@@ -298,7 +300,7 @@ static void run_to_end(const AcrSpawn *spawn, Child *child, gint64 started, AcrS
             check_limits(spawn, child, started, result);
         read_some(spawn, child, slice_ms(spawn, child, started, &idle_ms));
     }
-    /* What the group's other processes still write is theirs for a moment only. */
+    /* Other processes of the group may hold the streams open: read their output only briefly. */
     gint64 until = child->ended_at + END_GRACE_MS * 1000;
     while ((child->out.fd >= 0 || child->err.fd >= 0) && !acr_interrupted(spawn->interrupt)) {
         gint64 left_us = until - g_get_monotonic_time();
@@ -332,7 +334,7 @@ static void init_stream(Stream *stream, const AcrSpawn *spawn)
     acr_ends_init(&stream->ends, limit, spawn->keep_ends);
 }
 
-/* What was kept, and how much it was in all. */
+/* The bytes that were kept, and the total number. */
 static GBytes *finish_stream(Stream *stream, guint64 *out_total)
 {
     acr_fd_close(&stream->fd);

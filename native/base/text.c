@@ -1,19 +1,19 @@
 /*
- * Small things about text that know no encoding but UTF-8: is it text, repair it, find its lines,
- * leave out its middle. All are linear and take any bytes.
+ * Helpers for UTF-8 text: check it, repair it, find its lines, shorten it. All are linear and
+ * accept any bytes.
  */
 #include "base/base_private.h"
 
 #include <string.h>
 
-/* Bytes from the start that are ASCII and not NUL, eight at a time. */
+/* The number of bytes from the start that are ASCII and not NUL, checked eight at a time. */
 static gsize plain_words(const char *data, gsize len)
 {
     const guint64 ones = G_GUINT64_CONSTANT(0x0101010101010101), high = ones << 7;
     gsize at = 0;
     for (guint64 word; at + sizeof word <= len; at += sizeof word) {
         memcpy(&word, data + at, sizeof word);
-        if (((word - ones) | word) & high) /* a byte is over 0x7F, or 0 */
+        if (((word - ones) | word) & high) /* one of the eight bytes is above 0x7F, or 0 */
             break;
     }
     return at;
@@ -62,7 +62,7 @@ GArray *acr_text_lines(const char *text, gsize len)
     return starts;
 }
 
-/* Marks, embeddings, overrides and isolates of direction. */
+/* Marks, embeddings, overrides and isolates that change the direction of text. */
 static bool turns_direction(gunichar c)
 {
     return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
@@ -90,7 +90,7 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* The border of characters at or before `off`; a character has at most three continuation bytes. */
+/* The start of a character at or before `off`; a character has at most three continuation bytes. */
 static gsize border_before(const char *text, gsize off)
 {
     gsize at = off;

@@ -1,10 +1,10 @@
 /*
- * What a model thinks aloud, split off its answer. Servers and chat templates leave thoughts in the
- * text in several notations: tags, often without the opening one, which the template has written;
- * pairs of special tokens; the channels of OpenAI's open models ("harmony").
+ * Splits what a model thinks aloud from its answer. Servers and chat templates leave thoughts in
+ * the text in several notations: tags, often without the opening one, because the template has
+ * written it; pairs of special tokens; the channels of OpenAI's open models ("harmony").
  *
- * Code of an answer may hold the same notations: between the marks of an edit, or in a fence, they
- * are text. A mark of thoughts stands at the beginning or the end of a line.
+ * Code in the answer may contain the same notations: between the marks of an edit or in a code
+ * fence they are text. Elsewhere, a mark counts only at the beginning or the end of a line.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ static const Pair pairs[] = {
     {"Here is my thought process:", "Here is my response:"},
 };
 
-/* Code in which a mark of thoughts is text. */
+/* Pairs of marks around code, in which tags of thoughts are text. */
 static const Pair codes[] = {
     {"```", "\n```"},
     {"<original>", "</original>"},
@@ -42,12 +42,12 @@ static const Pair codes[] = {
     {"<<<<<<< ", "\n>>>>>>> "},
 };
 
-/* A text being split. */
+/* The state of the split. */
 typedef struct {
     const char *text; /* borrowed */
     GString *answer, *thoughts;
-    bool endless[G_N_ELEMENTS(codes)];  /* no such code ends behind here */
-    bool unclosed[G_N_ELEMENTS(pairs)]; /* nor do such thoughts */
+    bool endless[G_N_ELEMENTS(codes)];  /* whether no such code ends after the current position */
+    bool unclosed[G_N_ELEMENTS(pairs)]; /* the same for thoughts */
 } Split;
 
 static bool is_space(char c)
@@ -67,7 +67,8 @@ static bool has_prefix(const char *at, const char *mark)
     return g_ascii_strncasecmp(at, mark, strlen(mark)) == 0;
 }
 
-/* Behind the opening mark at `at`, attributes of a tag included; NULL: it is not one. */
+/* The position after the opening mark at `at`, including the attributes of a tag; NULL: no mark
+ * there. */
 static const char *behind_open(const char *at, const char *open)
 {
     gsize n = strlen(open);
@@ -80,8 +81,8 @@ static const char *behind_open(const char *at, const char *open)
     return *end == '>' ? end + 1 : NULL;
 }
 
-/* The first closing mark from `at` on, in any case; NULL: there is none. Where thoughts speak of the
- * mark, the one that ends them follows later: see take_close. */
+/* The first closing mark from `at` on, in any case; NULL: none. If the thoughts mention the mark,
+ * the real one follows later: see take_close. */
 static const char *find_close(const char *at, const char *close)
 {
     const char *here = strchr(at, *close);
@@ -97,8 +98,8 @@ static void add_thoughts(Split *split, const char *from, gsize len)
         g_string_append_printf(split->thoughts, "%s%s", split->thoughts->len ? "\n\n" : "", part);
 }
 
-/* Takes thoughts with their opening mark at `at`; behind them; `at`: there are none. Without an
- * end, all that follows is thoughts where no answer stands before them. */
+/* Takes the thoughts whose opening mark is at `at`, and returns the position after them, or `at` if
+ * there are none. If no closing mark follows and no answer precedes, all the rest is thoughts. */
 static const char *take_thoughts(Split *split, const char *at)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
@@ -114,8 +115,8 @@ static const char *take_thoughts(Split *split, const char *at)
     return at;
 }
 
-/* A closing mark at the beginning or the end of the line [at, end), and an answer behind it: what
- * stands before it was thought. Behind the mark; NULL: there is none. */
+/* Handles a closing mark at the beginning or the end of the line [at, end) that an answer follows:
+ * all text before it was thought. Returns the position after the mark; NULL: no such mark. */
 static const char *take_close(Split *split, const char *at, const char *end)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
@@ -142,7 +143,7 @@ static const char *take_close(Split *split, const char *at, const char *end)
     return NULL;
 }
 
-/* The end of code that begins at `at`; `at`: none does, or it has no end. */
+/* The end of the code that begins at `at`; `at` if none begins there, or if it has no end. */
 static const char *behind_code(Split *split, const char *at)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(codes); i++) {
@@ -156,7 +157,7 @@ static const char *behind_code(Split *split, const char *at)
     return at;
 }
 
-/* Splits a text in which thoughts stand between marks. */
+/* Splits a text whose thoughts stand between marks. */
 static void split_marked(Split *split)
 {
     for (const char *at = split->text; *at;) {
@@ -177,12 +178,14 @@ static void split_marked(Split *split)
     }
 }
 
-/* Messages in channels: "<|channel|>NAME<|message|>TEXT", of which only "final" is the answer. */
+/* Splits messages in channels, "<|channel|>NAME<|message|>TEXT"; only the channel "final" is the
+ * answer. */
 static bool split_channels(Split *split)
 {
     static const char channel[] = "<|channel|>", message[] = "<|message|>";
     const char *at = skip_space(split->text, true);
-    if (has_prefix(at, "analysis") && strstr(at, "assistantfinal")) { /* without special tokens */
+    /* the same without special tokens */
+    if (has_prefix(at, "analysis") && strstr(at, "assistantfinal")) {
         const char *final = strstr(at, "assistantfinal");
         add_thoughts(split, at + strlen("analysis"), (gsize)(final - at) - strlen("analysis"));
         g_string_append(split->answer, final + strlen("assistantfinal"));

@@ -1,7 +1,8 @@
 /*
- * Traces what the program decides, for somebody who debugs it: one line for each decision, on standard error or in a
- * file, when $ACR_TRACE asks for it. This is the one place where a library prints. The variable is read at each call, so
- * that there is no state to set up, and child processes that inherit the variable are traced too.
+ * Prints the decisions of the program for somebody who debugs it, one line each, to standard error
+ * or a file, if $ACR_TRACE asks for it. Only here a library prints. The variable is read at each
+ * call, so there is no state to set up, and child processes that inherit the variable are traced
+ * too.
  */
 #include "base/trace.h"
 
@@ -11,9 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_LINE 2000u /* bytes of a traced line; a longer one is cut */
+#define MAX_LINE 2000u /* bytes of a line; a longer one is cut */
 
-/* Whether `words` ("1", "patch,search", "/a/file,llm") ask for the room; *out_file is the file's name, owned, or NULL. */
+/* Whether `words` ("1", "patch,search", "/a/file,llm") ask for the room; *out_file is the file's
+ * name, owned, or NULL. */
 static bool is_traced(const char *words, const char *room, char **out_file)
 {
     g_auto(GStrv) list = g_strsplit(words, ",", -1);
@@ -39,7 +41,8 @@ static void write_trace_line(const char *file, const GString *line)
     if (fd < 0)
         return;
     ssize_t written =
-        write(fd, line->str, line->len); /* one call, so that lines of threads do not mix */
+        write(fd, line->str,
+              line->len); /* one call per line, so that lines of several threads do not mix */
     (void)written;
     if (file)
         close(fd);
@@ -66,7 +69,8 @@ void acr_trace(const char *room, const char *format, ...)
         g_string_truncate(line, MAX_LINE);
     for (char *at = line->str; *at; at++) {
         if ((guchar)*at < 0x20 || *at == 0x7f)
-            *at = ' '; /* text of a repository or a model must not drive a terminal */
+            *at =
+                ' '; /* text from a repository or a model must not send control characters to a terminal */
     }
     g_string_append_c(line, '\n');
     write_trace_line(file, line);

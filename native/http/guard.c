@@ -1,7 +1,7 @@
 /*
- * Who may ask the server. A page of a stranger can make a browser send requests here, also under a name
- * of its own that its DNS leads to 127.0.0.1: its Host or Origin gives it away. Other users of the
- * machine can connect: they do not have the token.
+ * Decides who may ask the server. A stranger's web page can make a browser send requests here, even
+ * under a name of the stranger's that resolves to 127.0.0.1; its Host or Origin header gives it
+ * away. Other users of the machine can connect, but they do not have the token.
  */
 #include <string.h>
 
@@ -22,7 +22,8 @@ static bool has_token(const AcrHttpIncoming *incoming)
                                                            MHD_GET_ARGUMENT_KIND, "token"));
 }
 
-/* Whether a Host is this machine by a name that no DNS gives; any port, for those who come by a tunnel. */
+/* Whether a Host header names this machine by a name that DNS cannot give to others. Any port is
+ * accepted, because SSH tunnels change it. */
 static bool is_of_loopback(const char *host)
 {
     static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};

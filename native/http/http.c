@@ -1,8 +1,8 @@
 /*
- * One exchange: the client's easy handle in its multi handle, driven in short steps so that
- * interrupts and our own deadlines are seen within a tenth of a second, whatever the transfer is
- * waiting for. A client keeps both handles, and with them the connections; the easy handle's options
- * are reset for each exchange. An exchange without a client makes its own for its time.
+ * One exchange: libcurl's easy handle is driven in short steps, so that interrupts and our own
+ * deadlines take effect within a tenth of a second, whatever the transfer waits for. A client keeps
+ * its handles, and with them its connections; the options of the easy handle are reset for each
+ * exchange. An exchange without a client makes one for itself.
  */
 #include "http/http.h"
 
@@ -13,17 +13,17 @@
 #include "http/http_private.h"
 
 #define KEPT_CONNECTIONS 4L
-#define UNVERIFIED 1 /* the result of a chain of certificates that was not checked */
+#define UNVERIFIED 1 /* libcurl's result for a chain of certificates that was not checked */
 #define STEP_MS 100
-#define ENOUGH_MS 100  /* for the natural end of what on_body had enough of */
-#define NEARLY_MS 2000 /* of silence, once on_body needs nothing more */
+#define ENOUGH_MS 100  /* to end by itself, after on_body returned ENOUGH */
+#define NEARLY_MS 2000 /* of silence, after on_body returned NEARLY */
 #define IDLE_TIMEOUT_MS 120000
 #define TOTAL_TIMEOUT_MS 1800000
 
 G_DEFINE_QUARK(acr_http_error_quark, acr_http_error)
 
-/* libcurl would write the secrets of its TLS connections to the file that SSLKEYLOGFILE names: it
- * looks for the variable here, and only here. */
+/* libcurl writes the secrets of TLS connections to the file that SSLKEYLOGFILE names. It reads the
+ * variable only during this initialisation. */
 bool acr_http_global_init(GError **error)
 {
     g_autofree char *key_log = g_strdup(g_getenv("SSLKEYLOGFILE"));
@@ -48,10 +48,10 @@ void acr_http_global_cleanup(void)
 AcrHttpClient *acr_http_client_new(void)
 {
     AcrHttpClient *client = g_new0(AcrHttpClient, 1);
-    g_assert(acr_curl.multi_init); /* acr_http_global_init() comes first */
+    g_assert(acr_curl.multi_init); /* acr_http_global_init() must be called first */
     client->multi = acr_curl.multi_init();
     client->easy = acr_curl.easy_init();
-    g_assert(client->multi && client->easy); /* without memory the program ends, as GLib's does */
+    g_assert(client->multi && client->easy); /* the program aborts without memory, as GLib does */
     acr_curl.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
     return client;
 }
@@ -93,8 +93,8 @@ static bool fail_ended(const AcrHttpTransfer *x, GError **error)
     return false;
 }
 
-/* A request that went out on a kept connection may be followed by a failure to connect again: the
- * transfer broke off, the server is not unreachable. */
+/* If a request went out on a kept connection that broke, libcurl may fail to connect again. That is
+ * a broken transfer, not an unreachable server. */
 static AcrHttpError class_of(CURLcode code, bool sent)
 {
     switch (code) {
@@ -107,7 +107,7 @@ static AcrHttpError class_of(CURLcode code, bool sent)
     case CURLE_URL_MALFORMAT:
     case CURLE_FAILED_INIT:
     case CURLE_OUT_OF_MEMORY:
-    case CURLE_PEER_FAILED_VERIFICATION: /* another try would meet the same certificate */
+    case CURLE_PEER_FAILED_VERIFICATION: /* a retry would get the same certificate */
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
         return ACR_HTTP_ERROR_FAILED;
@@ -116,8 +116,8 @@ static AcrHttpError class_of(CURLcode code, bool sent)
     }
 }
 
-/* libcurl calls a header line, or a trailer, beyond its own ceiling a lack of memory; later
- * versions have a word for it. */
+/* libcurl reports a header line or trailer over its own ceiling as out of memory; later versions
+ * have an error code for it. */
 static bool is_long_line(CURLcode code, bool sent)
 {
 #if LIBCURL_VERSION_NUM >= 0x080600
@@ -127,8 +127,8 @@ static bool is_long_line(CURLcode code, bool sent)
     return code == CURLE_OUT_OF_MEMORY && sent;
 }
 
-/* The chain of certificates was refused, not the name in the first: with that, the result of the
- * chain is still the one it began with. */
+/* Whether the chain of certificates was rejected, and not the name in the first one: then the
+ * chain's result is still its initial value. */
 static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
 {
     long verified = 0;
@@ -159,13 +159,13 @@ static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 
     *left_ms = MIN(*left_ms, MAX(left, 0));
 }
 
-/* Whether less came than its Content-Length says; what is behind the body's end may still come. */
+/* Whether fewer bytes came than Content-Length says; later bytes may still come. */
 static bool lacks_bytes(const AcrHttpTransfer *x)
 {
     return acr_http_length(x) > (gint64)(x->body_bytes + x->dropped_bytes);
 }
 
-/* Ends the exchange when an interrupt or a deadline says so; returns how long the next step may
+/* Ends the exchange if an interrupt or a deadline requires it; returns how long the next step may
  * wait. */
 static gint64 next_step_ms(AcrHttpTransfer *x)
 {
@@ -194,7 +194,7 @@ static gint64 next_step_ms(AcrHttpTransfer *x)
     return left_ms;
 }
 
-/* Drives the transfer to its end or ours. */
+/* Drives the transfer until it ends or we end it. */
 static CURLcode drive(AcrHttpTransfer *x)
 {
     for (;;) {
@@ -214,8 +214,8 @@ static CURLcode drive(AcrHttpTransfer *x)
     }
 }
 
-/* What the header says of a body that has come, which libcurl does not go by where it is too large for
- * a number, or where the body comes in chunks too; -1: nothing. */
+/* The Content-Length of a body that has come; -1: none. libcurl ignores it if it is too large for a
+ * number, or if the body is also chunked. */
 static gint64 said_length(const AcrHttpTransfer *x)
 {
     const char *text = acr_http_header(x->head.headers, "content-length");
@@ -226,7 +226,7 @@ static gint64 said_length(const AcrHttpTransfer *x)
                                                                               : G_MAXINT64;
 }
 
-/* Whether a body came that is not as long as was said; the error says which. */
+/* Whether the body's length differs from its Content-Length; then sets the error. */
 static bool is_of_other_length(AcrHttpTransfer *x, CURLcode code, GError **error)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
@@ -258,8 +258,8 @@ static bool begin_exchange(AcrHttpTransfer *x, GError **error)
     return x->added;
 }
 
-/* The easy handle lets go of everything of this exchange. A transfer that has not ended takes its
- * connection with it. */
+/* Frees everything of this exchange that the easy handle borrows. If the transfer has not ended,
+ * its connection is closed. */
 static void clear_transfer(AcrHttpTransfer *x)
 {
     x->client->current = NULL;
@@ -267,7 +267,7 @@ static void clear_transfer(AcrHttpTransfer *x)
         acr_curl.multi_remove_handle(x->client->multi, x->client->easy);
     acr_curl.easy_reset(x->client->easy);
     for (struct curl_slist *line = x->sent_headers; line; line = line->next)
-        explicit_bzero(line->data, strlen(line->data)); /* one of them holds a key */
+        explicit_bzero(line->data, strlen(line->data)); /* one of the headers holds a key */
     acr_curl.slist_free_all(x->sent_headers);
     g_free(x->authority);
     if (x->body)
@@ -277,7 +277,7 @@ static void clear_transfer(AcrHttpTransfer *x)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpTransfer, clear_transfer)
 
-/* At least one, as 0 means that it never came. */
+/* At least 1, because 0 means that it never happened. */
 static gint64 ms_until(const AcrHttpTransfer *x, gint64 then_us)
 {
     return MAX((then_us - x->start_us) / 1000, 1);
@@ -309,7 +309,7 @@ static bool exchange_once(AcrHttpClient *client, const AcrHttpRequest *request,
         return false;
     code = drive(&x);
     if (code == CURLE_OK &&
-        !x.head_ended) { /* libcurl takes what ends within its headers for a response */
+        !x.head_ended) { /* libcurl treats a connection that closes within its headers as a response */
         code = CURLE_PARTIAL_FILE;
         g_strlcpy(x.detail, "the connection ended within the headers", sizeof x.detail);
     }
@@ -322,12 +322,12 @@ static bool exchange_once(AcrHttpClient *client, const AcrHttpRequest *request,
     if (whole)
         return true;
     acr_curl.easy_setopt(client->easy, CURLOPT_QUICK_EXIT,
-                         1L); /* else a name still being looked up is waited for */
+                         1L); /* otherwise it would wait for a name that is still being resolved */
     return fail_exchange(&x, code, error);
 }
 
-/* TLS writes to a closed connection would raise SIGPIPE; the signal is blocked and taken off this
- * thread only. */
+/* Writing TLS to a closed connection raises SIGPIPE, so the signal is blocked and discarded, in
+ * this thread only. */
 bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
                        GError **error)
 {
@@ -341,7 +341,7 @@ bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, Acr
     bool was_pending = sigismember(&pending, SIGPIPE) == 1;
     pthread_sigmask(SIG_BLOCK, &pipe_set, &old_set);
     bool ok = exchange_once(client ? client : own, request, out, error);
-    g_clear_pointer(&own, acr_http_client_free); /* says good-bye on its TLS connection */
+    g_clear_pointer(&own, acr_http_client_free); /* closes its TLS connection properly */
     while (!was_pending && sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
         continue;
     pthread_sigmask(SIG_SETMASK, &old_set, NULL);

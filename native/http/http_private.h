@@ -1,5 +1,5 @@
 /*
- * Shared inside http: one exchange as it goes, and the handles that it borrows from its client.
+ * Shared inside http: the state of an exchange, and the handles that it borrows from its client.
  */
 #ifndef ACR_HTTP_PRIVATE_H
 #define ACR_HTTP_PRIVATE_H
@@ -8,8 +8,8 @@
 
 #include "http/http.h"
 
-/* What is used of libcurl, as `curl_NAME` there. With the forty libraries that it needs it takes 8 ms
- * to load: a program that asks no server should not wait for that. */
+/* The functions of libcurl that are used, called as `acr_curl.NAME`. libcurl and the forty
+ * libraries that it needs take 8 ms to load, which programs that ask no server should not spend. */
 // clang-format off
 #define ACR_CURL_FUNCTIONS(F) \
     F(global_init) F(global_cleanup) F(easy_init) F(easy_cleanup) F(easy_reset) F(easy_setopt) \
@@ -23,16 +23,16 @@ typedef struct {
     ACR_CURL_FUNCTIONS(MEMBER)
 #undef MEMBER
 } AcrCurl;
-extern AcrCurl acr_curl; /* empty until acr_http_load_curl() */
+extern AcrCurl acr_curl; /* empty before acr_http_load_curl() */
 bool acr_http_load_curl(GError **error) ACR_MUST_USE;
 
 struct AcrHttpClient {
     CURLM *multi;                    /* owned; holds the kept connections */
     CURL *easy;                      /* owned; all its options are reset after each exchange */
-    struct AcrHttpTransfer *current; /* borrowed, while an exchange goes on */
+    struct AcrHttpTransfer *current; /* borrowed, during an exchange */
 };
 
-/* Why we ended a transfer ourselves. */
+/* The reason why we ended a transfer. */
 typedef enum {
     ACR_HTTP_END_NONE,
     ACR_HTTP_END_INTERRUPTED,
@@ -48,41 +48,43 @@ typedef enum {
     ACR_HTTP_END_RESENDING,
 } AcrHttpEnd;
 
-/* In the order of time: begun (start_us), asked (the request may go out), head_ended, enough. */
+/* Its times follow each other: begun (start_us), asked (the request may be sent), head_ended,
+ * enough. */
 typedef struct AcrHttpTransfer {
     const AcrHttpRequest *request;
     AcrHttpClient *client; /* borrowed */
     struct curl_slist *sent_headers;
     char *authority;  /* owned; for messages */
-    GByteArray *body; /* NULL when the caller takes the body */
+    GByteArray *body; /* NULL if on_body takes the body */
     AcrHttpHead head; /* headers owned; the status is 0 until the head has ended */
     gsize header_bytes, header_count, body_bytes, body_limit;
-    gsize dropped_bytes; /* of the body, since on_body had enough */
+    gsize dropped_bytes; /* bytes of the body after on_body returned ENOUGH */
     bool added;          /* the easy handle is in the multi handle */
-    bool asked;          /* a connection stands, and libcurl was let send the request */
-    bool head_ended;     /* the empty line behind the headers of the last response has come */
+    bool asked;          /* the connection is up, and libcurl was allowed to send the request */
+    bool head_ended;     /* the empty line after the headers of the last response has come */
     gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
-    gint64 enough_us;                   /* when on_body had enough; 0: not yet */
-    bool nearly;                        /* on_body needs nothing more */
-    bool is_longer;                     /* bytes have come behind a body of known length */
+    gint64 enough_us;                   /* when on_body returned ENOUGH; 0: not yet */
+    bool nearly;                        /* on_body returned NEARLY */
+    bool is_longer;                     /* bytes came after a body of known length */
     AcrHttpEnd end;
     char detail[CURL_ERROR_SIZE];
 } AcrHttpTransfer;
 
-/* Sets what goes out on the client's easy handle. FAILED: the request cannot be sent as it is. */
+/* Sets the request's options on the client's easy handle. FAILED: the request is invalid. */
 bool acr_http_set_request(AcrHttpTransfer *x, GError **error) ACR_MUST_USE;
 /* Sets the callbacks that count and keep what comes in. */
 void acr_http_set_receiver(AcrHttpTransfer *x);
 
-/* Keeps one header line (without the line's end or with it) in `headers`; what has no colon is left
- * out. */
+/* Keeps one header line, with or without its line end, in `headers`; drops a line without a
+ * colon. */
 void acr_http_keep_header(GHashTable *headers, const char *line, gsize len);
 
-/* Whether its Content-Length is not that of the body that is handed on. */
+/* Whether the body is decompressed, so that its Content-Length is not that of the bytes passed
+ * on. */
 bool acr_http_is_packed(const AcrHttpTransfer *x);
 /* The body's Content-Length; -1: it has none. */
 gint64 acr_http_length(const AcrHttpTransfer *x);
-/* Looks on the connection, once the body has come, whether there is more. */
+/* Checks, after the body has come, whether the connection holds more bytes. */
 void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd);
 
 #endif

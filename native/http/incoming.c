@@ -1,13 +1,13 @@
 /*
- * A request and its answer. What was asked does not change once it is handed over; the answer grows
- * under a mutex, by any thread, and is read by the server's.
+ * A request and its answer. The request does not change after it is handed over. Any thread may
+ * extend the answer, under a mutex; the thread of the server reads it.
  */
 #include <string.h>
 #include <unistd.h>
 
 #include "http/server_private.h"
 
-#define BLOCK_BYTES (16u * 1024) /* of a stream, read at a time */
+#define BLOCK_BYTES (16u * 1024) /* bytes of a stream that are read at a time */
 
 AcrHttpIncoming *acr_http_incoming_ref(AcrHttpIncoming *incoming)
 {
@@ -94,7 +94,7 @@ const char *acr_http_incoming_body(const AcrHttpIncoming *incoming, gsize *out_l
     return incoming->body->len ? (const char *)incoming->body->data : "";
 }
 
-/* Ends what a caller did under the mutex. */
+/* Unlocks the mutex and wakes the server's thread. */
 static void unlock_and_wake(AcrHttpIncoming *incoming)
 {
     const guint64 one = 1;
@@ -181,7 +181,7 @@ static void suspend(AcrHttpIncoming *incoming)
     incoming->is_suspended = true;
 }
 
-/* A piece of a stream. */
+/* Reads a piece of a stream. */
 static ssize_t read_stream(void *ctx, uint64_t at, char *buffer, size_t max)
 {
     AcrHttpIncoming *incoming = ctx;

@@ -1,4 +1,4 @@
-/* libcurl and libmicrohttpd are loaded where a server is asked, or is one, not with the program. */
+/* Loads libcurl and libmicrohttpd when a verb needs them, not when the program starts. */
 #include "http/http_private.h"
 #include "http/server_private.h"
 

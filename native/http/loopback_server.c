@@ -1,6 +1,7 @@
 /*
- * The server's thread: it lets MHD read and write, sees which clients have gone while their answer is
- * worked on (MHD does not look at a suspended connection), and cuts those that take too long to ask.
+ * The thread of the server. It lets libmicrohttpd (MHD) read and write, notices clients that leave
+ * while their answer is being made (MHD does not watch a suspended connection), and disconnects
+ * those that are slow to ask.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,11 +16,11 @@
 
 #define TICK_MS 250
 #define REQUEST_MS 10000
-#define CROWDED_MS 400 /* as REQUEST_MS, in a crowd */
-#define GRACE_MS 500   /* for what has been answered, at the end */
+#define CROWDED_MS 400 /* like REQUEST_MS, while many clients are connected */
+#define GRACE_MS 500   /* at the end, to send what has been answered */
 #define MHD_CONNECTIONS                                                                            \
-    (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS) /* until those that are cut have ended */
-#define N_FIXED 2                         /* descriptors besides the connections' */
+    (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS) /* some are still ending after they were cut */
+#define N_FIXED 2                         /* descriptors that are not connections */
 
 guint acr_http_server_port(const AcrHttpServer *server)
 {
@@ -57,7 +58,8 @@ static bool is_crowded(const AcrHttpServer *server)
     return server->visitors->len >= ACR_HTTP_SERVER_MAX_CONNECTIONS;
 }
 
-/* Cuts those who take too long to ask; in a crowd they make room for those who do. */
+/* Disconnects clients that are slow to ask; if many are connected, earlier, to make room for the
+ * others. */
 static void cut_slow(const AcrHttpServer *server)
 {
     gint64 now_us = g_get_monotonic_time(),
@@ -80,7 +82,8 @@ static void hand_over(AcrHttpServer *server, AcrHttpIncoming *incoming)
         server->options.answer(server->options.ctx, incoming);
 }
 
-/* Called for the headers, each piece of the body, the end of it, and once more after a suspension. */
+/* MHD calls it for the headers, for each piece of the body, at the end of the body, and after each
+ * suspension. */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *data,
                                   size_t *len, void **own)
@@ -124,7 +127,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ow
     *own = NULL;
 }
 
-/* Waits for what there is to do. Clients of suspended connections that have gone are marked. */
+/* Waits for work. Marks the clients of suspended connections that have left. */
 static void wait_for_work(AcrHttpServer *server, int timeout_ms)
 {
     struct pollfd fds[N_FIXED + MHD_CONNECTIONS] = {
@@ -171,7 +174,7 @@ static void step_server(AcrHttpServer *server, int timeout_ms)
     cut_slow(server);
 }
 
-/* What has been answered is sent, what has not is refused. */
+/* Sends what has been answered, and rejects all other requests. */
 static void wind_up(AcrHttpServer *server)
 {
     static const char text[] = "the server ends\n";
@@ -234,7 +237,7 @@ static bool start_daemon(AcrHttpServer *server, GError **error)
     return true;
 }
 
-/* A thread that the signals which end the program do not reach. */
+/* Starts a thread that does not receive the signals that end the program. */
 static bool start_thread(AcrHttpServer *server, GError **error)
 {
     sigset_t all, before;

@@ -1,6 +1,6 @@
 /*
- * What comes in, counted and kept by libcurl's callbacks. The ceilings are counted here, as
- * libcurl's own do not bound chunked bodies, nor what is unpacked.
+ * Counts and keeps what comes in, in libcurl's callbacks. The ceilings are counted here because
+ * those of libcurl do not bound chunked or decompressed bodies.
  */
 #include <poll.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 #include "http/http_private.h"
 
-#define ENOUGH_BYTES (256u * 1024) /* a longer rest of a body costs more than a new connection */
-#define LATE_MS 20 /* in which bytes behind a body that is handed on are waited for */
+#define ENOUGH_BYTES (256u * 1024) /* reading a longer rest costs more than a new connection */
+#define LATE_MS 20                 /* how long to wait for bytes after the body */
 
 static void note_bytes(AcrHttpTransfer *x)
 {
@@ -34,7 +34,7 @@ const char *acr_http_header(GHashTable *headers, const char *name)
     return headers ? g_hash_table_lookup(headers, name) : NULL;
 }
 
-/* Interim responses (1xx) have heads of their own, which the next status line clears away. */
+/* Interim responses (1xx) have heads of their own; the next status line discards them. */
 static void end_head(AcrHttpTransfer *x)
 {
     long status = 0;
@@ -45,7 +45,7 @@ static void end_head(AcrHttpTransfer *x)
     x->head_ended = true;
 }
 
-/* Each line of a head, and trailers, which are counted and dropped. */
+/* Called for each line of a head, and for trailers, which are counted and dropped. */
 static size_t on_header(char *line, size_t size, size_t count, void *ctx)
 {
     AcrHttpTransfer *x = ctx;
@@ -63,7 +63,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
         return len;
     if (len >= 5 && memcmp(line, "HTTP/", 5) == 0)
         g_hash_table_remove_all(x->head.headers);
-    else if (len > 0 && (line[0] == '\r' || line[0] == '\n')) /* as libcurl knows it */
+    else if (len > 0 && (line[0] == '\r' || line[0] == '\n')) /* libcurl uses the same test */
         end_head(x);
     else
         acr_http_keep_header(x->head.headers, line, len);
@@ -88,7 +88,7 @@ static size_t hand_on(AcrHttpTransfer *x, const char *data, gsize len)
     return CURL_WRITEFUNC_ERROR;
 }
 
-/* What comes behind a body of which there was enough. */
+/* Drops body bytes that come after on_body returned ENOUGH. */
 static size_t drop(AcrHttpTransfer *x, gsize len)
 {
     x->dropped_bytes += len;
@@ -105,7 +105,7 @@ static size_t on_received_body(char *data, size_t size, size_t count, void *ctx)
     note_bytes(x);
     if (x->enough_us > 0)
         return drop(x, len);
-    if (!x->head_ended) /* libcurl takes some status lines that have no status */
+    if (!x->head_ended) /* libcurl accepts some status lines that contain no status */
         x->end = ACR_HTTP_END_NO_STATUS;
     else if (len > x->body_limit - x->body_bytes)
         x->end = ACR_HTTP_END_BODY_BYTES;
@@ -147,7 +147,8 @@ void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd)
         x->is_longer = true;
 }
 
-/* libcurl closes a connection that will not be used again as soon as the body has come. */
+/* If a connection will not be reused, libcurl closes it as soon as the body has come: check for
+ * more bytes before that. */
 static int on_close(void *ctx, curl_socket_t fd)
 {
     AcrHttpClient *client = ctx;
@@ -156,7 +157,8 @@ static int on_close(void *ctx, curl_socket_t fd)
     return close(fd);
 }
 
-/* libcurl drops bytes that come together with the end of a body, and says so nowhere else. */
+/* libcurl drops bytes that arrive together with the end of a body, and reports them only in its
+ * debug output. */
 static int on_debug(CURL *easy, curl_infotype type, char *text, size_t len, void *ctx)
 {
     static const char excess[] = "Excess found";

@@ -1,8 +1,8 @@
 /*
- * What goes out: a request set as options of the client's easy handle. Whether it went out is known
- * by a callback that libcurl makes when a connection stands and before it writes; that callback
- * also refuses to send a request a second time, which libcurl would do by itself when a kept
- * connection turns out to be dead: the server may have taken, and charged for, the first.
+ * Sets a request as options of the client's easy handle. libcurl calls on_connection when a
+ * connection is up and before it writes, so that we know whether the request went out. The callback
+ * also refuses to send a request twice: libcurl would retry by itself if a kept connection turns
+ * out to be dead, but the server may already have taken, and charged for, the first request.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -12,9 +12,10 @@
 #include "http/http_private.h"
 
 #define CONNECT_TIMEOUT_MS 10000
-#define RECEIVE_BUFFER_BYTES (1024 * 1024) /* of the kernel, which else takes 32 MB ahead of us */
-/* Kept connections are used again until they have been idle for four seconds (libcurl counts whole
- * seconds and compares by "more than"): servers close theirs after five and more. */
+/* of the kernel, which would otherwise read 32 MB ahead of us */
+#define RECEIVE_BUFFER_BYTES (1024 * 1024)
+/* Connections are reused until they have been idle for four seconds, because servers close theirs
+ * after five or more. libcurl counts whole seconds and compares by "more than". */
 #define KEPT_SECONDS 3L
 
 static bool refuse_request(GError **error, const char *what)
@@ -23,15 +24,14 @@ static bool refuse_request(GError **error, const char *what)
                          "cannot send the request: %s", what);
 }
 
-/* Without memory the program ends, as GLib's allocations do. */
+/* Aborts without memory, as GLib's allocations do. */
 static void append_request_header(AcrHttpTransfer *x, const char *line)
 {
     x->sent_headers = acr_curl.slist_append(x->sent_headers, line);
     g_assert(x->sent_headers);
 }
 
-/* Headers go out as they are given: libcurl adds neither an Expect nor a Content-Type of its own.
- */
+/* Sends headers as they are given: libcurl adds neither Expect nor Content-Type. */
 static bool set_headers(AcrHttpTransfer *x, GError **error)
 {
     bool typed = false;
@@ -61,8 +61,8 @@ static void set_method(const AcrHttpTransfer *x)
     acr_curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 }
 
-/* A file of certificates or a folder of them, as c_rehash makes it. The system's own are left out
- * with it: the one given stands for both. */
+/* Accepts a file of certificates, or a folder as c_rehash makes it. Both of libcurl's options are
+ * set, so that the system's own certificates are not used beside it. */
 static bool set_certificates(const AcrHttpTransfer *x, GError **error)
 {
     static const char *const variables[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"};
@@ -108,7 +108,7 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
     return true;
 }
 
-/* A connection stands; the request is what comes next. */
+/* Called when a connection is up, before the request is sent. */
 static int on_connection(void *ctx, char *remote, char *local, int remote_port, int local_port)
 {
     AcrHttpTransfer *x = ctx;
@@ -120,7 +120,7 @@ static int on_connection(void *ctx, char *remote, char *local, int remote_port, 
     return CURL_PREREQFUNC_OK;
 }
 
-/* A socket before it connects. A server is to get rid of no more than we mean to read. */
+/* Called for a socket before it connects. Bounds how much a server can send before we read it. */
 static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
     int size = RECEIVE_BUFFER_BYTES;

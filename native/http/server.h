@@ -1,11 +1,11 @@
 /*
- * server: HTTP/1.1 for programs and browsers of this machine, on 127.0.0.1 and behind a token that is
- * made anew for each server. libmicrohttpd stays inside.
+ * server: HTTP/1.1 for programs and browsers of this machine, on 127.0.0.1, behind a token that is
+ * new for each server. libmicrohttpd stays inside.
  *
- * One thread of the server reads and writes. It hands over each request that has come whole, with the
- * right token, a Host of this machine (a name that a stranger's DNS leads here is refused) and no
- * Origin but the server's own. The request is answered there and then or, from any thread, later: by
- * one body, or by a stream of which more is sent as it comes.
+ * One thread reads and writes. It hands over each complete request that has the right token, a Host
+ * header of this machine (a stranger's DNS name that leads here is rejected) and no Origin but the
+ * server's own. The callback answers at once, or any thread answers later: with one body, or with a
+ * stream.
  */
 #ifndef ACR_HTTP_SERVER_H
 #define ACR_HTTP_SERVER_H
@@ -13,12 +13,13 @@
 #include "base/base.h"
 
 #define ACR_HTTP_SERVER_MAX_CONNECTIONS                                                            \
-    64u /* beyond it, the one that has been idle longest is cut */
+    64u /* beyond it, the connection that has been idle longest is closed */
 #define ACR_HTTP_SERVER_MAX_HEADER_BYTES (32u * 1024)
 #define ACR_HTTP_SERVER_REQUEST_MS                                                                 \
-    10000                           /* from a connection, or its last answer, to a whole request */
-#define ACR_HTTP_SERVER_WRITE_S 30u /* in which a client must read something */
-#define ACR_HTTP_SERVER_MAX_UNREAD (16u * 1024 * 1024) /* bytes of a stream; beyond it, it is cut */
+    10000 /* from the connection, or its last answer, to a complete request */
+#define ACR_HTTP_SERVER_WRITE_S 30u /* a client that reads nothing for that long is disconnected */
+/* bytes of a stream; a client with more unread is disconnected */
+#define ACR_HTTP_SERVER_MAX_UNREAD (16u * 1024 * 1024)
 
 typedef struct AcrHttpServer AcrHttpServer;
 /* A request and its answer; shared. */
@@ -26,27 +27,30 @@ typedef struct AcrHttpIncoming AcrHttpIncoming;
 
 /* Zero-initialise; `answer` and `body_limit` are needed. Copied. */
 typedef struct {
-    guint port; /* 0: a free one */
+    guint port; /* 0: any free port */
     gsize body_limit;
-    gint64 request_ms; /* from a connection, or its last answer, to a whole request; 0: 10,000 */
+    /* from the connection, or its last answer, to a complete request; 0: 10,000 */
+    gint64 request_ms;
     bool
-        takes_token_of_query; /* as "?token=…" too, for browsers; else as "Authorization: Bearer …" */
-    /* Both in the server's thread, and must not wait. `answer` keeps a reference where it answers
-     * later. */
+        takes_token_of_query; /* accept the token as "?token=…" too, for browsers; otherwise only as "Authorization: Bearer …" */
+    /* Both are called in the server's thread and must not block. To answer later, `answer` keeps a
+     * reference. */
     void (*answer)(void *ctx, AcrHttpIncoming *incoming);
     void (*gone)(void *ctx,
-                 AcrHttpIncoming *incoming); /* before its answer was complete; or NULL */
+                 /* called if the client left before its answer was complete; may be NULL */
+                 AcrHttpIncoming *incoming);
     void *ctx;
 } AcrHttpServerOptions;
 
 /* Owned. Errors (ACR_HTTP_ERROR): FAILED (the port is taken; no libmicrohttpd). */
 AcrHttpServer *acr_http_server_start(const AcrHttpServerOptions *options,
                                      GError **error) ACR_MUST_USE;
-/* Ends all streams, refuses what has no answer (503), and waits for its thread: at most a second. */
+/* Ends all streams, answers the remaining requests with 503, and waits for the thread: at most a
+ * second. */
 void acr_http_server_stop(AcrHttpServer *server);
 guint acr_http_server_port(const AcrHttpServer *server);
 const char *acr_http_server_token(const AcrHttpServer *server); /* borrowed; letters and digits */
-/* The version of libmicrohttpd; NULL: it is not there. */
+/* The version of libmicrohttpd; NULL: it cannot be loaded. */
 const char *acr_http_server_library(void);
 
 AcrHttpIncoming *acr_http_incoming_ref(AcrHttpIncoming *incoming);
@@ -57,21 +61,22 @@ void acr_http_incoming_unref(AcrHttpIncoming *incoming);
 const char *acr_http_incoming_method(const AcrHttpIncoming *incoming); /* "GET", … */
 const char *
 acr_http_incoming_path(const AcrHttpIncoming *incoming); /* decoded, without the query */
-/* By its lower-case name; of repeated ones all, with ", " between; NULL: there is none. */
+/* Looks up a header by its lower-case name; repeated ones are joined by ", "; NULL: not sent. */
 const char *acr_http_incoming_header(const AcrHttpIncoming *incoming, const char *name);
 const char *acr_http_incoming_body(const AcrHttpIncoming *incoming, gsize *out_len);
 
 /* ---- The answer: thread-safe; where the client is gone it is dropped ---- */
 
-/* A header of the answer, before it begins. `name` and `value` are one line of ASCII. */
+/* Sets a header of the answer, before the answer begins. `name` and `value` are one line of
+ * ASCII. */
 void acr_http_incoming_set_header(AcrHttpIncoming *incoming, const char *name, const char *value);
-/* The whole answer. `type` NULL: no body is meant. */
+/* Sends the whole answer. `type` NULL: an answer without a body. */
 void acr_http_incoming_answer(AcrHttpIncoming *incoming, int status, const char *type,
                               const void *data, gsize len);
 /* Begins server-sent events, with status 200. */
 void acr_http_incoming_begin_events(AcrHttpIncoming *incoming);
-/* One event; `data` may have many lines. NULL: a comment, which keeps the connection. False: the
- * client is gone. */
+/* Sends one event; `data` may have several lines. NULL: a comment, which keeps the connection open.
+ * False: the client has left. */
 bool acr_http_incoming_send_event(AcrHttpIncoming *incoming, const char *data);
 void acr_http_incoming_end_events(AcrHttpIncoming *incoming);
 

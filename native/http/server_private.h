@@ -1,4 +1,4 @@
-/* Shared inside http's server: its connections, and requests until they are answered. */
+/* Shared inside the server: its connections, and requests until they are answered. */
 #ifndef ACR_HTTP_SERVER_PRIVATE_H
 #define ACR_HTTP_SERVER_PRIVATE_H
 
@@ -8,7 +8,7 @@
 #include "http/http.h"
 #include "http/server.h"
 
-/* What is used of libmicrohttpd, as `MHD_NAME` there. */
+/* The functions of libmicrohttpd that are used, called as `acr_mhd.NAME`. */
 // clang-format off
 #define ACR_MHD_FUNCTIONS(F) \
     F(start_daemon) F(stop_daemon) F(run) F(get_timeout) F(get_daemon_info) \
@@ -22,65 +22,66 @@ typedef struct {
     ACR_MHD_FUNCTIONS(MEMBER)
 #undef MEMBER
 } AcrMhd;
-extern AcrMhd acr_mhd; /* empty until acr_http_load_mhd() */
+extern AcrMhd acr_mhd; /* empty before acr_http_load_mhd() */
 bool acr_http_load_mhd(GError **error) ACR_MUST_USE;
 
-/* A client that is connected. */
+/* A connected client. */
 typedef struct {
     int fd;
-    gint64 since_us; /* of the connection, or of the end of its last answer */
-    bool is_busy;    /* a whole request has come, and is being answered */
+    gint64 since_us; /* since the connection, or the end of its last answer */
+    bool is_busy;    /* a complete request has come and is being answered */
 } AcrHttpVisitor;
 
 struct AcrHttpServer {
     AcrHttpServerOptions options;
     char *token; /* owned */
     guint port;
-    int wake; /* an eventfd: an answer has grown, or the server ends */
+    int wake; /* an eventfd, signalled when an answer has grown or the server ends */
     pthread_t thread;
     bool is_stopping; /* atomic */
-    /* Of the thread alone: */
+    /* Used by the server's thread only: */
     struct MHD_Daemon *daemon;
-    GPtrArray *visitors; /* of AcrHttpVisitor, owned; the oldest first */
-    GPtrArray *open;     /* of AcrHttpIncoming, shared: those whose connection is there */
+    GPtrArray *visitors; /* owned AcrHttpVisitor, the oldest first */
+    GPtrArray *open;     /* shared AcrHttpIncoming whose connection is open */
 };
 
 struct AcrHttpIncoming {
     int references; /* atomic */
-    /* The same since it was handed over: */
+    /* Constant after the request is handed over: */
     char *method, *path;
     GHashTable *headers;
     GByteArray *body;
-    /* Of the server's thread alone: */
+    /* Used by the server's thread only: */
     AcrHttpServer *server;
     struct MHD_Connection *connection;
     AcrHttpVisitor *visitor;
-    const char *refusal; /* static; NULL: it is none */
+    const char *refusal; /* static; why the request is rejected; NULL: it is accepted */
     int refusal_status;
     bool is_handed, is_suspended, is_left; /* is_left: the client has closed its end */
-    /* Of the mutex: */
+    /* Protected by the mutex: */
     pthread_mutex_t mutex;
-    bool is_gone;                           /* the server may be, too */
-    int status;                             /* 0: no answer has begun */
-    bool is_stream, is_ended, is_answering; /* … by server-sent events; all is there; MHD has it */
+    bool is_gone; /* the client has left; the server may be gone too */
+    int status;   /* 0: the answer has not begun */
+    /* … as server-sent events; complete; MHD has the response */
+    bool is_stream, is_ended, is_answering;
     GHashTable *answer_headers;
-    GByteArray *answer; /* what has not been read yet begins at `answer_at` */
+    GByteArray *answer; /* the unread part begins at `answer_at` */
     gsize answer_at;
 };
 
 /* A request whose headers have come. */
 AcrHttpIncoming *acr_http_incoming_new(AcrHttpServer *server, struct MHD_Connection *connection,
                                        const char *path, const char *method) ACR_MUST_USE;
-/* Adds a piece of the body; beyond the limit it is counted as a refusal. */
+/* Adds a piece of the body; a body over the limit makes the request rejected. */
 void acr_http_incoming_add(AcrHttpIncoming *incoming, const char *data, gsize len);
-/* Whether MHD should ask again: an answer has begun or grown, or nobody is there for it. */
+/* Whether MHD should ask again: the answer has begun or grown, or the client has left. */
 bool acr_http_incoming_is_due(AcrHttpIncoming *incoming);
-/* Queues the answer that has begun, or suspends the connection until one has. */
+/* Queues an answer that has begun, or suspends the connection until it begins. */
 enum MHD_Result acr_http_incoming_respond(AcrHttpIncoming *incoming) ACR_MUST_USE;
-/* Nothing more can be sent; whether the answer was complete. */
+/* Called when nothing more can be sent; returns whether the answer was complete. */
 bool acr_http_incoming_leave(AcrHttpIncoming *incoming);
 
-/* Sets the refusal of a request that does not come from a program that knows the token. */
+/* Sets `refusal` if the request does not come from a program that knows the token. */
 void acr_http_guard(AcrHttpIncoming *incoming);
 
 #endif

@@ -1,4 +1,5 @@
-/* What a caller must know of a URL, read by the parser that will connect to it. */
+/* Reads the parts of a URL that callers need, with the parser of the library that will connect to
+ * it. */
 #include <string.h>
 
 #include "http/http_private.h"
@@ -19,7 +20,7 @@ static void free_part(char **part)
 static CURLU *parse_url(const char *text)
 {
     AUTO_PART *scheme = NULL;
-    g_assert(acr_curl.url); /* acr_http_global_init() comes first */
+    g_assert(acr_curl.url); /* acr_http_global_init() must be called first */
     CURLU *url = acr_curl.url();
     if (url && acr_curl.url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
         acr_curl.url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
@@ -40,7 +41,7 @@ char *acr_http_url_authority(const char *url)
     return g_strdup_printf("%s:%s", host, port);
 }
 
-/* All of 127.a.b.c, and nothing that only begins so. */
+/* Accepts 127.a.b.c only, not a name that begins with "127.". */
 static bool is_ipv4_loopback(const char *host)
 {
     return g_str_has_prefix(host, "127.") && host[strspn(host, "0123456789.")] == '\0' &&

@@ -1,9 +1,9 @@
 /*
- * The journal of a run: a file of JSON lines that is first read again, record by record, and then
- * appended to. In memory lie the places of the records and the answers that were asked for; a
+ * The journal of a run: a file of JSON lines that is first read, record by record, and then
+ * appended to. Memory holds the positions of the records and the answers already given out; a
  * record is parsed when its turn comes. A record is one write at the known end of the file,
- * fsynced; what fails is truncated away, so that the file stays good. It does not lock: who owns
- * the run folder does.
+ * followed by fsync; if that fails, the file is truncated again, so that it stays valid. The
+ * journal takes no lock: the owner of the run folder does.
  */
 #include "base/trace.h"
 #include "journal/journal.h"
@@ -26,9 +26,9 @@ struct AcrJournal {
     gsize position;     /* records answered or appended; <= entries->len until live */
     guint64 end;        /* file offset where the next record goes */
     GPtrArray *answers; /* owned AcrJson: lent out until the journal is freed */
-    GHashTable *known;  /* of acr_recorded_once; NULL: none yet */
+    GHashTable *known;  /* for acr_recorded_once; NULL: no answers are kept yet */
     char *remark;       /* owned, or NULL */
-    bool broken;        /* a failed record could not be taken back: nothing more is appended */
+    bool broken;        /* a failed write could not be truncated away: nothing more is appended */
 };
 
 static bool fail_journal(GError **error, int number, const char *what, const char *path)
@@ -40,7 +40,7 @@ static bool fail_journal(GError **error, int number, const char *what, const cha
                          "cannot %s journal '%s': %s", what, path, g_strerror(number));
 }
 
-/* A journal is never reached through a symbolic link. */
+/* Never opens a journal through a symbolic link. */
 static bool open_journal(AcrJournal *journal, guint64 *out_size, GError **error)
 {
     int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
@@ -58,8 +58,7 @@ static bool open_journal(AcrJournal *journal, guint64 *out_size, GError **error)
                          S_ISREG(st.st_mode) ? "larger than 8 GiB" : "not a regular file");
 }
 
-/* Makes the file's name survive a crash (a new journal), and takes a dropped last record off the
- * file. */
+/* Makes the name of a new journal survive a crash, and truncates a torn last record. */
 static bool settle_file(AcrJournal *journal, guint64 size, GError **error)
 {
     g_autofree char *folder = g_path_get_dirname(journal->path);
@@ -172,8 +171,7 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
     }
     if (!check_same(journal, record, event, request, error))
         return false;
-    answer = acr_json_copy(
-        acr_json_get(record, "answer")); /* the rest of the record need not stay in memory */
+    answer = acr_json_copy(acr_json_get(record, "answer")); /* only the answer stays in memory */
     g_ptr_array_add(journal->answers, answer);
     journal->position++;
     acr_trace("journal", "record %zu answers '%s'", journal->position - 1, event);
@@ -181,7 +179,7 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
     return true;
 }
 
-/* The record's line, its line feed included; owned. */
+/* The record as a line with its line feed; owned. */
 static GString *record_line(gsize n, const char *event, const AcrJson *request,
                             const AcrJson *answer, const AcrJson *time)
 {
@@ -200,8 +198,8 @@ static GString *record_line(gsize n, const char *event, const AcrJson *request,
     return g_string_append(line, "}\n");
 }
 
-/* Returns 0, or the errno of what failed. Goes on after a short write: the next one tells why it
- * was short. */
+/* Returns 0 or the errno of a failure. Continues after a short write: the next write reports the
+ * cause. */
 static int write_at(int fd, const char *data, gsize len, guint64 off)
 {
     while (len > 0) {

@@ -1,10 +1,10 @@
 /*
- * journal: an append-only record of what came from outside a run (model answers, sandbox output,
- * ceilings), one JSON object a line, fsynced before its effect is used. Resume, replay and
- * branching all read it again.
+ * journal: an append-only record of everything that came from outside a run (model answers, sandbox
+ * output, ceilings), one JSON object a line, fsynced before its effect is used. Resume, replay and
+ * branching all read it.
  *
  * A record is {"n": 0-based number, "event": kind, "request": …, "answer": …, "time": …}: what was
- * asked, and what came back. Members named "time", at any depth, are left out of comparisons.
+ * asked, and what came back. Comparisons ignore members named "time", at any depth.
  */
 #ifndef ACR_JOURNAL_H
 #define ACR_JOURNAL_H
@@ -13,9 +13,9 @@
 
 typedef enum {
     ACR_JOURNAL_ERROR_FAILED,
-    ACR_JOURNAL_ERROR_DIVERGED, /* the run asks for something other than is recorded: the message shows
-                                   both texts */
-    ACR_JOURNAL_ERROR_ENDED,    /* read-only journal: no record is left */
+    /* the request differs from the recorded one: the message shows both texts */
+    ACR_JOURNAL_ERROR_DIVERGED,
+    ACR_JOURNAL_ERROR_ENDED,   /* read-only journal: no record is left */
     ACR_JOURNAL_ERROR_DAMAGED, /* a record before the last cannot be read */
     ACR_JOURNAL_ERROR_NO_SPACE,
 } AcrJournalError;
@@ -26,16 +26,16 @@ GQuark acr_journal_error_quark(void);
 #define ACR_JOURNAL_MAX_BYTES (8ull * 1024 * 1024 * 1024)
 
 typedef enum {
-    ACR_JOURNAL_APPEND, /* made if missing; recorded events are answered first, then new ones are
-                           appended */
-    ACR_JOURNAL_READ,   /* replay: nothing is written, ENDED after the last record */
+    /* creates a missing file; recorded events are answered first, then new ones are appended */
+    ACR_JOURNAL_APPEND,
+    ACR_JOURNAL_READ, /* replay: nothing is written, ENDED after the last record */
 } AcrJournalMode;
 
 typedef struct AcrJournal AcrJournal;
 
 /*
- * Opens a journal. A last record that is cut or damaged is dropped (in APPEND mode the file is
- * truncated there), and acr_journal_remark says so. Errors: DAMAGED, FAILED. One thread at a time.
+ * Opens a journal. Drops a torn or damaged last record (in APPEND mode by truncating the file);
+ * acr_journal_remark then says so. Errors: DAMAGED, FAILED. One thread at a time.
  */
 AcrJournal *acr_journal_open(const char *path, AcrJournalMode mode, GError **error) ACR_MUST_USE;
 void acr_journal_free(AcrJournal *journal);
@@ -43,21 +43,20 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJournal, acr_journal_free)
 const char *
 acr_journal_remark(const AcrJournal *journal); /* borrowed; one line for the user, or NULL */
 
-bool acr_journal_is_live(const AcrJournal *journal); /* every recorded event has been answered */
+bool acr_journal_is_live(const AcrJournal *journal); /* all recorded events have been answered */
 
 /*
- * Asks the journal first. If a record is left, its event and request must equal the given ones:
- * then *out_answer is its answer (borrowed until the journal is freed). If none is left:
- * *out_answer = NULL, the caller does the real thing and appends. Errors: DIVERGED; ENDED (READ
- * mode).
+ * Asks the journal first. If a record is left, its event and request must equal the given ones, and
+ * *out_answer is its answer (borrowed until the journal is freed). If none is left, *out_answer is
+ * NULL: the caller makes the event happen and appends it. Errors: DIVERGED; ENDED (READ mode).
  */
 bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *request,
                      const AcrJson **out_answer, GError **error) ACR_MUST_USE;
 
 /*
- * Appends the record of an event that has just happened; on disk (fsync) when it returns. `request`
- * and `answer` are borrowed; `time` (taken, may be NULL) is stored under "time": durations, dates.
- * Errors: NO_SPACE, FAILED; then nothing of the record is kept.
+ * Appends the record of an event that has just happened, and fsyncs it. `request` and `answer` are
+ * borrowed; `time` (taken, may be NULL) is stored under "time": durations, dates. Errors: NO_SPACE,
+ * FAILED; the file then does not contain the record.
  */
 bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *request,
                         const AcrJson *answer, AcrJson *time, GError **error) ACR_MUST_USE;
@@ -65,35 +64,36 @@ bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *r
 /* ---- Recorded calls ---- */
 
 /*
- * One kind of outside event, as a const table. `call` is the kind's own struct: what is asked, and
- * what the event needs to happen (a model, a sandbox).
+ * One kind of outside event, as a const table. `call` is a struct of that kind: what is asked, and
+ * what is needed to make the event happen (a model, a sandbox).
  */
 typedef struct {
     const char *event; /* its name in the journal */
-    /* The request as it is recorded, owned; NULL with an error. May be missing: nothing is asked but
-     * that the event happens. */
+    /* Returns the request as it is recorded, owned; NULL with an error. May be NULL: the event has
+     * no request. */
     AcrJson *(*encode)(void *call, GError **error);
-    /* Makes the event happen: the answer as it is recorded, owned; NULL with an error. It may add to
-     * `time`; "wall_ms" is measured unless it sets that. */
+    /* Makes the event happen; returns the answer as it is recorded, owned; NULL with an error. It
+     * may add to `time`; "wall_ms" is measured unless `live` sets it. */
     AcrJson *(*live)(void *call, AcrJson *time, GError **error);
-    /* Whether a failure of `live` ends the run, unrecorded, so that a resume tries again; it may put
-     * the failure into other words. Any other failure is the answer {"error": message}. NULL: each
-     * failure ends the run. */
+    /* Whether a failure of `live` ends the run without a record, so that a resume tries again; the
+     * function may reword the failure. Other failures are recorded as the answer {"error":
+     * message}. NULL: every failure ends the run. */
     bool (*is_fatal)(void *call, GError **failure);
-    /* Reads an answer into *out, live or recorded: both go this way. May be missing, as the next two:
-     * then *out is an AcrJson *, owned. */
+    /* Reads a live or recorded answer into *out. May be NULL, like the next two members: then *out
+     * is an AcrJson *, owned. */
     bool (*decode)(void *call, const AcrJson *answer, void *out, GError **error);
-    /* For acr_recorded_once: bytes of *out, and what frees its members. */
+    /* For acr_recorded_once: the size of *out, and the function that frees its members. */
     gsize out_size;
     GDestroyNotify clear;
 } AcrJournalPort;
 
-/* Asks the journal for the event, else makes it happen and appends it. `journal` NULL: nothing is
- * recorded. Errors: those of the journal, of `live` where fatal, of `decode`. */
+/* Gets the event's answer from the journal, or makes the event happen and appends it. `journal`
+ * NULL: nothing is recorded. Errors: those of the journal, fatal ones of `live`, and those of
+ * `decode`. */
 bool acr_recorded_call(AcrJournal *journal, const AcrJournalPort *port, void *call, void *out,
                        GError **error) ACR_MUST_USE;
-/* The same for an event that happens once for equal requests: later calls get the first answer again.
- * Borrowed until the journal is freed; NULL with an error, which is not kept. */
+/* The same for an event that happens only once for equal requests: later calls get the first answer
+ * again. Borrowed until the journal is freed; NULL with an error; failures are not kept. */
 const void *acr_recorded_once(AcrJournal *journal, const AcrJournalPort *port, void *call,
                               GError **error) ACR_MUST_USE;
 

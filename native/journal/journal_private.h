@@ -1,11 +1,11 @@
-/* Shared inside the library: the index of a journal file's records, the text of a divergence, and
- * the answers that are kept. */
+/* Shared inside the library: the index of a journal's records, the text of a divergence, and the
+ * kept answers. */
 #ifndef ACR_JOURNAL_PRIVATE_H
 #define ACR_JOURNAL_PRIVATE_H
 
 #include "journal/journal.h"
 
-/* Where a record's line lies in the file, its line feed left out. */
+/* Where a record's line lies in the file, without its line feed. */
 typedef struct {
     guint64 off;
     gsize len;
@@ -13,9 +13,9 @@ typedef struct {
 
 /*
  * Finds the records of a journal file without parsing each.
- *   entries     AcrJournalEntry of each whole record, appended.
- *   out_end     offset after the last whole record: what follows is to be dropped.
- *   out_remark  owned (g_free); why something is to be dropped, or NULL.
+ *   entries     an AcrJournalEntry of each whole record is appended.
+ *   out_end     offset after the last whole record; the rest must be dropped.
+ *   out_remark  owned (g_free); why a rest must be dropped, or NULL.
  * Errors: DAMAGED, FAILED. O(bytes).
  */
 bool acr_journal_index(int fd, GArray *entries, guint64 *out_end, char **out_remark,
@@ -34,8 +34,8 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n,
  */
 char *acr_journal_difference(const AcrJson *recorded, const AcrJson *asked) ACR_MUST_USE;
 
-/* Where a journal keeps decoded answers by event and request (recorded_call.c): a table that is freed
- * with the journal; NULL: none is kept yet. */
+/* The table of decoded answers by event and request (recorded_call.c), which is freed with the
+ * journal; NULL: none is kept yet. */
 GHashTable **acr_journal_known(AcrJournal *journal);
 
 #endif

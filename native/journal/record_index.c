@@ -1,8 +1,8 @@
 /*
- * Finds the records of a journal file. Of each line only the head is read, which holds its number in
- * every journal that this program wrote. A line that begins otherwise, and the last one, are parsed.
- * Only the last line may be cut or damaged: that is what a crash leaves behind. Damage inside a line
- * is found when the record is asked for.
+ * Finds the records of a journal file. It reads only the head of each line, which holds the
+ * record's number in every journal that this program wrote. It parses a line that begins otherwise,
+ * and the last one. Only the last line may be torn or damaged, since a crash leaves that behind.
+ * Damage inside another line is found when that record is asked for.
  */
 #include "journal/journal_private.h"
 
@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEAD 40u /* enough for {"n":18446744073709551615, */
+#define HEAD 40u /* long enough for {"n":18446744073709551615, */
 
 typedef struct {
     int fd;
     GArray *entries;
     guint64 line_off; /* where the current line begins */
-    GError *bad;      /* owned; what is wrong with the newest whole line, or NULL */
+    GError *bad;      /* owned; the error of the newest whole line, or NULL */
 } Scan;
 
 static bool is_record(const AcrJson *json, gsize n)
@@ -58,7 +58,7 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError 
                                   json ? "not a record with its number" : reason->message));
 }
 
-/* Adds the line of `len` bytes that has just ended; what is wrong with it is kept in scan->bad. */
+/* Adds the line of `len` bytes that has just ended; keeps its error in scan->bad. */
 static void add_record_line(Scan *scan, const char *head, gsize len)
 {
     AcrJournalEntry entry = {scan->line_off, len};
@@ -92,7 +92,7 @@ static bool scan_file(Scan *scan, FILE *file, guint64 *out_size, GError **error)
     return !ferror(file);
 }
 
-/* Drops what a crash left: an unfinished line, or a last line that cannot be read. */
+/* Drops what a crash left behind: an unfinished line, or a last line that cannot be parsed. */
 static void drop_tail(Scan *scan, guint64 size, char **out_remark)
 {
     GArray *entries = scan->entries;

@@ -1,15 +1,15 @@
 /*
- * Says where two requests differ: both trees are walked together until the first place that is not
- * equal, and the two sides are shown there. Texts are shown around their first different byte, as
- * JSON strings so that the message stays one line.
+ * Says where two requests differ: walks both trees together to the first place that is not equal,
+ * and shows both sides there. Texts are shown around their first different byte, as JSON strings,
+ * so that the message stays one line.
  */
 #include "journal/journal_private.h"
 
-#define SHOWN_BEFORE 60u /* bytes of equal text before the difference */
-#define SHOWN 260u       /* bytes of each side */
+#define SHOWN_BEFORE 60u /* bytes of equal text shown before the difference */
+#define SHOWN 260u       /* bytes shown of each side */
 #define MAX_PATH 300u    /* bytes */
 
-/* JSON text of the bytes from just before `at`, a character's border. */
+/* The text from just before `at` (a character's start) as JSON. */
 static char *excerpt(const char *text, gsize at)
 {
     gsize from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;
@@ -19,7 +19,7 @@ static char *excerpt(const char *text, gsize at)
     return g_strconcat(from > 0 ? "…" : "", quoted, NULL);
 }
 
-/* At most `max` bytes of `text` on one line. */
+/* `text` on one line, cut to `max` bytes. */
 static char *shorten(const char *text, gsize max)
 {
     return g_strdelimit(acr_text_shorten(text, max), "\n", ' ');
@@ -31,7 +31,7 @@ static char *shown(const AcrJson *value)
     return shorten(text, SHOWN);
 }
 
-/* Both sides of the place at `path`. */
+/* Describes both sides at `path`. */
 static char *describe_difference(const char *path, const AcrJson *recorded, const AcrJson *asked)
 {
     const char *then = acr_json_string(recorded), *now = acr_json_string(asked);
@@ -46,7 +46,8 @@ static char *describe_difference(const char *path, const AcrJson *recorded, cons
     return g_strdup_printf("request%s%s: recorded %s, now %s", place, byte, first, second);
 }
 
-/* The member of `other` with the name of `child`, or where that has none, the element number `n`. */
+/* The member of `other` with the same name as `child`; if `child` has no name, element number
+ * `n`. */
 static const AcrJson *counterpart(const AcrJson *other, const AcrJson *child, gsize n)
 {
     if (acr_json_key(child))
@@ -59,7 +60,8 @@ static const AcrJson *counterpart(const AcrJson *other, const AcrJson *child, gs
 
 static char *find_difference(GString *path, const AcrJson *recorded, const AcrJson *asked);
 
-/* The first difference below the children of one side; of `asked`, those that `recorded` lacks. */
+/* The first difference below the children of one side; with is_asked, only children that `recorded`
+ * lacks count. */
 static char *find_below(GString *path, const AcrJson *recorded, const AcrJson *asked, bool is_asked)
 {
     gsize len = path->len, n = 0;
@@ -82,7 +84,7 @@ static char *find_below(GString *path, const AcrJson *recorded, const AcrJson *a
     return NULL;
 }
 
-/* The first difference at `path` or below it; owned, NULL: there is none. */
+/* The first difference at or below `path`; owned; NULL: none. */
 static char *find_difference(GString *path, const AcrJson *recorded, const AcrJson *asked)
 {
     AcrJsonType type = acr_json_type(recorded);

@@ -1,7 +1,7 @@
 /*
- * A budget: the ledgers that a call must fit in, all of them or none, and the time after which no
- * call is begun. The locks of several ledgers are taken in one order that all processes keep, by
- * device and inode, so that two never wait for each other.
+ * A budget: the ledgers under all of which a call must fit, and the time after which no call
+ * begins. All processes lock several ledgers in one order, by device and inode, so that they cannot
+ * deadlock.
  */
 #include "base/trace.h"
 #include "money/ledger.h"
@@ -12,7 +12,7 @@
 #define PICO_PER_MICRO 1000000
 
 struct AcrBudget {
-    GPtrArray *ledgers; /* as their locks are taken */
+    GPtrArray *ledgers; /* in the order in which they are locked */
     gint64 deadline_us; /* 0: none */
     char *deadline_name;
     guint64 next_id;
@@ -107,7 +107,7 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
     return ok;
 }
 
-/* "$0.27", or with the digits that a smaller amount needs. */
+/* "$0.27", or with as many digits as a smaller amount needs. */
 static char *usd(gint64 pico, bool up)
 {
     gint64 micro = up ? acr_microusd(pico) : pico / PICO_PER_MICRO;
@@ -164,7 +164,8 @@ static guint64 new_id(AcrBudget *budget)
     return budget->next_id;
 }
 
-/* In all ledgers, which are locked; where one fails, what was reserved before is given back. */
+/* Reserves in all ledgers, which are locked. If one fails, the reservations made before are given
+ * back. */
 static bool reserve_in_all(AcrBudget *budget, guint64 id, const AcrAmount *amount, const char *note,
                            GError **error)
 {
@@ -174,7 +175,7 @@ static bool reserve_in_all(AcrBudget *budget, guint64 id, const AcrAmount *amoun
             continue;
         while (i > 0)
             if (!acr_ledger_settle(ledger_at(budget, --i), id, &nothing, NULL))
-                continue; /* it stays reserved: too much is counted, never too little */
+                continue; /* it stays reserved: counting too much is safer than too little */
         return false;
     }
     return true;

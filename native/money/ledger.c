@@ -1,12 +1,15 @@
 /*
- * A ledger: an append-only file of JSON lines under one lock, read on from where it was left off.
+ * A ledger: an append-only file of JSON lines under one lock. Each access reads on from where the
+ * last one ended.
  *   {"ledger":1}                                                        the first line
- *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}   a call may use that
- *   {"settle":ID,"pico","tokens","time"}                                it has used that
- *   {"stale":ID}                                                        its process is gone: all of
- * it Every decision is taken under the lock with all lines read, and a reservation counts once it
- * is on disk. A last line without its end is what a crash has left of a write that never counted:
- * it is cut off. Any other line that cannot be read is an error, as money may stand in it.
+ *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}   a call may use that much
+ *   {"settle":ID,"pico","tokens","time"}                                it has used that much
+ *   {"stale":ID}                                                        its process is gone, so all
+ *   of it counts
+ *
+ * Every decision is made under the lock, after all lines are read. A reservation counts once it is
+ * on disk. A last line without its line feed is what a crash left of a write that never counted: it
+ * is cut off. Any other line that cannot be parsed is an error, since it may hold a cost.
  */
 #include "money/ledger.h"
 
@@ -20,7 +23,7 @@
 
 #define MAX_WAIT_US 20000
 #define HEAD "{\"ledger\":1}"
-#define EXACT 9007199254740992.0 /* integers below it are doubles */
+#define EXACT 9007199254740992.0 /* doubles are exact for integers up to here */
 
 typedef struct {
     AcrAmount amount;
@@ -32,7 +35,7 @@ struct AcrLedger {
     char *path; /* NULL: in memory */
     char *scope;
     int fd;
-    struct stat status; /* device and inode */
+    struct stat status; /* holds device and inode */
     AcrAmount ceiling;
     gint64 offset; /* all lines before it have been read */
     guint64 lines;
@@ -54,7 +57,7 @@ static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **erro
                          ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
 }
 
-/* An amount as it was written, rounded up where a double has lost its last digits; -1: none. */
+/* An amount as it was written, rounded up where a double has lost its last digits; -1: missing. */
 static gint64 amount_of(const AcrJson *record, const char *member)
 {
     double value = acr_json_get_double(record, member, -1);
@@ -105,7 +108,7 @@ static bool apply_reserve(AcrLedger *ledger, guint64 id, const AcrJson *record)
     return true;
 }
 
-/* A stale reservation may still be settled, where its process was only taken to be gone. */
+/* A stale reservation may still be settled, if its process was only assumed to be gone. */
 static bool apply_settle(AcrLedger *ledger, guint64 id, const AcrJson *record)
 {
     Entry *entry = entry_of(ledger, id);
@@ -129,7 +132,7 @@ static bool apply_stale(AcrLedger *ledger, guint64 id)
     return true;
 }
 
-/* One line without its end. */
+/* Applies one line, given without its line feed. */
 static bool apply_line(AcrLedger *ledger, const char *line, gsize len, GError **error)
 {
     g_autoptr(AcrJson) record = acr_json_parse(line, len, NULL);
@@ -163,7 +166,7 @@ static bool apply_lines(AcrLedger *ledger, const char *text, gsize len, gsize *o
     return len - *out_len <= ACR_LEDGER_MAX_LINE || fail_damaged(ledger, "is too long", error);
 }
 
-/* Takes back what a write has left of a record. */
+/* Removes what a failed write has left of a record. */
 static bool cut_to(AcrLedger *ledger, gint64 size)
 {
     int rc = 0;
@@ -202,8 +205,8 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
     return apply_line(ledger, text, len, error);
 }
 
-/* The last line has no end: its write never counted. In place of the first line only the beginning
- * of our own is cut off, so that no foreign file is emptied. */
+/* The last line has no line feed, so its write never counted. If it is the first line, it is only
+ * cut off if our own header begins that way, so that no foreign file is emptied. */
 static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **error)
 {
     if (ledger->lines == 0 && (len > strlen(HEAD) || memcmp(rest, HEAD, len) != 0))
@@ -211,7 +214,8 @@ static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **er
     return cut_to(ledger, ledger->offset) || fail_ledger(ledger, errno, "mend", error);
 }
 
-/* Who opens the path later must find this file, else two would keep one ceiling apart. */
+/* A process that opens the path later must get this file; otherwise two files would each allow the
+ * whole ceiling. */
 static bool is_in_place(const AcrLedger *ledger, GError **error)
 {
     struct stat found = {0};
@@ -223,7 +227,7 @@ static bool is_in_place(const AcrLedger *ledger, GError **error)
                          ledger->path);
 }
 
-/* Reads what has been appended since. */
+/* Reads what has been appended since the last access. */
 static bool read_on(AcrLedger *ledger, GError **error)
 {
     gsize used = 0;
@@ -263,7 +267,7 @@ static bool set_lock(AcrLedger *ledger, short type)
     return fcntl(ledger->fd, F_OFD_SETLK, &lock) == 0;
 }
 
-/* Waits by asking again: a wait in the kernel could not be ended. */
+/* Polls for the lock, because a wait in the kernel could not be interrupted. */
 static bool wait_for_lock(AcrLedger *ledger, GError **error)
 {
     gint64 deadline = g_get_monotonic_time() + ACR_LEDGER_LOCK_MS * 1000ll, wait_us = 200;
@@ -274,7 +278,7 @@ static bool wait_for_lock(AcrLedger *ledger, GError **error)
             return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
                                  "ledger '%s' has been locked by another process for %d seconds",
                                  ledger->path, ACR_LEDGER_LOCK_MS / 1000);
-        /* The clock spreads those who wait. */
+        /* the clock spreads the waiting processes */
         g_usleep((gulong)(100 + g_get_monotonic_time() % wait_us));
         wait_us = MIN(wait_us * 2, MAX_WAIT_US);
     }
@@ -428,7 +432,8 @@ bool acr_ledger_settle(AcrLedger *ledger, guint64 id, const AcrAmount *spent, GE
 {
     g_autoptr(AcrJson) record = new_record("settle", id, spent);
     const Entry *entry = entry_of(ledger, id);
-    /* Lost with the machine, a reservation that stays is the larger amount, or should be. */
+    /* Without fsync a crash of the machine loses the settlement, and the reservation stays. That is
+     * safe unless more was spent than reserved. */
     bool sync = !entry || spent->pico > entry->amount.pico || spent->tokens > entry->amount.tokens;
     return append(ledger, record, sync, error);
 }

@@ -1,10 +1,9 @@
 /*
- * A list of prices of LiteLLM's shape: an object of models, each with USD a token under names like
- * "input_cost_per_token" and "…_above_200k_tokens". Rows of other things than text (images, sound),
- * "sample_spec", which is documentation, and rows whose prices stand in "tiered_pricing", as those
- * of no provider of ours, are skipped; prices of service tiers, batches and writes to a cache for an
- * hour, which are not asked for, too. Where a price is lower at some hours, the full one counts. The
- * built-in table and a user's file are both read here.
+ * Reads a price list in LiteLLM's format: an object of models, each with USD per token under names
+ * like "input_cost_per_token" and "…_above_200k_tokens". Skipped are rows for other media than
+ * text, the documentation row "sample_spec", rows with "tiered_pricing" (no provider of ours has
+ * them), and prices that we never use: service tiers, batches, cache writes for an hour. If a price
+ * depends on the hour, the highest counts. Used for the built-in table and for a user's file.
  */
 #include "money/price_private.h"
 
@@ -13,13 +12,13 @@
 #include <string.h>
 
 #define PICO_PER_USD 1e12
-#define MAX_TOKENS 1000000000000 /* of a limit or a threshold */
+#define MAX_TOKENS 1000000000000 /* the largest limit or threshold that is accepted */
 
 static const AcrPriceTier nothing = {-1, -1, -1, -1, -1};
 
 static const struct {
     const char *member;
-    gsize offset; /* in AcrPriceTier */
+    gsize offset; /* offset in AcrPriceTier */
 } kinds[] = {
     {"input_cost_per_token", offsetof(AcrPriceTier, input)},
     {"cache_read_input_token_cost", offsetof(AcrPriceTier, cached)},
@@ -30,7 +29,7 @@ static const struct {
 
 #define refuse(error, ...) acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, __VA_ARGS__)
 
-/* Where a member's price belongs; NULL: nowhere. */
+/* The field for a member's price; NULL: the member is not a price. */
 static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
@@ -39,7 +38,7 @@ static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
     return NULL;
 }
 
-/* The tier above that many tokens, made where there is none; NULL: there are too many. */
+/* The tier for requests above that many tokens, added if missing; NULL: too many tiers. */
 static AcrPriceTier *tier_above(AcrPrice *price, gint64 above)
 {
     guint at = 0;
@@ -58,7 +57,7 @@ static AcrPriceTier *tier_above(AcrPrice *price, gint64 above)
     return &price->tiers[at].tier;
 }
 
-/* The threshold of "…_above_200k_tokens" and the length of what stands before it; 0: none. */
+/* The threshold of "…_above_200k_tokens", and the length of the text before it; 0: none. */
 static gint64 threshold_of(const char *member, gsize *len)
 {
     static const char above[] = "_above_", end[] = "k_tokens";
@@ -74,7 +73,7 @@ static gint64 threshold_of(const char *member, gsize *len)
     return (gint64)thousands * 1000;
 }
 
-/* All prices of the members, in the tiers that their names say. */
+/* Reads all prices of a row into their tiers. */
 static bool read_prices(AcrPrice *price, const AcrJson *row, const char *where, GError **error)
 {
     for (const AcrJson *each = acr_json_first(row); each; each = acr_json_next(each)) {
@@ -95,7 +94,7 @@ static bool read_prices(AcrPrice *price, const AcrJson *row, const char *where, 
     return true;
 }
 
-/* A limit in tokens; -1 where none is said. */
+/* A limit in tokens; -1: not given. */
 static bool read_limit(const AcrJson *row, const char *member, const char *where, gint64 *out,
                        GError **error)
 {
@@ -127,7 +126,7 @@ static bool read_row(const AcrJson *row, const char *where, AcrPrice *out, GErro
     return true;
 }
 
-/* "PROVIDER/NAME" with a provider of ours; the name alone where no provider is said. */
+/* "PROVIDER/NAME" with our name of the provider; the name alone if the row names no provider. */
 static char *our_name(const char *key, const char *provider)
 {
     g_autofree char *family = provider ? acr_price_family(provider, strlen(provider)) : NULL;
@@ -155,7 +154,7 @@ GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
         if (price.base.input < 0 || price.base.output < 0)
             continue;
         char *name = our_name(key, acr_json_get_string(row, "litellm_provider"));
-        /* A row that names its provider itself takes precedence. */
+        /* A row with a provider of its own takes precedence. */
         if (strcmp(name, key) == 0 || !g_hash_table_contains(rows, name))
             g_hash_table_insert(rows, name, g_memdup2(&price, sizeof price));
         else

@@ -1,9 +1,9 @@
 /*
- * The names that a model's price may stand under. A price list has one row for "gpt-4o" and another
- * for a dated version only where it costs something else, and clouds put regions before a name and
- * versions behind it; so the name is tried as it is, then with one of those after the other taken
- * off. tools/prices/update.py leaves out of the built-in table what is found this way at the same
- * price: both must know the same spellings.
+ * The names under which a model's price may be listed. A price list has one row for "gpt-4o", and
+ * one for a dated version only if that costs something else; clouds put regions before a name and
+ * versions after it. So the name is tried as it is, and then with one of these parts after another
+ * removed. tools/prices/update.py leaves rows out of the built-in table that are found this way at
+ * the same price: both must know the same spellings.
  */
 #include "money/price_private.h"
 
@@ -11,7 +11,7 @@
 
 #define MAX_TAKEN_OFF 4u
 
-/* Providers of ours that speak another dialect of the same service: "openai-responses". */
+/* The provider without a dialect's suffix: "openai-responses" -> "openai". */
 char *acr_price_family(const char *provider, gsize len)
 {
     static const char *const families[] = {"openai", "azure", "anthropic", "bedrock", "gemini"};
@@ -23,8 +23,8 @@ char *acr_price_family(const char *provider, gsize len)
     return g_strndup(provider, len);
 }
 
-/* Whether text ends as the pattern says, in which "d" is a digit and "*" any text without slash;
- * the length without that end, or 0. */
+/* Whether text ends with the pattern, in which "d" is a digit and "*" any text without slash;
+ * returns the length before that end, or 0. */
 static gsize without_end(const char *text, const char *pattern)
 {
     gsize len = strlen(text), n = strlen(pattern);
@@ -42,7 +42,7 @@ static gsize without_end(const char *text, const char *pattern)
     return len - n;
 }
 
-/* Takes one date or version off the end. */
+/* The name without one date or version at its end. */
 static char *shorter(const char *name)
 {
     static const char *const ends[] = {"@*",     "-dddd-dd-dd", "-dddddddd", "-dddd",
@@ -66,7 +66,7 @@ static void add_with_shorter_ones(GPtrArray *spellings, const char *name)
     g_free(next);
 }
 
-/* A Bedrock name behind its region, or the name itself. */
+/* A Bedrock name without its region. */
 static const char *without_region(const char *name)
 {
     static const char *const regions[] = {"us.", "eu.", "apac.", "global.", "jp.",

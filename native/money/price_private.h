@@ -5,34 +5,35 @@
 #include "money/money.h"
 
 #define ACR_PICO_PER_MICRO 1000000
-#define ACR_PRICE_MAX 10000000000 /* pico-USD a token; a price above one cent is a mistake */
-#define ACR_PRICES_MAX_BYTES (32u * 1024 * 1024) /* of a file of prices */
+#define ACR_PRICE_MAX 10000000000 /* pico-USD per token; a price above one cent is a mistake */
+#define ACR_PRICES_MAX_BYTES (32u * 1024 * 1024) /* bytes of a price file */
 
-/* The built-in table: price_table.json, which tools/prices/update.py writes, as a text. */
+/* The built-in table as text: price_table.json, which tools/prices/update.py writes. */
 extern const char acr_price_table[];
 
 /* ---- Arithmetic (usage.c) ---- */
 
-/* Raises each price of the base of `highest` to the highest of all tiers of `price`. */
+/* Raises each base price of `highest` to the highest of all tiers of `price`. */
 void acr_price_raise_to(AcrPrice *highest, const AcrPrice *price);
-/* Lowers both sides of the base of `lowest` to the lowest price of that side, where it is above 0. */
+/* Lowers both sides of `lowest` to the lowest price above 0 of that side. */
 void acr_price_lower_to(AcrPrice *lowest, const AcrPrice *price);
 
 /* ---- Names (price_names.c) ---- */
 
-/* Whose prices a provider of ours has ("openai-responses" -> "openai"); owned (g_free). */
+/* The provider under which the price list has our provider's models ("openai-responses" ->
+ * "openai"); owned (g_free). */
 char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
 /*
- * What a model's price may stand under, from the name itself to what is left when dates, versions
- * and regions are taken off: owned array (g_ptr_array_unref) of owned strings without provider.
+ * The names under which a model's price may be listed, from the full name to the name without
+ * dates, versions and regions: owned array (g_ptr_array_unref) of owned strings without provider.
  */
 GPtrArray *acr_price_spellings(const char *family, const char *name) ACR_MUST_USE;
 
 /* ---- Rows of prices (price_file.c) ---- */
 
 /*
- * The rows of a list of LiteLLM's shape: "openai/gpt-4.1", or "gpt-4.1" where no provider is said,
- * -> AcrPrice. Owned (g_hash_table_unref). Errors: USAGE (names the row and the member).
+ * The rows of a price list in LiteLLM's format: "openai/gpt-4.1" (or "gpt-4.1" if the row names no
+ * provider) -> AcrPrice. Owned (g_hash_table_unref). Errors: USAGE (names the row and the member).
  */
 GHashTable *acr_price_rows_read(const AcrJson *json, GError **error) ACR_MUST_USE;
 

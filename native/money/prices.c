@@ -1,15 +1,14 @@
 /*
- * What models cost: the rows of the user's file, then those of the built-in table, which is a file
- * of LiteLLM's shape inside the program. A name that neither knows has no price: it is never
- * guessed.
+ * What models cost: first the rows of the user's file, then those of the built-in table, which has
+ * the same format. A model that neither contains has no price; prices are never guessed.
  */
 #include "money/price_private.h"
 
 #include <string.h>
 
 struct AcrPrices {
-    GHashTable *file, *table; /* rows; file: NULL, or the user's */
-    char *date;               /* owned; of the table */
+    GHashTable *file, *table; /* rows; file: the user's, or NULL */
+    char *date;               /* owned; date of the table */
     AcrPrice highest, lowest;
 };
 
@@ -31,7 +30,7 @@ static GHashTable *read_prices_file(const char *path, GError **error)
                                   failure ? failure->message : "no price of a model is in it"));
 }
 
-/* The row "sample_spec", which readers of this shape skip, says from which day the table is. */
+/* The date of the table is in the row "sample_spec", which readers of this format skip. */
 static bool read_table(AcrPrices *prices, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_parse(acr_price_table, strlen(acr_price_table), error);
@@ -40,7 +39,8 @@ static bool read_table(AcrPrices *prices, GError **error)
     return prices->table;
 }
 
-/* Of the built-in table alone: lists hold rows that are a thousand times too high by mistake. */
+/* From the built-in table only: users' lists may contain prices that are a thousand times too
+ * high. */
 static void find_extremes(AcrPrices *prices)
 {
     GHashTableIter rows;
@@ -88,8 +88,8 @@ void acr_prices_lowest(const AcrPrices *prices, AcrPrice *out)
     *out = prices->lowest;
 }
 
-/* The row of a family's model under any of its spellings. A user's row (`bare`) may name no
- * provider: it is for that model wherever it is served. */
+/* Finds a family's model under any of its spellings. A user's row without a provider (`bare`)
+ * applies to that model at every provider. */
 static const AcrPrice *find_row(GHashTable *rows, const char *family, const GPtrArray *spellings,
                                 bool bare)
 {
@@ -115,8 +115,8 @@ static bool find_in_family(const AcrPrices *prices, const char *family, const ch
     return price;
 }
 
-/* OpenRouter passes on the prices of those who make a model and serve it alone, under names with
- * dots ("anthropic/claude-sonnet-4.5"). */
+/* OpenRouter charges the prices of makers who alone serve their model, under names with dots
+ * ("anthropic/claude-sonnet-4.5"). */
 static bool find_routed(const AcrPrices *prices, const char *name, AcrPrice *out)
 {
     static const char *const makers[][2] = {
@@ -143,7 +143,7 @@ bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out)
            (strcmp(family, "openrouter") == 0 && find_routed(prices, slash + 1, out));
 }
 
-/* Models whose weights are open: anybody serves them under that name. */
+/* Whether the model's weights are open, so that anybody may serve it under that name. */
 static bool is_open(const char *name)
 {
     static const char *const beginnings[] = {"gpt-oss", "deepseek-r1", "deepseek-v3",
@@ -154,7 +154,7 @@ static bool is_open(const char *name)
     return false;
 }
 
-/* By a beginning that its owner alone uses. */
+/* The provider that alone uses the beginning of the name. */
 static const char *owner_by_beginning(const char *name)
 {
     static const char *const owners[][2] = {

@@ -1,9 +1,9 @@
 /*
- * Counters of tokens, whether they can be, and what they cost. All sums are made in 128 bits and come out saturated, so
- * that a server's absurd counters end at the largest amount and never at a small or a negative one.
- * The arithmetic is LiteLLM's: a request that passes a threshold is priced anew as a whole, a kind
- * without a price of its own costs what its side costs, and only the reasoning part of an output
- * has the price of reasoning.
+ * Counts of tokens: whether they are plausible, and what they cost. Sums are computed in 128 bits
+ * and saturate, so that absurd counts give the largest amount and never a small or negative one.
+ * The arithmetic is LiteLLM's: a request above a threshold is priced by the higher tier as a whole,
+ * a kind of token without a price costs the plain price of its side, and only the reasoning part of
+ * the output has the price of reasoning.
  */
 #include "money/price_private.h"
 
@@ -39,7 +39,7 @@ gint64 acr_microusd(gint64 pico)
     return pico < 0 ? -1 : pico / ACR_PICO_PER_MICRO + (pico % ACR_PICO_PER_MICRO != 0);
 }
 
-/* The fewest tokens of a text. */
+/* The smallest number of tokens that a text can have. */
 static gint64 densest(gint64 bytes)
 {
     return bytes > 0 ? MAX(1, bytes / ACR_USAGE_DENSEST_BYTES) : 0;
@@ -75,7 +75,7 @@ static gint64 said(gint64 first, gint64 second, gint64 otherwise)
     return first >= 0 ? first : second >= 0 ? second : otherwise;
 }
 
-/* The tier with each price that it leaves open filled in. */
+/* The tier, with missing prices taken from `base`. */
 static AcrPriceTier whole_tier(const AcrPriceTier *tier, const AcrPriceTier *base)
 {
     AcrPriceTier whole = {0};
@@ -105,7 +105,7 @@ gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage)
     return saturated(sum);
 }
 
-/* The highest price of each side, of a tier that is whole. */
+/* Raises both sums to the highest prices of a complete tier. */
 static void raise_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received)
 {
     *sent = MAX(*sent, MAX(tier->written, MAX(tier->input, tier->cached)));
@@ -133,7 +133,7 @@ static void lower_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received
     *received = MIN(*received, MIN(tier->output, tier->reasoning));
 }
 
-/* Of all tiers. */
+/* The same over all tiers. */
 static void lowest_sides(const AcrPrice *price, gint64 *sent, gint64 *received)
 {
     AcrPriceTier tier = whole_tier(&price->base, &price->base);

@@ -1,5 +1,5 @@
 /*
- * Spectra: for each element how many failing and passing tests run it; formulas; ranks.
+ * Counts for each element how many failing and passing tests run it; computes scores and ranks.
  */
 #include "spectrum/spectrum.h"
 
@@ -9,7 +9,7 @@ struct AcrSpectrum {
     guint32 n;
     guint failed, passed;           /* tests */
     guint *failed_run, *passed_run; /* by element */
-    guint *seen;                    /* the number of the last test that ran the element, from 1 */
+    guint *seen;                    /* the number, from 1, of the last test that ran the element */
 };
 
 double acr_spectrum_score(AcrSpectrumFormula formula, const AcrSpectrumCounts *counts)

@@ -1,8 +1,9 @@
 /*
- * spectrum: which elements of a program (lines, methods) a failure is to be looked for in, by which tests run
- * them. Pure: elements are numbers. Sources: Ochiai and Tarantula as in Abreu, Zoeteweij, van Gemund,
- * "On the accuracy of spectrum-based fault localization", 2007; DStar (with the square) as in Wong,
- * Debroy, Gao, Li, "The DStar method for effective software fault localization", 2014.
+ * spectrum: ranks the elements of a program (lines, methods) by how likely they cause a failure,
+ * from which tests run them. Elements are numbers. Sources: Ochiai and Tarantula as in Abreu,
+ * Zoeteweij, van Gemund, "On the accuracy of spectrum-based fault localization", 2007; DStar (with
+ * the square) as in Wong, Debroy, Gao, Li, "The DStar method for effective software fault
+ * localization", 2014.
  */
 #ifndef ACR_SPECTRUM_H
 #define ACR_SPECTRUM_H
@@ -16,36 +17,36 @@ typedef enum {
     ACR_SPECTRUM_FORMULAS,
 } AcrSpectrumFormula;
 
-/* Tests of one element: failing ones that run it, and that do not; passing ones likewise. */
+/* For one element: the failing tests that run it and that do not, and the passing ones likewise. */
 typedef struct {
     guint failed_run, failed_not, passed_run, passed_not;
 } AcrSpectrumCounts;
 /*
- * How suspicious an element is: 0 where no failing test runs it, else above. Ochiai and Tarantula at
- * most 1. DStar has no bound; where its denominator is 0, that counts as one half, so that the element
- * stays above all that passing tests run, or failing ones do not.
+ * How suspicious an element is: 0 if no failing test runs it, otherwise above 0. Ochiai and
+ * Tarantula are at most 1; DStar has no bound. If its denominator is 0 (all failing tests and no
+ * passing test run the element), one half is used instead, so that the element ranks first.
  */
 double acr_spectrum_score(AcrSpectrumFormula formula, const AcrSpectrumCounts *counts);
 
-/* Elements 0 to n - 1, and what tests run of them. */
+/* Elements 0 to n - 1, and which tests run them. */
 typedef struct AcrSpectrum AcrSpectrum;
-#define ACR_SPECTRUM_NONE G_MAXUINT32                  /* no element, no group */
+#define ACR_SPECTRUM_NONE G_MAXUINT32                  /* no element or no group */
 AcrSpectrum *acr_spectrum_new(guint32 n) ACR_MUST_USE; /* owned */
 void acr_spectrum_free(AcrSpectrum *spectrum);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSpectrum, acr_spectrum_free)
-/* Adds a test: the elements that it runs, in any order, several times or once. O(len). */
+/* Adds a test and the elements that it runs, in any order; repeated ones count once. O(len). */
 void acr_spectrum_add(AcrSpectrum *spectrum, bool failed, const guint32 *elements, gsize len);
 
 typedef struct {
     guint32 element;   /* or group */
     double score;      /* above 0 */
-    guint first, last; /* its rank, from 1: all of an equal score share the range */
+    guint first, last; /* ranks from 1: elements of an equal score share this range */
     guint failed_run, passed_run;
 } AcrRanked;
-/* The elements that a failing test runs, most suspicious first, equal ones in their order; owned, of
- * AcrRanked. O(n log n). */
+/* The elements that a failing test runs, the most suspicious first, equal ones in their order;
+ * owned array of AcrRanked. O(n log n). */
 GArray *acr_spectrum_rank(const AcrSpectrum *spectrum, AcrSpectrumFormula formula) ACR_MUST_USE;
-/* The same of groups of elements (the methods of lines): a group's score and counts are those of its
+/* The same for groups of elements (the lines of a method): a group has the score and counts of its
  * most suspicious element. `group_of` has n numbers below `n_groups`, or ACR_SPECTRUM_NONE. */
 GArray *acr_spectrum_rank_groups(const AcrSpectrum *spectrum, AcrSpectrumFormula formula,
                                  const guint32 *group_of, guint32 n_groups) ACR_MUST_USE;
