@@ -1,15 +1,15 @@
 /*
  * Anthropic's Messages dialect in its two versions: the older one takes its key in a header of its
- * own and knows sampling, the newer one takes a bearer key and does not. Also marks of what to
- * cache, the events of a stream, a whole answer, corrections. Nothing is sent here. A stream is
- * complete by its message_stop.
+ * own and accepts sampling parameters; the newer one takes a bearer key and does not. Also cache
+ * marks, the events of a stream, whole answers, corrections. Nothing is sent here. A stream is
+ * complete at its message_stop.
  */
 #include "llm/provider.h"
 
 #include <string.h>
 
 #define API_VERSION "2023-06-01"
-#define BEARER_VERSION "2026-10-21" /* from this one on */
+#define BEARER_VERSION "2026-10-21" /* the first version with bearer keys */
 
 static AcrJson *append_tool_use(AcrJson *blocks, const AcrJson *call)
 {
@@ -47,7 +47,7 @@ static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
     endpoint->url = g_strconcat(endpoint->base_url, has_v1 ? "/messages" : "/v1/messages", NULL);
     endpoint->no_sampling = strcmp(version, BEARER_VERSION) >= 0;
     acr_endpoint_header(endpoint, "anthropic-version", version);
-    /* Tokens of a login are bearers in both versions. */
+    /* Tokens of a login are bearer tokens in both versions. */
     if (endpoint->key &&
         (endpoint->no_sampling || g_strcmp0(endpoint->key_variable, "ANTHROPIC_AUTH_TOKEN") == 0))
         acr_endpoint_bearer(endpoint);
@@ -63,8 +63,8 @@ static void mark(AcrJson *block)
 }
 
 /*
- * A cache holds what stands before a mark: the system prompt, and of a conversation that has grown
- * what was sent the last time (to be read) and what is sent now (to be read the next time).
+ * A cache mark makes the server cache what precedes it: the system prompt, what was sent the last
+ * time (to be read now), and what is sent now (to be read the next time).
  */
 static void mark_prefix(AcrTurns *turns)
 {
@@ -121,15 +121,15 @@ static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* A counter that grows from event to event; an event that does not name it changes nothing. */
+/* Raises a cumulative counter; an event that does not contain it changes nothing. */
 static void grow(AcrPartial *partial, gint64 *counter, const AcrJson *usage, const char *key)
 {
     *counter = MAX(*counter, acr_partial_counter(partial, usage, key));
 }
 
 /*
- * Of message_start and message_delta, whose counters are cumulative. `is_final`: the output's count is
- * the last.
+ * Reads the usage of message_start and message_delta, which is cumulative. `is_final`: the output
+ * count is complete.
  */
 static void read_anthropic_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
 {
@@ -146,7 +146,7 @@ static void read_anthropic_usage(AcrPartial *partial, const AcrJson *usage, bool
          "thinking_tokens");
 }
 
-/* A call, the beginning of one, whose input is empty then, or a piece of its input. */
+/* A tool call: whole, its beginning (with empty input), or a piece of its input. */
 static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const AcrJson *input = acr_json_get(block, "input");
@@ -156,7 +156,7 @@ static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
                          acr_json_get_string(block, "name"), whole ? whole : piece);
 }
 
-/* A block of an answer, the beginning of one, or a piece of one. False: too much. */
+/* A block of an answer: whole, its beginning, or a piece of it. False: too much text. */
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const char *type = acr_json_get_string(block, "type");
@@ -166,7 +166,7 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
         return acr_partial_add(partial, acr_json_get_string(block, "text"));
     if (strcmp(type, "tool_use") == 0 || strcmp(type, "input_json_delta") == 0)
         take_call(partial, index, block);
-    /* Thoughts are signs of life too. */
+    /* thoughts also show that the server is still working */
     acr_partial_think(partial, acr_json_get_string(block, "thinking"),
                       acr_json_get_string(block, "signature"));
     if (strcmp(type, "redacted_thinking") == 0)
@@ -174,7 +174,7 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
     return true;
 }
 
-/* A block is whole: thoughts go back with the calls as they were. */
+/* Ends a block. Thoughts are kept because they must be sent back unchanged with the tool calls. */
 static void end_block(AcrPartial *partial)
 {
     if (partial->signature->len > 0)
@@ -185,7 +185,7 @@ static void end_block(AcrPartial *partial)
     g_string_truncate(partial->signature, 0);
 }
 
-/* Why it ended, of a message or of a message's delta. */
+/* Takes the stop reason from a message or a message's delta. */
 static void take_end(AcrPartial *partial, const AcrJson *message)
 {
     const AcrJson *details = acr_json_get(message, "stop_details");

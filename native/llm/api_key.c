@@ -1,7 +1,7 @@
 /*
- * Keys from elsewhere than the environment: what a command prints, or a file that is for its owner
- * alone. Whatever was read is wiped before its memory is given back, and no message shows any of
- * it: not the command, which may hold a key itself, and not what it wrote on standard error.
+ * Keys from a command's output or from a file that only its owner may read. All memory that held a
+ * key is wiped before it is freed. No message shows the command, which may contain a key itself, or
+ * what it wrote on standard error.
  */
 #include "llm/endpoint.h"
 
@@ -54,7 +54,7 @@ bool acr_key_check(const char *key, const char *source, GError **error)
     return true;
 }
 
-/* The first line of what was read, which is wiped. */
+/* The first line of what was read; the rest is wiped. */
 static bool take_key_line(char *text, gsize len, const char *source, char **out_key, GError **error)
 {
     const char *end = memchr(text, '\n', len);
@@ -105,7 +105,8 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
     char *text = NULL;
     if (!acr_spawn_run(&spawn, &result, NULL))
         return refuse_key(error, "the key command", "cannot be run by '/bin/sh'");
-    text = (char *)g_bytes_get_data(result.out, &len); /* ours alone, and to be wiped */
+    /* no one else uses these bytes, so they can be wiped */
+    text = (char *)g_bytes_get_data(result.out, &len);
     bool ok = check_result(&result, spawn.timeout_ms, error) &&
               take_key_line(text, len, "what the key command printed", out_key, error);
     if (text)
@@ -142,7 +143,7 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
                              g_strerror(errno));
     if (check_file(fd, source, error)) {
         buffer = g_malloc0(ACR_KEY_MAX_BYTES + 1);
-        len = read(fd, buffer, ACR_KEY_MAX_BYTES + 1); /* of a regular file: all of it */
+        len = read(fd, buffer, ACR_KEY_MAX_BYTES + 1); /* one read returns all of a regular file */
         ok = len < 0 ? refuse_key(error, source, g_strerror(errno))
                      : take_key_line(buffer, (gsize)len, source, out_key, error);
         explicit_bzero(buffer, ACR_KEY_MAX_BYTES + 1);

@@ -1,8 +1,8 @@
 /*
- * What AWS's own tools take from the environment and from the two files of a user: keys, session
- * token and region of a profile. The environment takes precedence over the files, as it does there. Only
- * plain keys are read: no roles, no programs that print keys, no services that hand them out. Files
- * are taken apart where they lie in memory, which is wiped.
+ * Finds keys, session token and region as AWS's own tools do, in the environment and in the two
+ * files of a user; the environment takes precedence. Only plain keys are read: no roles, no
+ * programs that print keys, no services that issue them. Files are parsed in place, and their
+ * memory is then wiped.
  */
 #include "llm/aws.h"
 
@@ -31,7 +31,8 @@ const char *acr_aws_profile(void)
     return profile ? profile : "default";
 }
 
-/* Whether "[NAME]", or "[profile NAME]" as the config file has it, begins the profile. */
+/* Whether the line "[NAME]", or "[profile NAME]" in the config file, begins the section of the
+ * profile. */
 static bool begins_profile(char *line, const char *profile)
 {
     char *end = strchr(line, ']');
@@ -50,7 +51,7 @@ static bool begins_profile(char *line, const char *profile)
     return strcmp(name, profile) == 0;
 }
 
-/* "KEY = value # comment" */
+/* Reads a line "KEY = value # comment". */
 static void take_setting(AcrAwsCredentials *out, char *line)
 {
     const struct {
@@ -79,7 +80,7 @@ static void take_setting(AcrAwsCredentials *out, char *line)
     }
 }
 
-/* Indented lines belong to a setting that has several of its own. */
+/* Reads the section of the profile. Indented lines are nested settings and are skipped. */
 static void take_profile(AcrAwsCredentials *out, char *text)
 {
     const char *profile = acr_aws_profile();
@@ -93,7 +94,7 @@ static void take_profile(AcrAwsCredentials *out, char *text)
     }
 }
 
-/* The file's settings; none where there is no file. Errors: AUTH. */
+/* Reads a file's settings; a missing file has none. Errors: AUTH. */
 static bool read_credentials_file(const char *variable, const char *name, AcrAwsCredentials *out,
                                   GError **error)
 {
@@ -109,7 +110,8 @@ static bool read_credentials_file(const char *variable, const char *name, AcrAws
     if (!bytes && !g_error_matches(failure, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
                              "cannot read AWS settings: %s", failure->message);
-    data = bytes ? (char *)g_bytes_get_data(bytes, &len) : NULL; /* ours alone, and to be wiped */
+    /* no one else uses these bytes, so they can be wiped */
+    data = bytes ? (char *)g_bytes_get_data(bytes, &len) : NULL;
     char *text = g_strndup(data ? data : "", len);
     take_profile(out, text);
     explicit_bzero(text, len);
@@ -119,7 +121,7 @@ static bool read_credentials_file(const char *variable, const char *name, AcrAws
     return true;
 }
 
-/* Moves a whole pair of keys, with its token, where there is none yet. */
+/* Takes a whole pair of keys with its token, unless there is a pair already. */
 static void take_keys(AcrAwsCredentials *out, AcrAwsCredentials *from)
 {
     if (out->access_key || !from->access_key || !from->secret_key)

@@ -1,7 +1,8 @@
 /*
- * OpenAI's models at Azure, in OpenAI's chat dialect: the model's name is a deployment's. With
- * OPENAI_API_VERSION the dated API, whose paths name the deployment; without it the v1 API, whose
- * requests are OpenAI's own. A bearer token from the environment goes before a key from there.
+ * OpenAI's models at Azure, in OpenAI's chat dialect; the model's name is that of a deployment.
+ * With OPENAI_API_VERSION the dated API is used, whose paths contain the deployment; without it the
+ * v1 API, whose requests are OpenAI's own. A bearer token in the environment takes precedence over
+ * a key there.
  */
 #include "llm/provider.h"
 
@@ -12,7 +13,7 @@
 #define V1_PATH "/openai/v1"
 #define DATED_PATH "/openai"
 
-/* Users give the base URL with or without what both APIs add to it. */
+/* The base URL may or may not include what both APIs append to it. */
 static char *url_of(const AcrEndpoint *endpoint, const char *version)
 {
     const char *base = endpoint->base_url;
@@ -35,12 +36,12 @@ static bool azure_prepare(AcrEndpoint *endpoint, GError **error)
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     endpoint->url = url_of(endpoint, version);
-    /* The v1 API takes a key as OpenAI does; the dated one only in a header of its own. */
+    /* The v1 API takes a key like OpenAI; the dated API only in the header "api-key". */
     if (!version || g_strcmp0(endpoint->key_variable, TOKEN_VARIABLE) == 0)
         acr_endpoint_bearer(endpoint);
     else if (endpoint->key)
         acr_endpoint_header(endpoint, "api-key", endpoint->key);
-    endpoint->is_official_dialect = true; /* wherever the resource is */
+    endpoint->is_official_dialect = true; /* true for every Azure resource, whatever its URL */
     return true;
 }
 

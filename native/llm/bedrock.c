@@ -1,15 +1,16 @@
 /*
  * AWS Bedrock's Converse dialect: always streamed, in AWS's binary frames. Requests carry a bearer
- * key or are signed with AWS keys, of which the environment and a user's files tell. A stream says
- * why it stopped (messageStop) and then what it used (metadata): only both together are an end.
- * Marks of what to cache are sent to models that are known to take them. Nothing is sent here.
+ * key, or are signed with AWS keys from the environment or the user's files. A stream states why it
+ * stopped (messageStop) and then what it used (metadata); it is complete only with both. Cache
+ * marks are sent to models that are known to accept them. Nothing is sent here.
  */
 #include <string.h>
 
 #include "llm/aws.h"
 #include "llm/provider.h"
 
-#define SERVICE "bedrock" /* what signatures name; hosts are named bedrock-runtime */
+/* the service's name in signatures; its hosts are named bedrock-runtime */
+#define SERVICE "bedrock"
 #define OWN_HOST "https://bedrock-runtime"
 
 static const char *const key_variables[] = {"AWS_BEARER_TOKEN_BEDROCK", NULL};
@@ -56,7 +57,7 @@ static bool fail_without_region(GError **error)
         acr_aws_profile());
 }
 
-/* The host of a region; FIPS 140 where the user asks for it as AWS's tools let him. */
+/* The host of a region; its FIPS 140 endpoint if AWS's own setting asks for it. */
 static char *bedrock_base(GError **error)
 {
     g_auto(AcrAwsCredentials) settings = {0};
@@ -80,7 +81,7 @@ static bool is_own_host(const char *base_url)
            !strpbrk(base_url + strlen("https://"), "/:");
 }
 
-/* Keeps the keys for bedrock_sign. */
+/* Keeps the AWS keys for bedrock_sign. */
 static bool take_keys(AcrEndpoint *endpoint, GError **error)
 {
     AcrAwsCredentials *keys = &endpoint->aws;
@@ -93,7 +94,8 @@ static bool take_keys(AcrEndpoint *endpoint, GError **error)
     acr_endpoint_secret(endpoint, keys->access_key);
     acr_endpoint_secret(endpoint, keys->secret_key);
     acr_endpoint_secret(endpoint, keys->session_token);
-    endpoint->key = g_strdup(keys->access_key); /* by which limits are kept */
+    /* identifies the account for the shared rate limits */
+    endpoint->key = g_strdup(keys->access_key);
     return true;
 }
 
@@ -102,7 +104,7 @@ static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
     g_autofree char *model = g_uri_escape_string(endpoint->model, NULL, FALSE);
     endpoint->url = g_strconcat(endpoint->base_url, "/model/", model, "/converse-stream", NULL);
     endpoint->is_own = is_own_host(endpoint->base_url);
-    if (acr_endpoint_find_header(endpoint, "Authorization")) /* the user's own */
+    if (acr_endpoint_find_header(endpoint, "Authorization")) /* a header of the user's own */
         return true;
     if (!endpoint->key)
         return take_keys(endpoint, error);
@@ -121,8 +123,8 @@ static void bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
 
 #define CACHE_POINT "{\"cachePoint\":{\"type\":\"default\"}}"
 
-/* Whether the model may take marks of what to cache: those of Anthropic and Amazon's Nova; of a
- * profile's ARN nobody can say. One that refuses them is asked without. */
+/* Whether to send cache marks: Anthropic's models and Amazon's Nova accept them. An ARN of a
+ * profile does not tell which model it is. If a model rejects the marks, they are left out. */
 static bool may_cache(const AcrDialect *dialect)
 {
     static const char *const able[] = {"claude", "amazon.nova", "application-inference-profile"};
@@ -132,7 +134,8 @@ static bool may_cache(const AcrDialect *dialect)
     return false;
 }
 
-/* A cache holds what stands before a mark: the system prompt, and what was sent the last time. */
+/* A cache mark makes the server cache what precedes it: the system prompt, and what was sent the
+ * last time. */
 static void mark_prefix(AcrTurns *turns)
 {
     if (acr_json_size(turns->system) > 0)
@@ -141,7 +144,7 @@ static void mark_prefix(AcrTurns *turns)
         acr_json_append(turns->user_blocks[1], acr_json_constant(CACHE_POINT));
 }
 
-/* The schema goes as a text inside the JSON. */
+/* Bedrock wants the schema as text inside the JSON. */
 static AcrJson *format_of(const AcrJson *schema)
 {
     g_autofree char *text = acr_json_print(schema);
@@ -182,8 +185,8 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
                        acr_json_any(output), NULL);
 }
 
-/* inputTokens leaves out what was read from the cache and written to it; totalTokens may too. A
- * total that fits neither way shows that the numbers mean something else: then none is believed. */
+/* inputTokens does not include tokens read from the cache or written to it; totalTokens may or may
+ * not. If the total fits neither way, the counts mean something else, and none is used. */
 static void read_bedrock_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 total = acr_partial_counter(partial, usage, "totalTokens");
@@ -200,7 +203,7 @@ static void read_bedrock_usage(AcrPartial *partial, const AcrJson *usage)
     acr_partial_use(partial, &found);
 }
 
-/* An exception's name stands in the frame, not in the JSON. */
+/* The name of an exception is in the frame, not in the JSON. */
 static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     const char *message = acr_json_get_string(json, "message");
@@ -212,7 +215,8 @@ static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, con
     return acr_partial_fail_json(partial, error, event->data);
 }
 
-/* Of `reasoningContent`, whole or a piece of it; thoughts go back with the calls as they were. */
+/* Takes `reasoningContent`, whole or a piece of it; thoughts must be sent back unchanged with the
+ * calls. */
 static void take_thoughts(AcrPartial *partial, const AcrJson *thoughts)
 {
     const AcrJson *whole = acr_json_get(thoughts, "reasoningText");
@@ -236,7 +240,7 @@ static void end_block(AcrPartial *partial)
     g_string_truncate(partial->signature, 0);
 }
 
-/* A block, the start of one, or a piece of one, whose input is a text then. False: too much. */
+/* A block: whole, its beginning, or a piece, whose input is then text. False: too much text. */
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const AcrJson *use = acr_json_get(block, "toolUse"),
@@ -254,7 +258,7 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
     return acr_partial_add(partial, acr_json_get_string(block, "text"));
 }
 
-/* The metadata come last; without a reason before them, the end that they would tell of is not one. */
+/* The metadata come last. Without a stop reason before them, they do not complete the stream. */
 static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     static const char *const known[] = {"contentBlockStart", "contentBlockDelta",
@@ -296,7 +300,7 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
     return ACR_PARSE_DONE;
 }
 
-/* The model behind says what it refuses in prose, in words of its own. */
+/* The model behind Bedrock describes in its own prose what it rejects. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     return acr_learn(

@@ -1,16 +1,16 @@
 /*
- * Refusals of a prompt that is too long, in the words of the servers: the one thing for which no
- * two of them have the same code. They name what is too long and say that it is; most also say how
- * many tokens fit, which is read, so that the next prompt can be made to fit in advance.
+ * Recognises errors that say that the prompt is too long. No two servers share an error code for
+ * this, so the message is read: it names what is too long and says so. Most messages also say how
+ * many tokens fit; that number lets the next prompt be shortened in advance.
  */
 #include "llm/failure.h"
 
 #include <string.h>
 
-#define MAX_BETWEEN 24u /* bytes between words and their number */
-#define MAX_NUMBERS 16u /* of one message that are read */
+#define MAX_BETWEEN 24u /* bytes between the words and their number */
+#define MAX_NUMBERS 16u /* numbers of one message that are read */
 
-/* Behind these words the window stands. */
+/* The number after these words is the window. */
 #define BEFORE_WINDOW                                                                              \
     "context length is|context length of|prompt length is|context length is only|"                 \
     "context size (|tokens allowed|configured limit of|model token limit:|"                        \
@@ -18,7 +18,7 @@
     "must be <=|cannot exceed|n_ctx:|maximum input length|max_seq_len|model with|"                 \
     "while limit is|maximum length|tokens limit|maximum number of|max size:|"                      \
     "maximum context length:"
-/* What is too long, how it is said that it is, and what shows that something else is meant. */
+/* What is too long, the words that say so, and words that show that something else is meant. */
 #define NOUNS                                                                                      \
     "context|prompt|input|token count|tokens to keep|total tokens|too many tokens|"                \
     "message tokens|messages|text bytes|request body|request (|token limit|requested tokens"
@@ -29,7 +29,7 @@
 #define OTHERS                                                                                     \
     "per minute|per day|rate limit|quota|credit|balance|tools|budget|tpm|api key|stop|"            \
     "schema|image"
-/* These suffice by themselves. */
+/* One of these is enough. */
 #define CODES                                                                                      \
     "contextwindowexceedederror|exceed_context_size_error|context_length_exceeded|"                \
     "tokens_limit_reached|model_max_prompt_tokens_exceeded"
@@ -55,7 +55,7 @@ guint acr_numbers_in(const char *text, gint64 *out, guint max)
     return n;
 }
 
-/* The number behind the words, close to them; 0: none. */
+/* The number shortly after the words; 0: none. */
 static gint64 number_behind(const char *text, const char *words)
 {
     const char *at = strstr(text, words);
@@ -68,19 +68,19 @@ static gint64 number_behind(const char *text, const char *words)
     return acr_numbers_in(at, &number, 1) && g_ascii_isdigit(*at) ? number : 0;
 }
 
-/* How many tokens fit; 0: the text does not say. */
+/* How many tokens fit; 0: the text does not tell. */
 static gint64 window_in(const char *text)
 {
     gint64 numbers[MAX_NUMBERS], most = 0, next = 0;
     guint n = acr_numbers_in(text, numbers, MAX_NUMBERS);
     g_auto(GStrv) before = g_strsplit(BEFORE_WINDOW, "|", -1);
-    const char *sign = strstr(text, "> "); /* "… > 200000": what the sum is compared with */
+    const char *sign = strstr(text, "> "); /* "… > 200000": the sum is compared with the window */
     if (sign && acr_numbers_in(sign + 2, &most, 1) && g_ascii_isdigit(sign[2]))
         return most;
     for (char **words = before; *words; words++)
         if ((most = number_behind(text, *words)) > 1)
             return most;
-    /* What was sent is more than what fits. */
+    /* a number that is smaller than what was sent may be the window */
     for (guint i = 0; i < n; i++) {
         next = numbers[i] > most ? most : MAX(next, numbers[i] < most ? numbers[i] : 0);
         most = MAX(most, numbers[i]);

@@ -1,6 +1,6 @@
 /*
- * A conversation: messages in order, under a name. It holds valid UTF-8 only, so that whatever is
- * sent, journaled or compared later needs no further check.
+ * A conversation: messages in order, under a name. All text in it is valid UTF-8, so that nothing
+ * sent, journaled or compared later needs a check.
  */
 #include "llm/provider.h"
 
@@ -60,7 +60,8 @@ const AcrJson *acr_conversation_calls(const AcrConversation *conversation)
     return size ? acr_json_get(message_at(conversation, size - 1)->tools, "calls") : NULL;
 }
 
-/* What the user's message says to the calls before it: to each its text, else all of it to the first. */
+/* The results that the user's message gives to the calls before it: for each call the text of its
+ * number, or the whole message for the first call. */
 static AcrJson *answer_calls(const AcrJson *asked, const char *content, const GPtrArray *texts)
 {
     AcrJson *results = acr_json_new_array();
@@ -87,7 +88,7 @@ void acr_conversation_add(AcrConversation *conversation, AcrRole role, const cha
     g_array_append_val(conversation->messages, message);
 }
 
-/* Appends a call as Python would have it, but for values like true and null. */
+/* Appends a call in Python's syntax, except for JSON's true, false and null. */
 static void append_call(GString *out, const AcrJson *call)
 {
     g_autoptr(AcrJson) arguments = acr_tool_arguments(call);
@@ -130,7 +131,7 @@ void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray
         answer_calls(message_at(conversation, last - 1)->tools, message->content, texts);
 }
 
-/* Makes a message, and the one that belongs to it, text alone. */
+/* Turns a message, and the message with its calls or results, into plain text. */
 static void flatten(AcrConversation *conversation, gsize n)
 {
     AcrMessage *message = message_at(conversation, n);
@@ -163,8 +164,8 @@ const AcrMessage *acr_conversation_message(const AcrConversation *conversation, 
 
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content)
 {
-    char *text =
-        acr_utf8_repair(content, strlen(content)); /* first: `content` may be the old text */
+    char *text = acr_utf8_repair(
+        content, strlen(content)); /* first, because `content` may be the old text */
     AcrMessage *message = message_at(conversation, n);
     flatten(conversation, n);
     g_free(message->content);

@@ -1,6 +1,6 @@
 /*
- * What a model or a server may refuse of a request, learnt from the words of its refusal, so that
- * the next request goes without it: shared by the dialects, each of which names its own words.
+ * Learns from an error message which part of the request a model or server rejects, so that the
+ * next request leaves that part out. Shared by the dialects; each adds words of its own.
  */
 #include "llm/provider.h"
 
@@ -11,7 +11,7 @@ static bool is_name_char(char c)
     return g_ascii_isalnum(c) || c == '_';
 }
 
-/* Whether the text that stands before `at` ends in a word after which a parameter is named. */
+/* Whether the text before `at` ends in a word that introduces a parameter's name. */
 static bool follows_a_noun(const char *text, const char *at)
 {
     static const char *const nouns[] = {
@@ -71,7 +71,7 @@ bool acr_drop_effort(AcrDialect *dialect, bool is_so)
     return true;
 }
 
-/* A refusal that names nothing may mean the tools: the request is tried once without them. */
+/* An error that names nothing may be about the tools, so the request is tried once without them. */
 static bool correct_tools(AcrDialect *dialect, const AcrFailure *failure)
 {
     bool names_tools = acr_failure_says(failure, "tool|function");
@@ -83,8 +83,8 @@ static bool correct_tools(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_tools, true);
 }
 
-/* A model whose template knows no system role, or wants user and assistant to take turns: servers
- * refuse the request, or fail at it. */
+/* Some models' templates have no system role, or require user and assistant to alternate. Their
+ * servers reject the request, or fail on it. */
 static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
 {
     return acr_learn(&dialect->no_system,
@@ -99,10 +99,10 @@ static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
                acr_failure_says(failure, "alternat|consecutive|same role|roles must|last role"));
 }
 
-#define MAX_NUMBERS 16u /* of a refusal that are read */
-#define LEAST_LIMIT 256 /* a smaller limit leaves no room for an answer */
+#define MAX_NUMBERS 16u /* numbers of a message that are read */
+#define LEAST_LIMIT 256 /* with a smaller limit there is no room for an answer */
 
-/* The numbers of a refusal, but for its status. */
+/* The numbers in an error message, except its status. */
 static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS])
 {
     const char *text = failure->message ? failure->message : "";
@@ -110,8 +110,8 @@ static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS
                           MAX_NUMBERS);
 }
 
-/* A limit that is more than the model gives: the largest smaller number is what it does give; half
- * of it where none is named. */
+/* The answer limit is more than the model allows. The largest smaller number in the message is
+ * taken for the allowed limit; if there is none, the limit is halved. */
 static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
 {
     gint64 numbers[MAX_NUMBERS], most = 0, sent = dialect->sent_limit;
@@ -133,8 +133,8 @@ static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
     return true;
 }
 
-/* Prompt and limit together are more than the window: the limit becomes what the prompt leaves, of
- * which the refusal tells. Of this call alone. */
+/* Prompt and answer limit together exceed the window. The message tells what the prompt leaves;
+ * that becomes the limit, for this call only. */
 static bool correct_room(AcrDialect *dialect, const AcrFailure *failure)
 {
     gint64 numbers[MAX_NUMBERS], sent = dialect->sent_limit, prompt = 0;
@@ -178,8 +178,8 @@ bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFail
            correct_tools(dialect, failure);
 }
 
-#define MAX_TOKEN_BYTES 8    /* of text without its repetitions */
-#define LEAST_CUT_TOKENS 500 /* fewer are not a count, but a number that stands for one */
+#define MAX_TOKEN_BYTES 8    /* bytes of text per token, without repetitions */
+#define LEAST_CUT_TOKENS 500 /* a smaller number is a placeholder, not a count */
 
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
                          AcrFailure *failure)

@@ -1,7 +1,7 @@
 /*
- * Where and how a model is asked: base URL by option, environment or the provider's own, the socket
- * behind unix: addresses, the key, the headers. Whatever is secret is listed, so that it can be
- * kept out of every text, and wiped at the end.
+ * Where and how a model is asked: the base URL from an option, the environment or the provider, the
+ * socket of unix: addresses, the key, the headers. All secrets are listed, so that they can be kept
+ * out of every text and wiped at the end.
  */
 #include "llm/endpoint.h"
 
@@ -10,14 +10,15 @@
 #include "http/http.h"
 #include "llm/provider.h"
 
-#define MIN_SECRET_BYTES 8u   /* shorter header values are words, not secrets */
-#define MAX_GIVEN_HEADERS 100 /* of one environment variable */
+#define MIN_SECRET_BYTES 8u   /* shorter header values are ordinary words, not secrets */
+#define MAX_GIVEN_HEADERS 100 /* headers of one environment variable */
 
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
 {
     gsize len = strlen(name);
     for (guint i = 0; i < endpoint->headers->len; i++) {
-        const char *line = endpoint->headers->pdata[i]; /* once made, the list ends in NULL */
+        /* the list ends in NULL once the endpoint is made */
+        const char *line = endpoint->headers->pdata[i];
         if (line && g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':')
             return line + len + strlen(": ");
     }
@@ -50,7 +51,7 @@ static void keep_value(AcrEndpoint *endpoint, const char *value)
         acr_endpoint_secret(endpoint, value);
 }
 
-/* Headers whose values everybody may see, and answers may hold; in lower case. */
+/* Headers whose values are public and may occur in answers; in lower case. */
 static bool is_public(const char *name)
 {
     static const char *const names[] = {
@@ -60,8 +61,8 @@ static bool is_public(const char *name)
     return g_strv_contains(names, lower);
 }
 
-/* A header of the user's own, "Name: value": what it holds may be secret, and so may its words: of
- * "Bearer KEY" a server may give back the key alone. */
+/* Adds a header of the user's, "Name: value". The value may be secret, and so may each of its
+ * words: of "Bearer KEY" a server may return the key alone. */
 static void add_given_header(AcrEndpoint *endpoint, const char *line)
 {
     g_auto(GStrv) pair = g_strsplit(line, ":", 2);
@@ -102,7 +103,7 @@ void acr_endpoint_clear(AcrEndpoint *endpoint)
     memset(endpoint, 0, sizeof *endpoint);
 }
 
-/* The path of the provider's own base URL: what servers behind a socket have too. */
+/* The path of the provider's own base URL, which servers behind a socket use too. */
 static const char *own_path(const AcrProvider *provider)
 {
     const char *host = provider->base_url ? strstr(provider->base_url, "://") : NULL;
@@ -110,7 +111,8 @@ static const char *own_path(const AcrProvider *provider)
     return path ? path : "";
 }
 
-/* unix:PATH, unix://PATH, either with :/v1 behind it; http+unix://PERCENT-ENCODED/v1. */
+/* Reads unix:PATH and unix://PATH, each optionally followed by :/v1, and
+ * http+unix://PERCENT-ENCODED/v1. */
 static bool read_unix(AcrEndpoint *endpoint, const char *base)
 {
     bool is_coded = g_str_has_prefix(base, "http+unix://");
@@ -136,7 +138,7 @@ static bool refuse_base(const AcrEndpoint *endpoint, GError **error)
         endpoint->shown_name);
 }
 
-/* What is posted to is often given as the base URL. */
+/* Users often give the URL of the POST request as the base URL: cut its path. */
 static void cut_path(char *base)
 {
     static const char *const ends[] = {"/chat/completions", "/completions", "/responses",
@@ -163,7 +165,7 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
     return authority || refuse_base(endpoint, error);
 }
 
-/* An address is often given without the path that all servers of its kind share. */
+/* Users often give an address without the path that all servers of its kind share: append it. */
 static void add_path(AcrEndpoint *endpoint)
 {
     const char *host = strstr(endpoint->base_url, "://");
@@ -174,7 +176,8 @@ static void add_path(AcrEndpoint *endpoint)
     endpoint->base_url = longer;
 }
 
-/* The provider's own host, by TLS; not one whose name only begins like it. */
+/* Whether the URL is the provider's own host over TLS, and not a host whose name only begins the
+ * same way. */
 static bool is_own_address(const AcrProvider *provider, const char *base_url)
 {
     gsize len = provider->base_url ? strlen(provider->base_url) : 0;
@@ -230,7 +233,7 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
 {
     static const char *const own[] = {"Authorization", "x-api-key", "api-key", "x-goog-api-key"};
     const AcrProvider *provider = endpoint->provider;
-    bool has_own = false; /* a header that the user gave says who asks */
+    bool has_own = false; /* the user gave a header that identifies the user */
     g_autofree char *names =
         provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
     for (gsize i = 0; i < G_N_ELEMENTS(own); i++)
@@ -242,7 +245,7 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
                          endpoint->shown_name, names ? names : "its variable");
 }
 
-/* "user:password", and the password alone. */
+/* Keeps "user:password" and the password alone secret. */
 static void keep_credentials(AcrEndpoint *endpoint, const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -250,8 +253,8 @@ static void keep_credentials(AcrEndpoint *endpoint, const char *text)
     acr_endpoint_secret(endpoint, colon ? colon + 1 : NULL);
 }
 
-/* What the addresses of proxies hold of names and passwords: libcurl shows them where it cannot
- * read them, and a proxy may give back what it was sent: as it is, or in base64. */
+/* Keeps user names and passwords in the addresses of proxies secret: libcurl shows an address that
+ * it cannot parse, and a proxy may return what it was sent, as it is or in base64. */
 static void keep_proxy_secrets(AcrEndpoint *endpoint)
 {
     static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
@@ -285,7 +288,7 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
         .headers = g_ptr_array_new_with_free_func(acr_wipe),
         .secrets = g_ptr_array_new_with_free_func(acr_wipe),
     };
-    /* The user's own headers take the place of ours; of several of one name the last one counts. */
+    /* The user's own headers override ours; the last one of a name wins. */
     for (guint i = options->headers ? g_strv_length((char **)options->headers) : 0; i > 0; i--)
         add_given_header(out, options->headers[i - 1]);
     acr_endpoint_header(out, "Content-Type", "application/json");

@@ -7,65 +7,68 @@
 
 typedef struct AcrProvider AcrProvider;
 
-/* Made once with its model. Cleared, keys are wiped. */
+/* Made once per model. Clearing wipes its keys. */
 typedef struct {
     const AcrProvider *provider;
-    const char *shown_name;   /* borrowed; as the user gave it, for messages */
-    const char *model;        /* borrowed; the provider's name of it */
-    char *base_url;           /* owned; without a slash at its end */
-    char *url;                /* owned; to POST to */
-    char *unix_socket;        /* owned; NULL: TCP */
-    GPtrArray *headers;       /* owned strings "Name: value"; NULL-terminated once made */
-    char *key;                /* owned; NULL: none */
-    const char *key_variable; /* static; the one that it came from; NULL: an option, or none */
+    const char *shown_name; /* borrowed; the name as the user gave it, for messages */
+    const char *model;      /* borrowed; the model's name at the provider */
+    char *base_url;         /* owned; without a trailing slash */
+    char *url;              /* owned; the URL of the POST */
+    char *unix_socket;      /* owned; NULL: TCP */
+    GPtrArray *headers;     /* owned strings "Name: value"; NULL-terminated once made */
+    char *key;              /* owned; NULL: none */
+    /* static; the variable that the key came from; NULL: an option, or no key */
+    const char *key_variable;
     GPtrArray *secrets;       /* owned strings that are never shown: the key and others */
     bool is_own;              /* the provider's own address, over TLS */
-    bool is_official_dialect; /* no base URL was given: newer names hold */
-    bool no_sampling;         /* the version of the API knows no temperature */
-    AcrAwsCredentials aws;    /* that requests are signed with; else empty */
+    bool is_official_dialect; /* no base URL was given, so the newer parameter names are known */
+    bool no_sampling;         /* the API's version has no temperature */
+    AcrAwsCredentials aws;    /* keys that sign requests; may be empty */
 } AcrEndpoint;
-/* By options and environment. Errors: USAGE, AUTH. */
+/* Made from options and environment. Errors: USAGE, AUTH. */
 bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, const char *model,
                        const AcrModelOptions *options, AcrEndpoint *out,
                        GError **error) ACR_MUST_USE;
 void acr_endpoint_clear(AcrEndpoint *endpoint);
-/* Adds a header unless there is one of that name, which is the user's own. */
+/* Adds a header, unless the user gave one of that name. */
 void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value);
-/* Headers of the user's own in an environment variable, one "Name: value" a line. */
+/* Adds the headers of the user's environment variable, one "Name: value" a line. */
 void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable);
-/* The value of a header that is set; borrowed until the next one is; NULL: none. */
+/* The value of a header; borrowed until another header is set; NULL: not set. */
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name);
 /* Authorization: Bearer KEY, if there is a key. */
 void acr_endpoint_bearer(AcrEndpoint *endpoint);
-/* Whether there is a key, or none is needed: for servers on this machine, and those that people run
- * themselves. Errors: AUTH, naming the provider's variables. */
+/* Whether a key is set or not needed; servers on this machine, and kinds of servers that people run
+ * themselves, need none. Errors: AUTH, naming the provider's variables. */
 bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error) ACR_MUST_USE;
-/* Keeps a text out of everything shown (copied). */
+/* Keeps a text out of everything that is shown (copied). */
 void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret);
 
 /* ---- Environment and keys (api_key.c) ---- */
 
 /* The value of an environment variable that is set and not empty; NULL: none. */
 const char *acr_variable(const char *name);
-/* That of the first of these variables (NULL-terminated, or NULL) that has one. */
+/* The value of the first variable that is set and not empty; `names` is NULL-terminated, or
+ * NULL. */
 const char *acr_first_variable(const char *const *names);
 #define ACR_STRINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #define ACR_KEY_MAX_BYTES (16u * 1024)
-#define ACR_KEY_COMMAND_TIMEOUT_MS 60000          /* or what is left of --max-time */
-#define ACR_KEY_COMMAND_MAX_OUTPUT (1024u * 1024) /* bytes on either stream; it is ended then */
+#define ACR_KEY_COMMAND_TIMEOUT_MS 60000 /* or the rest of --max-time */
+/* bytes on either stream; a command that writes more is killed */
+#define ACR_KEY_COMMAND_MAX_OUTPUT (1024u * 1024)
 
 /*
- * The key that the options' command or file gives; *out_key owned (wiped by acr_wipe), NULL where
- * neither is given. Errors: AUTH (the command fails or prints nothing; the file is missing, may be
- * read by others, or is not a regular file). No error holds anything that was read.
+ * The key from the options' command or file; *out_key owned (wiped by acr_wipe), NULL if neither
+ * option is given. Errors: AUTH (the command fails or prints nothing; the file is missing, readable
+ * by others, or not a regular file). No error contains anything that was read.
  */
 bool acr_key_from_options(const AcrModelOptions *options, char **out_key,
                           GError **error) ACR_MUST_USE;
-/* The key in a text, which is changed: without blanks around it, the quotes that files of variables have,
- * and the word Bearer. */
+/* Finds the key in a text, which is modified: without surrounding blanks, quotes (as in files of
+ * variables) and the word Bearer. */
 char *acr_key_bare(char *text);
-/* Whether a key can stand in a header: AUTH else, naming `source` ("OPENAI_API_KEY"). */
+/* Whether a key can be sent in a header; otherwise AUTH, naming `source` ("OPENAI_API_KEY"). */
 bool acr_key_check(const char *key, const char *source, GError **error) ACR_MUST_USE;
 
 #endif

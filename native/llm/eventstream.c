@@ -1,10 +1,10 @@
 /*
- * application/vnd.amazon.eventstream, the binary frames that AWS streams answers in. A message is
- * its length, its headers' length and a CRC-32 of both (4 bytes each, big endian), headers,
- * payload, and a CRC-32 of all before it. Bytes come cut anywhere and are gathered until a message
- * is whole; lengths are believed only after their own sum and their limits were checked, and even
- * then memory grows with the bytes that came, not with what a length promises. Payloads are not
- * looked into.
+ * application/vnd.amazon.eventstream, the binary frames in which AWS streams answers. A message is:
+ * its length, the length of its headers and a CRC-32 of both (4 bytes each, big endian), headers,
+ * payload, and a CRC-32 of all before it. Bytes may be cut anywhere and are gathered until a
+ * message is complete. Lengths are used only after their checksum and their limits were checked,
+ * and memory grows with the bytes that came, not with an announced length. Payloads are not parsed
+ * here.
  */
 #include "llm/framing.h"
 
@@ -14,20 +14,20 @@
 #define PRELUDE_BYTES 12u
 #define SUM_BYTES 4u
 #define FRAME_BYTES (PRELUDE_BYTES + SUM_BYTES)
-#define MAX_HEADER_BYTES (128u * 1024) /* of all headers of a message */
+#define MAX_HEADER_BYTES (128u * 1024) /* bytes of all headers of a message */
 
 enum { TYPE_BYTES = 6, TYPE_STRING = 7 };
 
 struct AcrEventStream {
     AcrOnEvent on_event;
     void *ctx;
-    GByteArray *message; /* the bytes of the message that is coming */
-    gsize wanted;        /* its length; 0: its prelude is not whole yet */
+    GByteArray *message; /* the bytes of the incomplete message */
+    gsize wanted;        /* its length; 0: not known yet */
     const char *problem; /* static */
-    bool is_over;        /* stopped, or a problem */
+    bool is_over;        /* on_event stopped the stream, or the bytes are invalid */
 };
 
-/* Bytes inside the message. */
+/* A range of bytes inside the message. */
 typedef struct {
     const guint8 *data;
     gsize len;
@@ -72,7 +72,7 @@ static guint32 crc32_of(const guint8 *data, gsize len)
     return (guint32)crc32_z(0, data, len);
 }
 
-/* Takes `n` bytes off the front; NULL: fewer are left. */
+/* Takes `n` bytes from the front; NULL: fewer are left. */
 static const guint8 *take_bytes(Value *left, gsize n)
 {
     const guint8 *at = left->data;
@@ -83,7 +83,7 @@ static const guint8 *take_bytes(Value *left, gsize n)
     return at;
 }
 
-/* Takes a value of that type. False: no such type, or it is cut short. */
+/* Takes a header value of that type. False: unknown type, or cut short. */
 static bool take_value(Value *left, guint8 type, Value *out)
 {
     static const guint8 sizes[] = {0, 0, 1, 2, 4, 8, 0, 0, 8, 16}; /* by type */
@@ -101,8 +101,8 @@ static bool take_value(Value *left, guint8 type, Value *out)
     return out->data;
 }
 
-/* Name -> text of those that are strings; owned. NULL: malformed, or one comes twice, or one of the
- * format's own (":message-type", …) is not a string. */
+/* The headers of type string: name -> text; owned. NULL: malformed, a name occurs twice, or one of
+ * the format's own headers (":message-type", …) is not a string. */
 static GHashTable *read_headers(const guint8 *data, gsize len)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -130,8 +130,8 @@ static const char *text_of_header(GHashTable *headers, const char *name)
     return text ? text : "";
 }
 
-/* Gives the message out. `payload` has a NUL behind its end. An error without payload has its words
- * in a header: they are given out as a payload would be. */
+/* Passes the message to on_event. `payload` is followed by a NUL. An error without payload has its
+ * text in a header, which is passed on as the payload. */
 static bool give_out(AcrEventStream *stream, GHashTable *headers, const char *payload, gsize len)
 {
     const char *type = text_of_header(headers, ":message-type");
@@ -179,7 +179,7 @@ static bool read_message(AcrEventStream *stream)
     g_autoptr(GHashTable) headers = read_headers(data + PRELUDE_BYTES, headers_len);
     if (!headers)
         return fail_stream(stream, "an event's headers are malformed");
-    data[end] = '\0'; /* in place of the sum */
+    data[end] = '\0'; /* overwrites the checksum */
     if (!give_out(stream, headers, (char *)payload, (gsize)(data + end - payload)))
         return false;
     g_byte_array_set_size(stream->message, 0);

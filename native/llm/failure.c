@@ -1,8 +1,8 @@
 /*
- * What a refusal means, whoever refuses: one table of the words that providers put into code, type,
- * status, details or a header; then what they say in prose (context_length_error.c); then the status. A
- * word is worth more than the status where it is more exact ("insufficient_quota" under 429), and
- * less where it only repeats it vaguely ("invalid_request_error" under 401): its rank says which.
+ * Classifies an error, whichever provider sent it. One table has the words that providers put into
+ * code, type, status, details or a header; next comes their prose (context_length_error.c); then
+ * the status. Each word has a rank: a precise word outranks the status ("insufficient_quota" under
+ * 429), a vague one does not ("invalid_request_error" under 401).
  */
 #include "llm/failure.h"
 
@@ -11,25 +11,25 @@
 
 #include "http/http.h"
 
-#define MAX_WORDS 32u              /* of one error that are read */
-#define MAX_SAID_BYTES (8u * 1024) /* of its prose */
+#define MAX_WORDS 32u              /* words of one error that are read */
+#define MAX_SAID_BYTES (8u * 1024) /* bytes of its prose that are read */
 
 typedef enum {
     RANK_NONE,
-    RANK_WEAK,   /* a status that has a meaning of its own says it better */
-    RANK_STRONG, /* the class, whatever the status */
-    RANK_MONEY,  /* beside a strong word, this is the reason */
+    RANK_WEAK,   /* a status with a meaning of its own outranks it */
+    RANK_STRONG, /* outranks the status */
+    RANK_MONEY,  /* the actual reason, if it stands beside a strong word */
 } Rank;
 
 typedef struct {
     AcrLlmError code;
     Rank rank;
-    const char *words[20]; /* ended by NULL */
+    const char *words[20]; /* NULL-terminated */
 } Words;
 
-/* Compared without regard to case: event streams and headers spell exceptions differently. */
+/* Compared case-insensitively, because event streams and headers spell exceptions differently. */
 static const Words table[] = {
-    /* limits on what is under way, which pass */
+    /* limits on what is in progress; they pass */
     {ACR_LLM_ERROR_RATE_LIMIT,
      RANK_MONEY,
      {"in_flight_budget_exhausted", "openrouter_in_flight_budget"}},
@@ -43,10 +43,11 @@ static const Words table[] = {
       "insufficient_credits", "weight_exceeds_budget", "openrouter_credits", "openrouter_key_limit",
       "openrouter_guardrail_budget", "openrouter_workspace_budget"}},
     {ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-     RANK_STRONG, /* Zhipu's is a number */
+     RANK_STRONG, /* a number, at Zhipu */
      {"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded",
       "1261"}},
-    {ACR_LLM_ERROR_AUTH, /* LiteLLM's no_db_connection: not its own key, and no others known */
+    /* LiteLLM's no_db_connection: the key is not its own, and it knows no others */
+    {ACR_LLM_ERROR_AUTH,
      RANK_STRONG,
      {"invalid_api_key", "authentication_error", "auth_error", "permission_error",
       "API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED", "UNAUTHENTICATED", "PERMISSION_DENIED",
@@ -85,7 +86,7 @@ static const Words table[] = {
     {ACR_LLM_ERROR_TIMEOUT, RANK_WEAK, {"timeout_error", "DEADLINE_EXCEEDED"}},
 };
 
-/* What servers say in prose only, in lower case. */
+/* Phrases of servers that explain errors only in prose; in lower case. */
 static const Words phrases[] = {
     {ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG, {"in_flight_budget_exhausted"}},
     {ACR_LLM_ERROR_BILLING,
@@ -132,7 +133,7 @@ guint acr_failure_retries(AcrLlmError code)
     return (guint)code < ACR_LLM_ERRORS ? retries[code] : 0;
 }
 
-/* A code or status that stands for success: some servers name one beside each answer. */
+/* Whether a code or status means success; some servers put one beside each answer. */
 static bool is_success(const AcrJson *object)
 {
     static const char *const members[] = {"code", "status_code", "error_code"};
@@ -185,7 +186,8 @@ const char *acr_header_request_id(GHashTable *headers)
     return id;
 }
 
-/* Exception names stand behind a namespace ("com.amazon…#Name") or before a URL ("Name:http…"). */
+/* The bare name of an exception, which may follow a namespace ("com.amazon…#Name") or precede a URL
+ * ("Name:http…"). */
 static char *bare_word(const char *word)
 {
     const char *hash = strrchr(word, '#');
@@ -201,7 +203,7 @@ static void add_word(GPtrArray *found, const char *word)
         g_ptr_array_add(found, bare_word(word));
 }
 
-/* All words of the error that may be in the table, the most exact ones first; owned. */
+/* All words of the error that may be in the table, the most precise first; owned. */
 static GPtrArray *words_of(const AcrJson *error, GHashTable *headers)
 {
     GPtrArray *found = g_ptr_array_new_with_free_func(g_free);
@@ -221,7 +223,7 @@ static GPtrArray *words_of(const AcrJson *error, GHashTable *headers)
     return found;
 }
 
-/* What the error says in prose, in lower case; owned. */
+/* The prose of the error, in lower case; owned. */
 static char *prose_of(const AcrJson *error, const char *text, gsize len)
 {
     const char *message = message_of(error);
@@ -233,7 +235,7 @@ static char *prose_of(const AcrJson *error, const char *text, gsize len)
     return g_ascii_strdown(all, -1);
 }
 
-/* A status that the body repeats, as gateways do under a 200; 0: none. */
+/* The status inside the body, which gateways send under a 200; 0: none. */
 static int number_of(const AcrJson *error)
 {
     static const char *const members[] = {"code", "status", "statusCode"};
@@ -248,7 +250,7 @@ static int number_of(const AcrJson *error)
     return 0;
 }
 
-/* The statuses with a meaning of their own; ACR_LLM_ERRORS: only its hundred counts. */
+/* The class of a status; ACR_LLM_ERRORS: it only tells its class of hundred. */
 static AcrLlmError class_of_status(int status)
 {
     static const struct {
@@ -268,7 +270,7 @@ static AcrLlmError class_of_status(int status)
     return ACR_LLM_ERRORS;
 }
 
-/* The row of the highest rank, of several the first; rank NONE: no word is known. */
+/* The first row of the highest rank; rank NONE: no word is known. */
 static const Words *best_row(const GPtrArray *found)
 {
     static const Words none = {.code = ACR_LLM_ERRORS};
@@ -282,7 +284,8 @@ static const Words *best_row(const GPtrArray *found)
     return best;
 }
 
-/* A quota of the day: what the server asks to wait for is its next try, not the next day. */
+/* Whether it is a daily quota. The wait that the server names then is the time until the next try,
+ * not until the next day. */
 static bool is_of_the_day(const char *text)
 {
     return acr_says_any(text, "per day|per-day|per_day|perday|daily");
@@ -298,18 +301,19 @@ static AcrLlmError class_of_prose(const char *prose, gint64 *out_window)
                                                           : ACR_LLM_ERRORS;
 }
 
-/* The class by what the body says; ACR_LLM_ERRORS: nothing that is more exact than `status`. */
+/* The class by the body; ACR_LLM_ERRORS: nothing more precise than `status`. */
 static AcrLlmError class_of_body(int status, const AcrJson *error, const char *prose,
                                  const Words *best, gint64 *out_window)
 {
     AcrLlmError in_prose = class_of_prose(prose, out_window);
-    /* One request alone passes the tokens of a minute: waiting does not help, shortening does. */
+    /* A single request exceeds the tokens per minute: waiting does not help, shortening does. */
     if (best->code == ACR_LLM_ERROR_RATE_LIMIT && strstr(prose, "request too large for"))
         return ACR_LLM_ERROR_CONTEXT_OVERFLOW;
-    /* Bedrock denies access where a model has no cache; the key is not at fault. */
+    /* Bedrock denies access to models without a cache; the key is valid. */
     if (strstr(prose, "did not allow prompt caching"))
         return ACR_LLM_ERROR_BAD_REQUEST;
-    if (acr_json_get(acr_json_get(error, "metadata"), "flagged_input")) /* a moderator's */
+    if (acr_json_get(acr_json_get(error, "metadata"),
+                     "flagged_input")) /* from content moderation */
         return ACR_LLM_ERROR_CONTENT_FILTER;
     if (best->rank >= RANK_STRONG && best->code != ACR_LLM_ERROR_BAD_REQUEST)
         return best->code;
@@ -320,7 +324,7 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
     return best->code;
 }
 
-/* The body's word first, then what the header says, then the status. */
+/* The body's word first, then the header's, then the status. */
 static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
                           const char *should_retry)
 {
@@ -330,14 +334,14 @@ static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
     bool is_servers = status >= 500 || status < 300;
     if (code == ACR_LLM_ERRORS)
         code = is_servers ? ACR_LLM_ERROR_SERVER : ACR_LLM_ERROR_BAD_REQUEST;
-    /* "true": it says that the fault is its own */
+    /* "true" means that the server blames itself */
     return by_body == ACR_LLM_ERRORS && code == ACR_LLM_ERROR_BAD_REQUEST &&
                    g_ascii_strcasecmp(should_retry, "true") == 0
                ? ACR_LLM_ERROR_SERVER
                : code;
 }
 
-/* The word that names the error to its reader; owned; NULL: there is none. */
+/* The word that names the error for the reader; owned; NULL: none. */
 static char *shown_word(const AcrJson *error, GHashTable *headers)
 {
     const char *type = acr_http_header(headers, "x-amzn-errortype");

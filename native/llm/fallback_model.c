@@ -1,19 +1,19 @@
 /*
- * Two models as one: the second is asked after a permanent failure of the first that another model
- * may not have, and from then on at once, so that a server that is down costs its tries only once. The
- * report holds the tries of both, each with the name of its model.
+ * Two models as one. After a permanent failure of the first, that another model may not have, the
+ * second is asked, and from then on always, so that a broken server costs its retries only once.
+ * The report holds the tries of both, each with its model's name.
  */
 #include "llm/failure.h"
 
 typedef struct {
     AcrModel base;
     AcrModel *first, *second; /* owned */
-    bool has_fallen;          /* the second is asked from now on */
+    bool has_fallen;          /* only the second is asked from now on */
     AcrModelReport report;
 } FallbackModel;
 
-/* Whether another model may answer what this one did not: it has another key and account, and what
- * may pass by itself does not concern it. */
+/* Whether another model may succeed where this one failed. It has another key and account;
+ * transient failures are retried elsewhere. */
 static bool may_fall(const GError *error)
 {
     return error->domain == ACR_LLM_ERROR &&
@@ -21,7 +21,7 @@ static bool may_fall(const GError *error)
             acr_failure_retries((AcrLlmError)error->code) > 0);
 }
 
-/* One of the models, its tries added to the report. */
+/* Asks one of the models and adds its tries to the report. */
 static bool ask_model(FallbackModel *self, AcrModel *model, const AcrModelRequest *request,
                       AcrModelAnswer *out, GError **error)
 {
@@ -60,7 +60,8 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
     return false;
 }
 
-/* Which of them gave the recorded answer is not known here; only scripts count their lines. */
+/* It is not known which of the two gave the recorded answer; that matters only to scripts, which
+ * count their lines. */
 static void fallback_skip(AcrModel *model, const AcrModelRequest *request)
 {
     FallbackModel *self = (FallbackModel *)model;

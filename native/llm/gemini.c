@@ -1,8 +1,7 @@
 /*
- * Google's Gemini dialect: always streamed, by an address that names the model. A stream has no
- * terminal event: it is whole once a reason of its end has come, and what follows that may still
- * say more exactly what was used. A prompt that was blocked has no candidates at all. Nothing is
- * sent here.
+ * Google's Gemini dialect: always streamed, with the model in the URL. A stream has no terminal
+ * event: it is complete once a finish reason has come, and what follows may still correct the
+ * usage. A blocked prompt has no candidates. Nothing is sent here.
  */
 #include "llm/provider.h"
 
@@ -17,12 +16,13 @@ static AcrJson *append_function_response(AcrJson *parts, const AcrJson *result)
                                     ACR_MEMBER(result, "name"), "response", response, NULL));
 }
 
-/* An answer that calls goes back part by part as it came, with the signatures of its thoughts. */
+/* An answer with calls is sent back part by part as it came, with the signatures of its
+ * thoughts. */
 static const AcrTurnForm form = {.assistant = "model",
                                  .list = "parts",
                                  .append_result = append_function_response,
                                  .keeps_all = true};
-/* Whether an address ends in a version: "/v1", "/v1beta", "/v1alpha1". */
+/* Whether a URL ends in a version: "/v1", "/v1beta", "/v1alpha1". */
 static bool has_version(const char *base_url)
 {
     const char *last = strrchr(base_url, '/');
@@ -33,7 +33,7 @@ static bool has_version(const char *base_url)
     return *last == '\0';
 }
 
-/* A model's name may bring the folder that it stands in. */
+/* A model's name may include its folder ("models/…"). */
 static char *path_of_request(const AcrEndpoint *endpoint)
 {
     static const char *const folders[] = {"models/", "tunedModels/"};
@@ -61,7 +61,7 @@ static bool gemini_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* Models before the third generation count the tokens of their thoughts, later ones know levels. */
+/* Models before the third generation take a budget of tokens for thoughts, later ones a level. */
 static AcrJson *thinking_of(const AcrDialect *dialect)
 {
     static const struct {
@@ -72,7 +72,8 @@ static AcrJson *thinking_of(const AcrDialect *dialect)
                 {"medium", 8192, "MEDIUM"}, {"high", 24576, "HIGH"},     {"xhigh", 24576, "HIGH"},
                 {"max", 24576, "HIGH"}};
     bool has_budget = strstr(dialect->model, "gemini-2") != NULL;
-    g_autofree char *own = g_ascii_strup(dialect->effort, -1); /* is the server's to judge */
+    /* an unknown level is left to the server to judge */
+    g_autofree char *own = g_ascii_strup(dialect->effort, -1);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         if (g_ascii_strcasecmp(dialect->effort, rows[i].effort) == 0)
             return has_budget
@@ -126,7 +127,8 @@ static bool gemini_correct(AcrDialect *dialect, const AcrFailure *failure)
                                 "responsemimetype|response_mime_type|json mode|application/json"));
 }
 
-/* The prompt's count holds what was cached, not what tools brought; the candidates' no thoughts. */
+/* The count of the prompt includes cached tokens but not those of tools; that of the candidates
+ * does not include thoughts. */
 static void read_gemini_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 prompt = acr_partial_counter(partial, usage, "promptTokenCount");
@@ -138,7 +140,7 @@ static void read_gemini_usage(AcrPartial *partial, const AcrJson *usage)
     if (output >= 0)
         output += MAX(thoughts, 0);
     else if (acr_json_type(acr_json_get(usage, "candidatesTokenCount")) == ACR_JSON_NULL)
-        output = thoughts; /* all went into thoughts: a count of zero is left out */
+        output = thoughts; /* the server omits a count of zero: all output was thoughts */
     if (said.input >= 0)
         said.input += MAX(tools, 0);
     said.output = output;
@@ -146,7 +148,7 @@ static void read_gemini_usage(AcrPartial *partial, const AcrJson *usage)
     acr_partial_use(partial, &said);
 }
 
-/* False: too much. */
+/* Takes a candidate's parts. False: too much text. */
 static bool take_candidate(AcrPartial *partial, const AcrJson *candidate)
 {
     const AcrJson *parts = acr_json_get(acr_json_get(candidate, "content"), "parts");
@@ -188,14 +190,14 @@ static AcrParseStep gemini_event(AcrPartial *partial, const AcrEvent *event, con
     return take_chunk(partial, json);
 }
 
-/* Its own word for an end with calls is that of any end. */
+/* Gemini's finish reason for tool calls is the same as for any end. */
 static void gemini_settle(AcrPartial *partial)
 {
     if (partial->has_calls && g_strcmp0(partial->finish, "stop") == 0)
         acr_partial_set(&partial->finish, "tool_calls");
 }
 
-/* One chunk, or a list of them as servers send it that do not stream. */
+/* Reads one chunk, or the list of chunks that servers send if they do not stream. */
 static AcrParseStep gemini_answer(AcrPartial *partial, const AcrJson *body)
 {
     bool is_list = acr_json_type(body) == ACR_JSON_ARRAY;

@@ -1,8 +1,8 @@
 /*
- * A model behind HTTP: one try after another until there is an answer, a failure that no repetition
- * mends, or the end of the tries, of the time or of the money. What is said is the provider's
- * affair (AcrProvider), how bytes become an answer the reader's, what a try may cost spend.c's;
- * waits, numbers of tries and secrecy are the same for all and stand here.
+ * A model behind HTTP: tries until there is an answer, a permanent failure, or the end of the
+ * retries, the time or the money. The provider (AcrProvider) decides what is sent, the reader how
+ * bytes become an answer, spend.c what a try may cost. Waits, retries and secrecy are the same for
+ * all providers and are here.
  */
 #include <string.h>
 
@@ -17,13 +17,14 @@
 #define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
 #define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
 #define MAX_HONOURED_WAIT_MS                                                                       \
-    (60ll * 60 * 1000)     /* a server that asks for a longer wait is given up */
-#define POSTSCRIPT_MS 5000 /* of pings behind an answer that is whole */
+    (60ll * 60 * 1000)     /* if a server asks for a longer wait, the call fails */
+#define POSTSCRIPT_MS 5000 /* for pings after a complete answer */
 #define ANSWER_EVERY_MS 500
-#define MIN_TRY_MS 100 /* a try with less time than this is not begun */
-#define MAX_SHRINKS 3u /* of the answer's limit, until body and limit fit what is left */
-/* The limit of an answer where one must be sent and none is wanted: of models that no table knows; and
- * of the others at most, since more is taken off the key's limit of a minute. */
+#define MIN_TRY_MS 100 /* no try begins with less time than this */
+#define MAX_SHRINKS 3u /* of the answer limit, until body and limit fit under the ceiling */
+/* The answer limit for providers that require one, if none is wanted: DEFAULT_LIMIT for models that
+ * no table knows, at most MAX_OWN_LIMIT for others, since the server counts the limit against the
+ * tokens per minute of the key. */
 #define DEFAULT_LIMIT 8192
 #define MAX_OWN_LIMIT 32000
 
@@ -33,16 +34,16 @@ typedef struct {
     AcrDialect dialect;
     AcrSpend spend;
     AcrHttpClient *client; /* owned */
-    AcrLimiter *limiter;   /* owned; NULL: nobody shares our limits */
+    AcrLimiter *limiter;   /* owned; NULL: no shared limits */
     AcrModelReport report;
-    char *model_name; /* owned; what endpoint and dialect point to */
+    char *model_name; /* owned; endpoint and dialect point to it */
     char *effort;     /* owned, or NULL */
     char *ca_file;    /* owned, or NULL */
     char *authority;  /* owned; host and port or socket, for messages */
-    GRand *random;    /* owned; jitter only: no answer depends on it */
+    GRand *random;    /* owned; for jitter only, so that no answer depends on it */
     guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
-    bool has_answered;             /* the key was right once */
+    bool has_answered;             /* the key has worked once */
     const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
@@ -50,14 +51,15 @@ typedef struct {
     void *on_answer_ctx;
 } HttpModel;
 
-/* One call while it is made. */
+/* One call in progress. */
 typedef struct {
     HttpModel *self;
     const AcrModelRequest *request;
     guint retries[ACR_LLM_ERRORS]; /* by class of failure */
     guint total;
-    gint64 wait_ms;    /* before the next try */
-    bool is_kept_back; /* by the breaker: the failure is not ours to report to it */
+    gint64 wait_ms; /* before the next try */
+    /* the circuit breaker held it back: this failure must not be reported to it again */
+    bool is_kept_back;
 } Call;
 
 static void http_free(AcrModel *model)
@@ -78,13 +80,13 @@ static void http_free(AcrModel *model)
     g_free(self);
 }
 
-/* What is left below a ceiling of time; G_MAXINT64: there is none. */
+/* The rest of the time limit; G_MAXINT64: no limit. */
 static gint64 time_left_ms(const HttpModel *self)
 {
     return self->spend.budget ? acr_budget_left_ms(self->spend.budget) : G_MAXINT64;
 }
 
-/* Too little is left for a try, or nothing. */
+/* Whether the time left is too short for another try. */
 static bool is_time_over(const HttpModel *self)
 {
     return time_left_ms(self) < MIN_TRY_MS;
@@ -96,16 +98,16 @@ static bool fail_too_late(AcrFailure *failure)
                     "--max-time reached; rerun with a higher limit to continue");
 }
 
-/* What reads the body while it comes. */
+/* Reads the body as it arrives. */
 typedef struct {
     const HttpModel *self;
     AcrReader *reader; /* NULL before the first byte of a body */
     gint64 received;   /* bytes */
     bool went_silent;
-    gint64 begun_ms, shown_us; /* since 1970; when on_answer was called last */
+    gint64 begun_ms, shown_us; /* since 1970; the time of the last on_answer */
 } Flow;
 
-/* Calls on_answer, unless it was called a moment ago. */
+/* Calls on_answer, but not too often. */
 static void show_answer(Flow *flow)
 {
     const HttpModel *self = flow->self;
@@ -133,17 +135,17 @@ static AcrHttpNext on_model_body(void *ctx, const AcrHttpHead *head, const char 
     return flow->went_silent ? ACR_HTTP_STOP : ACR_HTTP_MORE;
 }
 
-/* The class of an exchange that brought no whole response; `flow` may hold a part of one. */
+/* The class of an exchange without a whole response; `flow` may hold a part of it. */
 static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *failure)
 {
     static const struct {
         AcrLlmError code;
-        bool is_final; /* no repetition mends it */
+        bool is_final; /* retrying does not help */
     } rows[] = {
         [ACR_HTTP_ERROR_INTERRUPTED] = {ACR_LLM_ERROR_INTERRUPTED, true},
         [ACR_HTTP_ERROR_UNREACHABLE] = {ACR_LLM_ERROR_UNREACHABLE, false},
         [ACR_HTTP_ERROR_NETWORK] = {ACR_LLM_ERROR_NETWORK, false},
-        [ACR_HTTP_ERROR_FAILED] = {ACR_LLM_ERROR_NETWORK, true}, /* a certificate */
+        [ACR_HTTP_ERROR_FAILED] = {ACR_LLM_ERROR_NETWORK, true}, /* a rejected certificate */
         [ACR_HTTP_ERROR_TIMEOUT] = {ACR_LLM_ERROR_TIMEOUT, false},
         [ACR_HTTP_ERROR_TOO_BIG] = {ACR_LLM_ERROR_MALFORMED, true},
         [ACR_HTTP_ERROR_LENGTH] = {ACR_LLM_ERROR_TRUNCATED, false},
@@ -166,7 +168,7 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
     return false;
 }
 
-/* The outcome of an exchange: of what came, or of why nothing did. */
+/* The outcome of an exchange: from the response, or from the reason why there is none. */
 static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GError *error,
                          AcrModelAnswer *out, AcrModelTry *attempt, AcrFailure *failure)
 {
@@ -185,7 +187,7 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
                           failure);
 }
 
-/* Headers that hold for every request, and those that sign this one; owned. */
+/* The endpoint's headers, and those that sign this request; owned. */
 static GPtrArray *headers_of(const HttpModel *self, const char *body)
 {
     const AcrProvider *provider = self->endpoint.provider;
@@ -198,7 +200,8 @@ static GPtrArray *headers_of(const HttpModel *self, const char *body)
     return headers;
 }
 
-/* Takes out of an answer what the server gives back of our keys, before e.g. a journal holds it. */
+/* Removes our keys from an answer in which the server returns them, so that the journal never
+ * contains them. */
 static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, AcrModelTry *attempt)
 {
     char **const texts[] = {&attempt->request_id, &out->content,    &out->finish,
@@ -212,8 +215,8 @@ static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, Ac
     }
 }
 
-/* The calls of an answer: none where none were to be made, else with who made them, and without
- * secrets likewise. */
+/* Completes the answer's calls: adds which model made them and removes secrets; drops them if the
+ * request allowed no calls. */
 static void finish_tools(const HttpModel *self, const AcrModelRequest *request, AcrModelAnswer *out)
 {
     bool are_asked = request->tools && !self->dialect.no_tools;
@@ -277,12 +280,12 @@ static bool exchange_try(Call *call, const char *body, AcrModelAnswer *out, AcrM
         self->has_answered = true;
     } else if (failure->code == ACR_LLM_ERROR_AUTH && response.status == 403 &&
                self->has_answered) {
-        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* not the key's fault, but this prompt's */
+        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* not the key's fault but this prompt's */
     }
     return ok;
 }
 
-/* The limit of the answer's tokens that is sent; 0: none. */
+/* The answer limit to send; 0: none. */
 static guint limit_of(const HttpModel *self, const AcrModelRequest *request)
 {
     const AcrDialect *dialect = &self->dialect;
@@ -295,8 +298,8 @@ static guint limit_of(const HttpModel *self, const AcrModelRequest *request)
     return (guint)(limit > 0 && dialect->room > 0 ? MIN(limit, dialect->room) : limit);
 }
 
-/* The body of a try whose worst case is reserved; owned; NULL, with the failure: it does not fit.
- */
+/* The body of a try, after its worst case is reserved; owned; NULL with the failure: it does not
+ * fit under the ceiling. */
 static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrModelTry *attempt,
                           AcrExchange *said, guint64 *out_id, AcrFailure *failure)
 {
@@ -320,7 +323,7 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
                              "the remaining budget is too small for another call"));
 }
 
-/* A slot among all who use the endpoint and key; the wait for it counts as the try's. */
+/* Waits for a slot among all users of the endpoint and key; the wait is counted for the try. */
 static bool enter_try(Call *call, AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -346,14 +349,14 @@ static bool enter_try(Call *call, AcrFailure *failure)
     }
 }
 
-/* Gives the slot back and shares with the others what the try has shown. */
+/* Returns the slot and tells the other users what the try has shown. */
 static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure *failure)
 {
     bool is_throttled = !attempt->ok && (failure->code == ACR_LLM_ERROR_RATE_LIMIT ||
                                          failure->code == ACR_LLM_ERROR_OVERLOADED);
     gint64 hold_ms = is_throttled ? failure->retry_after_ms : 0;
     if (hold_ms > MAX_HONOURED_WAIT_MS)
-        hold_ms = 0; /* nobody waits that long: each caller gives up */
+        hold_ms = 0; /* no one waits that long: each caller fails instead */
     if (call->self->limiter)
         acr_limiter_leave(call->self->limiter, is_throttled, hold_ms);
 }
@@ -390,7 +393,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     return attempt.ok;
 }
 
-/* The failure concerns every user of this key: all of them are paused. */
+/* The failure concerns every user of this key, so all of them are paused. */
 static void open_breaker(const Call *call, const AcrFailure *failure, const char *text)
 {
     bool concerns_all =
@@ -414,7 +417,7 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
                          self->base.name, self->authority, text);
 }
 
-/* Waits before the next try. False, with the failure made final, where there is none. */
+/* Waits before the next try. False, with the failure made permanent, if there is none. */
 static bool wait_for_retry(Call *call, AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -434,8 +437,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     (*retries)++;
     call->total++;
     call->wait_ms = ms;
-    /* What has failed often closes its connection a moment later: a try that is sent just then
-     * would be paid for and never read. */
+    /* A server that has failed often closes the connection a moment later. A request sent just then
+     * would be paid for, but its answer would be lost. */
     acr_http_client_free(self->client);
     self->client = acr_http_client_new();
     if (acr_llm_wait(ms, self->interrupt))
@@ -500,7 +503,7 @@ static bool http_reach(AcrModel *model, gint64 timeout_ms, int *out_status, GErr
                               .interrupt = self->interrupt};
     bool ok = acr_http_exchange(NULL, &request, &response, &reason);
     *out_status = response.status;
-    if (ok || response.status > 0) /* it answers, whatever becomes of the page */
+    if (ok || response.status > 0) /* any status shows that the server answers */
         return true;
     AcrLlmError code = g_error_matches(reason, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED)
                            ? ACR_LLM_ERROR_INTERRUPTED
@@ -555,8 +558,8 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     if (!acr_endpoint_make(provider, self->base.name, self->model_name, options, &self->endpoint,
                            error))
         return NULL;
-    /* A provider's own models know the newer name of the limit; servers that imitate it often do
-     * not. */
+    /* A provider's own models know the newer name of the limit; servers that imitate the provider
+     * often do not. */
     self->dialect.max_completion_tokens = self->endpoint.is_official_dialect;
     self->authority = self->endpoint.unix_socket ? g_strdup(self->endpoint.unix_socket)
                                                  : acr_http_url_authority(self->endpoint.base_url);

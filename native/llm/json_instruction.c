@@ -1,6 +1,6 @@
 /*
- * Asking for JSON in words, where a server has no form for it or refused the form: a sentence for
- * the system prompt, with the schema behind it.
+ * Asks for JSON in words if a server has no parameter for it or rejected it: a sentence for the
+ * system prompt, followed by the schema.
  */
 #include "llm/provider.h"
 

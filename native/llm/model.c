@@ -1,4 +1,4 @@
-/* Calls of a model, whatever stands behind it, and what all backends share: error names, answers. */
+/* The functions that all models share, whatever backend they have: calls, error names, answers. */
 #include "llm/llm.h"
 
 #include <string.h>

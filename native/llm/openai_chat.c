@@ -1,7 +1,7 @@
 /*
  * OpenAI's chat completions dialect, which many servers speak: the request's JSON, the events of a
- * stream, the JSON of a whole answer, and the corrections that a model may ask for. Nothing is sent
- * here. A stream is complete by its [DONE].
+ * stream, the JSON of a whole answer, and corrections after an error. Nothing is sent here. A
+ * stream is complete at its [DONE].
  */
 #include "llm/provider.h"
 
@@ -35,7 +35,7 @@ static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
     return acr_openai_prepare(endpoint, error);
 }
 
-/* Servers refuse an answer without a text that goes back to them. */
+/* Servers reject an assistant message without text. */
 AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
 {
     bool is_blank = content && !content[strspn(content, " \t\r\n")];
@@ -44,7 +44,7 @@ AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const ch
                         ACR_TEXT(is_blank && is_answer ? "(no answer)" : content));
 }
 
-/* An answer that calls tools; thoughts go back with it to servers that gave them. */
+/* Appends an answer with tool calls; its thoughts are sent back to servers that gave them. */
 static void append_calls(AcrJson *messages, const AcrJson *tools)
 {
     const char *text = acr_json_get_string(tools, "text");
@@ -83,7 +83,7 @@ static AcrJson *chat_tools(const AcrDialect *dialect, const AcrJson *tools)
     return list;
 }
 
-/* The messages (taken) with those of one role in a row as one, and the user in the system's place. */
+/* Merges consecutive messages (taken) of one role, and makes the system's messages the user's. */
 static AcrJson *merge_messages(const AcrDialect *dialect, AcrJson *messages)
 {
     AcrJson *merged = acr_json_new_array(), *last = NULL;
@@ -107,7 +107,7 @@ static AcrJson *merge_messages(const AcrDialect *dialect, AcrJson *messages)
     return merged;
 }
 
-/* The conversation, with `words` (may be NULL) at the end of its first system message. */
+/* The conversation as JSON, with `words` (may be NULL) appended to its first system message. */
 static AcrJson *messages_of(const AcrDialect *dialect, const AcrModelRequest *request,
                             const char *words)
 {
@@ -162,7 +162,7 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
 bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     const char *limit = dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens";
-    /* Some servers check JSON mode themselves, and refuse an answer that holds none. */
+    /* Some servers check JSON mode themselves, and reject an answer that contains no JSON. */
     bool is_format = acr_failure_is_about(failure, "response_format") ||
                      acr_failure_says(failure, "json_validate_failed|generate json");
     if (acr_learn(&dialect->renamed_limit, acr_failure_is_about(failure, limit))) {
@@ -179,15 +179,15 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* The first of two members that is there. */
+/* The first of the two members that exists. */
 static const AcrJson *either(const AcrJson *object, const char *key, const char *other)
 {
     const AcrJson *member = acr_json_get(object, key);
     return member ? member : acr_json_get(object, other);
 }
 
-/* What a gateway states. Where the user's own key at the model's provider was used, OpenRouter's `cost`
- * is its fee, and what the provider takes stands beside it. */
+/* The cost that a gateway states. If OpenRouter used the user's own key at the model's provider,
+ * its `cost` is only its fee, and the provider's price is in another member. */
 static double stated_cost(const AcrJson *usage)
 {
     double cost = acr_json_get_double(usage, "cost", -1);
@@ -197,7 +197,7 @@ static double stated_cost(const AcrJson *usage)
                : cost;
 }
 
-/* Some servers count no reasoning as output, and then only the total holds it. */
+/* Some servers do not count reasoning as output; then only the total includes it. */
 void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
 {
     const AcrJson *sent = either(usage, "prompt_tokens_details", "input_tokens_details");
@@ -211,7 +211,7 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
            output =
                acr_partial_counter(partial, usage, is_chat ? "completion_tokens" : "output_tokens"),
            total = acr_partial_counter(partial, usage, "total_tokens");
-    if (cached < 0) /* DeepSeek's */
+    if (cached < 0) /* DeepSeek's name for it */
         cached = acr_partial_counter(partial, usage, "prompt_cache_hit_tokens");
     AcrUsage said = acr_partial_prompt(partial, prompt, cached, written);
     said.output = prompt >= 0 && output >= 0 ? MAX(output, total - prompt) : output;
@@ -220,7 +220,7 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
     acr_usage_set_cost(&partial->usage, stated_cost(usage));
 }
 
-/* Text, or a list of parts of which those of type text count. */
+/* Adds a text, or the parts of type text in a list. */
 static bool add_content(AcrPartial *partial, const AcrJson *content)
 {
     if (acr_json_type(content) != ACR_JSON_ARRAY)
@@ -232,7 +232,8 @@ static bool add_content(AcrPartial *partial, const AcrJson *content)
     return true;
 }
 
-/* Calls, or pieces of them, by their index; where a server counts none, what names a call begins it. */
+/* Takes calls, or pieces of them, by their index; if a server sends no index, a piece with a name
+ * begins a new call. */
 static void take_calls(AcrPartial *partial, const AcrJson *calls)
 {
     for (const AcrJson *call = acr_json_first(calls); call; call = acr_json_next(call)) {
@@ -250,7 +251,7 @@ static void take_calls(AcrPartial *partial, const AcrJson *calls)
     }
 }
 
-/* A message or a piece of one. False: too much. */
+/* Takes a message or a piece of one. False: too much text. */
 static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
     const char *reasoning = acr_json_get_string(message, "reasoning_content");
@@ -268,7 +269,7 @@ static bool take_message(AcrPartial *partial, const AcrJson *message)
     return add_content(partial, acr_json_get(message, "content"));
 }
 
-/* Whether a call before it has the same id. */
+/* Whether an earlier call has the same id. */
 static bool is_taken(const AcrPartial *partial, guint number)
 {
     const AcrToolCall *call = partial->calls->pdata[number];
@@ -278,8 +279,8 @@ static bool is_taken(const AcrPartial *partial, guint number)
     return false;
 }
 
-/* The answer is whole. A call that was not given an id of its own gets one; servers that show their thoughts want
- * them back with the calls. */
+/* Completes an answer. Gives each call without an id of its own a new one; keeps the thoughts for
+ * servers that want them back with the calls. */
 void acr_openai_settle(AcrPartial *partial)
 {
     for (guint i = 0; i < partial->calls->len; i++) {

@@ -1,7 +1,7 @@
 /*
- * Servers that speak OpenAI's chat dialect: a row each, with where it is, which variables hold key
- * and address, and the little in which it differs. What all of them may do is openai_chat.c's
- * affair, such as reasoning beside the content, counters of their own, errors under HTTP 200.
+ * Servers that speak OpenAI's chat dialect: one row each, with its address, the variables for key
+ * and address, and its few differences. openai_chat.c handles what any of them may do, such as
+ * reasoning beside the content, counters of their own, and errors under HTTP 200.
  */
 #include "llm/provider.h"
 
@@ -9,9 +9,9 @@
 
 #define OLLAMA_PORT "11434"
 
-/* OLLAMA_HOST is "host", "host:port", ":port", "[address]:port", a bare IPv6 address, or a URL, whose
- * port is its scheme's where it names none. A server's own "any address" is this machine, for who
- * asks it. A text that is not an address is refused later, with any other. */
+/* OLLAMA_HOST is "host", "host:port", ":port", "[address]:port", a bare IPv6 address, or a URL,
+ * whose default port is that of its scheme. The "any address" of a server means this machine to a
+ * client. Invalid text is rejected later, like any invalid address. */
 static char *ollama_base(GError **error)
 {
     const char *given = acr_variable("OLLAMA_HOST");
@@ -55,15 +55,16 @@ static char *ollama_base(GError **error)
                                            ACR_OPENAI_CHAT,                                        \
                                            __VA_ARGS__}
 
-/* Groq's own client takes the address without its path. */
+/* Groq's own client takes the address without the path. */
 SERVER(groq, "https://api.groq.com/openai/v1", ACR_STRINGS("GROQ_API_KEY"),
        ACR_STRINGS("GROQ_BASE_URL"), .base_path = "/openai/v1", .prepare = acr_openai_prepare);
-/* DeepSeek has JSON mode, but no schemas. */
+/* DeepSeek supports JSON mode, but no schemas. */
 SERVER(deepseek, "https://api.deepseek.com/v1", ACR_STRINGS("DEEPSEEK_API_KEY"),
        ACR_STRINGS("DEEPSEEK_BASE_URL"), .base_path = "/v1", .has_no_schema = true, IMITATOR);
 SERVER(openrouter, "https://openrouter.ai/api/v1", ACR_STRINGS("OPENROUTER_API_KEY"),
        ACR_STRINGS("OPENROUTER_BASE_URL"), IMITATOR);
-/* A gateway of one's own, but what it passes on is billed: it is not local. */
+/* A gateway that people run themselves; it is not local, because the models behind it are
+ * billed. */
 SERVER(litellm, "http://127.0.0.1:4000/v1", ACR_STRINGS("LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"),
        ACR_STRINGS("LITELLM_PROXY_API_BASE", "LITELLM_BASE_URL"), OWN_SERVER);
 SERVER(vllm, "http://127.0.0.1:8000/v1", ACR_STRINGS("VLLM_API_KEY"), ACR_STRINGS("VLLM_BASE_URL"),

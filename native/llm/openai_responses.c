@@ -1,7 +1,8 @@
 /*
- * OpenAI's Responses: the request's JSON, the named events of a stream, the JSON of a whole answer.
- * The server keeps nothing of the conversation (store: false). Of an event only its `type` counts. The
- * terminal event holds the whole response: its text, end and tokens replace those of the pieces. A stream is complete by that event; a failure may come by one too, under HTTP 200.
+ * OpenAI's Responses dialect: the request's JSON, the events of a stream, the JSON of a whole
+ * answer. The server stores nothing of the conversation (store: false). An event is known by its
+ * `type`. The terminal event contains the whole response, whose text, status and tokens replace
+ * those of the pieces; it completes the stream. An event may also report a failure under HTTP 200.
  */
 #include "llm/provider.h"
 
@@ -16,7 +17,7 @@ static bool responses_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* The text of a first system message, which is not repeated as an item; NULL: there is none. */
+/* The text of a first system message, which is then not sent as an item; NULL: none. */
 static const char *system_of(const AcrConversation *conversation)
 {
     const AcrMessage *first =
@@ -32,7 +33,7 @@ static AcrJson *text_of_part(const AcrJson *schema)
     return acr_json_of("format", format, NULL);
 }
 
-/* An answer that calls goes back item by item as it came, its encrypted thoughts too. */
+/* An answer with calls is sent back item by item as it came, including its encrypted thoughts. */
 static void append_items(AcrJson *input, const AcrJson *tools)
 {
     for (const AcrJson *at = acr_json_first(acr_json_get(tools, "kept")); at;
@@ -45,7 +46,7 @@ static void append_items(AcrJson *input, const AcrJson *tools)
     }
 }
 
-/* Both members that say how a tool is called must be there. */
+/* The API requires both members that describe how a tool is called. */
 static AcrJson *responses_tools(const AcrDialect *dialect, const AcrJson *tools)
 {
     AcrJson *list = acr_json_new_array();
@@ -63,7 +64,7 @@ static AcrJson *input_of(const AcrDialect *dialect, const AcrModelRequest *reque
                          bool needs_word)
 {
     AcrJson *input = acr_json_new_array();
-    /* JSON mode wants its word in the input: the instructions do not count. */
+    /* JSON mode requires the word JSON in the input; the instructions do not count. */
     if (needs_word && !acr_mentions_json(request->conversation, from))
         acr_openai_append_message(input, "developer", ACR_JSON_INSTRUCTION);
     for (gsize i = from; i < acr_conversation_size(request->conversation); i++) {
@@ -138,7 +139,7 @@ static bool is_call(const AcrJson *item)
     return type && g_str_has_suffix(type, "_call");
 }
 
-/* An item that is whole: it goes back with the calls, of which it may be one. */
+/* Takes a complete item, which is sent back with the calls and may be a call itself. */
 static void take_item(AcrPartial *partial, const AcrJson *item)
 {
     const char *type = acr_json_get_string(item, "type");
@@ -150,8 +151,8 @@ static void take_item(AcrPartial *partial, const AcrJson *item)
             acr_json_get_string(item, "name"), acr_json_get_string(item, "arguments"));
 }
 
-/* The whole text takes the place of the pieces, where the output has a message: some servers end a
- * stream with an empty list. False: too much. */
+/* Replaces the pieces by the whole text, if the output has a message: some servers end a stream
+ * with an empty list. False: too much text. */
 static bool take_output(AcrPartial *partial, const AcrJson *output)
 {
     bool is_first = true;
@@ -172,7 +173,7 @@ static bool take_output(AcrPartial *partial, const AcrJson *output)
     return true;
 }
 
-/* A failure under HTTP 200; its count of tokens is final. */
+/* Takes a failure under HTTP 200; its usage is final. */
 static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
 {
     const AcrJson *error = acr_json_get(response, "error");
@@ -183,7 +184,7 @@ static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
     return acr_partial_fail(partial, ACR_LLM_ERROR_SERVER, "the response failed without a reason");
 }
 
-/* A response that is over, one way or another. */
+/* Takes a response that has ended, in whatever way. */
 static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
 {
     const char *status = acr_json_get_string(response, "status");
@@ -217,7 +218,7 @@ static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, 
         strcmp(type, "response.reasoning_text.delta") == 0)
         acr_partial_show_thoughts(partial, delta);
     else if (g_str_has_suffix(type, ".delta"))
-        acr_partial_touch(partial); /* calls are signs of life too */
+        acr_partial_touch(partial); /* calls also show that the server is still working */
     if (g_strv_contains(ends, type))
         return take_response(partial, acr_json_get(json, "response"));
     if (strcmp(type, "response.output_text.delta") == 0)

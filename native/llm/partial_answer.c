@@ -1,14 +1,15 @@
 /*
- * An answer while it comes, and the small readings that every dialect needs: text under a ceiling,
- * words of how it ended, counters that a server may leave out or get wrong, errors inside a stream.
+ * An answer while it arrives, and the small readers that every dialect needs: text under a ceiling,
+ * finish reasons, counters that a server may omit or get wrong, errors inside a stream.
  */
 #include "llm/provider.h"
 
 #include <string.h>
 
 #define PICO_PER_USD 1e12
-#define MAX_ARGUMENTS (ACR_LLM_MAX_ANSWER / ACR_LLM_MAX_TOOL_CALLS) /* bytes of a call's */
-#define MAX_STATED_USD 1e6                                          /* what no single call costs */
+/* bytes of a call's arguments */
+#define MAX_ARGUMENTS (ACR_LLM_MAX_ANSWER / ACR_LLM_MAX_TOOL_CALLS)
+#define MAX_STATED_USD 1e6 /* no single call costs that much */
 
 static void free_call(gpointer data)
 {
@@ -53,7 +54,8 @@ void acr_partial_touch(AcrPartial *partial)
     partial->content_us = g_get_monotonic_time();
     partial->has_said = true;
     partial->pieces++;
-    partial->usage.output = partial->usage.reasoning = -1; /* they counted what came before */
+    /* the counters do not include what comes now */
+    partial->usage.output = partial->usage.reasoning = -1;
 }
 
 gint64 acr_partial_tokens(const AcrPartial *partial)
@@ -94,7 +96,7 @@ void acr_partial_add_refusal(AcrPartial *partial, const char *text)
     append_bounded(partial->refusal, text);
 }
 
-/* The last call of that index; one of another id is another, whatever its server counts. */
+/* The last call with that index; another id means another call, whatever index the server sends. */
 static AcrToolCall *find_call(const AcrPartial *partial, gint64 index, const char *id)
 {
     for (guint i = partial->calls->len; i-- > 0;) {
@@ -197,10 +199,10 @@ void acr_partial_set(char **word, const char *value)
     *word = acr_text_shorten(value, ACR_LLM_MAX_MESSAGE);
 }
 
-/* How servers say that an answer ended, whatever dialect they speak; without regard to case. */
+/* The finish reasons of all dialects; compared case-insensitively. */
 static const struct {
     const char *ours;
-    const char *words[20]; /* ended by NULL */
+    const char *words[20]; /* NULL-terminated */
 } finish_words[] = {
     {"stop",
      {"stop", "end_turn", "stop_sequence", "eos", "eos_token", "eosFound", "stopStringFound",

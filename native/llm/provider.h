@@ -1,4 +1,4 @@
-/* What a provider is: one const entry in a file, listed in providers.c; and what dialects share. */
+/* A provider: one const entry in a file, listed in providers.c; and what the dialects share. */
 #ifndef ACR_LLM_PROVIDER_H
 #define ACR_LLM_PROVIDER_H
 
@@ -6,86 +6,87 @@
 #include "llm/framing.h"
 #include "llm/partial_answer.h"
 
-/* What an HTTP backend knows about its server and model beyond the request: options, and
- * corrections learned from refusals. */
+/* What is known about a server and its model beside the request: options, and what was learnt from
+ * rejected requests. */
 typedef struct {
-    const char *name;           /* borrowed; the user's name of the model */
-    const char *model;          /* borrowed; the provider's name of it */
-    double temperature;         /* below 0: not sent, or refused */
-    const char *effort;         /* borrowed; NULL: not sent, or refused */
-    bool max_completion_tokens; /* the name of the limit: this, or max_tokens */
-    bool renamed_limit;         /* the other name was tried already */
-    gint64 max_output; /* tokens of one answer, by the table or a refusal; not above 0: unknown */
-    bool is_limited;   /* … by a refusal: no request asks for more */
-    gint64 room;       /* tokens that a refusal has left this call's answer; 0: not said */
-    guint sent_limit;  /* the limit that the last request sent; 0: none */
-    bool asks_schema;  /* the request at hand has one */
-    bool no_schema, no_json; /* response formats that were refused: asked for in words */
+    const char *name;           /* borrowed; the name as the user gave it */
+    const char *model;          /* borrowed; the model's name at the provider */
+    double temperature;         /* below 0: not sent, or rejected */
+    const char *effort;         /* borrowed; NULL: not sent, or rejected */
+    bool max_completion_tokens; /* the limit is named max_completion_tokens, else max_tokens */
+    bool renamed_limit;         /* the other name has been tried */
+    gint64 max_output; /* tokens of one answer, from the table or an error; not above 0: unknown */
+    bool is_limited;   /* … from an error: no request asks for more */
+    gint64 room;       /* tokens left for this call's answer, from an error; 0: unknown */
+    guint sent_limit;  /* the limit in the last request; 0: none */
+    bool asks_schema;  /* the current request has a schema */
+    bool no_schema, no_json; /* rejected response formats, which are then asked for in words */
     bool no_stream_options;
-    bool no_stream;            /* asked for whole */
-    bool no_cache;             /* marks of what to cache were refused */
-    bool asks_tools, no_tools; /* the request at hand has some; they were refused: not sent */
-    bool no_strict;            /* that a schema of theirs is strict was refused */
-    bool no_encrypted;         /* asking for thoughts that can be sent back was refused */
-    bool no_system;            /* the system role was refused: the user says it */
-    bool takes_turns;          /* two messages of one role in a row were refused: they are one */
+    bool no_stream;            /* ask for the answer as a whole */
+    bool no_cache;             /* cache marks were rejected */
+    bool asks_tools, no_tools; /* the current request has tools; tools were rejected */
+    bool no_strict;            /* strict schemas of tools were rejected */
+    bool no_encrypted;         /* asking for encrypted thoughts was rejected */
+    bool no_system;            /* the system role was rejected: its text is sent as the user's */
+    bool takes_turns; /* two consecutive messages of one role were rejected: they are merged */
 } AcrDialect;
 
 struct AcrProvider {
-    const char *name;                  /* before the slash of a model's name */
-    const char *const *key_variables;  /* NULL-terminated, the first that is set counts; or NULL */
-    const char *const *base_variables; /* likewise */
-    const char *base_url;              /* the provider's own; NULL: it must be given */
-    const char *base_path;             /* added to an address without path; NULL: none */
-    bool is_imitator;                  /* of OpenAI: may know the older name of the limit only */
-    bool has_no_schema;                /* a schema is asked for in words */
-    bool needs_no_key;                 /* servers that people run themselves */
-    bool needs_limit;                  /* of the answer, in each request */
-    /* What ends a stream: an event alone; that, or an end in order behind a reason of the answer's end,
-     * since many servers forget the event; or such a reason alone. */
+    const char *name; /* the part of a model's name before the slash */
+    /* NULL-terminated; the first one that is set is used; or NULL */
+    const char *const *key_variables;
+    const char *const *base_variables; /* the same for the base URL */
+    const char *base_url;              /* the provider's own; NULL: the user must give one */
+    const char *base_path;             /* appended to an address without a path; NULL: nothing */
+    bool is_imitator;   /* imitates OpenAI: may know only the older name of the limit */
+    bool has_no_schema; /* a schema is asked for in words */
+    bool needs_no_key;  /* people run such servers themselves */
+    bool needs_limit;   /* every request must limit the answer */
+    /* What completes a stream: only the terminal event; the event, or an orderly end after a finish
+     * reason, since many servers forget the event; or the finish reason alone. */
     enum { ACR_END_BY_EVENT, ACR_END_IN_ORDER, ACR_END_BY_REASON } stream_end;
     bool calls_tools; /* its models are made to call tools */
-    bool is_local;    /* such a server: what it answers costs nothing to anybody else */
+    bool is_local;    /* runs on the user's machine and costs nothing */
     enum { ACR_FRAMES_SSE, ACR_FRAMES_EVENTSTREAM } framing;
-    /* Finds the base URL in other ways than option, variables, own one; may be NULL. Owned; NULL
-     * without error: none found. */
+    /* Finds the base URL if neither option nor variable gives one and the provider has none; may be
+     * NULL. Owned; NULL without error: not found. */
     char *(*base)(GError **error);
     /*
-     * Completes the endpoint, whose base_url, model and key (NULL: none) are set: url and headers.
-     * Errors: USAGE, AUTH.
+     * Completes an endpoint whose base_url, model and key (NULL: none) are set: adds url and
+     * headers. Errors: USAGE, AUTH.
      */
     bool (*prepare)(AcrEndpoint *endpoint, GError **error);
-    /* Appends headers that depend on the request's body and time; may be NULL. */
+    /* Appends headers that depend on the body and the time; may be NULL. */
     void (*sign)(const AcrEndpoint *endpoint, const char *body, gsize len, GPtrArray *headers);
     /* The request's body; owned (acr_json_free). */
     AcrJson *(*request)(const AcrDialect *dialect, const AcrModelRequest *request);
-    /* Reads one event of a stream, failures excepted. `json` is its data, an object; NULL: [DONE]. */
+    /* Reads one event of a stream that is not an error. `json`: its data, an object; NULL:
+     * [DONE]. */
     AcrParseStep (*event)(AcrPartial *partial, const AcrEvent *event, const AcrJson *json);
-    /* Reads the whole body of an answer that was not streamed. Never MORE. */
+    /* Reads the whole body of an answer that was not streamed. Never returns MORE. */
     AcrParseStep (*answer)(AcrPartial *partial, const AcrJson *body);
-    /* Completes an answer that is whole, since its stream ended behind a reason of its end; may be
-     * NULL: nothing is to be done. */
+    /* Completes an answer after its stream ended; may be NULL. */
     void (*settle)(AcrPartial *partial);
-    /* Learns from the message of a BAD_REQUEST; true: the changed request may pass. Each change is
-     * made once. */
+    /* Learns from the message of a BAD_REQUEST; true: try the changed request. Each change is made
+     * once. */
     bool (*correct)(AcrDialect *dialect, const AcrFailure *failure);
 };
 
-const AcrProvider *acr_provider_find(const char *name, gsize len); /* NULL: none of that name */
+const AcrProvider *acr_provider_find(const char *name, gsize len); /* NULL: unknown */
 extern const AcrProvider acr_provider_openai, acr_provider_openai_responses, acr_provider_azure,
     acr_provider_anthropic, acr_provider_gemini, acr_provider_bedrock, acr_provider_groq,
     acr_provider_deepseek, acr_provider_openrouter, acr_provider_litellm, acr_provider_vllm,
     acr_provider_llamacpp, acr_provider_ollama;
 
 /* A model behind HTTP (http_model.c); owned (acr_model_free). `name` as the user gave it, `model`
- * the provider's part. Errors: USAGE, AUTH. */
+ * as the provider knows it. Errors: USAGE, AUTH. */
 AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, const char *model,
                              const AcrModelOptions *options, GError **error) ACR_MUST_USE;
 
 /* ---- OpenAI's chat dialect, which others imitate (openai_chat.c) ---- */
 
 bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error) ACR_MUST_USE;
-/* Adds OpenAI's own headers: the key's, and those of the environment, the user's own first. */
+/* Adds OpenAI's headers: the key, and the headers of the environment, unless the user gave them. */
 void acr_openai_headers(AcrEndpoint *endpoint);
 AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *request);
 AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json);
@@ -95,95 +96,95 @@ void acr_openai_settle(AcrPartial *partial);
 #define ACR_OPENAI_CHAT                                                                            \
     .request = acr_openai_request, .event = acr_openai_event, .answer = acr_openai_answer,         \
     .correct = acr_openai_correct, .settle = acr_openai_settle, .stream_end = ACR_END_IN_ORDER
-/* A list's {"role", "content"} appended; borrowed. */
+/* Appends {"role", "content"} to an array; returns it, borrowed. */
 AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content);
-/* Pairs that name a schema and hold the answer to it. */
+/* Pairs that name a schema and require it. */
 #define ACR_OPENAI_SCHEMA(s)                                                                       \
     "name", ACR_TEXT("answer"), "schema", acr_json_copy(s), "strict", acr_json_new_bool(true)
-/* The counters, as chat completions or Responses name them, and the cost that gateways state;
- * `usage` may be no object. */
+/* Reads the counters of chat completions or Responses, and the cost that gateways state; `usage`
+ * need not be an object. */
 void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage);
 
 /* ---- Corrections (correction.c) ---- */
 
-/* What the provider learns from the refusal of a request; true: the changed request may pass. */
+/* Lets the provider learn from a rejected request; true: try the changed request. */
 bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFailure *failure);
 
-/* Whether the model is one that only OpenAI's Responses have: it is asked there from now on, at the
- * same server. */
+/* Whether only OpenAI's Responses API has the model; from then on it is asked there, at the same
+ * server. */
 bool acr_move_to_responses(AcrEndpoint *endpoint, const AcrFailure *failure);
-/* Whether the server has dropped a part of the prompt without a word, as Ollama does with what exceeds
- * its window: its own count of tokens is too small for what was sent. Then a CONTEXT_OVERFLOW. */
+/* Whether the server silently cut the prompt, as Ollama does beyond its window: its token count is
+ * too small for the text that was sent. Then fails with CONTEXT_OVERFLOW. */
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
                          AcrFailure *failure);
 
-/* Whether the refusal is about that parameter: by its `param`, or by a message that quotes it. */
+/* Whether the error is about that parameter: its `param` names it, or its message quotes it. */
 bool acr_failure_is_about(const AcrFailure *failure, const char *param);
-/* Whether its message, in lower case, holds one of the words, which '|' parts. */
+/* Whether the message, in lower case, contains one of the `words`, which are separated by '|'. */
 bool acr_failure_says(const AcrFailure *failure, const char *words);
-/* Sets a flag of the dialect if `is_so`; true: for the first time. */
+/* Sets a flag if `is_so`; true if it was not set before. */
 bool acr_learn(bool *flag, bool is_so);
-/* Stops sending the temperature, or the effort, if it is sent and `is_so`. */
+/* Stops sending the temperature or the effort, if it is sent and `is_so`. */
 bool acr_drop_temperature(AcrDialect *dialect, bool is_so);
 bool acr_drop_effort(AcrDialect *dialect, bool is_so);
 
 /* ---- JSON asked for in words (json_instruction.c) ---- */
 
 #define ACR_JSON_INSTRUCTION "Answer with one JSON object and nothing else."
-/* What must be asked for in words, since the request has no form for it (or the server wants the
- * word too): a sentence for the system prompt, owned (g_free); NULL: nothing. */
+/* What must be asked for in words, because the request has no parameter for it (or the server also
+ * requires the word): a sentence for the system prompt, owned (g_free); NULL: nothing. */
 char *acr_json_instruction(const AcrModelRequest *request, bool has_json,
                            bool has_schema) ACR_MUST_USE;
-/* Whether a message from `from` on mentions JSON: servers with a JSON mode refuse what does not. */
+/* Whether a message from number `from` on mentions JSON; servers reject JSON mode without it. */
 bool acr_mentions_json(const AcrConversation *conversation, gsize from);
 
 /* ---- Tools (tool_calls.c) ---- */
 
-/* The message's calls or results, where the request has tools and the model at hand made the calls;
- * NULL: it is sent as text. */
+/* The message's calls or results, if the request has tools and this model made the calls; NULL:
+ * send it as text. */
 const AcrJson *acr_message_tools(const AcrDialect *dialect, const AcrModelRequest *request,
                                  const AcrMessage *message);
-/* A tool with its name and description; owned. `schema` names the member that its schema goes into,
- * or NULL; that it is strict stands beside it if `has_strict`. */
+/* A tool with name and description; owned. `schema`: the member for its schema, or NULL; with
+ * `has_strict` the member "strict" is added. */
 AcrJson *acr_tool_new(const AcrDialect *dialect, const AcrJson *tool, const char *schema,
                       bool has_strict) ACR_MUST_USE;
-/* A call's arguments as an object, whatever the model wrote; owned. */
+/* A call's arguments as an object, even if the model's text is invalid; owned. */
 AcrJson *acr_tool_arguments(const AcrJson *call) ACR_MUST_USE;
 
 /* ---- Turns of user and assistant (turns.c) ---- */
 
-/* How a dialect writes them. */
+/* How a dialect writes turns. */
 typedef struct {
-    const char *assistant; /* the name of its role */
+    const char *assistant; /* the role of the model */
     const char *list;      /* the member of a turn that holds its blocks */
-    bool is_typed;         /* a block says that it is of type text */
-    /* Appends a call, or a result, to the blocks of a turn; the block, borrowed. */
+    bool is_typed;         /* blocks have a type "text" */
+    /* Appends a call or a result to a turn's blocks; returns the block, borrowed. */
     AcrJson *(*append_call)(AcrJson *blocks, const AcrJson *call);
     AcrJson *(*append_result)(AcrJson *blocks, const AcrJson *result);
-    bool keeps_all; /* what is kept of an answer that calls tools is all of it */
+    bool keeps_all; /* an answer with calls is sent back from `kept` alone */
 } AcrTurnForm;
-/* A conversation in turns. The blocks that end something, and the lists of turns, are borrowed, so
- * that a dialect can mark them; NULL: there is none. */
+/* A conversation in turns. The last blocks and the lists are borrowed, so that a dialect can mark
+ * them for the cache; NULL: none. */
 typedef struct {
-    AcrJson *system, *messages; /* owned; lists */
+    AcrJson *system, *messages; /* owned arrays */
     AcrJson *system_end;
-    AcrJson *user_ends[2];   /* of the last turn of the user, and of the one before it */
-    AcrJson *user_blocks[2]; /* the lists of these two turns */
+    AcrJson *user_ends[2];   /* the last block of the user's last turn, and of the turn before */
+    AcrJson *user_blocks[2]; /* the blocks of these two turns */
 } AcrTurns;
 void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRequest *request,
                     const AcrTurnForm *form);
 void acr_turns_clear(AcrTurns *turns);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTurns, acr_turns_clear)
-/* One more block of the system prompt, behind the conversation's own; `text` may be NULL. Where the
- * system role was refused, all of them move to the user's first turn. */
+/* Adds a block to the system prompt, after the conversation's own; `text` may be NULL. If the
+ * system role was rejected, all of them move to the user's first turn. */
 void acr_turns_add_system(AcrTurns *turns, const AcrDialect *dialect, const AcrTurnForm *form,
                           const char *text);
-/* A constant's JSON; owned by what it is put into. */
+/* A constant as JSON; owned by the value that it is put into. */
 AcrJson *acr_json_constant(const char *text) ACR_MUST_USE;
-/* The value (taken) if it holds something, else NULL. */
+/* The value (taken) if it is not empty, else NULL. */
 AcrJson *acr_json_any(AcrJson *value) ACR_MUST_USE;
 #define ACR_IF(condition, value) ((condition) ? (value) : NULL)
-/* What most requests send in one way or another; NULL: it is not sent. */
+/* Members of most requests; NULL: not sent. */
 #define ACR_TEMPERATURE(d) ACR_IF((d)->temperature >= 0, acr_json_new_double((d)->temperature))
 #define ACR_EFFORT(d) ACR_IF((d)->effort, ACR_TEXT((d)->effort))
 #define ACR_LIMIT(r) ACR_IF((r)->max_tokens > 0, acr_json_new_int((r)->max_tokens))

@@ -1,6 +1,6 @@
 /*
- * The list of HTTP providers, each of which is one const entry in a file of its own, and the model
- * that a name stands for.
+ * The list of HTTP providers, each a const entry in its own file, and the creation of a model from
+ * its name.
  */
 #include "llm/provider.h"
 
@@ -18,7 +18,7 @@ static const AcrProvider *const providers[] = {
     &acr_provider_ollama,
 };
 
-/* What people call some of them too. */
+/* Other names of some providers. */
 static const struct {
     const char *alias, *name;
 } other_names[] = {
@@ -43,7 +43,7 @@ static char *provider_names(void)
     return g_string_free(names, FALSE);
 }
 
-/* The provider of a model's name; NULL: none, or a script's. */
+/* The provider of a model's name; NULL: unknown, or a script. */
 static const AcrProvider *provider_of(const char *name)
 {
     const char *slash = strchr(name, '/');

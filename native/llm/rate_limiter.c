@@ -1,12 +1,11 @@
 /*
- * One limit for all who use an endpoint with a key, in whatever process: a small file per pair of
- * them in a shared folder. Its text says until when nobody sends; byte locks of open file
- * descriptions on it are the slots of those who may send at once, so that the kernel gives back
- * those of a process that was killed. A throttled request holds all of them; then first one may
- * send, and one more each time a few seconds have passed: so the number settles where the server
- * bears it. A second file, once it is there, keeps everybody from sending: the breaker. Names of
- * both hold a hash, no key. What cannot be locked, read or written limits nobody: the server still
- * does.
+ * Shared limits of all processes that use one endpoint and key: a small file for each such pair, in
+ * a shared folder. Its text says until when no one may send. Byte locks on it (open file
+ * descriptions) are slots for concurrent requests, which the kernel frees when a process is killed.
+ * After a throttled request all slots are taken; then one process may send, and one more every few
+ * seconds, so that the number settles at what the server accepts. A second file, if it exists, is
+ * an open circuit breaker: no one sends. The names of both contain a hash, not the key. If a file
+ * cannot be locked, read or written, there is no limit here; the server still has its own.
  */
 #include "llm/rate_limiter.h"
 
@@ -19,15 +18,15 @@
 #include "llm/failure.h"
 #include "llm/redact.h"
 
-#define HOLD_DIGITS 20 /* of the file's text */
-#define SLOTS_AT 2048  /* the bytes behind it are the slots */
+#define HOLD_DIGITS 20 /* of the text in the file */
+#define SLOTS_AT 2048  /* the slots are the bytes after this offset */
 #define MAX_SLOTS 64
-#define MAX_HOLD_MS ((gint64)3600 * 1000) /* a longer one is a clock that jumped */
-#define USUAL_HOLD_MS 2000                /* where the server does not say how long to wait */
-#define GRADUAL_MS 4000                   /* one more slot is given out each time this passes */
-#define WAIT_SLICE_MS 50                  /* how late a free slot or a pause is seen */
-#define MAX_PAUSE_BYTES 4096u             /* of a pause's text */
-#define PAUSED_PREFIX "paused-"           /* and the hash: names of the breaker's files */
+#define MAX_HOLD_MS ((gint64)3600 * 1000) /* a longer hold means that the clock jumped */
+#define USUAL_HOLD_MS 2000                /* if the server does not say how long to wait */
+#define GRADUAL_MS 4000         /* time between two slots that are freed after throttling */
+#define WAIT_SLICE_MS 50        /* the longest delay before a free slot or a pause is noticed */
+#define MAX_PAUSE_BYTES 4096u   /* bytes of a pause's text */
+#define PAUSED_PREFIX "paused-" /* prefix of the breaker's file names, before the hash */
 
 struct AcrLimiter {
     char *paused_path; /* owned */
@@ -40,7 +39,7 @@ static gint64 now_ms(void)
     return g_get_real_time() / 1000;
 }
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int lock_slot(int fd, short type, int slot)
 {
     struct flock lock = {
@@ -52,8 +51,7 @@ static int lock_slot(int fd, short type, int slot)
     return rc == 0 ? 0 : errno;
 }
 
-/* Until when nobody sends, in milliseconds since the epoch; 0: there was no hold yet, or the text
- * cannot be right. */
+/* Until when no one may send, in milliseconds since the epoch; 0: no hold, or an invalid text. */
 static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
 {
     char text[HOLD_DIGITS + 1] = "";
@@ -63,8 +61,8 @@ static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
     return is_read && (gint64)hold_ms <= now + MAX_HOLD_MS ? (gint64)hold_ms : 0;
 }
 
-/* Best effort: without it the next one learns for itself. Of two who write at once one may be
- * lost. */
+/* Best effort: if it fails, the next process learns it from the server. Of two simultaneous writes
+ * one may be lost. */
 static void write_hold(const AcrLimiter *limiter, gint64 hold_ms)
 {
     g_autofree char *text = g_strdup_printf("%0*" G_GINT64_FORMAT, HOLD_DIGITS, hold_ms);
@@ -110,8 +108,8 @@ static char *read_pause(const char *path)
     return g_strdup(*line ? line : "an earlier failure");
 }
 
-/* One look. True: a slot is taken, or slots cannot be had on this file system. *out_hold_ms: how
- * long nobody may send yet. */
+/* Tries once to take a slot. True: taken, or the file system has no locks. *out_hold_ms: how long
+ * no one may send yet. */
 static bool try_to_enter(AcrLimiter *limiter, gint64 *out_hold_ms)
 {
     gint64 now = now_ms();
@@ -155,7 +153,7 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
                                 : "all slots of the rate limit are taken; waiting",
                     hold_ms);
         is_told = true;
-        /* Those who wait for a slot check at different times. */
+        /* waiting processes check at different times */
         gint64 slice_ms = hold_ms > 0
                               ? MIN(hold_ms, WAIT_SLICE_MS)
                               : WAIT_SLICE_MS / 2 + g_get_monotonic_time() % (WAIT_SLICE_MS / 2);
@@ -184,11 +182,11 @@ void acr_limiter_pause(AcrLimiter *limiter, const char *why)
 {
     g_autofree char *line = acr_redact_line(why, NULL, MAX_PAUSE_BYTES - 1);
     g_autofree char *text = g_strconcat(line, "\n", NULL);
-    /* Without it every user of the key finds out for itself. */
+    /* best effort: without the file, every user of the key learns it from the server */
     (void)!acr_file_write_atomic(limiter->paused_path, text, strlen(text), 0600, NULL);
 }
 
-/* The paths of all breakers in the folder; owned. */
+/* The paths of all breaker files in the folder; owned. */
 static GPtrArray *find_pauses(const char *shared_dir)
 {
     GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);

@@ -1,18 +1,18 @@
 /*
- * Texts from servers made fit for a message or a file: one line, bounded, the secrets taken out.
- * Each character of a secret is found as it is, percent-encoded, or escaped as in JSON. In messages
- * a long part of a secret is enough, since servers, and ceilings, cut texts. A server that encodes
- * a secret in other ways (base64, hexadecimal) is not caught.
+ * Makes texts from servers fit for a message or a file: one line, bounded, without secrets. A
+ * secret is found as it is, percent-encoded, or escaped as in JSON. In messages also a long part of
+ * a secret is removed, since servers and ceilings cut texts. A secret that the server encodes in
+ * another way (base64, hexadecimal) is not found.
  */
 #include "llm/redact.h"
 
 #include <string.h>
 
 #define REDACTED "[key]"
-#define MIN_SECRET 4u  /* what is shorter is a placeholder, and taking it out spoils every text */
-#define MIN_END 8u     /* characters of a secret's beginning or end that are taken out alone */
-#define MIN_PART 12u   /* likewise of its middle */
-#define MIN_CUT_OF 16u /* bytes: parts of shorter secrets are left */
+#define MIN_SECRET 4u  /* a shorter secret is a placeholder; removing it would spoil every text */
+#define MIN_END 8u     /* the shortest beginning or end of a secret that is removed */
+#define MIN_PART 12u   /* the shortest middle part that is removed */
+#define MIN_CUT_OF 16u /* bytes: parts of shorter secrets are not removed */
 
 void acr_wipe(gpointer text)
 {
@@ -21,7 +21,7 @@ void acr_wipe(gpointer text)
     g_free(text);
 }
 
-/* The byte that hexadecimal digits spell; -1: they are none. */
+/* The byte with these two hexadecimal digits; -1: they are not digits. */
 static int hex_byte(const char *digits)
 {
     int high = g_ascii_xdigit_value(digits[0]);
@@ -29,7 +29,7 @@ static int hex_byte(const char *digits)
     return low < 0 ? -1 : high * 16 + low;
 }
 
-/* How many bytes at the start of `text` spell the character; 0: they do not. */
+/* The number of bytes at the start of `text` that encode the character; 0: they do not. */
 static gsize spelled(const char *text, char c)
 {
     if (*text == '%' && hex_byte(text + 1) == (guchar)c)
@@ -48,7 +48,7 @@ static gsize spelled(const char *text, char c)
                : 0;
 }
 
-/* How many characters of the secret stand at the start of `text`; their bytes in *out_bytes. */
+/* The number of the secret's characters at the start of `text`; *out_bytes: their bytes. */
 static gsize matched(const char *text, const char *secret, gsize *out_bytes)
 {
     gsize n = 0;
@@ -58,7 +58,8 @@ static gsize matched(const char *text, const char *secret, gsize *out_bytes)
     return n;
 }
 
-/* The bytes at the start of `text` that are the secret or, with `parts`, a long part; 0: none. */
+/* The number of bytes at the start of `text` that are the secret or, with `parts`, a long part of
+ * it; 0: none. */
 static gsize found_at(const char *text, const char *secret, bool parts)
 {
     gsize len = strlen(secret);
@@ -73,13 +74,13 @@ static gsize found_at(const char *text, const char *secret, bool parts)
     return most;
 }
 
-/* The text without the secret; owned; NULL: it does not hold it. */
+/* The text without the secret; owned; NULL: it does not contain the secret. */
 static char *without(const char *text, const char *secret, bool parts)
 {
     GString *out = NULL;
-    const char *kept = text; /* what stands before it is in `out` */
+    const char *kept = text; /* the text before it is already in `out` */
     const char beginnings[] = {*secret, '%', '\\', '\0'};
-    /* Answers are long: what cannot begin a secret is skipped at once. */
+    /* Answers are long, so bytes that cannot begin a secret are skipped quickly. */
     for (const char *at = text; *(at += parts ? 0 : strcspn(at, beginnings));) {
         gsize bytes = found_at(at, secret, parts);
         if (bytes == 0) {
@@ -98,7 +99,7 @@ static char *without(const char *text, const char *secret, bool parts)
     return g_string_free(out, FALSE);
 }
 
-/* The text without any secret of at least `min_len` bytes; owned; NULL: it holds none. */
+/* The text without any secret of at least `min_len` bytes; owned; NULL: it contains none. */
 static char *without_all(const char *text, const GPtrArray *secrets, gsize min_len, bool parts)
 {
     char *clean = NULL;

@@ -1,4 +1,4 @@
-/* JSON of requests in few words: objects of pairs, constants, members that are left out. */
+/* Helpers for the JSON of requests: objects of pairs, constants, members that are left out. */
 #include "llm/provider.h"
 
 #include <string.h>

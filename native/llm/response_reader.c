@@ -1,8 +1,8 @@
 /*
- * The bytes of a response become an answer or a failure. Three kinds of body: an error of any shape
- * (gathered whole, up to a ceiling, and classified), one JSON value, or a stream in the provider's
- * framing. What a stream is worth is the provider's word alone: without its terminal event it was
- * cut, however well the connection ended.
+ * Turns the bytes of a response into an answer or a failure. There are three kinds of body: an
+ * error of any shape (gathered up to a ceiling, then classified), one JSON value, or a stream in
+ * the provider's framing. The provider decides when a stream is complete: without its terminal
+ * event it was cut, even if the connection ended properly.
  */
 #include "llm/response_reader.h"
 
@@ -10,8 +10,8 @@
 
 #include "http/http.h"
 
-#define MAX_ERROR_BYTES (1024u * 1024) /* of a refusal's body: more is ignored */
-#define SHOWN 40u                      /* bytes of a body that is not JSON, in a message */
+#define MAX_ERROR_BYTES (1024u * 1024) /* of an error's body; the rest is ignored */
+#define SHOWN 40u                      /* bytes shown of a body that is not JSON */
 
 typedef enum {
     BODY_UNKNOWN, /* a success whose first byte has not come */
@@ -26,13 +26,13 @@ struct AcrReader {
     int status;
     GHashTable *headers; /* shared; NULL: none */
     Body body;
-    GByteArray *whole; /* of ERROR and JSON */
+    GByteArray *whole; /* for ERROR and JSON */
     AcrSse *sse;
     AcrEventStream *frames;
     AcrPartial partial;
     AcrParseStep step;
-    bool is_ending; /* no byte follows: an event may be half of one */
-    char half[7];   /* the first half of a character, "\ud83c", whose other half has not come */
+    bool is_ending; /* no more bytes follow, so an event may be cut in half */
+    char half[7];   /* the first half of a character, "\ud83c", whose second half has not come */
 };
 
 static AcrParseStep fail_response(AcrReader *reader, AcrLlmError code, const char *why)
@@ -40,22 +40,22 @@ static AcrParseStep fail_response(AcrReader *reader, AcrLlmError code, const cha
     return reader->step = acr_partial_fail(&reader->partial, code, why);
 }
 
-/* What is too large once will be so again. */
+/* Fails without retry, because what is too large will be too large again. */
 static void fail_for_good(AcrReader *reader, const char *why)
 {
     fail_response(reader, ACR_LLM_ERROR_MALFORMED, why);
     reader->partial.failure.retryable = false;
 }
 
-/* The escape of one half of a character at `at`: 'd' and the first of `digits`. */
+/* Whether `at` is the escape of half a character: 'd' and one of `digits`. */
 static bool is_half(const char *at, const char *digits)
 {
     return at[0] == '\\' && at[1] == 'u' && (at[2] | ' ') == 'd' &&
            strchr(digits, at[3] | (g_ascii_isalpha(at[3]) ? ' ' : 0)) && at[3];
 }
 
-/* Some servers cut an answer between the two escapes of one character. The text of an event with such
- * a half taken from the end of a text, or given back to the beginning of one; owned. */
+/* Some servers cut an answer between the two escapes of one character. Moves such a half from the
+ * end of one event's text to the beginning of the next; returns the event's text, owned. */
 static char *join_halves(AcrReader *reader, const AcrEvent *event)
 {
     GString *text = g_string_new_len(event->data, (gssize)event->len);
@@ -72,7 +72,7 @@ static char *join_halves(AcrReader *reader, const AcrEvent *event)
     return g_string_free(text, FALSE);
 }
 
-/* The object of an event's data; owned; NULL: it is none. */
+/* The JSON object in an event's data; owned; NULL: it is not one. */
 static AcrJson *parse_event(AcrReader *reader, const AcrEvent *event)
 {
     bool has_half = *reader->half || strstr(event->data, "\\ud") || strstr(event->data, "\\uD");
@@ -94,7 +94,8 @@ static AcrParseStep read_event(AcrReader *reader, const AcrEvent *event, const A
         return reader->provider->event(partial, event, json);
     if (g_str_has_prefix(event->data, "[DONE]"))
         return reader->provider->event(partial, event, NULL);
-    /* Words and numbers are signs of life. Where nothing follows, this may be the beginning of an event. */
+    /* Data other than an object only show that the server is still working. At the end of the stream
+     * they may be the beginning of an event that was cut. */
     if (reader->is_ending || (reader->sse && (json || event->data[0] != '{')))
         return ACR_PARSE_MORE;
     return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
@@ -104,7 +105,7 @@ static AcrParseStep read_event(AcrReader *reader, const AcrEvent *event, const A
 static bool on_event(void *ctx, const AcrEvent *event)
 {
     AcrReader *reader = ctx;
-    if (event->len == 0 && reader->sse) /* a sign of life, or the beginning of an event */
+    if (event->len == 0 && reader->sse) /* a heartbeat, or the beginning of an event */
         return true;
     g_autoptr(AcrJson) json = parse_event(reader, event);
     reader->step = read_event(reader, event, json);
@@ -145,7 +146,8 @@ static bool is_of_type(const AcrReader *reader, const char *type)
     return sent && g_ascii_strncasecmp(sent, type, strlen(type)) == 0;
 }
 
-/* By its type where it has one of ours; else by its first byte, as servers are careless. */
+/* The kind of body by its content type, if it is one of ours; else by its first byte, as servers
+ * are careless. */
 static Body body_of(const AcrReader *reader, char first)
 {
     bool is_stream = is_of_type(reader, "text/event-stream");
@@ -154,11 +156,11 @@ static Body body_of(const AcrReader *reader, char first)
         return BODY_EVENTSTREAM;
     if (is_stream)
         return first == '{' || first == '[' ? BODY_JSON : BODY_SSE;
-    /* A stream of events may begin so, and no JSON. */
+    /* an event stream can begin with these letters, JSON cannot */
     return first && strchr("deir:", first) ? BODY_SSE : BODY_JSON;
 }
 
-/* Skips the white space before a body, and settles what it is; how many bytes that were. */
+/* Skips white space before a body and determines its kind; returns the number of bytes skipped. */
 static gsize begin_body(AcrReader *reader, const char *data, gsize len)
 {
     gsize blank = 0;
@@ -263,7 +265,7 @@ static void end_stream(AcrReader *reader, const char *cut)
                       cut ? cut : "the stream ended before the answer was complete");
 }
 
-/* A success without a body: a stream that was cut before its first event, or no answer at all. */
+/* A success without a body: a stream that was cut before its first event, or an empty answer. */
 static void read_nothing(AcrReader *reader, const char *cut)
 {
     bool was_stream = is_of_type(reader, "text/event-stream") ||
@@ -274,14 +276,14 @@ static void read_nothing(AcrReader *reader, const char *cut)
                   why);
 }
 
-/* Ends of which the answer tells; any other is the server's, in the middle of it. */
+/* Finish reasons that the model caused; any other means that the server stopped in the middle. */
 static bool is_end(const char *finish)
 {
     static const char *const ends[] = {"stop", "tool_calls", "length", "content_filter", NULL};
     return !finish || g_strv_contains(ends, finish);
 }
 
-/* What a complete answer means that has no text, or did not come to its end. */
+/* Decides what a complete response means that has no text, or that was stopped early. */
 static void judge_response(AcrReader *reader)
 {
     const AcrPartial *partial = &reader->partial;
@@ -309,7 +311,7 @@ static void judge_response(AcrReader *reader)
     }
 }
 
-/* A cost that a gateway states in a header counts where the body states none. */
+/* A cost in a gateway's header is used if the body states none. */
 static void read_cost_header(AcrReader *reader)
 {
     const char *text = acr_http_header(reader->headers, "x-litellm-response-cost");
@@ -319,7 +321,7 @@ static void read_cost_header(AcrReader *reader)
         acr_usage_set_cost(&reader->partial.usage, usd);
 }
 
-/* One counter that cannot be makes the others doubtful; what the call cost is said by itself. */
+/* One invalid counter makes the others doubtful; the stated cost is separate. */
 static void forget_counters(AcrUsage *usage)
 {
     AcrUsage unknown = ACR_USAGE_UNKNOWN;
@@ -328,7 +330,7 @@ static void forget_counters(AcrUsage *usage)
     *usage = unknown;
 }
 
-/* What it thought, owned; NULL: the server shows nothing of that. */
+/* What the model thought, owned; NULL: the server does not show it. */
 static char *partial_thoughts(AcrPartial *partial)
 {
     return partial->shown_thoughts->len
@@ -358,7 +360,7 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
     if (reader->partial.is_nonsense)
         forget_counters(&reader->partial.usage);
     *out_usage = reader->partial.usage;
-    if (!reader->partial.is_complete) /* what a broken stream said of it was not its last word */
+    if (!reader->partial.is_complete) /* the counters of a broken stream are not final */
         *out_usage = (AcrUsage)ACR_USAGE_UNKNOWN;
     if (reader->step == ACR_PARSE_DONE) {
         AcrJson *tools = acr_partial_tools(&reader->partial);
@@ -367,7 +369,7 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
             .tools = tools,
             .thoughts = partial_thoughts(&reader->partial),
             .content = g_string_free(g_steal_pointer(&reader->partial.content), FALSE),
-            .finish = finish ? finish : g_strdup("stop"), /* the stream's end says so */
+            .finish = finish ? finish : g_strdup("stop"), /* the end of the stream implies it */
             .model = g_steal_pointer(&reader->partial.model),
             .request_id = g_strdup(reader->partial.request_id),
             .usage = reader->partial.usage,

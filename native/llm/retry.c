@@ -1,8 +1,7 @@
 /*
- * When a server wants to be asked again: headers (seconds, milliseconds, a date), Google's
- * RetryInfo, sentences in an error's message; and how long to wait before another try. Whatever is
- * unreadable is as if it were not sent; whatever is longer than a day is a day. Random numbers are
- * passed in.
+ * Finds out when a server wants to be asked again, from headers (seconds, milliseconds, a date),
+ * Google's RetryInfo, or sentences in an error's message; and computes the wait before a retry.
+ * Unreadable values are ignored; more than a day becomes a day. Random numbers are passed in.
  */
 #include "llm/failure.h"
 
@@ -28,7 +27,7 @@ static gint64 bounded_ms(double ms)
     return ms >= 0 ? (gint64)MIN(ms, (double)ACR_MAX_RETRY_AFTER_MS) : -1;
 }
 
-/* A decimal number without sign, exponent or names; *out_end behind it. */
+/* A decimal number without sign, exponent or names; *out_end points behind it. */
 static double plain_number(const char *text, const char **out_end)
 {
     char buffer[32] = "";
@@ -37,7 +36,7 @@ static double plain_number(const char *text, const char **out_end)
     if (len == 0 || len >= sizeof buffer || !g_ascii_isdigit(*text))
         return -1;
     memcpy(buffer, text, len);
-    /* "in 5." ends a sentence */
+    /* the period of "in 5." ends the sentence */
     while (buffer[len - 1] == '.')
         buffer[--len] = '\0';
     if (strchr(buffer, '.') != strrchr(buffer, '.'))
@@ -46,7 +45,7 @@ static double plain_number(const char *text, const char **out_end)
     return g_ascii_strtod(buffer, NULL);
 }
 
-/* The milliseconds of the unit at the start of a text, and its end; 0: none. */
+/* The length in milliseconds of the unit at the start of a text, and its end; 0: none. */
 static double unit_at(const char *text, const char **out_end)
 {
     gsize letters = strspn(text, G_CSET_a_2_z G_CSET_A_2_Z);
@@ -77,7 +76,8 @@ gint64 acr_duration_ms(const char *text)
     return is_read ? bounded_ms(ms) : -1;
 }
 
-/* The time until "Sun, 06 Nov 1994 08:49:37 GMT", the one form that may be sent; -1: not one. */
+/* The time until "Sun, 06 Nov 1994 08:49:37 GMT", the only format that servers may send; -1:
+ * invalid. */
 static gint64 until_ms(const char *date, gint64 now_unix)
 {
     struct tm tm = {0};
@@ -87,7 +87,7 @@ static gint64 until_ms(const char *date, gint64 now_unix)
     return CLAMP((gint64)timegm(&tm) - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
 }
 
-/* A header's number of `unit` milliseconds; -1: not sent, not one, or negative. */
+/* A header's number times `unit`, in milliseconds; -1: missing, not a number, or negative. */
 static gint64 number_ms(const char *text, double unit)
 {
     char *end = NULL;
@@ -108,7 +108,7 @@ gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix)
     return wait >= 0 ? wait : number_ms(acr_http_header(headers, "x-amz-retry-after"), 1);
 }
 
-/* {"@type": "…/google.rpc.RetryInfo", "retryDelay": "34s"} among the details. */
+/* Reads {"@type": "…/google.rpc.RetryInfo", "retryDelay": "34s"} in the details. */
 static gint64 retry_info_ms(const AcrJson *error)
 {
     const AcrJson *details = acr_json_get(error, "details");
@@ -153,7 +153,7 @@ bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt)
             return false;
         (void)poll(
             NULL, 0,
-            (int)MIN(left_us / 1000 + 1, SLICE_MS)); /* a signal cuts it short: that is wanted */
+            (int)MIN(left_us / 1000 + 1, SLICE_MS)); /* a signal may cut it short, as it should */
     }
     return !acr_interrupted(interrupt);
 }

@@ -1,9 +1,9 @@
 /*
- * Scripted answers: a file of JSON lines that is read whole when the model is made. Each label (a
- * line's "agent") has a queue of its lines in file order; a call takes the first that may serve it.
- * A line bound to a step (its "round") waits for that step and is skipped once the step is gone by.
- * When the steps begin again (a further attempt), the lines that are left of the earlier attempt
- * are skipped: where the numbers fall, an attempt begins.
+ * Scripted answers: a file of JSON lines, which is read when the model is made. Each label (a
+ * line's "agent") has a queue of its lines in file order; a call takes the first line that fits. A
+ * line with a "round" waits for that step; it is skipped once the step has passed. When the step
+ * numbers begin again, a new attempt has begun, and unused lines of the earlier attempt are
+ * skipped.
  */
 #include "llm/scripted_model.h"
 
@@ -11,27 +11,27 @@
 
 #include "llm/redact.h"
 
-#define SHOWN 2000u /* bytes of the newest messages in an EXPECT error */
+#define SHOWN 2000u /* bytes of the newest messages that an EXPECT error shows */
 
 typedef struct {
     char *content; /* owned */
     char **expect; /* owned, NULL-terminated, or NULL */
-    guint number;  /* of the line in the file, from 1 */
+    guint number;  /* line number in the file, from 1 */
     guint step;    /* 0: any */
-    guint pass;    /* how often the step numbers fell before it, among its label's lines */
+    guint pass;    /* how many times the step numbers fell before this line, within its label */
 } Line;
 
 typedef struct {
     GArray *lines;                /* Line */
-    guint lines_step, lines_pass; /* of the last line that waits for a step */
-    guint next;                   /* first unused */
-    guint step;                   /* of the last request; 0: none yet */
-    guint pass;                   /* how often the requests' steps fell */
+    guint lines_step, lines_pass; /* step and pass of the last line with a step */
+    guint next;                   /* first unused line */
+    guint step;                   /* step of the last request; 0: none yet */
+    guint pass;                   /* how many times the steps of requests fell */
 } Queue;
 
 typedef struct {
     AcrModel base;
-    const char *path;              /* in the model's name; for messages */
+    const char *path;              /* part of the model's name; for messages */
     GHashTable *queues;            /* label -> Queue */
     const AcrInterrupt *interrupt; /* borrowed */
 } ScriptModel;
@@ -57,7 +57,7 @@ static void script_free(AcrModel *model)
     g_free(model);
 }
 
-/* Made where there is none. */
+/* The queue of a label, made if missing. */
 static Queue *queue_of(ScriptModel *script, const char *label)
 {
     Queue *queue = g_hash_table_lookup(script->queues, label);
@@ -127,7 +127,7 @@ static void enqueue(Queue *queue, Line *line)
     memset(line, 0, sizeof *line);
 }
 
-/* Parses one line and queues it when it is for this task. */
+/* Parses one line and queues it if it is for this task. */
 static bool add_script_line(ScriptModel *script, const char *text, gsize len, guint number,
                             const AcrModelOptions *options, GError **error)
 {
@@ -146,7 +146,7 @@ static bool add_script_line(ScriptModel *script, const char *text, gsize len, gu
     return ok;
 }
 
-/* The line that serves the step; NULL: none does, though later ones remain (*out_left) or not. */
+/* The line for the step; NULL: none fits; *out_left tells whether later ones remain. */
 static const Line *take_answer(Queue *queue, guint step, bool *out_left)
 {
     const Line *line = NULL;
@@ -155,7 +155,7 @@ static const Line *take_answer(Queue *queue, guint step, bool *out_left)
     queue->step = step > 0 ? step : queue->step;
     for (; queue->next < queue->lines->len; queue->next++) {
         line = &g_array_index(queue->lines, Line, queue->next);
-        /* The step that the line waits for may be gone by. */
+        /* Skip a line whose step has passed. */
         if (line->step == 0 || (step > 0 && line->pass >= queue->pass && line->step >= step))
             break;
     }
@@ -166,7 +166,7 @@ static const Line *take_answer(Queue *queue, guint step, bool *out_left)
     return line;
 }
 
-/* The request's newest messages: those after the last answer. Owned. */
+/* The messages after the last answer; owned. */
 static char *newest_text(const AcrConversation *conversation)
 {
     gsize size = acr_conversation_size(conversation);
@@ -187,7 +187,8 @@ static bool check_expect(const ScriptModel *script, const Line *line,
     g_autofree char *got = line->expect ? newest_text(request->conversation) : NULL;
     gsize got_len = got ? strlen(got) : 0;
     for (char **e = line->expect; e && *e; e++) {
-        if (!memmem(got, got_len, *e, strlen(*e))) { /* strstr is quadratic on periodic text */
+        /* memmem, because strstr is quadratic on periodic text */
+        if (!memmem(got, got_len, *e, strlen(*e))) {
             g_autofree char *missing = acr_text_quote(*e, SHOWN / 4);
             g_autofree char *shown = acr_text_quote(got, SHOWN);
             return acr_set_error(

@@ -1,9 +1,9 @@
 /*
  * AWS Signature Version 4 of a POST: method, path, headers and the SHA-256 of the body are written
- * in one canonical form, and a key derived from the secret, the day, the region and the service
- * signs that. The path is percent-encoded once more than it is sent; signed are the headers that
- * AWS requires, no other. Signing is pure: the time comes from the caller. libcurl's own signer is
- * not used: before 8.9 it does not encode the colon of a model's id, before 8.14 not a "%3A".
+ * in a canonical form, which is signed by a key derived from the secret, the day, the region and
+ * the service. The path is percent-encoded once more than it is sent. Only the headers that AWS
+ * requires are signed. Pure: the caller gives the time. libcurl's signer is not used, because
+ * before 8.9 it does not encode the colon in a model's id, and before 8.14 not a "%3A".
  */
 #include "llm/aws.h"
 
@@ -18,7 +18,7 @@
 #define DAY_LEN (int)(sizeof "20150830" - 1)
 #define SHA256_BYTES 32
 
-/* The URL's host as a Host header has it: without the scheme's own port; owned. */
+/* The URL's host as in a Host header, without the default port; owned. */
 static char *host_of(const char *authority, gsize len, bool is_tls)
 {
     g_autofree char *host = g_strndup(authority, len);

@@ -1,22 +1,24 @@
 /*
- * What one try may cost, before and after it. Before: every byte of the body is assumed to be a token,
- * and the answer to be as long as its limit allows; that is reserved. After: what the provider says, as
- * far as it can be, or all that was reserved where it says nothing. A model without a known price is reserved at the
- * highest known one. While other processes hold reservations that may come back, a call that does
- * not fit waits for them; then its limit is made smaller, and last it is refused.
+ * What one try may cost. Before the try, its worst case is reserved: every byte of the body is a
+ * token, and the answer is as long as its limit allows. After it, what the provider states is
+ * counted as far as it is plausible; if it states nothing, all that was reserved. A model of
+ * unknown price is reserved at the highest known price. A call that does not fit first waits for
+ * reservations of other processes that may be given back; then its answer limit is lowered; last,
+ * it is refused.
  */
 #include "llm/spend.h"
 
 #include "http/http.h"
 #include "llm/provider.h"
 
-/* Tokens of an answer, where a limit must be sent and none is known. */
+/* tokens of an answer, if a limit must be sent and none is known */
 #define DEFAULT_LIMIT 8192u
-#define MIN_LIMIT 256u /* a smaller limit leaves no room for an answer, unless it was wanted */
+/* a smaller limit leaves no room for an answer, unless the caller wanted it */
+#define MIN_LIMIT 256u
 #define NO_PRICE                                                                                   \
     "; the price of the model is not known (the highest is assumed): give --prices FILE"
-#define POLL_MS 50                     /* how often it is seen whether others have settled */
-#define MAX_HELD_MS (60ll * 60 * 1000) /* longer than any try may take */
+#define POLL_MS 50                     /* how often to check whether others have settled */
+#define MAX_HELD_MS (60ll * 60 * 1000) /* longer than any try takes */
 
 void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEndpoint *endpoint)
 {
@@ -49,11 +51,11 @@ guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room)
 {
     if (wanted > 0 || !spend->budget || !acr_budget_is_bounded(spend->budget))
         return wanted;
-    /* Some servers refuse a limit that passes what the prompt leaves of the window. */
+    /* Some servers reject a limit above what the prompt leaves of the window. */
     return room > 0 ? MIN(usual_limit(spend), MAX(room, MIN_LIMIT)) : usual_limit(spend);
 }
 
-/* Where no limit is sent, which no ceiling asks for, the usual one is written down. */
+/* A limit that is not sent is assumed to be the usual one; only without a ceiling is none sent. */
 static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
 {
     gint64 sent = (gint64)body_len;
@@ -64,7 +66,8 @@ static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
     };
 }
 
-/* The largest limit below `limit` whose worst case is within `left`; 0: none that makes sense. */
+/* The largest limit below `limit` whose worst case fits into `left`; 0: none that leaves room for
+ * an answer. */
 static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
                            const AcrAmount *left)
 {
@@ -81,7 +84,7 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
     return high > MIN(MIN_LIMIT, limit) ? high - 1 : 0;
 }
 
-/* Reserves, once others have settled what they hold if that is what it takes. */
+/* Reserves the amount; waits for others to settle if it fits only then. */
 static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, guint64 *out_id,
                     gint64 *out_wait_ms, GError **error)
 {
@@ -142,14 +145,14 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     return false;
 }
 
-/* Whether the usage is that of the whole try: one that broke off reports a part at most. */
+/* Whether the usage covers the whole try; a try that broke off reports a part at most. */
 static bool is_whole(const AcrModelTry *attempt)
 {
     return attempt->ok || attempt->code == ACR_LLM_ERROR_REFUSAL ||
            attempt->code == ACR_LLM_ERROR_CONTENT_FILTER;
 }
 
-/* What a billed try counts for, where its usage says it; else what was reserved. */
+/* The amount for a billed try: from its usage if that is stated, else what was reserved. */
 static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
 {
     const AcrUsage *usage = &attempt->usage;
@@ -166,7 +169,7 @@ static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
     return (AcrAmount){MAX(spent.pico, reserved.pico), MAX(spent.tokens, reserved.tokens)};
 }
 
-/* Takes out what cannot be. */
+/* Removes implausible counters and costs. */
 static void judge_spending(const AcrSpend *spend, const AcrExchange *exchange, AcrUsage *usage)
 {
     AcrUsageBounds bounds = acr_usage_bounds(exchange);
@@ -185,7 +188,7 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
 {
     AcrUsage *usage = &attempt->usage;
     AcrAmount spent = {0, 0};
-    /* Sent, and not refused by who says that this is free. */
+    /* It was sent, and not rejected by a server that does not bill rejected requests. */
     bool is_billed =
         attempt->sent && (attempt->ok || attempt->status < 400 || !spend->refusals_are_free);
     g_autoptr(GError) failure = NULL;
@@ -203,7 +206,7 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
         return true;
     if (spent.pico > attempt->reserved_pico || spent.tokens > attempt->reserved_tokens)
         return acr_pass_error(error, &failure);
-    /* The ceiling holds by what stays reserved, and what was paid for is kept. */
+    /* The reservation stays, so the ceiling holds, and the paid answer is kept. */
     attempt->charged_pico = attempt->reserved_pico;
     attempt->charged_tokens = attempt->reserved_tokens;
     return true;

@@ -1,7 +1,7 @@
 /*
- * Server-sent events from bytes that may be cut anywhere: lines are gathered until they end (LF,
- * CRLF or CR), fields of a block until its empty line. Nothing here decodes: data are bytes, handed
- * out when their event is whole.
+ * Server-sent events from bytes that may be cut anywhere: gathers lines until they end (LF, CRLF or
+ * CR), and the fields of a block until its empty line. Data are passed on as bytes when their event
+ * is complete.
  */
 #include "llm/framing.h"
 
@@ -10,11 +10,11 @@
 struct AcrSse {
     AcrOnEvent on_event;
     void *ctx;
-    GString *line; /* the beginning of a line whose end has not come */
+    GString *line; /* the beginning of an incomplete line */
     GString *name, *data;
     bool has_data;
-    bool after_cr; /* the last byte was a CR: a LF that follows belongs to it */
-    bool begun;    /* the first line is over, and with it the place of a byte order mark */
+    bool after_cr; /* the last byte was a CR: a following LF belongs to it */
+    bool begun;    /* the first line, which may begin with a byte order mark, is over */
     bool is_too_big, is_stopped;
 };
 
@@ -59,7 +59,7 @@ static bool is_field(const char *name, const char *field, gsize len)
     return strlen(name) == len && memcmp(field, name, len) == 0;
 }
 
-/* All others are left aside: nobody needs an id, or asks again on the same stream. */
+/* Other fields are ignored: ids and retry times serve only reconnecting clients. */
 static void take_field(AcrSse *sse, const char *field, gsize field_len, const char *value,
                        gsize value_len)
 {
@@ -89,9 +89,9 @@ static void take_sse_line(AcrSse *sse, const char *line, gsize len)
         return;
     }
     const char *colon = memchr(line, ':', len);
-    if (colon == line) /* a comment: a sign of life, no content */
+    if (colon == line) /* a comment: a heartbeat without content */
         return;
-    /* A piece of JSON: an error, as of a server that forgot that it streams. */
+    /* a line of bare JSON: an error from a server that forgot that it streams */
     const char *sign = line + strspn(line, " \t");
     if (*sign && strchr("{}[]\"", *sign)) {
         take_field(sse, "data", strlen("data"), line, len);

@@ -1,7 +1,7 @@
 /*
- * What the dialects share of tools: which messages are sent as calls and results, a tool's members,
- * a call's arguments. Where tools are refused, calls and results are sent as the text that messages
- * hold too.
+ * What the dialects share about tools: which messages are sent as calls and results, a tool's
+ * members, a call's arguments. If tools are rejected, calls and results are sent as the text that
+ * messages also contain.
  */
 #include "llm/provider.h"
 

@@ -1,27 +1,27 @@
 /*
- * A conversation for servers that know turns of user and assistant only: system messages stand
- * apart, wherever they were said; what one side said in a row is one turn of several blocks; the
- * user speaks first. Blank texts are left out, since such servers refuse them.
+ * A conversation for servers that know only turns of user and assistant: system messages are
+ * collected apart; consecutive messages of one side become one turn of several blocks; the user
+ * speaks first. Blank texts are left out, because such servers reject them.
  */
 #include "llm/provider.h"
 
 #include <string.h>
 
-#define OPENING "Begin." /* where a conversation has no user who speaks first */
+#define OPENING "Begin." /* sent if the conversation does not begin with the user */
 
 static bool is_blank_turn(const char *text)
 {
     return text[strspn(text, " \t\r\n\v\f")] == '\0';
 }
 
-/* Appends a block of text to a list of them; it is owned by the list. */
+/* Appends a block of text to a list, which owns it. */
 static AcrJson *append_text(AcrJson *blocks, const AcrTurnForm *form, const char *text)
 {
     return acr_json_add(blocks, "type", form->is_typed ? ACR_TEXT("text") : NULL, "text",
                         ACR_TEXT(text));
 }
 
-/* Appends a turn without a text; its list of blocks is owned by it. */
+/* Appends a turn without text; returns its list of blocks, which the turn owns. */
 static AcrJson *append_turn(AcrJson *messages, const AcrTurnForm *form, AcrRole role)
 {
     AcrJson *blocks = acr_json_new_array();
@@ -30,7 +30,7 @@ static AcrJson *append_turn(AcrJson *messages, const AcrTurnForm *form, AcrRole 
     return blocks;
 }
 
-/* The blocks of an answer that calls tools, or of their results; the last one. */
+/* Appends the blocks of an answer with calls, or of their results; returns the last one. */
 static AcrJson *append_tools(AcrJson *blocks, const AcrTurnForm *form, const AcrJson *tools)
 {
     const AcrJson *results = acr_json_get(tools, "results");
@@ -55,8 +55,8 @@ void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRe
                     const AcrTurnForm *form)
 {
     const AcrConversation *conversation = request->conversation;
-    AcrRole speaker = ACR_ROLE_SYSTEM; /* of the last turn; SYSTEM: there is none */
-    AcrJson *blocks = NULL;            /* of the last turn */
+    AcrRole speaker = ACR_ROLE_SYSTEM; /* role of the last turn; SYSTEM: none yet */
+    AcrJson *blocks = NULL;            /* blocks of the last turn */
     *turns = (AcrTurns){.system = acr_json_new_array(), .messages = acr_json_new_array()};
     for (gsize i = 0; i < acr_conversation_size(conversation); i++) {
         const AcrMessage *message = acr_conversation_message(conversation, i);
@@ -88,7 +88,7 @@ void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRe
         append_text(append_turn(turns->messages, form, ACR_ROLE_USER), form, OPENING);
 }
 
-/* To the beginning of the first turn, which is the user's. */
+/* Moves the system blocks to the beginning of the user's first turn. */
 static void move_system(AcrTurns *turns, const AcrTurnForm *form)
 {
     AcrTurns moved = {.system = acr_json_new_array(), .messages = acr_json_new_array()};
