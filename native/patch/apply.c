@@ -1,11 +1,11 @@
 /*
- * An answer's edits -> an overlay and a diff, or a refusal.
+ * Applies an answer's edits: makes an overlay and a diff, or a refusal.
  *
- * All edits are located in the snapshot's text, as the model saw it, and applied together; an edit
+ * All edits are located in the snapshot's text, as the model saw it, and applied together. An edit
  * whose code is not there is searched for once more in the text that the answer's other edits of
- * the file have made. Quoted regions may overlap, changed lines may not. An edit that stands twice
- * in an answer counts once. Nothing is written to the overlay unless every edit that is not dropped
- * has its place.
+ * that file have made. Quoted regions may overlap, changed lines may not. An edit that the answer
+ * repeats is applied once. The overlay is written only if every edit that is not dropped has its
+ * place.
  */
 #include <string.h>
 
@@ -69,7 +69,7 @@ static char *near_names(const GPtrArray *near)
     return g_strdup(text->str);
 }
 
-/* Whether a file can be edited line by line now; else the edit is refused. */
+/* Whether the file can be edited by lines at this point; otherwise refuses the edit. */
 static bool is_editable(const Work *work, guint number, const File *file)
 {
     if (file->gone)
@@ -82,7 +82,7 @@ static bool is_editable(const Work *work, guint number, const File *file)
     return false;
 }
 
-/* Why the code of an edit is not there; owned. */
+/* Why the quoted code was not found; owned. */
 static char *why_missing(const Work *work, guint number, const File *file)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -95,7 +95,7 @@ static char *why_missing(const Work *work, guint number, const File *file)
     return g_strdup_printf("%s is not in %s", quote, file->path);
 }
 
-/* Searches for an edit in the text that the others have made, and applies it to that. */
+/* Searches for an edit in the text that the other edits have made, and applies it to that text. */
 static bool place_second(Work *work, guint number, File *file, bool *out_missing, GError **error)
 {
     g_autoptr(AcrSource) now = acr_source_new(file->path, file->after);
@@ -139,7 +139,7 @@ static bool place_edit(Work *work, guint number, const char *path, GError **erro
     return true;
 }
 
-/* Nothing is quoted, in any reading. */
+/* Whether no reading of the edit quotes anything. */
 static bool quotes_nothing(const AcrEdit *edit)
 {
     bool nothing = edit->kind == ACR_EDIT_CHANGE && acr_is_blank_text(edit->original);
@@ -148,8 +148,8 @@ static bool quotes_nothing(const AcrEdit *edit)
     return nothing;
 }
 
-/* Why a new file is not made in a folder that does not exist: its name ends as that of a file does,
- * or it is a block under a bare name, which may only show code. Owned; NULL: it is made. */
+/* Why no file is made in a folder that does not exist: the folder's name ends like a file's, or the
+ * block only has a bare name and may just show code. Owned; NULL: the file is made. */
 static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
                        const GPtrArray *near)
 {
@@ -170,8 +170,8 @@ static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
         "make the file, name it in <file>, with an empty <original>");
 }
 
-/* Takes an edit of a path that may be written: of a file of the snapshot, or (NULL `path`) of a new
- * one, `clean`. */
+/* Takes an edit whose path may be written: `path` of the snapshot, or (NULL) the new file
+ * `clean`. */
 static bool take_allowed(Work *work, guint number, const char *path, const char *clean,
                          const GPtrArray *near, GError **error)
 {
@@ -200,8 +200,8 @@ static bool take_allowed(Work *work, guint number, const char *path, const char 
     return true;
 }
 
-/* The file of the snapshot that an edit names: by its path, or by the name that an earlier edit has
- * given it. Owned; NULL: none. */
+/* The snapshot's file that an edit names, by its path or by the name that an earlier edit gave it.
+ * Owned; NULL: none. */
 static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, GPtrArray **out_near)
 {
     const File *file = g_hash_table_lookup(work->by_path, clean);
@@ -211,7 +211,8 @@ static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, G
     return acr_file_names_resolve(work->names, clean, unconfirmed, out_near);
 }
 
-/* Whether a path is a test's: not one that product code imports, nor one of the run's locations. */
+/* Whether a path belongs to a test: not if product code imports it, or if it is one of the run's
+ * locations. */
 static bool is_test(Work *work, const char *path)
 {
     const AcrPatchContext *context = work->context;
@@ -224,8 +225,8 @@ static bool is_test(Work *work, const char *path)
     return !context->index || acr_index_is_test(context->index, path);
 }
 
-/* Takes one edit as far as its place; false only when the snapshot cannot be read. The file of one
- * that cannot be used is opened too, so that the feedback can show its code. */
+/* Locates one edit; false only if the snapshot cannot be read. Opens the file of an unusable edit
+ * too, so that the feedback can show its code. */
 static bool take_edit(Work *work, guint number, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -256,7 +257,8 @@ static bool take_edit(Work *work, guint number, GError **error)
     return true;
 }
 
-/* Edits not found in the snapshot's text: each is searched for in what the others have made of it. */
+/* Searches for the edits that are not in the snapshot's text in the text that the other edits have
+ * made. */
 static bool second_step(Work *work, File *file, GError **error)
 {
     for (guint i = 0; i < file->waiting->len; i++) {
@@ -273,7 +275,8 @@ static bool second_step(Work *work, File *file, GError **error)
     return true;
 }
 
-/* A block of a whole file that exists is not an edit where it shows what the other edits make of it. */
+/* A block with the whole text of an existing file is not an edit if it shows what the other edits
+ * make of that file. */
 static void take_shown(const Work *work)
 {
     for (guint i = 0; i < work->edits->len; i++) {
@@ -289,7 +292,7 @@ static void take_shown(const Work *work)
     }
 }
 
-/* Applies the edits of all files; the referee is asked about all of them at once. */
+/* Applies the edits of all files; asks the referee about all of them at once. */
 static bool finish_files(Work *work, GError **error)
 {
     g_autofree AcrChoice *choices = g_new0(AcrChoice, work->files->len + 1);
@@ -311,7 +314,7 @@ static bool finish_files(Work *work, GError **error)
     return true;
 }
 
-/* Edits that could be tried: with all their parts, and not of a test file. */
+/* The number of edits that could be tried: complete ones that are not of a test file. */
 static guint count_tried(const Work *work)
 {
     guint n = 0;
@@ -320,7 +323,7 @@ static guint count_tried(const Work *work)
     return n;
 }
 
-/* Writes one file as the edits make it; sets file->broken where it may not stand. */
+/* Writes one file with its edits; sets file->broken if the result must not be written. */
 static bool write_file(Work *work, File *file, GError **error)
 {
     GBytes *before = file->source ? file->source->bytes : NULL;
@@ -335,7 +338,7 @@ static bool write_file(Work *work, File *file, GError **error)
            acr_overlay_write(work->overlay, path, file->mode, file->after, error);
 }
 
-/* Makes overlay and diff, once every edit has its place. */
+/* Makes overlay and diff, after every edit has its place. */
 static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
     bool broken = false;
@@ -359,7 +362,7 @@ static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, 
     return true;
 }
 
-/* How far the answer came, once every edit has its outcome. */
+/* Decides how far the answer came, after every edit has its outcome. */
 static bool judge(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
     guint passed = acr_patch_count(work, ACR_EDIT_APPLIED) +
@@ -389,7 +392,7 @@ static void work_clear(Work *work)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
 
-/* Reads the edits; of an answer that is escaped for HTML as a whole, its tags too, without. */
+/* Parses the edits. If the whole answer, with its tags, is escaped for HTML, unescapes it first. */
 static void parse(Work *work)
 {
     work->edits = acr_patch_parse(work->answer, strlen(work->answer));
@@ -403,7 +406,8 @@ static void parse(Work *work)
     work->edits = acr_patch_parse(plain, strlen(plain));
 }
 
-/* A block under the bare name of a file that exists, beside other edits, which shows lines of it. */
+/* Whether a block under the bare name of an existing file, beside other edits, only shows lines of
+ * that file. */
 static bool is_talk(const Work *work, const AcrEdit *edit)
 {
     g_autoptr(GPtrArray) near = NULL;
@@ -417,7 +421,7 @@ static bool is_talk(const Work *work, const AcrEdit *edit)
     return bytes && acr_patch_shows(edit, bytes);
 }
 
-/* Takes out fenced blocks that only show code, where the answer has other edits. */
+/* Drops fenced blocks that only show code, if the answer has other edits. */
 static void drop_talk(Work *work)
 {
     bool other_edits = false;

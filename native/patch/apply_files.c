@@ -1,8 +1,7 @@
 /*
- * The files that an answer edits, each with its edits. Edits that stand twice in the answer count
- * once, also when they are written in two forms (tags, and a diff of the same change); those that
- * change the lines of another are refused. And edits of whole files: a new one, one that is
- * deleted, one that is renamed.
+ * The files that an answer edits, each with its edits. An edit that the answer repeats, even in
+ * another form (tags, and a diff of the same change), is applied once; edits that change each
+ * other's lines are refused. Also edits of whole files: made, deleted, renamed.
  */
 #include <string.h>
 
@@ -36,7 +35,7 @@ const char *acr_edit_quote_name(const AcrEdit *edit)
     return names[edit->form];
 }
 
-/* Adds a file that is edited; `source`: taken, NULL for a new one. Borrowed. */
+/* Adds an edited file; `source` is taken; NULL: a new file. Returns it, borrowed. */
 static File *add_file(Work *work, const char *path, AcrSource *source)
 {
     File *file = g_new0(File, 1);
@@ -94,7 +93,7 @@ Located *acr_patch_located_new(guint number, GArray *readings)
     return located;
 }
 
-/* Orders pointers to Located by the bytes that they touch, then by their numbers. */
+/* Orders pointers to Located by the bytes that they touch, then by edit number. */
 static gint compare_located(gconstpointer a, gconstpointer b)
 {
     const Located *x = *(Located *const *)a, *y = *(Located *const *)b;
@@ -121,8 +120,8 @@ static AcrEditForm form_of(const Work *work, const Located *located)
     return edit_at(work, located->number)->form;
 }
 
-/* Appends to `text` what the edits of other forms inside the span of edit `i` make of that span;
- * false when there is none, or one that is not wholly inside. */
+/* Appends to `text` what edits of other forms inside the span of edit `i` make of it; false if
+ * there are none, or one crosses the border of the span. */
 static bool make_span(const Work *work, const File *file, guint i, GString *text)
 {
     const Located *whole = file->located->pdata[i];
@@ -147,7 +146,7 @@ static bool make_span(const Work *work, const File *file, guint i, GString *text
     return any;
 }
 
-/* Takes out edits that say in another form what finer ones say as well. */
+/* Drops edits that repeat, in another form, what finer edits do. */
 static void drop_repeats(const Work *work, File *file)
 {
     for (guint i = 0; i < file->located->len;) {
@@ -186,8 +185,8 @@ void acr_patch_settle(const Work *work, File *file)
     }
 }
 
-/* The text of a new file: its last line ends, unless a diff says that it does not. A diff's text
- * is that of its lines, so that one line end more is missing than is written. */
+/* The text of a new file. Its last line gets a line end unless a diff says otherwise; the text of a
+ * diff lacks one line end. */
 static GBytes *new_text(const AcrEdit *edit)
 {
     bool ends = edit->form != ACR_EDIT_DIFF && g_str_has_suffix(edit->patched, "\n");
@@ -196,7 +195,8 @@ static GBytes *new_text(const AcrEdit *edit)
     return g_bytes_new_take(text, strlen(text));
 }
 
-/* Whether a new path needs a folder where another edit makes a file, or the other way round. */
+/* Whether a new path needs a folder where another edit makes a file, or a file where another needs
+ * a folder. */
 static bool is_in_the_way(const Work *work, const char *path)
 {
     gsize len = strlen(path);
@@ -237,7 +237,7 @@ void acr_patch_create_file(Work *work, guint number, const char *path)
     file->mode = edit->executable ? ACR_MODE_EXEC : 0;
 }
 
-/* Why nothing quoted is not enough. */
+/* Why an empty quote is not enough. */
 static char *why_not_filled(const AcrEdit *edit)
 {
     if (edit->form == ACR_EDIT_WHOLE_FILE)
@@ -252,7 +252,7 @@ static char *why_not_filled(const AcrEdit *edit)
                            acr_edit_quote_name(edit));
 }
 
-/* Of a file that holds nothing but blanks nothing can be quoted: it is filled. */
+/* Fills a file that contains only blanks, so that nothing in it can be quoted. */
 bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -278,7 +278,7 @@ bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **er
     return true;
 }
 
-/* Whether nothing but blank lines stands outside the place. */
+/* Whether only blank lines lie outside the place. */
 static bool is_all(const AcrLines *lines, const AcrPlace *place)
 {
     for (gsize i = 0; i < lines->n; i++)
@@ -287,7 +287,7 @@ static bool is_all(const AcrLines *lines, const AcrPlace *place)
     return !place->inside;
 }
 
-/* Whether the lines that a diff removes are all those of the file. */
+/* Whether the lines that a diff removes are all lines of the file. */
 static bool is_its_text(const AcrEdit *edit, const File *file, AcrLevel *out_level)
 {
     g_auto(AcrMatch) match = {0};
@@ -358,7 +358,7 @@ bool acr_patch_shows(const AcrEdit *block, GBytes *text)
     return true;
 }
 
-/* Why a file cannot be called `to`; owned, or NULL. */
+/* Why a file cannot be renamed to `to`; owned; NULL: it can. */
 static char *why_not_called(const Work *work, const File *file, const char *to)
 {
     char *why = acr_file_name_refusal(work->names, work->overlay, to);

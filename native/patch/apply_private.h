@@ -1,5 +1,5 @@
 /*
- * An answer at work: the files that it edits, and its edits whose places are known.
+ * The state of an answer that is being applied: its files, and the edits whose places are known.
  */
 #ifndef ACR_PATCH_APPLY_PRIVATE_H
 #define ACR_PATCH_APPLY_PRIVATE_H
@@ -12,9 +12,9 @@
 /* ---- Edits whose places are known ------------------------------------------------------------ */
 
 typedef struct {
-    guint number;      /* of the edit in the answer, from 0 */
-    GArray *readings;  /* owned; of AcrSplice; at least one */
-    AcrMatch match;    /* owned; what the readings were made of; without places: not known */
+    guint number;      /* number of the edit in the answer, from 0 */
+    GArray *readings;  /* owned array of AcrSplice; at least one */
+    AcrMatch match;    /* owned; from which the readings were made; without places: unknown */
     AcrPlace place;    /* borrowed from `match` */
     guint chosen;      /* of the readings */
     gsize first, last; /* the bytes of the text that any reading touches: [first, last) */
@@ -23,26 +23,27 @@ typedef struct {
 Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
 void acr_patch_located_free(gpointer located);
 
-/* Which readings of one file's edits (sorted, not overlapping) are right. All borrowed. */
+/* What is needed to choose the readings of one file's edits, which are sorted and do not overlap.
+ * All borrowed. */
 typedef struct {
     const AcrSource *source;
     Located *const *edits;
     gsize n;
-    GBytes **out_after; /* where the result goes; that is owned */
+    GBytes **out_after; /* receives the result, owned */
 } AcrChoice;
 
 /*
- * Makes each file with all its edits applied, each edit in the reading that the referee keeps: the
- * combinations of readings that compile, and of several in any file those that one lint run finds
- * best. The first stays where the linter cannot say, where the bytes to lint are too many, without
- * a referee, and of files that are not Python. Errors: FAILED (as acr_splices_apply; the referee
- * failed on all readings; the lint's error).
+ * Chooses a reading for every edit and makes the files. First the referee keeps the combinations of
+ * readings that compile; if several are left in a file, one lint run picks the best. The first
+ * combination is kept if the linter cannot tell, if there are too many bytes to lint, without a
+ * referee, and for files that are not Python. Errors: FAILED (as acr_splices_apply; the referee
+ * failed on all readings; the linter failed).
  */
 bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gsize n,
                                GError **error) ACR_MUST_USE;
 
-/* Whether a change of a file may stand: it compiles, or did not before either. *out_broken (owned):
- * why not, NULL where it may. */
+/* Whether a change of a file is acceptable: it compiles, or the file did not compile before either.
+ * *out_broken (owned): why not, or NULL. */
 bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
                          char **out_broken, GError **error) ACR_MUST_USE;
 
@@ -51,30 +52,30 @@ bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *be
 typedef struct {
     const AcrPatchContext *context;
     char *answer; /* owned; UTF-8 */
-    bool cut;     /* the answer was longer than is read */
+    bool cut;     /* the rest of a longer answer was ignored */
     AcrFileNames *names;
     GPtrArray *edits;    /* of AcrEdit */
     GPtrArray *outcomes; /* of AcrEditOutcome */
     GPtrArray *files;    /* of File */
     GHashTable *by_path; /* path -> File, borrowed */
-    GHashTable *places;  /* edit number -> GArray of AcrPlace, of ambiguous edits */
+    GHashTable *places;  /* edit number -> GArray of AcrPlace, for ambiguous edits */
     AcrOverlay *overlay;
-    gsize searched; /* bytes of files in which edits were searched for and not found as they are */
-    bool wants_index; /* as that of the result */
+    gsize searched; /* bytes of files in which edits were searched without finding them unchanged */
+    bool wants_index; /* goes into the result */
 } Work;
 
 /* A file that the answer edits. */
 typedef struct {
     char *path;
-    AcrSource *source;  /* as in the snapshot; NULL: a new file */
-    guint32 mode;       /* as in the snapshot, or that of the new file; 0: ACR_MODE_FILE */
-    bool has_mode;      /* an edit sets it */
+    AcrSource *source;  /* from the snapshot; NULL: a new file */
+    guint32 mode;       /* of the snapshot, or of the new file; 0: ACR_MODE_FILE */
+    bool has_mode;      /* an edit sets the mode */
     bool gone;          /* an edit deletes it */
     char *to;           /* owned; the name that an edit gives it, or NULL */
     GPtrArray *located; /* of Located */
-    GArray *waiting;    /* of guint: edits not found in the snapshot's text */
+    GArray *waiting;    /* numbers (guint) of edits not found in the snapshot's text */
     GBytes *after;      /* with the edits applied */
-    char *broken;       /* owned; why that does not compile, where it must; or NULL */
+    char *broken;       /* owned; why the result does not compile although it must; or NULL */
 } File;
 
 static inline const AcrEdit *edit_at(const Work *work, guint number)
@@ -87,11 +88,11 @@ static inline AcrEditOutcome *outcome_at(const Work *work, guint number)
     return work->outcomes->pdata[number];
 }
 
-/* Sets the outcome of an edit; `why`: taken. */
+/* Sets the outcome of an edit; `why` is taken. */
 void acr_patch_refuse(const Work *work, guint number, AcrEditStatus status, char *why);
-/* What the quoted part of an edit is called, for the model. */
+/* What to call the quoted part of an edit when writing to the model. */
 const char *acr_edit_quote_name(const AcrEdit *edit);
-/* The file of that path of the snapshot; borrowed; NULL with `error` when it cannot be read. */
+/* Opens a file of the snapshot; borrowed; NULL with `error` if it cannot be read. */
 File *acr_patch_open_file(Work *work, const char *path, GError **error) ACR_MUST_USE;
 void acr_patch_file_free(gpointer file);
 /* How many edits have that outcome. */
@@ -104,42 +105,41 @@ static inline bool acr_is_blank_text(const char *text)
 
 /* ---- HTML escapes (escapes.c) ---------------------------------------------------------------- */
 
-/* `text` without its HTML escapes of ASCII; owned, NULL: it has none. */
+/* `text` with HTML escapes of ASCII characters decoded; owned; NULL: it has none. */
 char *acr_text_unescape(const char *text) ACR_MUST_USE;
-/* Takes the escapes off all edits of an answer that was escaped; refuses edits that have some in new
- * Python code of an answer that was not. */
+/* Decodes the escapes in all edits if the answer was escaped. Otherwise refuses edits with escapes
+ * in new Python code. */
 void acr_patch_unescape(const Work *work);
 
 /* ---- One edit's place (choose_place.c) ------------------------------------------------------- */
 
-/* Finds one edit in a text; owned; NULL: refused, or not found (then *out_missing). Of several
- * readings the edit keeps first the one that was found. */
+/* Finds the place of one edit in a text; owned; NULL: refused, or not found (then *out_missing). If
+ * the edit has several readings, the one that was found becomes its first. */
 Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *source,
                                 bool *out_missing) ACR_MUST_USE;
-/* Whether more may be searched; where not, acr_patch_choose_place finds nothing. */
+/* Whether the bound on searching allows more; if not, acr_patch_choose_place finds nothing. */
 bool acr_patch_may_search(const Work *work);
 
-/* Where the replacement is all of the function that the place is in: the match becomes one of the
- * whole function (*out_widened), or the edit is refused (false). */
+/* If the replacement is a whole function that contains the place, widens the match to that function
+ * (*out_widened), or refuses the edit (false). */
 bool acr_patch_take_whole_function(Work *work, guint number, const AcrSource *source,
                                    AcrMatch *match, gsize chosen, bool *out_widened) ACR_MUST_USE;
 
 /* ---- All edits of a file (apply_files.c) ----------------------------------------------------- */
 
-/* Sorts the edits of a file, takes out repeated ones, refuses those that touch the lines of
- * another. */
+/* Sorts the edits of a file, drops repeated ones, and refuses those that change each other's
+ * lines. */
 void acr_patch_settle(const Work *work, File *file);
-/* Each takes one edit, whose path may be written. False: the file cannot be read (`error`). */
+/* Each handles one edit of a path that may be written. False: the file cannot be read (`error`). */
 void acr_patch_create_file(Work *work, guint number, const char *path);
 bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 bool acr_patch_delete_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 bool acr_patch_rename_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 bool acr_patch_set_mode(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
-/* Whether the lines of a block stand in a text in their order: it shows them. Lines that stand for
- * others may be among them. */
+/* Whether the lines of a block occur in a text in the same order; elisions are allowed. */
 bool acr_patch_shows(const AcrEdit *block, GBytes *text);
 
-/* The feedback for the model; "" where there is nothing to say. Owned. */
+/* The feedback for the model; "" if there is nothing to say. Owned. */
 char *acr_patch_message(const Work *work, AcrExtractStatus status) ACR_MUST_USE;
 
 #endif

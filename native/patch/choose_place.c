@@ -1,25 +1,25 @@
 /*
- * Where an edit goes in a file: its readings are searched for on the ladder, one place is chosen,
- * and the replacement is fitted to it. Of several equal places the class and function that the
- * answer's words near the edit name decide, then the run's bug locations. Nothing is guessed: a
- * draw decides nothing, and what cannot be decided is refused here.
+ * Finds where an edit goes in a file: searches for its readings on the ladder, chooses one place,
+ * and fits the replacement to it. Among several equal places, the class and function that the
+ * answer names near the edit decide, then the run's bug locations. Nothing is guessed: if neither
+ * decides, or they are tied, the edit is refused.
  */
 #include <string.h>
 
 #include "patch/apply_private.h"
 
 #define MAX_SEARCHED                                                                               \
-    (40u * 1024 * 1024) /* bytes of files in which an answer's edits are not found */
+    (40u * 1024 * 1024) /* bytes of files that are searched for edits without success */
 #define MAX_TIMES_FILE                                                                             \
-    16u /* a quote, of a file's length; line numbers and escapes make it longer */
+    16u /* a quote longer than that many times the file is not searched for; line numbers and escapes make quotes longer */
 
-/* What says which of several places is meant. All borrowed. */
+/* The clues to which of several places is meant. All borrowed. */
 typedef struct {
     const AcrPatchContext *context;
     const AcrEdit *edit;
     const char *path;
-    gssize file;       /* of the index, or -1 */
-    const char *words; /* the answer's, in front of the edit, back to the edit before it */
+    gssize file;       /* number in the index, or -1 */
+    const char *words; /* the answer's text between the edit before and this one */
 } Clues;
 
 static bool follows(const char *words, const char *at, const char *before)
@@ -28,8 +28,8 @@ static bool follows(const char *words, const char *at, const char *before)
     return (gsize)(at - words) >= n && strncmp(at - n, before, n) == 0;
 }
 
-/* Whether the name stands in running text as one of code: `name`, name(), a.name,
- * <class>name</class>, class name, or with an underscore in it. */
+/* Whether running text contains the name as code: `name`, name(), a.name, <class>name</class>,
+ * class name, or a name with an underscore. */
 static bool is_named(const char *words, const char *name)
 {
     gsize n = strlen(name);
@@ -43,7 +43,7 @@ static bool is_named(const char *words, const char *name)
     return false;
 }
 
-/* Whether the symbol, or one around it of its kind, is named. */
+/* Whether the symbol, or an enclosing one of its kind, is named. */
 static bool chain_is_named(const Clues *clues, gint32 id)
 {
     const AcrSymbol *symbol = id < 0 ? NULL : acr_index_symbol(clues->context->index, (guint32)id);
@@ -56,7 +56,7 @@ static bool chain_is_named(const Clues *clues, gint32 id)
     return false;
 }
 
-/* 2 for a function, 1 for a class around the place being named. */
+/* 2 if the function around the place is named, 1 if its class is. */
 static guint score_by_words(const Clues *clues, const AcrPlace *place)
 {
     gint32 class_id = -1, func = -1;
@@ -67,13 +67,13 @@ static guint score_by_words(const Clues *clues, const AcrPlace *place)
     return 2 * chain_is_named(clues, func) + chain_is_named(clues, class_id);
 }
 
-/* 1 where a diff's line number says that the hunk begins. */
+/* 1 if a diff's line number says that the hunk begins here. */
 static guint score_by_line(const Clues *clues, const AcrPlace *place)
 {
     return clues->edit->line == place->first + 1;
 }
 
-/* 1 inside one of the run's locations. */
+/* 1 if the place is inside one of the run's locations. */
 static guint score_by_hints(const Clues *clues, const AcrPlace *place)
 {
     for (gsize k = 0; k < clues->context->n_hints; k++) {
@@ -85,7 +85,7 @@ static guint score_by_hints(const Clues *clues, const AcrPlace *place)
     return 0;
 }
 
-/* Number of the one place with the highest score; -1: there is none, or several. */
+/* The number of the place with the highest score; -1: none, or a tie. */
 static gssize best_place(const Clues *clues, const AcrMatch *match,
                          guint (*score)(const Clues *clues, const AcrPlace *place))
 {
@@ -137,8 +137,7 @@ static bool is_firm(const AcrMatch *match)
            match->level != ACR_LEVEL_ELISION;
 }
 
-/* Searches for one reading. One that is many times as long as the file is at no level, whatever was
- * copied with it. */
+/* Searches for one reading. A quote that is many times longer than the file is not searched for. */
 static void find_reading(const AcrSource *source, const char *original, const char *patched,
                          AcrMatch *out)
 {
@@ -147,10 +146,10 @@ static void find_reading(const AcrSource *source, const char *original, const ch
 }
 
 /*
- * Searches for all readings of an edit, and makes the one that the file decides on its first. Of
- * the cuts of a search/replace block that is the one with the longest quote that stands in the
- * file: of each cut too early the quote stands there too. Of a hunk's readings it is the one found
- * at the better level.
+ * Searches for all readings of an edit, and makes the one that fits the file its first. Among the
+ * cuts of a search/replace block that is the one with the longest quote found in the file, since a
+ * shorter cut of the same quote is found too. Among a hunk's readings it is the one found at the
+ * better level.
  */
 static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
 {
@@ -191,9 +190,9 @@ static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
                             "<original>, <patched>");
 }
 
-/* Number of the one of several places that the edit's line number and words, or else the hints,
- * decide on, or -1. Number and words that contradict each other decide nothing; without an index
- * the words are not known. */
+/* The number of the place on which the edit's line number and the answer's words, or else the
+ * hints, decide; -1: undecided. A line number and words that contradict each other do not decide.
+ * Without an index the words are not used. */
 static gssize decide(const Work *work, guint number, const AcrSource *source, const AcrMatch *match)
 {
     const AcrEdit *edit = edit_at(work, number);

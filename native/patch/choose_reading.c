@@ -1,24 +1,25 @@
 /*
- * Which reading of each replacement is right. The combinations of readings of a file are tried in
- * order; those that compile remain; among several, the one with fewest new lint errors, then the
- * first. All files about which the linter is asked go to it at once.
+ * Chooses the right reading of each replacement. The combinations of readings of a file are tried
+ * in order. Those that compile remain; among them, the one with the fewest new lint errors wins,
+ * then the first. One lint run handles all files.
  *
- * What is decided is a function of the texts and of what the linter says: the linter's work is
- * bounded by bytes, and where it breaks the first reading that compiles stays.
+ * The result depends only on the texts and the linter's answer. The bytes to lint are bounded; if
+ * the linter fails, the first combination that compiles is kept.
  */
 #include <string.h>
 
 #include "patch/apply_private.h"
 
-#define MAX_COMBINATIONS 64u /* of readings, in one file */
-#define MAX_LINTED 4u        /* versions of one file that are given to the linter */
-/* Bytes of a text that is compiled: Python takes some 300 times as much memory for it. Of longer
- * ones the first reading stays, and whether they compile is not asked. */
+#define MAX_COMBINATIONS 64u /* combinations of readings in one file */
+#define MAX_LINTED 4u        /* versions of one file that are linted */
+/* Bytes of a text that is compiled, because Python takes about 300 times as much memory. A longer
+ * text keeps its first reading and is not compiled. */
 #define MAX_COMPILED (4u * 1024 * 1024)
-/* Bytes of all texts of one lint run: some 5 s of pylint, so that its deadline is rarely near. */
+/* Bytes of all texts of one lint run: about 5 s of pylint, so that its deadline is rarely
+ * reached. */
 #define MAX_LINT_BYTES (512u * 1024)
 
-/* A .py file, or a script without extension whose first line names Python. */
+/* Whether the file is a .py file, or a script without extension whose first line names Python. */
 static bool is_compiled(const char *path, GBytes *bytes)
 {
     gsize len = 0;
@@ -30,7 +31,7 @@ static bool is_compiled(const char *path, GBytes *bytes)
     return (named || script) && len <= MAX_COMPILED;
 }
 
-/* A data file that the referee can read. */
+/* Whether it is a data file that the referee can parse. */
 static bool is_data(const char *path, GBytes *bytes)
 {
     static const char *const suffixes[] = {".json", ".ipynb", ".toml", ".xml", ".ini", ".cfg"};
@@ -40,8 +41,8 @@ static bool is_data(const char *path, GBytes *bytes)
     return false;
 }
 
-/* The next combination; readings of later edits change first. False after the last, when the first
- * ones are chosen again. */
+/* Moves to the next combination; readings of later edits change first. False after the last one,
+ * with the first one chosen again. */
 static bool next_combination(const AcrChoice *choice)
 {
     for (gsize i = choice->n; i-- > 0;) {
@@ -52,7 +53,7 @@ static bool next_combination(const AcrChoice *choice)
     return false;
 }
 
-/* The file with the readings that are chosen now. */
+/* Builds the file with the currently chosen readings. */
 static GBytes *build(const AcrChoice *choice, GError **error)
 {
     g_autofree const AcrSplice **splices = g_new0(const AcrSplice *, choice->n + 1);
@@ -89,8 +90,8 @@ static bool try_all(const AcrReferee *referee, const AcrChoice *choice, GPtrArra
     return false;
 }
 
-/* The combinations of one file that compile; the first one where none does, or where nothing is to
- * be chosen. Owned; NULL with `error`. */
+/* The combinations of one file that compile; the first combination if none does, or if there is no
+ * choice. Owned; NULL with `error`. */
 static GPtrArray *list_versions(const AcrReferee *referee, const AcrChoice *choice, GError **error)
 {
     g_autoptr(GPtrArray) sound = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
@@ -120,8 +121,8 @@ static gsize bytes_of(const AcrRefereeFile *file)
     return bytes;
 }
 
-/* What the linter is given: every file in question while the bound is kept, one version of the
- * others. Sets *out_asked to how many are in question. */
+/* The files for the linter: within the bound, all versions of files with a choice, and one version
+ * of the others. *out_asked: the number of files with a choice. */
 static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, gsize *out_asked)
 {
     GArray *files = g_array_new(FALSE, FALSE, sizeof(AcrRefereeFile));
@@ -141,8 +142,8 @@ static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, g
     return files;
 }
 
-/* The number of the best version: the first of those with the fewest errors; the first of all where
- * one of them is unknown. */
+/* The number of the best version: the first with the fewest errors; the first of all if a count is
+ * unknown. */
 static gsize best_of(const guint *worse, gsize n)
 {
     gsize best = 0;
@@ -190,7 +191,8 @@ bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gs
     return lint(referee, choices, versions, error);
 }
 
-/* Whether `after` lists an error ("line 3: …; line 9: …") more often than `before`, lines apart. */
+/* Whether `after` lists an error ("line 3: …; line 9: …") more often than `before`; line numbers
+ * are ignored. */
 static bool has_new_error(const char *before, const char *after)
 {
     g_auto(GStrv) old = g_strsplit(before, "; ", -1);
@@ -201,7 +203,7 @@ static bool has_new_error(const char *before, const char *after)
         for (guint j = 0; old[j] && !found; j++) {
             found = g_str_has_suffix(old[j], error);
             if (found)
-                *old[j] = '\0'; /* each counts once */
+                *old[j] = '\0'; /* each error is matched once */
         }
         if (!found)
             return true;

@@ -1,7 +1,7 @@
 /*
- * The headers of a diff: which file its next part is about, and whether that is new, deleted or
- * renamed. Those of unified diffs, of git, and of patches that begin with "*** Begin Patch"
- * ("*** Update File: a.py", "*** Add File: ", "*** Delete File: ", "*** Move to: ").
+ * Reads the headers of a diff: which file its next part is about, and whether that file is new,
+ * deleted or renamed. Handles headers of unified diffs, of git, and of patches that begin with "***
+ * Begin Patch" ("*** Update File: a.py", "*** Add File: ", "*** Delete File: ", "*** Move to: ").
  */
 #include "patch/parse_diff_private.h"
 
@@ -17,7 +17,7 @@ Line acr_diff_line_at(const Diff *diff, gsize off)
     return (Line){parse->s + from, end - from, next};
 }
 
-/* The names as they stand in the headers. */
+/* The names in the headers. */
 typedef enum {
     OLD_NAME, /* --- */
     NEW_NAME, /* +++ */
@@ -34,7 +34,7 @@ typedef struct {
 
 static const char *const stars[] = {"*** Update File: ", "*** Add File: ", "*** Delete File: "};
 
-/* Which of those a line begins with; NULL: none. */
+/* The header of the "***" form that a line begins with; NULL: none. */
 static const char *const *find_star(const Line *line)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(stars); i++)
@@ -56,7 +56,7 @@ static void headers_clear(Headers *headers)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Headers, headers_clear)
 
-/* Text that follows a name: a date, a remark in brackets. */
+/* The length of a name without a date or a remark in brackets after it. */
 static gsize without_remark(const char *s, gsize len)
 {
     const char *tab = memchr(s, '\t', len);
@@ -68,7 +68,7 @@ static gsize without_remark(const char *s, gsize len)
     return len;
 }
 
-/* The name behind `skip` bytes of a line; owned. git's quotes and escapes are resolved. */
+/* The name after `skip` bytes of a line, with git's quotes and escapes decoded; owned. */
 static char *name_in(const Line *line, gsize skip)
 {
     skip = acr_skip_blanks(line->s, skip, line->len);
@@ -80,7 +80,7 @@ static char *name_in(const Line *line, gsize skip)
     return acr_utf8_repair(plain, strlen(plain));
 }
 
-/* "a/X b/X" -> X; NULL when the halves differ. Owned. */
+/* "a/X b/X" -> X; NULL if the halves differ. Owned. */
 static char *name_of_both(const Line *line, gsize skip)
 {
     const char *s = line->s + skip;
@@ -97,7 +97,7 @@ static void keep(char **slot, char *name)
     *slot = name;
 }
 
-/* Lines that only git writes, behind "diff --git". */
+/* Reads a header line that only git writes, after "diff --git". */
 static bool read_git_line(const Line *line, Headers *headers, FileHeader *file)
 {
     static const char *const passed[] = {"index ", "similarity index ", "dissimilarity index ",
@@ -128,7 +128,7 @@ static bool read_git_line(const Line *line, Headers *headers, FileHeader *file)
     return true;
 }
 
-/* Length of a mark in front of a path: a/, b/, or another that git or people use. */
+/* The length of the prefix of a path: a/, b/, or another one that git or people use. */
 static gsize mark_length(const char *name)
 {
     static const char *const marks[] = {"a/", "b/", "c/", "i/", "o/", "w/", "old/", "new/"};
@@ -138,15 +138,15 @@ static gsize mark_length(const char *name)
     return 0;
 }
 
-/* "--- X" of another file than the one that the lines above rename. */
+/* Whether "--- X" is another file than the one that the lines above rename. */
 static bool names_another(const Line *line, const char *renamed)
 {
     g_autofree char *name = name_in(line, strlen("--- "));
     return renamed && strcmp(name, renamed) != 0 && strcmp(name + mark_length(name), renamed) != 0;
 }
 
-/* Whether a name has the date with which diff marks a file that is not there: the epoch, in any
- * time zone, and lines from 0 on in the hunk below. */
+/* Whether the header says that the file does not exist, as diff does: by the epoch in any time
+ * zone, and a hunk whose lines begin at 0. */
 static bool is_dated_away(const Diff *diff, const Line *line, char sign)
 {
     static const char *const dates[] = {"1970-01-01 ", "1969-12-31 ", "Jan  1 ", "Dec 31 "};
@@ -199,7 +199,7 @@ static bool is_null(const char *name)
     return name && strcmp(name, "/dev/null") == 0;
 }
 
-/* Takes the marks off, where both names have one, or there is but one name. */
+/* Removes the prefixes, if both names have one, or if there is only one name. */
 static void strip_marks(Headers *headers)
 {
     char **old_name = &headers->name[OLD_NAME], **new_name = &headers->name[NEW_NAME];
@@ -214,7 +214,7 @@ static void strip_marks(Headers *headers)
         keep(new_name, g_strdup(*new_name + new_mark));
 }
 
-/* x.py.orig and x.py, old/x.py and x.py: one file at two times. */
+/* Whether two names are versions of one file: x.py.orig and x.py, old/x.py and x.py. */
 static bool same_file(const char *old_name, const char *new_name)
 {
     g_autofree char *old_base = g_path_get_basename(old_name);
@@ -246,7 +246,7 @@ static void decide_name(const Headers *headers, FileHeader *file)
     file->name = g_strdup(name ? name : headers->name[BOTH]);
 }
 
-/* Reads "*** Update File: a.py" and what belongs to it; false: none stands there. */
+/* Reads "*** Update File: a.py" and the lines that belong to it; false: there is no such header. */
 static bool read_stars(const Diff *diff, gsize *at, FileHeader *out)
 {
     Line line = acr_diff_line_at(diff, *at);

@@ -1,9 +1,9 @@
 /*
- * HTML escapes in the code of an answer ("a &lt; b"). Whether the model escaped what it wrote is
- * decided once for an answer: it did if a quote stands in its file only without escapes, or if new
- * Python code has them where only an operator can stand and nothing in the answer is unescaped. New
- * code that has them although the answer is plain is refused, as it would compile and mean something
- * else.
+ * HTML escapes in the code of an answer ("a &lt; b"). Whether the model escaped its answer is
+ * decided once for the whole answer: it did if a quote is only found in its file after unescaping,
+ * or if new Python code has escapes where only an operator can be and the answer contains no
+ * unescaped character. Otherwise an edit that adds escapes in new code is refused, since the code
+ * would compile and mean something else.
  */
 #include "patch/apply_private.h"
 
@@ -14,7 +14,7 @@ static const struct {
                {"&#34;", '"'}, {"&#x27;", '\''}, {"&#x22;", '"'}, {"&#60;", '<'},   {"&#62;", '>'},
                {"&#38;", '&'}, {"&nbsp;", ' '},  {"&amp;", '&'}};
 
-/* Bytes of the escape at `at`; 0: there is none. */
+/* The length of the escape at `at`; 0: none. */
 static gsize escape_at(const char *at, char *out_plain)
 {
     for (gsize i = 0; *at == '&' && i < G_N_ELEMENTS(escapes); i++) {
@@ -49,7 +49,7 @@ static bool has_escape(const char *text)
     return false;
 }
 
-/* Whether the text has a character that the escaping of it would have replaced. */
+/* Whether the text contains a character that escaping would have replaced. */
 static bool has_plain(const char *text)
 {
     char plain;
@@ -59,11 +59,11 @@ static bool has_plain(const char *text)
     return false;
 }
 
-/* Whether Python code has an escape outside strings and comments. */
+/* Whether Python code contains an escape outside strings and comments. */
 static bool has_escape_in_code(const char *text)
 {
     char open = '\0', plain;
-    gsize width = 0; /* of the marks of the string around */
+    gsize width = 0; /* length of the quotation marks of the enclosing string */
     for (const char *at = text; *at; at++) {
         bool three = (*at == '"' || *at == '\'') && at[1] == *at && at[2] == *at;
         if (*at == '\\' && at[1]) {
@@ -93,7 +93,7 @@ static bool has_parts(const AcrEdit *edit)
     return edit->kind == ACR_EDIT_CHANGE && edit->original && edit->patched;
 }
 
-/* Whether the quote stands in its file without its escapes, and not with them. */
+/* Whether the quote occurs in its file without its escapes, but not with them. */
 static bool is_proof(const Work *work, const AcrEdit *edit)
 {
     g_autoptr(GPtrArray) near = NULL;

@@ -1,18 +1,18 @@
 /*
- * The feedback on a whole answer: a headline for how far it came, each edit that was not applied
- * with the real code near it, what does not compile, the form of edits where there was none to
- * read, and the code of the places in question once more. Every part has its share of the bytes.
+ * The feedback on a whole answer: a headline that says how far it came, each edit that was not
+ * applied with the real code near it, what does not compile, the expected form of edits if there
+ * was none, and the code of the bug locations again. Each part has a share of the bytes.
  */
 #include <string.h>
 
 #include "patch/feedback_private.h"
 
-#define MAX_DETAILED 12u           /* refused edits that are shown code; others are one line */
-#define LOCATED_BYTES (10u * 1024) /* kept free for the located code */
-#define ROOM 1024u                 /* bytes of the message beyond which no code is added */
-#define BRIEF 120u                 /* bytes of the line on an edit whose code is not shown */
+#define MAX_DETAILED 12u           /* refused edits that are shown with code; others get one line */
+#define LOCATED_BYTES (10u * 1024) /* reserved for the code of the bug locations */
+#define ROOM 1024u                 /* when fewer bytes are left, no more code is added */
+#define BRIEF 120u                 /* bytes of the line about an edit without code */
 
-/* The code of the places where the bug is believed to be, once more; they share what is left. */
+/* Shows the code of the bug locations again, in the bytes that are left. */
 static void show_hints(AcrFeedback *feedback)
 {
     const AcrPatchContext *context = feedback->context;
@@ -127,13 +127,13 @@ static GArray *list_refusals(const Work *work)
     return refusals;
 }
 
-/* The part of each edit that was not applied; those that come later may use what earlier ones left.
- */
+/* Writes the part of each edit that was not applied; later ones may use bytes that earlier ones
+ * left. */
 static void show_refusals(const Work *work, AcrFeedback *feedback)
 {
     g_autoptr(GArray) refusals = list_refusals(work);
     gsize limit = feedback->limit, n = MIN(refusals->len, MAX_DETAILED);
-    gsize brief = MIN((refusals->len - n) * BRIEF, limit / 3); /* kept for those without code */
+    gsize brief = MIN((refusals->len - n) * BRIEF, limit / 3); /* reserved for edits without code */
     acr_refusals_search(work->context, (AcrRefusal *)(void *)refusals->data, n);
     for (guint i = 0; i < refusals->len && feedback->text->len < limit; i++) {
         gsize used = feedback->text->len, left = MAX(limit - brief, used) - used;

@@ -1,10 +1,9 @@
 /*
- * The part of the message for one edit, made from real code: what was refused and why, the code
- * that was probably meant as it stands in the file, which lines differ, and where a symbol is if it
- * is elsewhere.
+ * The part of the message about one edit, made from real code: what was refused and why, the code
+ * that was probably meant, which lines differ, and where a symbol is if it is elsewhere.
  *
- * Code to be quoted is shown unchanged between fences; line numbers stand in the heading. Nothing
- * is shown beyond the feedback's limit.
+ * Code that the model may quote is shown unchanged between fences, with its line numbers in the
+ * heading. Nothing is added beyond the feedback's limit.
  */
 #include <string.h>
 
@@ -15,11 +14,11 @@
 #define MAX_DIFFERENCES 12u
 #define MAX_DIFFERING 200u /* bytes shown of a line that differs */
 #define MAX_SHOWN_PLACES 4u
-#define MAX_SYMBOLS 4u /* under one name */
-#define MAX_NAMES 3u   /* defined in one quote */
+#define MAX_SYMBOLS 4u /* symbols shown for one name */
+#define MAX_NAMES 3u   /* names taken from one quote */
 #define MAX_OUTLINE 60u
 #define AROUND 3u
-#define AROUND_UNLIKE 8u /* around code that is hardly what was meant */
+#define AROUND_UNLIKE 8u /* lines shown around code that hardly resembles the quote */
 #define AROUND_ERROR 6u
 
 static bool is_full(const AcrFeedback *feedback)
@@ -33,7 +32,7 @@ static char *shown_line(const AcrLine *line)
     return acr_text_shorten(all, MAX_SHOWN_LINE);
 }
 
-/* " in Class.method" of the innermost definition that holds all of those lines; owned. */
+/* " in Class.method" of the innermost definition that contains all of these lines; owned. */
 static char *holder(const AcrPatchContext *context, const char *path, gsize first, gsize last)
 {
     gssize file = context->index ? acr_index_find_file(context->index, path) : -1;
@@ -94,7 +93,7 @@ static void append_line(GString *text, const AcrLine *line)
     g_string_append_printf(text, "|%.*s%s\n", (int)len, line->s, len < line->len ? "…" : "");
 }
 
-/* The lines in which the quote and the region differ, in order. */
+/* Shows the lines in which quote and region differ, in order. */
 static void show_difference(AcrFeedback *feedback, const AcrRefusal *refusal,
                             const AcrSource *source, const AcrRegion *region)
 {
@@ -144,7 +143,7 @@ static char *defined_name(const AcrLine *line)
     return s < to ? g_strndup(s, (gsize)(to - s)) : NULL;
 }
 
-/* Symbols of that name, those of `path` first; owned, of const AcrSymbol. */
+/* The symbols of that name, those of `path` first; owned array of const AcrSymbol. */
 static GPtrArray *symbols_named(const AcrIndex *index, const char *name, const char *path)
 {
     static const AcrSymbolKind kinds[] = {ACR_SYMBOL_CLASS, ACR_SYMBOL_FUNCTION, ACR_SYMBOL_METHOD};
@@ -163,7 +162,7 @@ static GPtrArray *symbols_named(const AcrIndex *index, const char *name, const c
     return found;
 }
 
-/* Whether the region that is shown anyway is most of that symbol. */
+/* Whether the region that is shown already contains most of that symbol. */
 static bool is_shown(const AcrRefusal *refusal, const AcrSymbol *symbol, const char *path)
 {
     if (!refusal || !refusal->source || !refusal->regions || refusal->regions->len == 0 ||
@@ -204,7 +203,7 @@ bool acr_feedback_symbol(AcrFeedback *feedback, const char *name, const AcrRefus
     return true;
 }
 
-/* The definitions of what the quote defines; whether any was found. */
+/* Shows the definitions of the names that the quote defines; returns whether there are any. */
 static bool show_symbols(AcrFeedback *feedback, const AcrRefusal *refusal)
 {
     guint n = 0;
@@ -224,7 +223,7 @@ static bool show_symbols(AcrFeedback *feedback, const AcrRefusal *refusal)
     return found;
 }
 
-/* Appends what classes and functions a file has, with their lines. */
+/* Appends the classes and functions of a file, with their lines. */
 static void show_outline(AcrFeedback *feedback, const char *path)
 {
     const AcrIndex *index = feedback->context->index;
@@ -260,7 +259,7 @@ static void show_places(AcrFeedback *feedback, const AcrSource *source, const GA
     }
 }
 
-/* The regions of the named file most like the quote. */
+/* Shows the regions of the named file that are most similar to the quote. */
 static void show_closest(AcrFeedback *feedback, const AcrRefusal *refusal)
 {
     AcrRegion best = g_array_index(refusal->regions, AcrRegion, 0);

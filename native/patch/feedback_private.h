@@ -1,53 +1,53 @@
 /*
- * The message for the model: what grows in it, and what is known of a refused edit.
+ * The message for the model while it is written, and what is known about a refused edit.
  */
 #ifndef ACR_PATCH_FEEDBACK_PRIVATE_H
 #define ACR_PATCH_FEEDBACK_PRIVATE_H
 
 #include "patch/apply_private.h"
 
-#define ACR_FEEDBACK_MAX_EDIT (6u * 1024) /* bytes of the part for one edit */
-#define ACR_FEEDBACK_MIN 0.4              /* a region less alike than this does not help */
-#define ACR_FEEDBACK_FOUND 0.8            /* code as alike as this is there, if not word for word */
+#define ACR_FEEDBACK_MAX_EDIT (6u * 1024) /* bytes of the part about one edit */
+#define ACR_FEEDBACK_MIN 0.4              /* a region less similar than this is not shown */
+#define ACR_FEEDBACK_FOUND 0.8 /* a region this similar counts as found, if not word for word */
 
-/* A message that grows; code is not added to it beyond `limit` bytes. */
+/* The growing message; code is not added beyond `limit` bytes. */
 typedef struct {
     GString *text; /* owned */
     gsize limit;
     const AcrPatchContext *context;
 } AcrFeedback;
 
-/* The region of another file that is most like a quote. */
+/* The region of another file that is most similar to a quote. */
 typedef struct {
     AcrSource *source; /* owned; NULL: none */
     AcrRegion region;
 } AcrElsewhere;
 
-/* What is known of one refused edit. */
+/* What is known about a refused edit. */
 typedef struct {
     guint number; /* from 1 */
     const AcrEdit *edit;
     const AcrEditOutcome *outcome;
     const AcrSource *source; /* borrowed; NULL: no such file */
-    const GArray *places;    /* of AcrPlace, where it was ambiguous; else NULL */
+    const GArray *places;    /* array of AcrPlace if the edit was ambiguous; else NULL */
     AcrLines quote;          /* views into the edit */
-    GArray *regions;         /* owned; of AcrRegion, in `source`; may be NULL */
+    GArray *regions;         /* owned array of AcrRegion in `source`; may be NULL */
     AcrElsewhere elsewhere;
 } AcrRefusal;
 
-/* Fills regions and elsewhere of `n` refusals: the latter from any other Python file that shares a
- * third of the quote's lines. O(bytes of the repository), bounded. */
+/* Fills `regions` and `elsewhere` of `n` refusals. `elsewhere` comes from any other Python file
+ * that contains a third of the quote's lines. O(bytes of the repository), bounded. */
 void acr_refusals_search(const AcrPatchContext *context, AcrRefusal *refusals, gsize n);
 void acr_refusal_clear(AcrRefusal *refusal);
 
-/* Appends the part for one edit: why, and (`detailed`) the real code. */
+/* Appends the part about one edit: the reason and, if `detailed`, the real code. */
 void acr_feedback_edit(AcrFeedback *feedback, const AcrRefusal *refusal, bool detailed);
-/* Appends lines [first, last) as they are, headed by file, lines, and what holds them. */
+/* Appends lines [first, last) unchanged, under a heading with file, lines and enclosing symbol. */
 void acr_feedback_code(AcrFeedback *feedback, const AcrSource *source, gsize first, gsize last);
-/* Appends lines around `line` (1-based), numbered, with a mark at it. */
+/* Appends numbered lines around `line` (1-based), which is marked. */
 void acr_feedback_around(AcrFeedback *feedback, const AcrSource *source, gsize line);
-/* Appends where things of that name are defined, and the code of the first, of the file of
- * `refusal` (may be NULL) if there is one there. Whether there is any. */
+/* Appends where symbols of that name are defined, and the code of the first one, preferably from
+ * the file of `refusal` (may be NULL). Returns whether there is any. */
 bool acr_feedback_symbol(AcrFeedback *feedback, const char *name, const AcrRefusal *refusal);
 
 #endif

@@ -1,35 +1,35 @@
 /*
- * Where the code was probably meant to be that an edit quotes: regions of the file that it names,
- * and of the other files. One pass over all Python files counts how many lines of each quote a file
- * has (a table of line hashes), and only the files with most of them are compared by similarity.
+ * Searches for the code that an edit probably meant: regions of the file that it names, and of
+ * other files. One pass over all Python files counts how many lines of each quote a file contains
+ * (a table of line hashes); only the files with the most lines are then compared by similarity.
  */
 #include <string.h>
 
 #include "patch/feedback_private.h"
 
-#define SAME 0.98 /* where a region of the file named is as alike as this, no other is searched */
+#define SAME 0.98 /* if a region of the named file is this similar, no other file is searched */
 #define MAX_SEARCHED_BYTES (96u * 1024 * 1024)
-#define MAX_COMPARED 8u /* files, for each quote */
-#define MIN_CORE 4u     /* shorter lines say nothing about a file */
+#define MAX_COMPARED 8u /* files compared for each quote */
+#define MIN_CORE 4u     /* shorter lines are ignored, because they occur in every file */
 #define MAX_QUOTE_LINES 4096u
 
 typedef struct {
-    gsize entry; /* in the snapshot */
-    guint lines; /* of the quote that it has */
+    gsize entry; /* number in the snapshot */
+    guint lines; /* lines of the quote that it contains */
 } Candidate;
 
 /* A quote that is searched for in other files. */
 typedef struct {
     AcrRefusal *refusal; /* borrowed */
-    guint lines;         /* of it that are in the table */
-    guint hits;          /* of these, in the file at hand */
-    GArray *candidates;  /* owned; of Candidate, most lines first */
+    guint lines;         /* its lines that are in the table */
+    guint hits;          /* of these, the ones in the current file */
+    GArray *candidates;  /* owned array of Candidate, the most lines first */
 } Quote;
 
-/* What the table has of a line. */
+/* An entry of the table of lines. */
 typedef struct {
-    GArray *quotes; /* owned; of guint: numbers of the quotes that have the line */
-    gsize seen_in;  /* number of the file, from 1, in which it was last seen */
+    GArray *quotes; /* owned array of guint: numbers of the quotes that contain the line */
+    gsize seen_in;  /* number, from 1, of the last file in which it was seen */
 } Seen;
 
 static void quote_clear(gpointer data)
@@ -103,7 +103,7 @@ static void keep_candidate(GArray *candidates, Candidate candidate)
     g_array_set_size(candidates, MIN(candidates->len, MAX_COMPARED));
 }
 
-/* A file that has a third of a quote's lines is a candidate. */
+/* Makes the file a candidate for each quote of which it contains a third of the lines. */
 static void take_counts(GArray *quotes, gsize entry, const char *path)
 {
     for (guint i = 0; i < quotes->len; i++) {

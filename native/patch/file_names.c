@@ -1,15 +1,15 @@
 /*
- * File names: what the name in an answer stands for. Paths of the snapshot are grouped by base
- * name, so that a name is compared only with the paths that can be meant. A first part that names
- * no folder of the snapshot (git's a/ and b/, the repository's own name) is taken off when what is
- * left is a path; where the repository lies plays no part, so that a run can be repeated elsewhere.
+ * Resolves the file names in an answer. Paths of the snapshot are grouped by base name, so that a
+ * name is only compared with possible paths. A first part that is not a folder of the snapshot
+ * (git's a/ and b/, the repository's own name) is removed if the rest is a path. The location of
+ * the repository is not used, so that a run can be repeated elsewhere.
  */
 #include <string.h>
 
 #include "patch/source_private.h"
 
 #define MAX_NEAR 5u
-#define MAX_PART 255u /* bytes of one part of a new path, as file systems have it */
+#define MAX_PART 255u /* bytes of one part of a new path, the limit of file systems */
 
 struct AcrFileNames {
     AcrSnapshot *snapshot; /* shared */
@@ -64,14 +64,14 @@ char *acr_file_name_clean(const char *name)
     return g_strndup(name, len);
 }
 
-/* `path` ends in `name`, at a border of path parts. */
+/* Whether `path` ends in `name` at a border between path parts. */
 static bool ends_in(const char *path, const char *name)
 {
     gsize len = strlen(path), n = strlen(name);
     return n <= len && strcmp(path + len - n, name) == 0 && (n == len || path[len - n - 1] == '/');
 }
 
-/* How many bytes two paths share, from the right, in whole parts. */
+/* The number of bytes that two paths share at their end, in whole parts. */
 static gsize shared_tail(const char *a, const char *b)
 {
     gsize n = 0, i = strlen(a), j = strlen(b);
@@ -89,7 +89,8 @@ static int by_likeness(gconstpointer a, gconstpointer b, gpointer name)
     return sx != sy ? (sx > sy ? -1 : 1) : strcmp(*x, *y);
 }
 
-/* Files of the same folder name whose base name begins alike, when no file has that base name. */
+/* Lists files with the same folder name whose base names begin alike; used if no file has that base
+ * name. */
 static void near_by_spelling(const AcrFileNames *names, const char *name, GPtrArray *near)
 {
     const char *base = base_of(name), *dot = strrchr(base, '.');
@@ -116,8 +117,8 @@ bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder)
     return false;
 }
 
-/* What is left of a name whose first part is not a folder of the repository, or stands twice; NULL:
- * the first part belongs to it. */
+/* The name without its first part, if that part is not a folder of the repository or is repeated;
+ * NULL: the first part belongs to the name. */
 static const char *without_first_part(const AcrFileNames *names, const char *name)
 {
     const char *rest = strchr(name, '/');
@@ -133,8 +134,8 @@ static const char *without_first_part(const AcrFileNames *names, const char *nam
     return acr_file_names_has_folder(names, first) ? NULL : rest + 1;
 }
 
-/* The path that is `name`, or the one that ends in it by whole parts. Borrowed; NULL: none or many.
- */
+/* The path that equals `name`, or the one that ends in it by whole parts. Borrowed; NULL: none, or
+ * several. */
 static const char *path_that_ends_in(const AcrFileNames *names, const char *name, guint *out_n)
 {
     const GPtrArray *same = g_hash_table_lookup(names->by_base, base_of(name));
@@ -200,7 +201,7 @@ char *acr_file_names_make(const AcrFileNames *names, const char *name)
                                                             : g_steal_pointer(&clean);
 }
 
-/* Whether a part of a path, in any case, is `what`. */
+/* Whether a part of a path equals `what`, in any case. */
 static bool has_part(const char *path, const char *what)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -210,8 +211,8 @@ static bool has_part(const char *path, const char *what)
     return false;
 }
 
-/* Whether git takes a part of a path for .git where other systems have the checkout: ".git .",
- * ".git::$DATA", "git~1". */
+/* Whether git treats a path part like .git, because other systems would check it out as .git: ".git
+ * .", ".git::$DATA", "git~1". */
 static bool is_like_git(const char *part)
 {
     gsize n = strlen(".git");
@@ -222,7 +223,7 @@ static bool is_like_git(const char *part)
     return part[n] == ':' || part[n + strspn(part + n, " .")] == '\0';
 }
 
-/* A character that no one sees, or that not every system has in names. */
+/* Whether the name contains an invisible character, or one that some systems do not allow. */
 static bool has_odd_character(const char *name)
 {
     for (const char *at = name; *at; at = g_utf8_next_char(at)) {
@@ -233,7 +234,7 @@ static bool has_odd_character(const char *name)
     return false;
 }
 
-/* Why a file of that (valid UTF-8) name is not made; owned, or NULL. */
+/* Why no file with that name (valid UTF-8) is made; owned, or NULL. */
 static char *why_not_made(const char *name)
 {
     g_auto(GStrv) parts = g_strsplit(name, "/", -1);

@@ -1,7 +1,7 @@
 /*
- * The indentation of new lines. They get it from the file, by one of three readings: in the
- * coordinates of <original> (its lines show what the model's indentation means there), relative to
- * the first line of <patched>, or absolute from the second line on.
+ * The indentation of new lines, adapted to the file by one of three readings: in the coordinates of
+ * <original> (its lines show what the model's indentation means in the file), relative to the first
+ * line of <patched>, or absolute from the second line on.
  */
 #include <string.h>
 
@@ -15,8 +15,7 @@ static gssize first_code(const AcrLines *lines)
     return -1;
 }
 
-/* The first line of the quote has no indentation although it has in the file, and that of the
- * others is right. */
+/* Whether the first line of the quote lost its indentation while the other lines have it. */
 static bool lost_first_lead(const Fit *fit)
 {
     const AcrLines *quote = &fit->match->original;
@@ -39,7 +38,7 @@ char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize col
 {
     const AcrLines *file = &fit->source->lines;
     bool tabs = memchr(lead, '\t', len) != NULL;
-    if (len == 0) { /* the next line that has an indentation tells */
+    if (len == 0) { /* the next line with indentation decides */
         gsize next = fit->place->first;
         while (next < file->n && file->line[next].lead == 0)
             next++;
@@ -63,7 +62,7 @@ char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize col
     return g_string_free(out, FALSE);
 }
 
-/* Whether a quote line that has a line of the file stands at its begin. */
+/* Whether a quote line that is mapped to a line of the file stands at its beginning. */
 static bool begins_line(const Fit *fit, gsize j)
 {
     const gssize *map = fit->place->map;
@@ -80,8 +79,8 @@ static bool is_anchor(const Fit *fit, gssize j)
            begins_line(fit, (gsize)j) && !(fit->first_lost && j == 0);
 }
 
-/* The quote line whose indentation explains that of a new line near quote line `at`: the nearest of
- * equal width, else the nearest before, else after. -1: there is none. */
+/* The quote line whose indentation explains that of a new line near quote line `at`: the nearest
+ * one of equal width, else the nearest before, else after. -1: none. */
 static gssize find_anchor(const Fit *fit, gssize at, gsize width)
 {
     const AcrLines *quote = &fit->match->original;
@@ -117,7 +116,7 @@ static char *lead_as_original(const Fit *fit, const AcrLine *line, gssize at)
                                   (gssize)acr_line_width(&fit->match->original.line[j]));
 }
 
-/* The file's line that the first quoted line of code stands for. */
+/* The file's line to which the first quoted line of code is mapped. */
 static const AcrLine *first_file_line(const Fit *fit)
 {
     gssize j = first_code(&fit->match->original);
@@ -162,8 +161,8 @@ void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core)
     g_array_append_val(fit->lines, out);
 }
 
-/* Both parts lost the indentation of their first line only: the others of the quote are right where
- * they stand, so are those of the replacement. */
+/* Whether both parts lost the indentation of their first line only: then all other lines of quote
+ * and replacement are right. */
 static bool shares_loss(const Fit *fit)
 {
     gssize first = first_code(&fit->match->patched);
@@ -171,7 +170,7 @@ static bool shares_loss(const Fit *fit)
            fit->match->patched.line[0].lead == 0;
 }
 
-/* A line of the replacement behind its first is left of all lines of the quote. */
+/* Whether a line of the replacement after its first is further left than all lines of the quote. */
 static bool is_left(const Fit *fit)
 {
     gsize least = G_MAXSIZE;
@@ -188,9 +187,9 @@ static bool is_left(const Fit *fit)
 }
 
 /*
- * A line stands in both parts, blanks included, that is not the first without indentation (any
- * line, where the quote is exact), or both lost the indentation of their first; and no line is left
- * of the quote's: the replacement has the quote's coordinates.
+ * Whether the replacement has the quote's coordinates. It does if both parts share an identical
+ * line (any line if the quote is exact, else not an unindented first line) or both lost the
+ * indentation of their first line, and no line is further left than the quote's.
  */
 static bool shares_coordinates(const Fit *fit)
 {
@@ -209,10 +208,10 @@ static bool shares_coordinates(const Fit *fit)
 }
 
 /*
- * The order in which readings are tried. A quote at its exact place was written in the file's
- * coordinates, and so was the replacement, unless it begins in the first column; of a quote that
- * was shifted as a whole the replacement may not be, and one that lost the indentation of its first
- * line only has a replacement that begins in the first column if any other line of it does.
+ * The order in which readings are tried. If the quote was found exactly, it was written in the
+ * file's coordinates, and so was the replacement, unless that begins in the first column. If the
+ * quote was shifted as a whole, the replacement may not be. If the quote's first line lost its
+ * indentation, the replacement begins in the first column only if another of its lines does.
  */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n)
 {

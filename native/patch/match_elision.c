@@ -1,34 +1,34 @@
 /*
- * Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for lines
- * left out. The segments between must each occur exactly once in the block that the quote begins
- * in, anchored on both sides of each elision, all indented as in the quote or all shifted alike: a
- * first line that is common (`pass`) would else begin in another block.
+ * Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for omitted
+ * lines. Each segment between elisions must occur exactly once in the block in which the quote
+ * begins, with code on both sides of each elision, and all segments must be indented as in the
+ * quote or shifted alike. Otherwise a common first line (`pass`) could match in another block.
  *
- * A replacement that leaves code out where the quote does not is refused: what should stay there is
- * unknown.
+ * A replacement that omits code where the quote does not is refused: it is unknown what should stay
+ * there.
  */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MAX_STRING_LINES 2000u /* of a replacement in which strings are looked for */
-#define MAX_STRING_LINE 400u   /* bytes of each of them */
+#define MAX_STRING_LINES 2000u /* lines of a replacement in which strings are searched */
+#define MAX_STRING_LINE 400u   /* bytes of each of these lines */
 
 typedef struct {
     const AcrLines *file;
     const AcrLines *quote;
     AcrSameLine same;
     gsize work;
-    bool several; /* a segment stood more than once in a block */
+    bool several; /* a segment occurred more than once in a block */
 } Elided;
 
-/* A line that goes on in deeper ones: the header of a block, an open bracket. */
+/* Whether deeper lines follow: the line is the header of a block, or ends in an open bracket. */
 static bool opens(const AcrLine *line)
 {
     return line->core > 0 && strchr(":([{,\\", acr_line_last(line));
 }
 
-/* Columns that every line between the segments must have at least: what is indented less is another
+/* The columns that every line between the segments must have; a line with less belongs to another
  * block. */
 static gsize block_width(const Elided *e, gsize start)
 {
@@ -70,8 +70,8 @@ static bool segment_at(Elided *e, gsize line, gsize from, gsize to, gsize limit)
     return true;
 }
 
-/* Follows the segments from a start; each must occur exactly once in what is left of the block.
- * Returns the end, or 0. */
+/* Follows the segments from a start; each must occur exactly once in the rest of the block. Returns
+ * the end, or 0. */
 static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
 {
     gsize limit = block_end(e, start), line = start + first_len, j = first_len;
@@ -141,7 +141,7 @@ static gsize behind_blanks(const AcrLines *lines, gsize k)
     return k;
 }
 
-/* The line above that is indented less, with nothing but a docstring between; -1: none. */
+/* The nearest line above that is indented less, with at most a docstring between; -1: none. */
 static gssize header_of(const AcrLines *lines, gsize k)
 {
     gsize width = acr_line_width(&lines->line[k]), at = k;
@@ -157,8 +157,7 @@ static gssize header_of(const AcrLines *lines, gsize k)
     return -1;
 }
 
-/* The line with which the string of three quotes around line k of the replacement begins; -1: it is
- * in none. */
+/* The first line of the triple-quoted string around line k of the replacement; -1: none. */
 static gssize string_around(const AcrLines *lines, gsize k)
 {
     gssize begin = -1;
@@ -178,9 +177,9 @@ static gssize string_around(const AcrLines *lines, gsize k)
     return begin;
 }
 
-/* Whether `...` in line k of the replacement is code: all there is of a block whose header the
- * quote has not, as of an overload; it continues an example in a docstring, or is a line of a string
- * that the quote has not. */
+/* Whether `...` in line k of the replacement is code: the whole body of a block whose header the
+ * quote lacks (an overload), a continuation line of an example in a docstring, or a line of a
+ * string that the quote lacks. */
 static bool is_ellipsis(const AcrMatch *match, gsize k)
 {
     const AcrLines *lines = &match->patched;
@@ -201,7 +200,8 @@ static bool is_ellipsis(const AcrMatch *match, gsize k)
     return next == lines->n || acr_line_width(&lines->line[next]) < acr_line_width(line);
 }
 
-/* A replacement that leaves code out where the quote did not: what should stay there is unknown. */
+/* Refuses a replacement that omits code where the quote does not, because it is unknown what should
+ * stay there. */
 void acr_elision_check(AcrMatch *match)
 {
     gsize left_out = acr_elision_count(&match->patched),

@@ -1,16 +1,16 @@
 /*
- * The ladder: where in a file the quoted code stands.
+ * The ladder: finds where in a file the quoted code stands.
  *
- * Levels are tried in the order of AcrLevel, the first at which the code occurs wins, and all its
- * places at that level are returned: choosing between them is not done here. Whole lines come
- * first; only when no whole lines match is the quote searched for inside lines (level `exact`,
- * since the bytes are).
+ * Levels are tried in the order of AcrLevel. The first level at which the code occurs wins, and all
+ * its places at that level are returned; another file chooses between them. Whole lines come first;
+ * only if none match is the quote searched for inside lines (level `exact`, since the bytes are
+ * equal).
  */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-/* Whether the quote's lines stand in the file from line `first` on. */
+/* Whether all lines of the quote match the file from line `first` on. */
 static bool all_same(const AcrLines *file, gsize first, const AcrLines *quote, AcrSameLine same)
 {
     for (gsize j = 0; j < quote->n; j++)
@@ -29,7 +29,7 @@ static AcrLevel level_at(const AcrLines *file, gsize first, const AcrLines *quot
                                                                           : ACR_LEVEL_STRIP;
 }
 
-/* How many of the quote's lines stand in the file from line `first` on, without outer blanks. */
+/* How many of the quote's lines match the file from line `first` on, without outer blanks. */
 static gsize count_same(const AcrLines *file, gsize first, const AcrLines *quote)
 {
     gsize n = 0;
@@ -38,14 +38,14 @@ static gsize count_same(const AcrLines *file, gsize first, const AcrLines *quote
     return n;
 }
 
-/* All places of the quote's whole lines; those of the best level are kept. */
+/* Finds all places of the quote as whole lines; keeps those of the best level. */
 static bool find_whole(const AcrLines *file, AcrMatch *match)
 {
     const AcrLines *quote = &match->original;
     gsize work = 0;
     match->level = ACR_LEVEL_NONE;
     for (gsize i = 0; quote->n > 0 && i + quote->n <= file->n; i++) {
-        if (work > ACR_PATCH_MAX_SCAN) { /* whether the rest holds it too is not known */
+        if (work > ACR_PATCH_MAX_SCAN) { /* the rest of the file may contain further places */
             match->many = match->places->len > 0;
             break;
         }
@@ -66,7 +66,7 @@ static bool find_whole(const AcrLines *file, AcrMatch *match)
     return match->places->len > 0;
 }
 
-/* `part` of `line` at `col` is not cut out of a word. */
+/* Whether the part of `line` at `col` begins and ends at word borders. */
 static bool at_border(const AcrLine *line, gsize col, gsize len)
 {
     if (len == 0)
@@ -77,8 +77,8 @@ static bool at_border(const AcrLine *line, gsize col, gsize len)
            (end == line->len || !acr_is_word(line->s[end]) || !acr_is_word(line->s[end - 1]));
 }
 
-/* All places of a quote of one line inside lines, cut out of no word. Gives up after
- * ACR_PATCH_MAX_CUTS places inside words: what was found until then is not known to stand once. */
+/* Finds all places of a one-line quote inside lines, at word borders. After ACR_PATCH_MAX_CUTS
+ * places inside words it gives up, and the places found so far do not count as unique. */
 static bool find_inside(const AcrLines *file, AcrMatch *match)
 {
     const AcrLine *quote = match->original.line;
@@ -113,7 +113,7 @@ static bool find_with_elisions(const AcrLines *file, AcrMatch *match)
     return found;
 }
 
-/* The rules of level `similar`, on the quote as it is written. */
+/* Applies the rules of level `similar` to the quote as it is written. */
 static bool find_similar(const AcrLines *file, const char *original, const char *patched,
                          AcrMatch *match)
 {

@@ -1,23 +1,22 @@
 /*
- * Level `similar`, second rule: the quote leaves lines of the file out, without marking it.
+ * Level `similar`, second rule: the quote omits lines of the file without marking it.
  *
- * Blank lines, comments and a docstring may be left out anywhere, code in few gaps: the lines of the
- * quote stand in order, shifted as a whole, and the way of laying them on the file with the fewest
- * gaps is the only one. Lines are compared by their loose hashes (match_spelling.c), never by
- * likeness.
+ * Blank lines, comments and a docstring may be omitted anywhere, code in a few gaps only. The lines
+ * of the quote must occur in order, shifted as a whole, and the alignment with the fewest gaps must
+ * be unique. Lines are compared by their loose hashes (match_spelling.c), not by similarity.
  */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MIN_WEIGHT 30u     /* characters of the quoted code that must be found */
-#define MAX_GAPS 3u        /* of code left out */
-#define MAX_GAP_LINES 120u /* of one of them */
+#define MIN_WEIGHT 30u     /* characters of quoted code that must be found */
+#define MAX_GAPS 3u        /* gaps of omitted code */
+#define MAX_GAP_LINES 120u /* lines of one gap */
 
 typedef struct {
     const AcrLines *file, *quote;
     guint64 *file_hash, *quote_hash;
-    gsize *line; /* numbers of the quote's lines of code and comments */
+    gsize *line; /* numbers of the quote's lines that are code or comments */
     gsize n;
     gsize work;
 } Skip;
@@ -50,7 +49,8 @@ gsize acr_string_end(const AcrLines *file, gsize at)
     return at;
 }
 
-/* The first line from `at` on that says something; `before`: the last line of code before it. */
+/* The first line from `at` on that is code or a comment; `before`: the last line of code before
+ * it. */
 static gsize next_code(Skip *skip, gsize at, gsize before)
 {
     bool may_be_doc = acr_line_last(&skip->file->line[before]) == ':';
@@ -98,10 +98,10 @@ static void add_place(const Skip *skip, gssize *map, AcrMatch *match)
     match->level = ACR_LEVEL_SIMILAR;
 }
 
-/* The best ways of laying quote lines up to t on the file with t on line f. */
+/* The best alignments of quote lines up to t with t on line f of the file. */
 typedef struct {
     guint gaps;
-    guint ways; /* with as few gaps; counted up to 2 */
+    guint ways; /* alignments with as few gaps; counted up to 2 */
     gsize from; /* the line of t - 1 in one of them */
 } Way;
 
@@ -122,8 +122,7 @@ static gssize shift_at(const Skip *skip, gsize f, gsize t)
     return (gssize)acr_line_width(theirs) - (gssize)acr_line_width(ours);
 }
 
-/* Whether the lines between two quoted ones may have been left out: none of them leaves the block.
- */
+/* Whether the lines between two quoted ones may be omitted: all belong to the block. */
 static bool is_inner(const Skip *skip, gsize from, gsize to)
 {
     const AcrLine *a = &skip->file->line[from], *b = &skip->file->line[to];
@@ -140,7 +139,7 @@ static bool is_inner(const Skip *skip, gsize from, gsize to)
     return true;
 }
 
-/* One row of the table: quote line t on each line of the file. */
+/* Fills one row of the table: quote line t on each line of the file. */
 static void fill_row(Skip *skip, gsize t, const Way *old, Way *now)
 {
     for (gsize f = 0; f < skip->file->n; f++) {

@@ -1,25 +1,25 @@
 /*
- * Comments of a replacement that stand for code of the quote ("# existing logic", "pass  # rest
- * unchanged"): the code would vanish, so the edit is refused.
+ * Comments in a replacement that stand for code of the quote ("# existing logic", "pass  # rest
+ * unchanged"). Applying the edit would delete that code, so it is refused.
  *
- * The quote and the replacement are aligned. Only where code of the quote is gone and a new remark
- * stands in its place, the remark is read: it says that the code stays (in many languages), or it
- * names nothing but the code that is gone. A remark that gives a reason, or that keeps the code as a
- * comment, replaces code on purpose.
+ * Quote and replacement are aligned. A comment is read only where code of the quote is gone and a
+ * new comment stands in its place: it is a placeholder if it says that the code stays (in many
+ * languages), or names only the code that is gone. A comment that gives a reason, or that contains
+ * the code, replaces the code on purpose.
  */
 #include <string.h>
 
 #include "patch/match_private.h"
 
-#define MAX_SHOWN 4u        /* lines that would vanish, in the message */
-#define MAX_SHOWN_BYTES 80u /* of each */
-#define MAX_REMARK 2000u    /* bytes of the remarks of one place that are read */
+#define MAX_SHOWN 4u        /* deleted lines shown in the message */
+#define MAX_SHOWN_BYTES 80u /* bytes shown of each */
+#define MAX_REMARK 2000u    /* bytes of comments read at one place */
 #define MIN_NAME 3u         /* bytes of a word that can name code */
 
-/* Phrases are parted by "|" and begin at the border of a word; those that end in "*" may end inside
- * one. Writing without blanks has no borders. */
+/* Phrases are separated by "|" and begin at a word border; one that ends in "*" may end inside a
+ * word. Languages written without spaces have no borders. */
 
-/* The code stays as it is, or is left out here. */
+/* The code stays as it is, or is omitted here. */
 static const char stays[] =
     "unchanged|unmodified|unaltered|untouched|as before|as above|as is|as-is|as it was|as it is|as "
     "previously|same as|same here|same code|from before|here before|was here|goes here|stay|stays|"
@@ -68,7 +68,7 @@ static const char may_stay[] =
     "kept|continue*|more code|more lines|vorhanden*|gleich*|existant*|restant*|même*|existente*|"
     "anterior*|mismo*|resto|esistent*|precedent*|précédent*|mesmo*|restante*";
 
-/* A reason, or what became of the code. */
+/* A reason, or what happened to the code. */
 static const char reasons[] =
     "because|since|no longer|not needed|no need|needs|needed|unneeded|unnecessary|removed|remove|"
     "deprecated|obsolete|superseded|replaced|dropped|disabled|handled|handles|moved|now|instead|"
@@ -94,7 +94,7 @@ static const char reasons[] =
     "не|удален*|теперь|因为|不再|已移|已删|现在|改为|由调用|无需|不需要|废弃|负责|削除|不要|"
     "呼び出し|더 이상|삭제|필요 없";
 
-/* Words that name code of any kind, or nothing. */
+/* Words that name code of any kind, or say nothing. */
 static const char kinds[] =
     "code|loop*|logic|body|method*|function*|implementation*|handling|line*|block*|statement*|"
     "class*|"
@@ -107,7 +107,7 @@ static bool is_wide(const char *at)
     return (guchar)*at >= 0xe2;
 }
 
-/* Whether the phrase [phrase, phrase + n) stands in the text. */
+/* Whether the text contains the phrase [phrase, phrase + n). */
 static bool has_phrase(const char *text, const char *phrase, gsize n)
 {
     bool open = phrase[n - 1] == '*';
@@ -133,8 +133,8 @@ static bool has_any_phrase(const char *text, const char *phrases)
     return false;
 }
 
-/* Bytes of the mark with which a line says that it is a remark; 0: it is none. A word in brackets is
- * one ("[snip]"). */
+/* The length of the comment mark of a line; 0: not a comment. A word in brackets ("[snip]") is a
+ * comment. */
 static gsize remark_mark(const AcrLine *line)
 {
     static const char *const marks[] = {"#", "//", "/*", "<!--", "--", "{#", "\"\"\"", "'''", ";"};
@@ -148,8 +148,8 @@ static gsize remark_mark(const AcrLine *line)
     return bracketed;
 }
 
-/* The remark of a line without its mark, also that behind code; *is_code: the line does something
- * (`pass` and `...` do not). */
+/* The comment of a line without its mark, also one after code. *is_code: the line contains code
+ * other than `pass` and `...`. */
 static AcrLine read_remark(const AcrLine *line, bool *is_code)
 {
     const char *s = line->s + line->lead;
@@ -163,13 +163,13 @@ static AcrLine read_remark(const AcrLine *line, bool *is_code)
     return acr_line_make(s + behind, n - behind, n - behind);
 }
 
-/* A place where code of the quote gives way to a remark. */
+/* A place where a comment replaces code of the quote. */
 typedef struct {
     const AcrLines *quote, *patched; /* borrowed; without outer blanks */
-    gsize a, b, c, d;                /* quote lines [a, b) become lines [c, d) of the replacement */
+    gsize a, b, c, d;                /* quote lines [a, b) become replacement lines [c, d) */
     gsize lost, made;                /* lines of code */
     GString *remark;                 /* owned; in lower case */
-    GString *code;                   /* owned; the lost lines, in lower case */
+    GString *code;                   /* owned; the deleted lines, in lower case */
 } Gap;
 
 static void gap_clear(Gap *gap)
@@ -202,7 +202,8 @@ static bool is_lost_line(const Gap *gap, gsize j)
     return line->core > 0 && remark_mark(line) == 0 && !stands_in(gap->patched, line);
 }
 
-/* Reads what is lost and which remarks stand there; whether a line of code is kept as a comment. */
+/* Reads the deleted code and the comments in its place; returns whether a line of code is kept as a
+ * comment. */
 static bool fill_gap(Gap *gap)
 {
     bool commented = false;
@@ -225,7 +226,7 @@ static bool fill_gap(Gap *gap)
     return commented;
 }
 
-/* Whether every word of the remark is in the code that is gone, or names code of any kind. */
+/* Whether every word of the comment occurs in the deleted code, or names code of any kind. */
 static bool names_only_code(const Gap *gap)
 {
     g_auto(GStrv) words = g_strsplit_set(gap->remark->str, " \t\n.,:;()[]{}/*-_'\"!?", -1);
@@ -243,7 +244,7 @@ static bool names_only_code(const Gap *gap)
     return named > 0;
 }
 
-/* Whether the remark stands for the lost code. */
+/* Whether the comment stands for the deleted code. */
 static bool is_placeholder(const Gap *gap)
 {
     const char *remark = gap->remark->str;
@@ -282,7 +283,7 @@ static char *refuse_gap(const Gap *gap)
     return g_utf8_make_valid(text->str, -1);
 }
 
-/* The lines without their outer blanks. */
+/* The lines without blank lines at both ends. */
 static void trim_lines(const AcrLines *lines, AcrLines *out)
 {
     out->line = g_new(AcrLine, lines->n + 1);

@@ -1,15 +1,15 @@
 /*
- * Where quoted code stands in a file: the quote as it is read, the levels that search for it, and
- * the regions of a file that are most like it.
+ * Where quoted code stands in a file: how the quote is read, the levels that search for it, and the
+ * regions of a file that are most similar to it.
  */
 #ifndef ACR_PATCH_MATCH_PRIVATE_H
 #define ACR_PATCH_MATCH_PRIVATE_H
 
 #include "patch/source_private.h"
 
-#define ACR_PATCH_MAX_PLACES 64u         /* equal places that are listed; more are just "many" */
-#define ACR_PATCH_MAX_SCAN 50000000u     /* line comparisons of one search that is not linear */
-#define ACR_PATCH_MAX_CUTS 1000u         /* occurrences inside words that one search passes over */
+#define ACR_PATCH_MAX_PLACES 64u /* equal places that are listed; beyond that only `many` is set */
+#define ACR_PATCH_MAX_SCAN 50000000u     /* line comparisons of a search that is not linear */
+#define ACR_PATCH_MAX_CUTS 1000u         /* occurrences inside words that a search skips */
 #define ACR_SIMILAR_MAX_QUOTE_LINES 400u /* a longer quote is not searched by similarity */
 /* Quote lines x file lines: 400 lines in a file of 20,000. */
 #define ACR_SIMILAR_MAX_CELLS 8000000u
@@ -17,73 +17,74 @@
 /* Where a quote stands in a file. Lines 0-based, [first, last). */
 typedef struct {
     gsize first, last;
-    bool inside;  /* a part of line `first`, */
-    gsize column; /*   from this byte column on */
-    /* Owned; quote line -> file line or -1; NULL: quote line j is line first + j. At level
-     * `similar` twice as long: map[n + j] is the file's line behind those of quote line j, and
-     * quote lines that stand in one line of the file have the same. */
+    bool inside;  /* the place is a part of line `first` … */
+    gsize column; /* … from this byte column on */
+    /* Owned; quote line -> file line, or -1; NULL: quote line j is line first + j. At level
+     * `similar` the array is twice as long: map[n + j] is the file's line after those of quote line
+     * j, and quote lines that share one line of the file have the same value. */
     gssize *map;
 } AcrPlace;
 
-/* The quote as it was finally read: after taking off outer blank lines and elisions. */
+/* The quote as it was finally read, without outer blank lines and elisions. */
 typedef struct {
     AcrLevel level;
-    GArray *places;             /* owned; of AcrPlace; empty: not found */
+    GArray *places;             /* owned array of AcrPlace; empty: not found */
     bool many;                  /* more places than ACR_PATCH_MAX_PLACES */
-    const AcrLines *file;       /* borrowed; while it is searched for, else NULL */
+    const AcrLines *file;       /* borrowed; set during the search, else NULL */
     AcrLines original, patched; /* as matched; views into the edit or into `store` */
     GPtrArray *store;           /* owned texts */
-    char *why; /* owned; why it must be refused although the code was found, or NULL */
+    char *why; /* owned; why the edit must be refused although the code was found, or NULL */
 } AcrMatch;
 void acr_match_init(AcrMatch *match);
 void acr_match_clear(AcrMatch *match);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrMatch, acr_match_clear)
 
-/* Searches the levels in order; the first that has a place wins. Linear but for the bounded levels.
- */
+/* Searches level by level; the first one with a place wins. Linear except for the bounded
+ * levels. */
 void acr_ladder_find(const AcrSource *source, const char *original, const char *patched,
                      AcrMatch *out);
 
 /* ---- The quote as it is read (match_quote.c) ---------------------------------------------------
  * What is taken off one part is taken off both; false, or 0, where there is nothing to take.
  */
-void acr_match_add_place(AcrMatch *match, const AcrPlace *place); /* takes what it points to */
-/* Whether all lines of the quote are shifted by the same number of columns there; where the file has
- * tabs and the quote blanks, a tab is one step of the quote. */
+void acr_match_add_place(AcrMatch *match, const AcrPlace *place); /* takes the map of `place` */
+/* Whether all lines of the quote are shifted by the same number of columns at that place. Where the
+ * file has tabs and the quote spaces, a tab is one step of the quote. */
 bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const AcrLines *quote);
 void acr_quote_read(AcrMatch *match, const char *original, const char *patched); /* borrowed */
-bool acr_quote_trim_blank(AcrMatch *match);    /* outer blank lines */
-bool acr_quote_trim_elisions(AcrMatch *match); /* elisions at the same end of both parts */
-/* A line that stands for code left out: `...`, `# ...`, `# rest of the method unchanged`; a comment
- * that only ends in dots does where it speaks of code. */
+bool acr_quote_trim_blank(AcrMatch *match);    /* removes outer blank lines */
+bool acr_quote_trim_elisions(AcrMatch *match); /* removes elisions at the same end of both parts */
+/* Whether the line stands for omitted code: `...`, `# ...`, `# rest of the method unchanged`. A
+ * comment that only ends in dots counts if it is about code. */
 bool acr_line_is_elision(const AcrLine *line);
 gsize acr_elision_count(const AcrLines *lines);
 
 /* ---- Levels ---------------------------------------------------------------------------------- */
 
-/* Searches for a quote with elisions, anchored by code on both sides of each; adds its places. */
+/* Searches for a quote with elisions, with code on both sides of each; adds its places. */
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
-/* Sets match->why where the replacement leaves code out otherwise than the quote. */
+/* Sets match->why if the replacement omits code where the quote does not. */
 void acr_elision_check(AcrMatch *match);
-/* The same where a comment of the replacement stands for code of the quote. O(quote * patched), up
- * to ACR_PATCH_MAX_SCAN. */
+/* Sets match->why if a comment of the replacement stands for code of the quote. O(quote * patched),
+ * up to ACR_PATCH_MAX_SCAN. */
 void acr_placeholder_check(AcrMatch *match);
 
-#define ACR_LOOSE_MIN 8u /* characters that a loose search needs, blanks not counted */
+#define ACR_LOOSE_MIN 8u /* characters that a loose search needs, without blanks */
 
 /* Level `similar`, its rules in order. */
-/* The quote but for blanks, line breaks, quotation marks, brackets around conditions. Linear. */
+/* Finds the quote, ignoring blanks, line breaks, quotation marks, and brackets around conditions.
+ * Linear. */
 bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
-/* Equal for lines that differ in blanks and quotation marks only. */
+/* A hash that is equal for lines that differ only in blanks and quotation marks. */
 guint64 acr_loose_hash(const AcrLine *line);
-/* The quote with lines of the file left out, unmarked. Bounded by ACR_PATCH_MAX_SCAN. */
+/* Finds the quote with unmarked omissions. Bounded by ACR_PATCH_MAX_SCAN. */
 bool acr_skip_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
-/* Maps blank quote lines (a map of level `similar`) to blank lines that stand at the same point. */
+/* Maps blank quote lines (in a map of level `similar`) to blank lines at the same point of the
+ * file. */
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map);
-/* The line behind the string that is a statement and begins at line `at`; `at` if none does. */
+/* The line after the string statement that begins at line `at`; `at` if none begins there. */
 gsize acr_string_end(const AcrLines *file, gsize at);
-/* Where the code of a line ends and a comment behind it begins; the end of what it says, where it has
- * none. */
+/* Where the code of a line ends and a comment begins; the end of its text if it has no comment. */
 gsize acr_line_code_end(const AcrLine *line);
 
 /* ---- Similarity ------------------------------------------------------------------------------ */
@@ -93,11 +94,11 @@ typedef struct {
     double score;      /* 0 to 1 */
 } AcrRegion;
 
-/* How alike two lines are: 1 for equal ones without outer blanks, 0 for different ones. */
+/* How similar two lines are: 1 if equal without outer blanks, 0 if different. */
 double acr_line_likeness(const AcrLine *a, const AcrLine *b);
 /*
- * The regions of `text` most like `quote`, best first, at most `max`, not overlapping. Owned array
- * of AcrRegion; empty when a bound is passed. O(quote lines * text lines).
+ * The regions of `text` that are most similar to `quote`, best first, at most `max`, not
+ * overlapping. Owned array of AcrRegion; empty if a bound is exceeded. O(quote lines * text lines).
  */
 GArray *acr_similar_find(const AcrLines *text, const AcrLines *quote, gsize max) ACR_MUST_USE;
 /* Pairs quote lines with lines of the region; owned, a map of level `similar`: see AcrPlace. */

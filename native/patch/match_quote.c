@@ -1,7 +1,6 @@
 /*
- * How a quote is read before it is searched for: as lines, without outer blank lines or elisions,
- * without copied line numbers. What is taken off <original> is taken off
- * <patched> too.
+ * Reads a quote before it is searched for: splits it into lines and removes outer blank lines,
+ * elisions and copied line numbers. What is removed from <original> is removed from <patched> too.
  */
 #include <string.h>
 
@@ -9,7 +8,7 @@
 
 #define MAX_LOOKED_UP 64u /* comments of a quote that are looked up in the file */
 
-/* Whether one of the words, any case, is in the text. */
+/* Whether the text contains one of the words, in any case. */
 static bool has_any(const char *s, gsize len, const char *const *words)
 {
     g_autofree char *lower = g_ascii_strdown(s, (gssize)len);
@@ -30,7 +29,8 @@ bool acr_line_is_elision(const AcrLine *line)
     static const char *const phrases[] = {
         "rest of ",        "existing code",  "unchanged",  "omitted",       "remains the same",
         "remain the same", "same as before", "other code", "previous code", NULL};
-    /* What a comment that ends in dots leaves out; others only trail off ("# wait for it ..."). */
+    /* Words of comments that end in dots and mean omitted code; other such comments only trail off
+     * ("# wait for it ..."). */
     static const char *const left_out[] = {"existing", "rest",     "other",    "remain",    "same",
                                            "previous", "original", "code",     "content",   "body",
                                            "method",   "function", "class",    "import",    "logic",
@@ -52,7 +52,7 @@ bool acr_line_is_elision(const AcrLine *line)
     return begins || has_any(s, len, phrases) || (ends && has_any(s, len, left_out));
 }
 
-/* A comment of words that is a line of the file, too, stands for itself. */
+/* A comment that is also a line of the file is not an elision. */
 static void mark_comments(const AcrLines *file, AcrLines *quote)
 {
     guint looked_up = 0;
@@ -96,8 +96,8 @@ static void keep_lines(AcrLines *lines, gsize from, gsize to)
     lines->n = to - from;
 }
 
-/* Takes outer blank lines off the quote, and as many off the replacement; false if there are none.
- */
+/* Removes outer blank lines from the quote, and as many from the replacement; false if there are
+ * none. */
 bool acr_quote_trim_blank(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;
@@ -111,7 +111,7 @@ bool acr_quote_trim_blank(AcrMatch *match)
     return true;
 }
 
-/* An elision at the same end of both parts says only that the code goes on: it is taken off. */
+/* An elision at the same end of both parts only says that the code goes on, so it is removed. */
 bool acr_quote_trim_elisions(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;
@@ -166,7 +166,7 @@ void acr_match_add_place(AcrMatch *match, const AcrPlace *place)
     g_array_append_val(match->places, *place);
 }
 
-/* File indentation in the quote's units. */
+/* The file's indentation in the units of the quote. */
 static gssize file_width(const AcrLine *line, gsize step)
 {
     gsize width = 0;

@@ -1,11 +1,9 @@
 /*
- * Level `similar`, first rule: the quote is the file's code but for how it is spelled and broken
- * into lines.
+ * Level `similar`, first rule: the quote is the file's code, except for spelling and line breaks.
  *
- * Both texts become streams in which blanks, line breaks, line continuations, comments behind code
- * and the commas before a closing bracket are left out and all quotation marks are alike; two words
- * stay two. The quote's stream is searched for in the file's. A place begins and ends with a line.
- * Linear.
+ * Both texts become streams without blanks, line breaks, line continuations, comments after code,
+ * and commas before a closing bracket; all quotation marks are alike, and two words stay separate.
+ * The quote's stream is searched for in the file's. A place begins and ends with a line. Linear.
  */
 #include <string.h>
 
@@ -13,9 +11,9 @@
 
 #define GAP '\x01' /* between two words */
 
-/* What is left of a line. */
+/* What the stream contains of a line. */
 typedef struct {
-    gsize start, stop; /* bytes of the stream, a leading GAP left out */
+    gsize start, stop; /* bytes of the stream, without a leading GAP */
 } Piece;
 
 typedef struct {
@@ -25,10 +23,10 @@ typedef struct {
 
 typedef struct {
     const char *s;
-    char as; /* 0: nothing */
+    char as; /* 0: left out */
 } Mark;
 
-/* Characters that editors and models put for ASCII ones. */
+/* Characters that editors and models write instead of ASCII ones. */
 static const Mark marks[] = {{"\xe2\x80\x98", '"'},  {"\xe2\x80\x99", '"'},  {"\xe2\x80\x9c", '"'},
                              {"\xe2\x80\x9d", '"'},  {"\xe2\x80\x93", '-'},  {"\xe2\x80\x94", '-'},
                              {"\xe2\x88\x92", '-'},  {"\xe2\x80\x8b", '\0'}, {"\xc2\xa0", '\0'},
@@ -44,8 +42,7 @@ static const Mark *mark_at(const char *s, gsize len)
     return NULL;
 }
 
-/* Whether nothing but blanks stands between here and a closing bracket, on this line or the next
- * ones. */
+/* Whether only blanks precede a closing bracket, on this line or the next ones. */
 static bool closes_next(const AcrLine *line, const AcrLine *end, gsize at)
 {
     for (gsize col = at; line < end; line++, col = 0) {
@@ -71,8 +68,8 @@ static void put(Writer *writer, char c)
     g_string_append_c(out, c);
 }
 
-/* Where the code of a line ends and a comment behind it begins; a line that is all comment has no
- * such end. Quotation marks are followed within the line only. */
+/* Where the code of a line ends and a comment begins; a line that is only a comment has no such
+ * end. Quotation marks are matched within the line only. */
 gsize acr_line_code_end(const AcrLine *line)
 {
     gsize stop = line->lead + line->core;
@@ -135,7 +132,7 @@ static void stream_clear(Stream *stream)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Stream, stream_clear)
 
-/* The line that holds byte `at` of the stream. */
+/* The line that contains byte `at` of the stream. */
 static gsize line_of(const Stream *stream, gsize n, gsize at)
 {
     gsize low = 0, high = n;
@@ -204,7 +201,7 @@ bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map)
 {
     gsize n = quote->n;
-    gssize next = -1; /* the file's line behind the last one that has a quote line */
+    gssize next = -1; /* the file's line after the last one with a quote line */
     for (gsize j = 0; j < n; j++) {
         if (map[j] >= 0) {
             next = MAX(next, map[n + j]);

@@ -1,19 +1,19 @@
 /*
- * A model's answer -> its edits. The tags <file>, <original>, <patched> are found first; then the
- * answer is read once, tag by tag, and line by line between them. Tags form groups by position; a
- * line can begin an edit of another form (search/replace, diff, whole file), which its own file
- * reads. What begins first counts: a tag inside a diff is code, and so is a conflict mark inside
- * <original>.
+ * Parses a model's answer into edits. First it finds the tags <file>, <original>, <patched>; then
+ * it reads the answer once, tag by tag, and line by line between them. Tags form groups by their
+ * position. A line can begin an edit of another form (search/replace, diff, whole file), which its
+ * own file reads. The form that begins first wins: a tag inside a diff is code, and so is a
+ * conflict mark inside <original>.
  *
- * An opening tag is *structural* when nothing but blanks, markup or another tag stands before it on
- * its line; a closing tag is *clean* when nothing but blanks, a fence or another tag follows it
- * there. The tags' names inside quoted code have quotes or words around them and fail both.
+ * An opening tag is *structural* if only blanks, markup or another tag precede it on its line; a
+ * closing tag is *clean* if only blanks, a fence or another tag follow it. Tags' names in quoted
+ * code have quotes or words around them and are neither.
  */
 #include <string.h>
 
 #include "patch/parse_private.h"
 
-#define MAX_TAG 256u /* bytes of one tag, attributes included */
+#define MAX_TAG 256u /* bytes of one tag with its attributes */
 
 #define MAX_NESTED 256u /* tags inside a part that are distinguished from the part's own */
 
@@ -25,7 +25,7 @@ typedef enum {
 } TagKind;
 
 typedef struct {
-    gsize off, end; /* of the tag itself */
+    gsize off, end; /* offsets of the tag */
     TagKind kind;
     bool closing;
     bool good;    /* structural or clean */
@@ -41,8 +41,8 @@ static const struct {
     {"class", TAG_OTHER}, {"func", TAG_OTHER},        {"code", TAG_OTHER},
 };
 
-/* Nothing but blanks, list or heading marks, a fence, a label or another tag before it on its line.
- */
+/* Whether only blanks, list or heading marks, a fence, a label or another tag precede it on its
+ * line. */
 static bool is_structural(const char *s, gsize off)
 {
     gsize at = off;
@@ -146,10 +146,10 @@ typedef struct {
     AcrParse base;
     const Tag *tag;
     gsize n_tags;
-    GPtrArray *all;   /* of AcrEdit; the answer's */
-    GPtrArray *block; /* of AcrEdit; those of the block being read */
-    gsize next_open;  /* of the tags: the first from here on that opens a part or names a file */
-    AcrEdit *group;   /* owned; being filled, or NULL */
+    GPtrArray *all;   /* AcrEdit of the answer */
+    GPtrArray *block; /* AcrEdit of the current block */
+    gsize next_open;  /* number of the next tag that opens a part or names a file */
+    AcrEdit *group;   /* owned; the edit being filled, or NULL */
     bool result_tags; /* tags of a search result followed the group's <file> */
 } Parser;
 
@@ -177,7 +177,7 @@ static void flush(Parser *p)
     acr_parse_push(&p->base, edit);
 }
 
-/* An edit of another form begins: a <file> in front of it was its heading. */
+/* Called when an edit of another form begins: a <file> before it was its heading. */
 static void interrupt(Parser *p)
 {
     if (p->group && !p->group->original && !p->group->patched && !p->group->complaint)
@@ -193,7 +193,7 @@ static AcrEdit *open_group(Parser *p, const Tag *tag)
     return p->group;
 }
 
-/* Only white space and fences between two tags. */
+/* Whether only white space and fences lie between two tags. */
 static bool adjoins(const Parser *p, gsize from, gsize to)
 {
     const char *s = p->base.s;
@@ -213,7 +213,7 @@ static bool stops(const Tag *tag)
     return !tag->closing && tag->good && is_part(tag);
 }
 
-/* A fence or a heading between two offsets: what is behind it is another block. */
+/* Whether a fence or a heading lies between two offsets, so that another block follows. */
 static bool parted(const Parser *p, gsize from, gsize to)
 {
     return g_strstr_len(p->base.s + from, (gssize)(to - from), "```") ||
@@ -221,9 +221,9 @@ static bool parted(const Parser *p, gsize from, gsize to)
 }
 
 /*
- * The tag that ends the part opened by tag `open`, or -1. Of several clean ones that of <original>
- * is the first with <patched> right behind it, that of <patched> the last before the next block;
- * without a clean one any will do.
+ * The tag that closes the part opened by tag `open`, or -1. Among several clean ones, <original>
+ * ends at the first that <patched> follows, <patched> at the last one before the next block.
+ * Without a clean tag any closing tag counts.
  */
 static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
 {
@@ -250,8 +250,8 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
     return clean >= 0 ? clean : any;
 }
 
-/* The tag that ends the part opened by tag `open` when the tags in it come in pairs, or -1: code
- * that holds whole groups, such as the text of a prompt. */
+/* The tag that closes the part opened by tag `open` if the tags inside come in pairs, or -1: code
+ * that contains whole groups, such as the text of a prompt. */
 static gssize find_balanced(const Parser *p, gsize open)
 {
     TagKind inside[MAX_NESTED];
@@ -270,7 +270,7 @@ static gssize find_balanced(const Parser *p, gsize open)
     return -1;
 }
 
-/* A balanced <original> with its <patched> right behind it. */
+/* Whether a balanced <original> is followed by its <patched>. */
 static bool is_balanced_pair(const Parser *p, gsize open, gssize *out_close)
 {
     gssize close = find_balanced(p, open);
@@ -289,8 +289,7 @@ static gsize close_part(Parser *p, gsize open, gsize close, char **out_text)
     return close + 1;
 }
 
-/* Reads the part that tag `i` opens into *out_text; returns the number of the next tag to look at.
- */
+/* Reads the part that tag `i` opens into *out_text; returns the number of the next tag. */
 static gsize read_part(Parser *p, gsize i, char **out_text, const char *missing)
 {
     gsize stop = 0;
@@ -326,7 +325,7 @@ static void name_file(Parser *p, const Tag *open, gsize from, gsize to)
     open_group(p, open);
 }
 
-/* Whether [from, to) holds one line of text, blank lines apart: a name. */
+/* Whether [from, to) contains one non-blank line: a name. */
 static bool is_one_line(const char *s, gsize from, gsize to)
 {
     g_autofree char *name = g_strstrip(g_strndup(s + from, to - from));
@@ -379,7 +378,7 @@ static gsize read_patched(Parser *p, gsize i)
     return read_part(p, i, &group->patched, "</patched> is missing");
 }
 
-/* Takes tag `i`; returns the number of the next to look at. */
+/* Takes tag `i`; returns the number of the next tag. */
 static gsize read_tag(Parser *p, gsize i)
 {
     const Tag *tag = &p->tag[i];
@@ -395,8 +394,8 @@ static gsize read_tag(Parser *p, gsize i)
     return i + 1;
 }
 
-/* What a line that begins no edit tells about those below it. One that looks like a part of an edit
- * is kept: nothing that was meant as an edit may be passed over. */
+/* Notes what a line outside edits tells about the lines below. Keeps a line that looks like a part
+ * of an edit, because no intended edit may be ignored. */
 static void note_line(AcrParse *parse, gsize off, gsize end)
 {
     gsize info = 0;
@@ -420,7 +419,7 @@ static void note_line(AcrParse *parse, gsize off, gsize end)
     }
 }
 
-/* The edit that says which line was not read; behind all others. */
+/* Appends an edit that reports which line was not understood. */
 static void push_unread(Parser *p)
 {
     const AcrParse *parse = &p->base;
@@ -443,7 +442,7 @@ static void push_unread(Parser *p)
     acr_parse_push(&p->base, edit);
 }
 
-/* Whether a diff stands in the fence at `off`. */
+/* Whether the fence at `off` contains a diff. */
 static bool holds_diff(const AcrParse *parse, gsize off)
 {
     AcrParse inside = *parse;
@@ -454,7 +453,7 @@ static bool holds_diff(const AcrParse *parse, gsize off)
     return acr_diff_begins_at(&inside, acr_after_eol(parse->s, end, parse->len));
 }
 
-/* Reads the edits that begin at the line at `off`, if any do; returns the offset behind them. */
+/* Reads the edits that begin at the line at `off`, if any; returns the offset after them. */
 static gsize read_block(Parser *p, gsize off)
 {
     AcrParse *parse = &p->base;
@@ -473,7 +472,7 @@ static gsize read_block(Parser *p, gsize off)
     return end;
 }
 
-/* Reads the lines that begin in [*at, to); stops, with true, behind an edit. */
+/* Reads the lines that begin in [*at, to); stops after an edit and returns true. */
 static bool read_answer_lines(Parser *p, gsize *at, gsize to)
 {
     AcrParse *parse = &p->base;

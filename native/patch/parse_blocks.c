@@ -1,5 +1,5 @@
 /*
- * Search/replace blocks, and fenced blocks that are all of a new file.
+ * Search/replace blocks, and fenced blocks with the text of a new file.
  *
  *     <<<<<<< SEARCH
  *     the lines as they are
@@ -7,12 +7,12 @@
  *     the lines as they should be
  *     >>>>>>> REPLACE
  *
- * Marks are five to nine characters long. The quoted code may hold lines of "=" too (headings in
- * documents) and conflict marks; where more than one line can be the divider, each cut is a reading
- * of the edit, and the file decides which is right.
+ * Marks are five to nine characters long. The quoted code may contain lines of "=" too (headings in
+ * documents) and conflict marks. If several lines can be the divider, each cut is a reading of the
+ * edit, and the file decides which is right.
  *
- * A fenced block is a whole file under a <file> tag or a sentence that says it is new; under a bare
- * name it may only show code, and only the repository can tell (see AcrEdit.makes).
+ * A fenced block is a whole file under a <file> tag or a sentence that announces a new file. Under
+ * a bare name it may just show code; only the repository can tell (see AcrEdit.makes).
  */
 #include <string.h>
 
@@ -21,9 +21,9 @@
 #define MIN_MARK 5u
 #define MAX_MARK 9u
 #define MAX_CUTS 16u                     /* readings of one block */
-#define MAX_CUT_BYTES (8u * 1024 * 1024) /* of all readings of one block */
+#define MAX_CUT_BYTES (8u * 1024 * 1024) /* bytes of all readings of one block */
 
-/* How many marks of that kind a line begins with, if it is a mark line at all; 0: none. */
+/* How many marks of that kind a mark line begins with; 0: it is not a mark line. */
 static gsize mark_length(const char *s, gsize len, char mark, gsize *out_rest)
 {
     gsize from = acr_skip_blanks(s, 0, len), at = from;
@@ -38,7 +38,7 @@ static gsize mark_length(const char *s, gsize len, char mark, gsize *out_rest)
     return n;
 }
 
-/* Whether the text at `at` begins with one of two words (any case), as whole word. */
+/* Whether the text at `at` begins with one of two words (any case), as a whole word. */
 static gsize skip_word(const char *s, gsize at, gsize len, const char *const words[2])
 {
     for (guint i = 0; i < 2; i++) {
@@ -60,10 +60,10 @@ gsize acr_search_mark(const char *s, gsize len, gsize *out_rest)
 
 typedef enum {
     MARK_NONE,
-    MARK_OPENS,  /* a conflict mark of the quoted code */
-    MARK_CLOSES, /* the end of a conflict */
-    MARK_BARE,   /* the end of a conflict or of the block */
-    MARK_ENDS,   /* the block's end */
+    MARK_OPENS,  /* opens a conflict in the quoted code */
+    MARK_CLOSES, /* closes a conflict */
+    MARK_BARE,   /* closes a conflict or the block */
+    MARK_ENDS,   /* closes the block */
 } Mark;
 
 static Mark read_mark(const char *s, gsize len)
@@ -79,7 +79,7 @@ static Mark read_mark(const char *s, gsize len)
     return skip_word(s, rest, len, words) > rest ? MARK_ENDS : MARK_CLOSES;
 }
 
-/* A line of nothing but "=". */
+/* The length of a line of only "="; 0: it is not one. */
 static gsize divider_length(const char *s, gsize len)
 {
     gsize rest = 0, n = mark_length(s, len, '=', &rest);
@@ -92,12 +92,12 @@ bool acr_search_has_line(const char *s, gsize len)
 }
 
 typedef struct {
-    gsize open_len; /* of the opening mark */
+    gsize open_len; /* length of the opening mark */
     gsize body;     /* where the searched lines begin */
-    gsize end_line; /* the closing mark's line */
-    gsize end;      /* behind it */
+    gsize end_line; /* offset of the closing mark's line */
+    gsize end;      /* offset after it */
     bool closed;
-    GArray *cuts; /* of AcrSpan: lines that may divide; the likeliest first */
+    GArray *cuts; /* AcrSpan of lines that may be the divider; the likeliest first */
 } Block;
 
 static void add_cut(Block *block, gsize off, gsize len, gsize marks)
@@ -112,8 +112,8 @@ static void add_cut(Block *block, gsize off, gsize len, gsize marks)
         g_array_append_val(block->cuts, cut);
 }
 
-/* Finds the closing mark, in front of the next block: one with its word, or a bare one that closes
- * no conflict of the quoted code. */
+/* Finds the closing mark before the next block: one with its word, or a bare one that closes no
+ * conflict in the quoted code. */
 static void find_end(const AcrParse *parse, Block *block)
 {
     const char *s = parse->s;
@@ -139,7 +139,7 @@ static void find_end(const AcrParse *parse, Block *block)
     }
 }
 
-/* How many lines of a part are marks of the block: the divider at its length, or any other mark. */
+/* How many lines of a part are marks of the block: a divider of its length, or another mark. */
 static guint count_marks(const char *s, gsize from, gsize to, gsize divider)
 {
     guint n = 0;
@@ -150,7 +150,7 @@ static guint count_marks(const char *s, gsize from, gsize to, gsize divider)
     return n;
 }
 
-/* Adds the cuts that put no mark into the file which the quoted lines have not. */
+/* Adds the cuts that do not add a mark to the file which the quoted lines lack. */
 static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edit)
 {
     gsize bytes = (block->end_line - block->body) * block->cuts->len;
@@ -211,12 +211,12 @@ gsize acr_search_replace_read(AcrParse *parse, gsize off)
 #define MAX_HEADING 400u /* bytes of a sentence that announces a new file */
 
 typedef struct {
-    gsize body, end_line; /* the text: [body, end_line) */
-    gsize end;            /* behind the closing fence */
+    gsize body, end_line; /* the text is [body, end_line) */
+    gsize end;            /* after the closing fence */
     bool closed;
 } Fenced;
 
-/* Finds the closing fence; false when another form of edit is inside. */
+/* Finds the closing fence; false if another form of edit is inside. */
 static bool read_fenced(const AcrParse *parse, gsize off, Fenced *out)
 {
     const char *s = parse->s;
@@ -250,7 +250,7 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* The file that a sentence says to make: "Create a new file `a/b.py`:". Owned, or NULL. */
+/* The file that a sentence announces: "Create a new file `a/b.py`:". Owned, or NULL. */
 static char *announced(const char *s, gsize len)
 {
     if (len > MAX_HEADING)
@@ -267,7 +267,7 @@ static char *announced(const char *s, gsize len)
     return file ? acr_path_in_line(from + 1, (gsize)(to - from) - 1) : NULL;
 }
 
-/* The name of the file that the fence at `off` is all of; owned, or NULL. */
+/* The name of the file whose whole text the fence at `off` contains; owned, or NULL. */
 static char *whole_file_name(const AcrParse *parse, gsize off, const char *info, gsize info_len,
                              bool *out_sure)
 {

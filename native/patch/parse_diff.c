@@ -1,15 +1,15 @@
 /*
- * Unified diffs, as models write them: line numbers and counts are often wrong or absent, context
+ * Unified diffs as models write them: line numbers and counts are often wrong or missing, context
  * lines may lack their leading blank, headers may be missing. Each hunk becomes an edit: its
- * context and removed lines are what is quoted, its context and added lines what replaces them. So
- * a hunk goes where its text stands; the line number is kept as a hint. The headers say which file
- * it is, and that a file is new, deleted or renamed; the marks that git puts in front of paths (a/,
- * b/) are taken off where both names have them.
+ * context and removed lines are the quote, its context and added lines the replacement. So a hunk
+ * goes where its text is found; the line number is only a hint. The headers name the file and say
+ * whether it is new, deleted or renamed; git's prefixes of paths (a/, b/) are removed if both names
+ * have them.
  *
- * Patches between "*** Begin Patch" and "*** End Patch" are read alike: their hunks begin with "@@"
- * and the header of the code around them.
+ * Patches between "*** Begin Patch" and "*** End Patch" are read the same way; their hunks begin
+ * with "@@" and the header of the enclosing code.
  *
- * A diff ends at the end of its fence; outside of one, at a line that cannot belong to it.
+ * A diff ends at the end of its fence; outside a fence, at a line that cannot belong to it.
  */
 #include "patch/parse_diff_private.h"
 
@@ -22,11 +22,11 @@ typedef struct {
 
 typedef struct {
     GArray *lines;          /* owned; of HunkLine */
-    gsize off;              /* of its first line in the answer */
-    guint line;             /* 0: none */
-    bool counted;           /* the header says how long the sides are */
-    gsize want[2], have[2]; /* lines, old and new */
-    gsize blanks;           /* empty lines whose place is not known yet */
+    gsize off;              /* offset of its first line in the answer */
+    guint line;             /* 0: unknown */
+    bool counted;           /* the header states the lengths of both sides */
+    gsize want[2], have[2]; /* lines: old, new */
+    gsize blanks;           /* empty lines that may or may not belong to the hunk */
     char last;              /* kind of the last line */
     bool bare[2];           /* "\ No newline" followed a line of that side */
 } Hunk;
@@ -37,7 +37,7 @@ static void hunk_clear(Hunk *hunk)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Hunk, hunk_clear)
 
-/* The text of one side, '-' or '+'; `whole`: marked context lines with their blank. Owned. */
+/* The text of one side, '-' or '+'; `whole`: context lines keep their blank. Owned. */
 static char *side_text(const Hunk *hunk, char side, bool whole)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -63,7 +63,7 @@ static void add_line(Hunk *hunk, char kind, const char *s, gsize len)
     hunk->last = kind;
 }
 
-/* "12" or "12,3" behind `sign`; false when there is none. */
+/* Reads "12" or "12,3" after `sign`; false if it is missing. */
 static bool read_range(const Line *line, char sign, gsize *out_first, gsize *out_count)
 {
     const char *at = memchr(line->s, sign, line->len), *end = line->s + line->len;
@@ -86,7 +86,7 @@ static bool is_complete(const Hunk *hunk)
     return hunk->counted && hunk->have[0] >= hunk->want[0] && hunk->have[1] >= hunk->want[1];
 }
 
-/* Another form of edit begins, or the fence ends. */
+/* Whether another form of edit begins, or the fence ends. */
 static bool ends_diff(const Line *line)
 {
     gsize rest = 0, lead = acr_skip_blanks(line->s, 0, line->len);
@@ -96,7 +96,7 @@ static bool ends_diff(const Line *line)
            (line->len > 5 && g_ascii_strncasecmp(line->s, "<file", 5) == 0);
 }
 
-/* "+" or "-" in front of code; not an item of a list, a rule, or a signature. */
+/* Whether "+" or "-" precedes code; a list item, a rule or a signature does not count. */
 static bool is_marked(const Line *line)
 {
     if (line->len == 0 || !strchr("+-", line->s[0]))
@@ -107,7 +107,7 @@ static bool is_marked(const Line *line)
     return !rule && (line->s[1] != ' ' || (line->len > 2 && line->s[2] == ' '));
 }
 
-/* A line that tools write in front of a file's headers ("diff -u", "Index:"). */
+/* Whether the line is one that tools write before a file's headers ("diff -u", "Index:"). */
 static bool is_preamble(const Diff *diff, const Line *line)
 {
     Line next = *line;
@@ -141,7 +141,7 @@ static bool belongs(const Diff *diff, const Hunk *hunk, const Line *line)
     return hunk->blanks == 0 && hunk->counted && !complete;
 }
 
-/* Reads the lines of a hunk from `at` on; returns the offset behind them. */
+/* Reads the lines of a hunk from `at` on; returns the offset after them. */
 static gsize read_hunk_lines(const Diff *diff, Hunk *hunk, gsize at)
 {
     gsize end = at;
@@ -172,8 +172,8 @@ static gsize read_hunk_lines(const Diff *diff, Hunk *hunk, gsize at)
     return end;
 }
 
-/* Reads the hunk whose lines begin at *at (a header in front of them, or none) behind those that
- * `hunk` has; moves *at behind it. */
+/* Reads the hunk whose lines begin at *at, with or without a header, and appends it to the lines of
+ * `hunk`; moves *at after it. */
 static void read_hunk(const Diff *diff, Hunk *hunk, gsize *at)
 {
     Line line = acr_diff_line_at(diff, *at);
@@ -190,7 +190,7 @@ static void read_hunk(const Diff *diff, Hunk *hunk, gsize *at)
     *at = read_hunk_lines(diff, hunk, *at);
 }
 
-/* Past blank lines to the next hunk of the file, if one follows. */
+/* Skips blank lines; returns whether another hunk of the file follows. */
 static bool find_hunk(const Diff *diff, gsize *at)
 {
     if (acr_parse_is_full(diff->parse))
@@ -215,7 +215,7 @@ static AcrEdit *new_edit(const FileHeader *file, gsize off, gsize end)
     return edit;
 }
 
-/* Context lines without their leading blank make another reading: all of them as they stand. */
+/* Context lines without their leading blank allow another reading: all of them as written. */
 static bool has_second_reading(const Hunk *hunk)
 {
     gsize bare = 0, marked = 0, even = 0;
@@ -231,14 +231,15 @@ static bool has_second_reading(const Hunk *hunk)
     return marked > 0 && (bare > 0 || even == marked);
 }
 
-/* Comments without a mark at either end of a hunk: a word to the reader, or a context line. */
+/* Whether an unmarked comment at either end of a hunk may be a remark to the reader instead of a
+ * context line. */
 static bool is_remark(const HunkLine *line)
 {
     return line->kind == '=' && line->len > 0 &&
            (*line->s == '#' || strncmp(line->s, "//", 2) == 0);
 }
 
-/* The hunk without remarks at its ends; false: there are none. A view. */
+/* The hunk without remarks at its ends, as a view; false: there are none. */
 static bool without_remarks(const Hunk *hunk, Hunk *out, GArray *view)
 {
     guint from = 0, to = hunk->lines->len;
@@ -272,7 +273,7 @@ static void push_hunk(const Diff *diff, const FileHeader *file, const Hunk *hunk
     acr_parse_push(diff->parse, edit);
 }
 
-/* All hunks of a file that is new, or deleted, are one edit. */
+/* Reads all hunks of a new or deleted file as one edit. */
 static gsize read_whole(const Diff *diff, const FileHeader *file, gsize at)
 {
     g_auto(Hunk) all = {0};
@@ -294,7 +295,7 @@ static gsize read_whole(const Diff *diff, const FileHeader *file, gsize at)
     return at;
 }
 
-/* What the headers say of the file itself: its new name, or whether it may be run. */
+/* Adds the edit that the headers state: a rename, or a change of mode. */
 static void push_header(const Diff *diff, const FileHeader *file, AcrEditKind kind, gsize end)
 {
     AcrEdit *edit = new_edit(file, file->off, end);
@@ -327,7 +328,7 @@ static gsize read_hunks(const Diff *diff, const FileHeader *file, gsize at)
     return at;
 }
 
-/* The part of a diff about one file. */
+/* Reads the part of a diff that is about one file. */
 static gsize read_file(const Diff *diff, gsize at)
 {
     g_auto(FileHeader) file = {0};
@@ -346,7 +347,7 @@ static gsize read_file(const Diff *diff, gsize at)
     return read_hunks(diff, &file, at);
 }
 
-/* "@@" as a hunk's header: with a range, or with changed lines near below it. */
+/* Whether "@@" is a hunk's header: it has a range, or changed lines follow soon. */
 static bool is_hunk_header(const Diff *diff, const Line *line)
 {
     if (!begins_with(line, "@@") || (line->len > 2 && !acr_is_blank(line->s[2])))
@@ -360,7 +361,7 @@ static bool is_hunk_header(const Diff *diff, const Line *line)
     return found;
 }
 
-/* Whether a diff begins at this line, and not only talk of one. */
+/* Whether a diff begins at this line, and not just text about one. */
 static bool begins(const Diff *diff, gsize off, const Line *line, bool diff_fence)
 {
     const AcrParse *parse = diff->parse;
@@ -375,8 +376,8 @@ static bool begins(const Diff *diff, gsize off, const Line *line, bool diff_fenc
     return diff_fence && off == first && acr_skip_blanks(line->s, 0, line->len) < line->len;
 }
 
-/* Past lines in front of the first headers in a fence: "diff -u", a comment, the head of a mail.
- * Where they name a file, it counts for a hunk without headers. */
+/* Skips lines before the first headers in a fence: "diff -u", a comment, the head of a mail. If
+ * they name a file, it applies to a hunk without headers. */
 static gsize skip_preamble(const Diff *diff, gsize off)
 {
     for (gsize at = off; diff->fenced && at < diff->parse->len;) {
@@ -420,8 +421,8 @@ bool acr_diff_begins_at(AcrParse *parse, gsize off)
     return open_diff(parse, off, &diff);
 }
 
-/* Past empty lines, and those that tools write there, to the part about another file, if one
- * follows. */
+/* Skips empty lines and lines that tools write, up to the part about another file; returns whether
+ * one follows. */
 static bool find_next_file(const Diff *diff, gsize *at)
 {
     while (*at < diff->parse->len) {
@@ -435,8 +436,8 @@ static bool find_next_file(const Diff *diff, gsize *at)
     return false;
 }
 
-/* Whether the answer ends inside the diff: behind "*** Begin Patch" without its end, or in a fence
- * whose last hunk lacks lines that its header counts. */
+/* Whether the answer ends inside the diff: "*** Begin Patch" has no end, or the last hunk in a
+ * fence has fewer lines than its header states. */
 static bool is_cut(const Diff *diff, gsize end)
 {
     const AcrParse *parse = diff->parse;

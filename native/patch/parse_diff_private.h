@@ -1,5 +1,5 @@
 /*
- * A diff being read: its lines, and the headers that say what the part about one file does.
+ * The state of a diff parser: its lines, and what the headers say about a file.
  */
 #ifndef ACR_PATCH_PARSE_DIFF_PRIVATE_H
 #define ACR_PATCH_PARSE_DIFF_PRIVATE_H
@@ -8,29 +8,29 @@
 
 #include "patch/parse_private.h"
 
-/* A diff being read. */
+/* The state of a diff parser. */
 typedef struct {
     AcrParse *parse; /* borrowed */
-    bool fenced;     /* the diff is in a fence, whose end is its end */
-    bool envelope;   /* it begins with "*** Begin Patch", whose end the answer lacks */
-    bool *whole;     /* borrowed; whether the last hunk has all lines that its header counts */
-    gsize indent;    /* blanks in front of the fence, and so in front of each line */
+    bool fenced;     /* the diff is in a fence and ends with it */
+    bool envelope;   /* it begins with "*** Begin Patch", and the answer lacks its end */
+    bool *whole;     /* borrowed; whether the last hunk has as many lines as its header states */
+    gsize indent;    /* blanks before the fence, and so before each line */
 } Diff;
 
 typedef struct {
-    const char *s; /* a view into the answer, behind the indent */
+    const char *s; /* a view into the answer, after the indent */
     gsize len;     /* without the line end */
     gsize next;    /* offset of the next line */
 } Line;
 
-/* What the headers say of a file. */
+/* What the headers say about a file. */
 typedef struct {
-    gsize off;             /* of the headers */
-    char *name;            /* owned; as it is called now; NULL: not said */
-    char *to;              /* owned; its new name, when it is renamed; else NULL */
+    gsize off;             /* offset of the headers */
+    char *name;            /* owned; the current name; NULL: unknown */
+    char *to;              /* owned; the new name of a renamed file; else NULL */
     const char *complaint; /* static; why it cannot be used, or NULL */
     bool created, deleted, executable;
-    bool has_mode; /* a file that exists becomes executable, or no longer is */
+    bool has_mode; /* an existing file becomes executable, or ceases to be */
 } FileHeader;
 void acr_file_header_clear(FileHeader *file);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(FileHeader, acr_file_header_clear)
@@ -41,12 +41,12 @@ static inline bool begins_with(const Line *line, const char *with)
     return line->len >= n && memcmp(line->s, with, n) == 0;
 }
 
-/* Lines end in LF or CRLF: a lone CR is a character of the code. */
+/* Lines end in LF or CRLF; a lone CR is a character of the code. */
 Line acr_diff_line_at(const Diff *diff, gsize off);
-/* Reads the header lines at `at`, if there are any; returns the offset of the line behind them. */
+/* Reads the header lines at `at`, if any; returns the offset of the line after them. */
 gsize acr_diff_read_headers(const Diff *diff, gsize at, FileHeader *out) ACR_MUST_USE;
-/* A line with which the part about one file begins. `in_hunk`: after lines of a hunk whose counts
- * do not say that it is complete. */
+/* Whether the line begins the part about one file. `in_hunk`: it follows lines of a hunk that may
+ * be incomplete. */
 bool acr_diff_begins_file(const Diff *diff, const Line *line, bool in_hunk);
 
 #endif

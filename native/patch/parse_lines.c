@@ -1,14 +1,14 @@
 /*
- * What the readers of all forms of edits share: lines of an answer, what a line can say besides
+ * What the readers of all forms of edits share: the lines of an answer, what a line can be besides
  * code (a fence, the name of the file that a block is about), and the list of edits. A name counts
- * only where the line says nothing else, so that talk about a file does not become the heading of
- * an edit.
+ * only if the line says nothing else, so that a sentence about a file does not become the heading
+ * of an edit.
  */
 #include <string.h>
 
 #include "patch/parse_private.h"
 
-#define MAX_SENTENCE 400u /* bytes of a line in which a path may stand between other words */
+#define MAX_SENTENCE 400u /* bytes of a line in which a path is searched between words */
 
 gsize acr_skip_blanks(const char *s, gsize at, gsize to)
 {
@@ -60,7 +60,7 @@ bool acr_is_diff_fence(const char *info, gsize len)
            (len >= 5 && memcmp(info, "patch", 5) == 0);
 }
 
-/* Takes off the blanks at the end of [from, *to) and then one line end. */
+/* Removes the blanks at the end of [from, *to), and then one line end. */
 static void trim_end(const char *s, gsize from, gsize *to)
 {
     while (*to > from && acr_is_blank(s[*to - 1]))
@@ -71,7 +71,7 @@ static void trim_end(const char *s, gsize from, gsize *to)
         (*to)--;
 }
 
-/* A fence that stands inside the marks: the first line of the part, and the last. */
+/* Removes a fence inside the marks: the first and the last line of the part. */
 static void trim_fence(const char *s, gsize *from, gsize *to)
 {
     gsize end = acr_line_end(s, *from, *to);
@@ -102,7 +102,7 @@ static bool is_markup(char c)
     return strchr("`*_ \t\"'", c) != NULL && c != '\0';
 }
 
-/* A name with an extension, or with a slash in it: nothing that could be a word of a sentence. */
+/* Whether the name has an extension or a slash, so that it cannot be an ordinary word. */
 static bool is_path_like(const char *s, gsize len)
 {
     gsize dot = len;
@@ -126,7 +126,7 @@ static bool is_path_like(const char *s, gsize len)
     return extension || slash;
 }
 
-/* Passes "File:", "New file:" and the like at the begin of [from, to). */
+/* Skips "File:", "New file:" and the like at the beginning of [from, to). */
 static gsize skip_label(const char *s, gsize from, gsize to)
 {
     static const char *const labels[] = {"file name", "filename", "file path", "filepath",
@@ -144,7 +144,7 @@ static gsize skip_label(const char *s, gsize from, gsize to)
     return from;
 }
 
-/* Passes marks of headings, quotes, comments and lists. */
+/* Skips marks of headings, quotes, comments and lists. */
 static gsize skip_list_mark(const char *s, gsize from, gsize to)
 {
     gsize at = from;
@@ -158,7 +158,7 @@ static gsize skip_list_mark(const char *s, gsize from, gsize to)
     return at;
 }
 
-/* What a line says besides marks and labels: a name, if it says nothing else. Owned. */
+/* The name in a line, if the line contains only a name, marks and labels. Owned. */
 static char *name_in_line(const char *s, gsize len)
 {
     gsize from = 0, to = len;
@@ -283,8 +283,8 @@ void acr_parse_name(AcrParse *parse, const char *file)
     parse->near_file = g_strdup(file);
 }
 
-/* The one path that a sentence names: a word of it, or what stands between backquotes. Owned; "":
- * several; NULL: none. A name with a dot is most often code. */
+/* The only path in a sentence: a word, or text between backquotes. Owned; "": several; NULL: none.
+ * A word with a dot is usually code. */
 static char *path_in_sentence(const char *s, gsize len)
 {
     g_autofree char *sentence = g_strndup(s, len <= MAX_SENTENCE ? len : 0), *found = NULL;

@@ -1,7 +1,7 @@
 /*
- * An answer being read: its lines, the names of files that stand near a block, and the list of its
- * edits. Each form of edit has its own reader; parse.c asks them in turn at each line that is not
- * inside an edit.
+ * The state of the parser of an answer: its lines, the file names near a block, and the list of
+ * edits. Each form of edit has its own reader; parse.c asks them in turn at each line outside an
+ * edit.
  */
 #ifndef ACR_PATCH_PARSE_PRIVATE_H
 #define ACR_PATCH_PARSE_PRIVATE_H
@@ -11,39 +11,39 @@
 #define ACR_PARSE_MAX_NAME 4096u /* bytes of a file name */
 
 typedef struct {
-    gsize off, len; /* bytes of the answer; a line is without its end */
+    gsize off, len; /* a range of bytes in the answer; a line is without its end */
 } AcrSpan;
 
-/* An answer being read. */
+/* The state of the parser. */
 typedef struct {
     const char *s; /* borrowed; UTF-8 */
     gsize len;
     GPtrArray *edits;  /* borrowed; of AcrEdit */
-    char *file;        /* owned; the last one named in a tag; counts until the next */
-    char *near_file;   /* owned; the last one named by any form */
-    gsize named_at;    /* behind the tag that named `file` last; 0: no such tag */
+    char *file;        /* owned; the last file named in a tag; valid until the next */
+    char *near_file;   /* owned; the last file named by any form */
+    gsize named_at;    /* offset after the tag that named `file`; 0: none */
     AcrSpan above;     /* the last line that is neither blank nor a fence */
-    AcrSpan fence;     /* the line that opened the fence around the line at work; empty outside */
-    AcrSpan named;     /* the only line so far of the fence, or empty */
-    guint fence_lines; /* that the fence has so far */
-    gsize tag;         /* where the next tag that opens a part or names a file stands, or len */
-    gsize diff_end;    /* behind the last diff that was read; 0: none was */
-    AcrSpan unread;    /* the first line that looks like a part of an edit and was not read */
+    AcrSpan fence;     /* the line that opened the current fence; empty outside */
+    AcrSpan named;     /* the only line of the fence so far, or empty */
+    guint fence_lines; /* lines of the fence so far */
+    gsize tag;         /* offset of the next tag that opens a part or names a file, or len */
+    gsize diff_end;    /* offset after the last diff; 0: none */
+    AcrSpan unread;    /* the first line that looks like a part of an edit but was not understood */
 } AcrParse;
 
-/* Adds an edit (taken) in order, up to ACR_PATCH_MAX_EDITS; one more is kept as a complaint. */
+/* Adds an edit (taken). At most ACR_PATCH_MAX_EDITS; one more is kept as a complaint. */
 void acr_parse_push(AcrParse *parse, AcrEdit *edit);
 bool acr_parse_is_full(const AcrParse *parse);
-/* A new edit of that form, to be filled and pushed; owned. */
+/* A new edit of that form, for the caller to fill and push; owned. */
 AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize end) ACR_MUST_USE;
-/* Sets the texts of an edit, or adds another reading of it; both taken. */
+/* Sets the texts of an edit, or adds another reading; both taken. */
 void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched);
-/* Sets why an edit cannot be used, unless that is known already. */
+/* Sets the reason why an edit cannot be used, unless it has one. */
 void acr_parse_complain(AcrEdit *edit, const char *text);
-/* The file that a block at the line at work is about: named in the line above, in the fence's info
- * string, by the sentence above (where that names one; NULL where several), or before. Owned. */
+/* The file that the current block is about: named in the line above, in the fence's info string, by
+ * the sentence above (NULL if that names several), or before. Owned. */
 char *acr_parse_named_near(const AcrParse *parse) ACR_MUST_USE;
-void acr_parse_name(AcrParse *parse, const char *file); /* keeps `file` as the last one named */
+void acr_parse_name(AcrParse *parse, const char *file); /* remembers `file` as the last one named */
 
 /* ---- Lines and names of an answer ------------------------------------------------------------ */
 
@@ -52,20 +52,22 @@ static inline bool acr_is_eol(char c)
     return c == '\n' || c == '\r';
 }
 gsize acr_skip_blanks(const char *s, gsize at, gsize to);
-gsize acr_line_end(const char *s, gsize from, gsize to);  /* of the line that holds `from` */
-gsize acr_after_eol(const char *s, gsize at, gsize to);   /* past one LF, CRLF or CR, if any */
-gsize acr_next_line(const char *s, gsize from, gsize to); /* where the next line begins, or `to` */
-/* A line of nothing but a fence and its info string. out_info: where that begins; may be NULL. */
+gsize acr_line_end(const char *s, gsize from, gsize to);  /* end of the line that contains `from` */
+gsize acr_after_eol(const char *s, gsize at, gsize to);   /* skips one LF, CRLF or CR, if any */
+gsize acr_next_line(const char *s, gsize from, gsize to); /* start of the next line, or `to` */
+/* Whether the line contains only a fence and its info string. out_info: the start of that string;
+ * may be NULL. */
 bool acr_is_fence(const char *s, gsize len, gsize *out_info);
-/* Whether what follows a fence's marks says that a diff is in it. */
+/* Whether a fence's info string says that it contains a diff. */
 bool acr_is_diff_fence(const char *info, gsize len);
-/* A part between two marks: without the line end behind the first, the blanks and line end in front
- * of the second, and a fence around all of it. Owned. */
+/* The part between two marks, without the line end after the first, without blanks and line end
+ * before the second, and without a fence around it. Owned. */
 char *acr_part_text(const char *s, gsize from, gsize to) ACR_MUST_USE;
-/* The path that a line is about, if it says nothing else (`a.py`:, ### a/b.py, File: a.py). Owned;
- * NULL: none. */
+/* The path in a line that contains nothing else (`a.py`:, ### a/b.py, File: a.py). Owned; NULL:
+ * none. */
 char *acr_path_in_line(const char *s, gsize len) ACR_MUST_USE;
-/* A name without extension or folder that is all a line says (Makefile, `LICENSE`:). Owned; NULL. */
+/* A name without extension or folder that is alone in a line (Makefile, `LICENSE`:). Owned; NULL:
+ * none. */
 char *acr_word_in_line(const char *s, gsize len) ACR_MUST_USE;
 /* The path in an info string (python a.py, python:a.py, python title="a.py"). Owned; NULL: none. */
 char *acr_path_in_info(const char *s, gsize len) ACR_MUST_USE;
@@ -79,11 +81,11 @@ gsize acr_diff_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 gsize acr_whole_file_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 /* Whether a diff begins at the line at `off`. */
 bool acr_diff_begins_at(AcrParse *parse, gsize off);
-/* Whether a line that begins no edit looks like a part of a diff, or ends a search/replace block. */
+/* Whether a line outside edits looks like a part of a diff, or ends a search/replace block. */
 bool acr_diff_has_line(const AcrParse *parse, gsize off, gsize end);
 bool acr_search_has_line(const char *s, gsize len);
-/* How many marks begin a search/replace block in a line, 0: it begins none; *out_rest: where what
- * follows its word begins. */
+/* The number of marks with which a line begins a search/replace block; 0: it does not. *out_rest:
+ * the text after its word. */
 gsize acr_search_mark(const char *s, gsize len, gsize *out_rest);
 
 #endif

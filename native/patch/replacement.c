@@ -1,11 +1,10 @@
 /*
- * The replacement as it must stand at the place that was found: a splice that covers only what
- * changes.
+ * Builds the replacement for a place: a splice that covers only what changes.
  *
- * Lines of <patched> that are also lines of <original> are not written anew: the file's own bytes
- * stay. Line ends are those of the place. A hunk of a diff says line by line what stays; where its
- * old text stands in the file as it is, its new lines are taken as they are, and whether the file's
- * last line has a line end changes only if the diff says so.
+ * Lines of <patched> that are also lines of <original> are not written: the file's own bytes stay.
+ * New lines get the line ends of the place. A hunk of a diff says for each line whether it stays;
+ * if its old text was found exactly, its new lines are used as written, and the line end of the
+ * file's last line changes only if the diff says so.
  */
 #include <string.h>
 
@@ -28,7 +27,7 @@ static void clear_line(gpointer data)
     g_free(((NewLine *)data)->text);
 }
 
-/* The lines of the file that an elision of the quote (line j) stands for. */
+/* Keeps the lines of the file for which an elision of the quote (line j) stands. */
 static void keep_elided(Fit *fit, gsize j)
 {
     gsize before = j, after = j;
@@ -40,7 +39,7 @@ static void keep_elided(Fit *fit, gsize j)
         acr_fit_keep(fit, f);
 }
 
-/* Number of the quote's n-th elision. */
+/* The line number of the quote's n-th elision. */
 static gssize nth_elision(const AcrLines *quote, gsize n)
 {
     for (gsize j = 0; j < quote->n; j++)
@@ -81,7 +80,7 @@ static gsize offset_of(const AcrSource *source, gsize line)
     return (gsize)(source->lines.line[line].s - source->text.text);
 }
 
-/* Unchanged lines that were written anew become the file's own again; `exact`: with the blanks at
+/* Replaces unchanged lines that were written anew by the file's own; `exact`: with the blanks at
  * their ends. */
 static void restore_lines(Fit *fit, bool exact)
 {
@@ -109,15 +108,15 @@ static bool is_bare(const AcrSource *source, gsize f)
     return source->lines.line[f].full == source->lines.line[f].len;
 }
 
-/* Whether line k of the result is line f of the file, with its line end; `bare`: the last one gets
- * none. */
+/* Whether line k of the result equals line f of the file, including its line end; `bare`: the last
+ * line gets none. */
 static bool stays(const Fit *fit, gsize k, gsize f, bool bare)
 {
     return g_array_index(fit->lines, NewLine, k).keep == (gssize)f &&
            (bare && k + 1 == fit->lines->len) == is_bare(fit->source, f);
 }
 
-/* The lines of the result but for those at both ends that do not change. */
+/* Makes a splice of the result without the unchanged lines at both ends. */
 static AcrSplice make_splice(Fit *fit, bool bare)
 {
     const AcrSource *source = fit->source;
@@ -160,8 +159,8 @@ static void add_reading(GArray *readings, AcrSplice splice)
     g_array_append_val(readings, splice);
 }
 
-/* The lines of <patched> from the second on, as written or shifted by the indentation of the line
- * they begin in. */
+/* Makes a splice inside a line: the lines of <patched> from the second on are used as written, or
+ * shifted by the indentation of the line in which they begin. */
 static AcrSplice splice_inside(const Fit *fit, Reading reading)
 {
     const AcrLines *lines = &fit->source->lines, *patched = &fit->match->patched;
@@ -181,8 +180,8 @@ static AcrSplice splice_inside(const Fit *fit, Reading reading)
                        g_string_free(g_steal_pointer(&text), FALSE)};
 }
 
-/* Whether the result's last line has no line end: of a hunk that was found as it is the diff says
- * it; else it stays as it is. */
+/* Whether the result's last line has no line end: for an exact hunk the diff decides, otherwise it
+ * stays as it is. */
 static bool ends_bare(const Fit *fit, const AcrEdit *edit)
 {
     bool is_now = is_bare(fit->source, fit->place->last - 1);
@@ -193,7 +192,7 @@ static bool ends_bare(const Fit *fit, const AcrEdit *edit)
            (fit->lines->len == 0 || *g_array_index(fit->lines, NewLine, fit->lines->len - 1).text);
 }
 
-/* The new text of a hunk, line by line. */
+/* Makes the new text of a hunk, line by line. */
 static void make_verbatim(Fit *fit, const AcrEdit *edit)
 {
     const AcrLines *patched = &fit->match->patched;
@@ -204,7 +203,7 @@ static void make_verbatim(Fit *fit, const AcrEdit *edit)
     }
 }
 
-/* Makes the lines of one reading; false with *out_why (owned) when it cannot be fitted. */
+/* Makes the lines of one reading; false with *out_why (owned) if it cannot be fitted. */
 static bool make_reading(Fit *fit, const AcrEdit *edit, Reading reading, char **out_why)
 {
     if (fit->verbatim) {
@@ -260,7 +259,7 @@ GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
     return readings;
 }
 
-/* Copies text [from, to) as the bytes that the file has for it; *pos goes on behind them. */
+/* Copies text [from, to) as the file's bytes; moves *pos after them. */
 static bool keep_bytes(const AcrSource *source, const AcrText *plain, gsize from, gsize to,
                        gsize *pos, GByteArray *out, GError **error)
 {

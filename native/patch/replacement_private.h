@@ -1,13 +1,13 @@
 /*
- * The replacement text that is made for a place, as splices of the file's text; and what the files
- * that make it share, a replacement that is being written line by line.
+ * The replacement text for a place, as splices of the file's text; and the state of a replacement
+ * that is being written line by line.
  */
 #ifndef ACR_PATCH_REPLACEMENT_PRIVATE_H
 #define ACR_PATCH_REPLACEMENT_PRIVATE_H
 
 #include "patch/match_private.h"
 
-/* A change of a source: bytes [off, off + len) of its text become `with`. */
+/* A change: bytes [off, off + len) of a source's text become `with`. */
 typedef struct {
     gsize off, len;
     char *with; /* owned */
@@ -16,23 +16,23 @@ GArray *acr_splices_new(void) ACR_MUST_USE; /* owned array of AcrSplice, which o
 
 /*
  * The readings of the replacement at one place, the likeliest first, all different; at most three.
- * Owned array of AcrSplice, trimmed to what changes. Empty with *out_why (owned) when it cannot be
+ * Owned array of AcrSplice, trimmed to what changes. Empty with *out_why (owned) if it cannot be
  * fitted.
  */
 GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
                                  const AcrMatch *match, const AcrPlace *place,
                                  char **out_why) ACR_MUST_USE;
 /*
- * The file with splices (sorted by offset, not overlapping) applied: kept bytes are copied from the
- * file, new ones encoded as it is. Errors: FAILED (a character that the file's encoding lacks, a
- * file that cannot be decoded exactly).
+ * Applies splices (sorted by offset, not overlapping) to the file: kept bytes are copied from it,
+ * new text is encoded like it. Errors: FAILED (a character that the file's encoding lacks; a file
+ * that cannot be decoded exactly).
  */
 GBytes *acr_splices_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n,
                           GError **error) ACR_MUST_USE;
 
 /* ---- A replacement being written ------------------------------------------------------------- */
 
-/* How the indentation of new lines is read. */
+/* How the indentation of new lines is interpreted. */
 typedef enum {
     READ_AS_ORIGINAL,
     READ_RELATIVE,
@@ -50,9 +50,9 @@ typedef struct {
     const AcrMatch *match;
     const AcrPlace *place;
     gssize *paired;  /* patched line -> original line, or -1 */
-    gsize step;      /* columns of one indentation step, as the model writes it */
+    gsize step;      /* columns of one indentation step in the model's text */
     bool first_lost; /* the first quoted line lost its indentation, the others have it */
-    bool verbatim;   /* a hunk found as it is: its new text is taken as it is, too */
+    bool verbatim;   /* a hunk that was found exactly: its new text is used as written */
     GArray *lines;   /* of NewLine */
 } Fit;
 
@@ -61,26 +61,26 @@ static inline gssize file_line(const Fit *fit, gsize j)
     return fit->place->map ? fit->place->map[j] : (gssize)(fit->place->first + j);
 }
 
-/* A replacement for one place; all borrowed. */
+/* Prepares a replacement for one place; all borrowed. */
 void acr_fit_init(Fit *fit, const AcrSource *source, const AcrEdit *edit, const AcrMatch *match,
                   const AcrPlace *place);
 void acr_fit_clear(Fit *fit);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fit, acr_fit_clear)
 /* Sets `step` and `first_lost`. */
 void acr_indentation_init(Fit *fit);
-/* The readings to be tried, the likeliest first; *out_n: how many. Static. */
+/* The readings to try, the likeliest first; *out_n: their number. Static. */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n);
-/* `lead` made wider or narrower by some columns, in the kind of blanks that it has. Owned. */
+/* `lead` made wider or narrower by some columns, with its own kind of blanks. Owned. */
 char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns) ACR_MUST_USE;
 /* Adds line f of the file to the result. */
 void acr_fit_keep(Fit *fit, gssize f);
-/* Adds line k of <patched>, which stands behind quote line `at`; `core` (owned, taken): its text
- * without indentation where that is not as written, or NULL. */
+/* Adds line k of <patched>, which follows quote line `at`; `core` (owned, taken): its text without
+ * indentation if that differs from the written one, or NULL. */
 void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core);
 /*
- * Makes the lines of a place of level `similar`: what <patched> changes of <original> is done to
- * the file's own lines, and nothing else. False with *out_why (owned) where that cannot be
- * distinguished from what was misquoted.
+ * Makes the lines of a place of level `similar`: applies what <patched> changes in <original> to
+ * the file's own lines. False with *out_why (owned) if a change cannot be distinguished from a
+ * misquoted line.
  */
 bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why);
 

@@ -1,26 +1,26 @@
 /*
- * Similarity: which lines of a file are most like the quoted ones.
+ * Finds the lines of a file that are most similar to the quoted ones.
  *
- * Two lines are as alike as their character pairs (Dice coefficient over bigrams of the text
- * without outer blanks); the quote is fitted into the file by dynamic programming over lines, in
- * which a line may be missing on either side at a cost. A line weighs as much as it is long, up to
- * a bound, so that brackets and blank lines decide nothing.
+ * The similarity of two lines is that of their character pairs (Dice coefficient over bigrams,
+ * without outer blanks). The quote is aligned with the file by dynamic programming over lines, in
+ * which a line may be missing on either side at a cost. A line weighs as much as its length, up to
+ * a bound, so that brackets and blank lines do not decide.
  */
 #include <stdlib.h>
 
 #include "patch/match_private.h"
 
-#define MAX_CHARS 400u /* of a line that are compared */
+#define MAX_CHARS 400u /* characters of a line that are compared */
 #define MAX_WEIGHT 60u
 #define MASK_WORDS 4u /* of 64 classes each */
-#define MIN_LINE 0.55 /* two lines less alike than this are different lines */
-#define GAP 0.6       /* cost of a line of the file that the quote lacks, in parts of its weight */
+#define MIN_LINE 0.55 /* two lines less similar than this are different lines */
+#define GAP 0.6       /* cost of a file's line that the quote lacks, as a part of its weight */
 
 typedef struct {
-    guint16 *pair; /* sorted; into the pool */
+    guint16 *pair; /* sorted; points into the pool */
     guint n;
     guint64 mask[MASK_WORDS]; /* which classes of pairs occur */
-    guint bits;               /* how many */
+    guint bits;               /* their number */
 } Profile;
 
 typedef struct {
@@ -93,7 +93,7 @@ static double dice(const Profile *a, const Profile *b)
     return 2.0 * shared / (a->n + b->n);
 }
 
-/* 1 for equal cores, 0 for lines that are too different to be the same. */
+/* 1 for equal cores, 0 for lines that are too different. */
 static float likeness(const AcrLine *a, const Profile *pa, const AcrLine *b, const Profile *pb)
 {
     if (acr_line_same_core(a, b))
@@ -140,14 +140,14 @@ static bool keep_region(GArray *best, AcrRegion region, gsize max)
     return true;
 }
 
-/* The fitting so far, for a number of quote lines used: the best score that ends here, and where it
- * began. */
+/* The alignment so far, for a number of quote lines used: the best score that ends here, and where
+ * it began. */
 typedef struct {
     float score;
     gsize start;
 } Cell;
 
-/* One line of the text more: from `old` (before line i) to `now` (after it). */
+/* Adds one line of the text: from `old` (before line i) to `now` (after it). */
 static void step(const AcrLine *line, gsize i, const float *like, const AcrLines *quote,
                  const Cell *old, Cell *now)
 {

@@ -1,9 +1,8 @@
 /*
  * Lines of texts, and the source file as the match levels see it.
  *
- * A line is a view: where it begins, how long it is without and with its line end, and where its
- * outer blanks are. All comparing is done on views, so that a file of a hundred thousand lines
- * costs one array.
+ * A line is a view: its offset, its length without and with its line end, and its outer blanks. All
+ * comparisons work on views, so that a file of a hundred thousand lines needs only one array.
  */
 #include <string.h>
 

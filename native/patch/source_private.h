@@ -1,22 +1,22 @@
 /*
- * Lines of a text, a source file with its decoded text, and the names of files.
+ * Lines of a text, a source file with its decoded text, and file names.
  */
 #ifndef ACR_PATCH_SOURCE_PRIVATE_H
 #define ACR_PATCH_SOURCE_PRIVATE_H
 
 #include "patch/patch.h"
 
-/* Cells of one line alignment; above it only equal ends are aligned. */
+/* Cells of one line alignment; beyond that only equal lines at both ends are aligned. */
 #define ACR_PATCH_MAX_ALIGN_CELLS 4000000u
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-/* One line, a view into a text. `len` is without the line end, `full` with it; `lead` blanks, then
- * `core` bytes, then blanks. */
+/* One line, a view into a text. `len` is without the line end, `full` with it; it consists of
+ * `lead` blanks, `core` bytes, and further blanks. */
 typedef struct {
     const char *s;
     gsize len, full, lead, core;
-    bool literal; /* of a quote: it sounds like an elision and is none */
+    bool literal; /* for a quote: the line looks like an elision and is not one */
 } AcrLine;
 
 typedef struct {
@@ -24,11 +24,10 @@ typedef struct {
     gsize n;
 } AcrLines;
 
-/* The lines of a file's text: a line end at the end of the text begins no further line. Views into
- * `text`. */
+/* The lines of a file's text; a final line end does not begin another line. Views into `text`. */
 void acr_lines_of_file(const char *text, gsize len, AcrLines *out);
-/* The lines of a quote: n line ends make n + 1 lines; the empty text has none. Views into `text`.
- */
+/* The lines of a quote: n line ends make n + 1 lines; the empty text has none. Views into
+ * `text`. */
 void acr_lines_of_quote(const char *text, AcrLines *out);
 void acr_lines_clear(AcrLines *lines);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLines, acr_lines_clear)
@@ -42,9 +41,9 @@ static inline bool acr_is_word(char c)
 {
     return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
 }
-/* Columns of the leading blanks; a tab goes on to the next multiple of eight. */
+/* Columns of the leading blanks; a tab advances to the next multiple of eight. */
 gsize acr_line_width(const AcrLine *line);
-/* The smallest difference of indentation between lines, 8 where one has a tab; 0: there is none. */
+/* The smallest difference of indentation between lines, 8 if a line has a tab; 0: none. */
 gsize acr_lines_step(const AcrLines *lines);
 #define ACR_DEFAULT_STEP 4u
 static inline bool acr_line_is_blank(const AcrLine *line)
@@ -59,7 +58,7 @@ static inline bool acr_line_is_code(const AcrLine *line)
 {
     return line->core > 0 && line->s[line->lead] != '#';
 }
-/* The last character of a line that is not a blank; NUL: there is none. */
+/* The last character of a line that is not a blank; NUL: none. */
 static inline char acr_line_last(const AcrLine *line)
 {
     return line->core > 0 ? line->s[line->lead + line->core - 1] : '\0';
@@ -87,8 +86,7 @@ typedef struct {
 AcrSource *acr_source_new(const char *path, GBytes *bytes) ACR_MUST_USE; /* owned */
 void acr_source_free(AcrSource *source);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSource, acr_source_free)
-/* The line end that a new line at line `at` (0-based, may be n) should have. Borrowed static text.
- */
+/* The line end for a new line at line `at` (0-based, may be n). Static. */
 const char *acr_source_eol(const AcrSource *source, gsize at);
 
 /* ---- File names ------------------------------------------------------------------------------ */
@@ -97,16 +95,16 @@ typedef struct AcrFileNames AcrFileNames;
 AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE; /* owned */
 void acr_file_names_free(AcrFileNames *names);
 /*
- * The path that `name` stands for: exact, by whole parts from the right, the same without a first
+ * Resolves `name` to a path: equal, equal by whole parts from the right, the same without a first
  * part that is not a folder of the repository, or (unless `may_be_new`) by a base name that occurs
- * once. Owned; NULL: none, then *out_near (owned, never NULL) lists the near ones, best first.
+ * once. Owned; NULL: none; then *out_near (owned, never NULL) lists similar paths, best first.
  */
 char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
                              GPtrArray **out_near) ACR_MUST_USE;
-/* `name` without quotes, "./" and a colon at its end. Owned. */
+/* `name` without quotes, "./" and a final colon. Owned. */
 char *acr_file_name_clean(const char *name) ACR_MUST_USE;
-/* The path that a new file of that name gets: "a/" and the like are taken off where what is left
- * lies in a folder of the repository. Owned. */
+/* The path for a new file of that name: "a/" and the like are removed if the rest lies in a folder
+ * of the repository. Owned. */
 char *acr_file_names_make(const AcrFileNames *names, const char *name) ACR_MUST_USE;
 /* Why a (clean) name may not be written, for the model; owned, or NULL. */
 char *acr_file_name_refusal(const AcrFileNames *names, const AcrOverlay *overlay,

@@ -1,14 +1,15 @@
 /*
- * Replacements at level `similar`: the changes from <original> to <patched>, done to lines that are
- * not quite those of <original>.
+ * Replacements at level `similar`: the changes from <original> to <patched>, applied to lines that
+ * differ from those of <original>.
  *
- * The file's lines at the place stay, each run of changed lines (a hunk) replaces those that its
- * quoted lines stand for. Lines that the quote leaves out are never deleted, nor comments behind
- * code.
+ * The file's lines at the place stay, except that each run of changed lines (a hunk) replaces the
+ * lines to which its quoted lines are mapped. Lines that the quote omits are never deleted, nor are
+ * comments after code.
  */
 #include "patch/replacement_private.h"
 
-#define ALIKE 0.55 /* a line of <patched> that comes from one of <original> */
+/* similarity from which a line of <patched> counts as a changed line of <original> */
+#define ALIKE 0.55
 
 /* Quote lines [a, b) become lines [c, d) of <patched>. */
 typedef struct {
@@ -20,7 +21,7 @@ static gssize file_end(const Fit *fit, gsize j)
     return fit->place->map[fit->match->original.n + j];
 }
 
-/* Whether quote lines j - 1 and j stand in one line of the file. */
+/* Whether quote lines j - 1 and j are mapped to one line of the file. */
 static bool is_joined(const Fit *fit, gsize j)
 {
     return j > 0 && j < fit->match->original.n && file_line(fit, j) >= 0 &&
@@ -55,7 +56,7 @@ static bool refuse(char **out_why, const char *text, const AcrLine *line)
     return false;
 }
 
-/* The first line from `from` to `to` of the file that is not blank, or -1. */
+/* The first non-blank line of the file in [from, to), or -1. */
 static gssize first_said(const Fit *fit, gssize from, gssize to)
 {
     for (gssize f = from; f < to; f++)
@@ -65,8 +66,8 @@ static gssize first_said(const Fit *fit, gssize from, gssize to)
 }
 
 /*
- * Where lines that only go in go in, before quote line a: -1 with *out_why when lines of code that
- * the quote leaves out stand there. Behind a docstring, else next to the line before.
+ * Where to insert lines before quote line a; -1 with *out_why if the quote omits lines of code
+ * there. After a docstring, otherwise next to the line before.
  */
 static gssize insertion_point(const Fit *fit, gsize a, char **out_why)
 {
@@ -118,7 +119,7 @@ static bool hunk_lines(const Fit *fit, const Hunk *hunk, gssize *from, gssize *t
     return *from >= 0;
 }
 
-/* Whether a line of the quote stands for the file's line f. */
+/* Whether a line of the quote is mapped to the file's line f. */
 static bool is_mapped(const Fit *fit, gssize f)
 {
     for (gsize j = 0; j < fit->match->original.n; j++)
@@ -127,7 +128,7 @@ static bool is_mapped(const Fit *fit, gssize f)
     return false;
 }
 
-/* The quote line of the hunk, from j on, that line k of <patched> comes from; hunk->b: none. */
+/* The quote line of the hunk, from j on, from which line k of <patched> comes; hunk->b: none. */
 static gsize source_of(const Fit *fit, const Hunk *hunk, gsize j, gsize k)
 {
     const AcrLine *quote = fit->match->original.line, *line = &fit->match->patched.line[k];
@@ -151,7 +152,7 @@ static bool is_misquoted(const Fit *fit, gsize j)
     return !acr_line_same_core(&fit->match->original.line[j], &fit->source->lines.line[f]);
 }
 
-/* Characters beyond ASCII, such as the quotation marks of editors. */
+/* Whether the line has characters beyond ASCII, such as typographic quotation marks. */
 static bool has_marks(const AcrLine *line)
 {
     for (gsize i = line->lead; i < line->lead + line->core; i++)
@@ -160,8 +161,8 @@ static bool has_marks(const AcrLine *line)
     return false;
 }
 
-/* A line that the quote spells otherwise is written as <patched> has it, with the file's comment
- * behind it where the quote left that out. */
+/* Writes a line that the quote spells differently as <patched> has it, followed by the file's
+ * comment if the quote omits that. */
 static bool keep_comment(const Fit *fit, gsize j, gsize k, char **out_core, char **out_why)
 {
     const AcrLine *quoted = &fit->match->original.line[j], *line = &fit->match->patched.line[k],
@@ -201,12 +202,12 @@ static bool write_lines(Fit *fit, Reading reading, const Hunk *hunk, gsize c, gs
     return true;
 }
 
-/* Lines of <patched> that only go in, [c, d), beside lines of the file that the quote leaves out, [f, stop). */
+/* Inserted lines [c, d) of <patched>, beside lines [f, stop) of the file that the quote omits. */
 typedef struct {
     gsize c, d;
     gssize f, stop;
-    gsize near;    /* a quoted line, whose indentation tells theirs */
-    bool is_after; /* the file's lines stand behind them, where nothing else says so */
+    gsize near;    /* the quoted line that determines their indentation */
+    bool is_after; /* insert before the file's lines if nothing else decides */
 } Gap;
 
 static void write_gap(Fit *fit, Reading reading, const Gap *gap, gsize to_k, gssize to_f)
@@ -219,7 +220,7 @@ static void write_gap(Fit *fit, Reading reading, const Gap *gap, gsize to_k, gss
         acr_fit_keep(fit, f);
 }
 
-/* Each line that both have goes in once: <patched> has what <original> left out. */
+/* Inserts each line that both have only once: <patched> may contain what <original> omitted. */
 static void merge_gap(Fit *fit, Reading reading, Gap gap)
 {
     const AcrLine *lines = fit->source->lines.line, *patched = fit->match->patched.line;
@@ -237,15 +238,15 @@ static void merge_gap(Fit *fit, Reading reading, Gap gap)
     write_gap(fit, reading, &gap, gap.d, gap.stop);
 }
 
-/* Whether line k of <patched> comes from no line of the hunk that the file has. */
+/* Whether line k of <patched> does not come from a line of the hunk that the file has. */
 static bool is_new(const Fit *fit, const Hunk *hunk, gsize k)
 {
     gsize from = source_of(fit, hunk, hunk->a, k);
     return from == hunk->b || file_line(fit, from) < 0;
 }
 
-/* How many of the new lines from c on, or before the end, stand among the file's lines [f, stop), in their order, or
- * before (behind) such a one. */
+/* How many of the new lines from c on (or before the end) also occur in the file's lines [f, stop)
+ * in the same order, or precede (follow) such a line. */
 static gsize count_shared(const Fit *fit, const Hunk *hunk, gsize c, bool is_end, gssize f,
                           gssize stop)
 {
@@ -268,7 +269,7 @@ static gsize count_shared(const Fit *fit, const Hunk *hunk, gsize c, bool is_end
     return shared;
 }
 
-/* Writes a hunk in place of the file's lines [from, to), from *at on, where the file's lines were kept up to. */
+/* Writes a hunk in place of the file's lines [from, to). The file's lines were kept up to *at. */
 static bool write_hunk(Fit *fit, Reading reading, const Hunk *hunk, gssize from, gssize to,
                        gssize *at, char **out_why)
 {

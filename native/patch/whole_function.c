@@ -1,14 +1,14 @@
 /*
- * A replacement that is a whole function (or class), where the quote is a part of its body: as it
- * is written it would define the function once more inside itself. It replaces the whole function
- * where its header is the function's own and no line outside the quote is lost; else it is refused.
+ * A replacement that is a whole function (or class) while the quote is a part of its body. Written
+ * there, it would define the function again inside itself. It replaces the whole function if it has
+ * the function's own header and no line outside the quote is lost; otherwise the edit is refused.
  */
 #include "patch/apply_private.h"
 
-/* What the replacement begins with. */
+/* The beginning of the replacement. */
 typedef struct {
-    gsize decorators, def; /* its lines; equal: it has no decorators */
-    bool other;            /* something else stands in front of them */
+    gsize decorators, def; /* line numbers; equal: it has no decorators */
+    bool other;            /* other code precedes them */
     bool is_class;
     char *name; /* owned */
 } Head;
@@ -26,7 +26,8 @@ static const char *behind(const AcrLine *line, const char *word)
                                                                          : NULL;
 }
 
-/* Whether the first code of the replacement, behind imports, is a function's header (a class's). */
+/* Whether the first code of the replacement, after imports, is the header of a function or
+ * class. */
 static bool read_head(const AcrLines *lines, Head *out)
 {
     gsize k = 0;
@@ -57,7 +58,7 @@ static bool read_head(const AcrLines *lines, Head *out)
     return true;
 }
 
-/* The function, or class, of that name around the place, whose body holds all of it; NULL: none. */
+/* The function or class of that name whose body contains the whole place; NULL: none. */
 static const AcrSymbol *function_around(const AcrIndex *index, const char *path,
                                         const AcrPlace *place, const Head *head)
 {
@@ -77,7 +78,7 @@ static const AcrSymbol *function_around(const AcrIndex *index, const char *path,
     return NULL;
 }
 
-/* Whether lines of the file and of the replacement are the same but for outer blanks. */
+/* Whether lines of the file and of the replacement are equal without outer blanks. */
 static bool same_lines(const AcrLine *file, const AcrLine *lines, gsize n)
 {
     for (gsize i = 0; i < n; i++)
@@ -94,7 +95,7 @@ static bool same_header(const AcrSource *source, const AcrSymbol *symbol, const 
            same_lines(&source->lines.line[symbol->def - 1], &lines->line[head->def], n);
 }
 
-/* Why the replacement cannot stand for the whole function; NULL: it can. Static. */
+/* Why the replacement cannot be the whole function; NULL: it can. Static. */
 static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
                               const AcrPlace *place, const AcrLines *lines, const Head *head)
 {
@@ -123,7 +124,7 @@ static const char *find_doubt(const AcrSource *source, const AcrSymbol *symbol,
     return NULL;
 }
 
-/* Makes the match one of the whole function. */
+/* Widens the match to the whole function. */
 static void widen(const AcrSource *source, const AcrEdit *edit, guint32 first, guint32 last,
                   AcrMatch *match)
 {
