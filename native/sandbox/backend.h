@@ -1,4 +1,4 @@
-/* Private to sandbox: the table of backends, the sandbox itself and what its backends share. */
+/* Private to sandbox: the table of backends, the sandbox object, and what backends share. */
 #ifndef ACR_SANDBOX_BACKEND_H
 #define ACR_SANDBOX_BACKEND_H
 
@@ -11,14 +11,15 @@
 
 typedef struct {
     const char *name;
-    /* Checks what can be checked without running anything, and fills in what is the backend's. */
+    /* Checks what can be checked without running anything, and sets the fields that belong to the
+     * backend. */
     bool (*open)(AcrSandbox *sandbox, GError **error);
-    /* Runs the set-up command; called once, before the first execution, where there is one. */
+    /* Runs the set-up command; called once, before the first execution, if there is a set-up. */
     bool (*set_up)(AcrSandbox *sandbox, GError **error);
-    /* `execution` has its limits filled in. */
+    /* The limits of `execution` are filled in. */
     bool (*run)(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                 GError **error);
-    /* Finds the Python when it is asked for; NULL: `open` has found it. */
+    /* Finds the Python on demand; NULL: `open` has found it. */
     bool (*find_python)(AcrSandbox *sandbox, GError **error);
     void (*close)(AcrSandbox *sandbox);
 } AcrSandboxBackend;
@@ -34,46 +35,46 @@ struct AcrSandbox {
     void *state; /* the backend's */
     AcrSandboxOptions options;
     const char *dir; /* the tree's own path inside */
-    char *digest;    /* over all that makes one environment differ from another; hex */
+    char *digest;    /* hex digest of all that distinguishes environments */
     bool is_set_up;
     AcrSandboxPython python;
     AcrTreeCache *cache;
-    gint64 tree_uid;    /* owner of the tree, and who executions run as; -1: this user */
-    char *base;         /* folder of the cache with the snapshot's tree; NULL: not needed yet */
-    char *git;          /* one with a ".git" for it; NULL: not needed yet, or there is none */
-    bool has_no_git;    /* it was tried */
-    GPtrArray *remarks; /* of char *; ends in NULL */
+    gint64 tree_uid;    /* owner of the tree, and user of executions; -1: this user */
+    char *base;         /* cache folder with the snapshot's tree; NULL: not needed yet */
+    char *git;          /* cache folder with a ".git" for it; NULL: not needed yet, or none */
+    bool has_no_git;    /* making one has failed */
+    GPtrArray *remarks; /* char *; ends in NULL */
 };
 void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Prepends "PATH", "HOME" and the like, then the execution's own. */
+/* Appends "PATH", "HOME" and the like, then the execution's own variables. */
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out);
 AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox);
-/* Runs a command in a place of the backend's. */
+/* Runs a command in a place that the backend names. */
 typedef bool AcrRunIn(AcrSandbox *sandbox, const char *where, const AcrExecution *execution,
                       AcrExecuted *out, GError **error);
-/* Runs the set-up there. Errors: SETUP (a line, and where there are more its last lines), those of
- * `run_in`. */
+/* Runs the set-up there. Errors: SETUP (one line, followed by the last lines of its output), those
+ * of `run_in`. */
 bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *where,
                            GError **error) ACR_MUST_USE;
-/* Fills in a command's streams (their two ends, and between them how much was left out), its time, and
- * the limit that it hit: `seen`, unless its end or its streams show one that came first. */
+/* Sets a command's streams (both ends, and how much was left out between), its time, and the limit
+ * that it hit: `seen`, unless its exit or its streams show an earlier one. */
 void acr_sandbox_take_result(const AcrSpawnResult *spawned, const AcrSandboxLimits *limits,
                              AcrSandboxLimit seen, AcrExecuted *out);
-/* Makes the entry of the cache with the snapshot's files, sandbox->base, unless it is there, and a
- * remark on what it lacks. */
+/* Makes sandbox->base, the cache entry with the snapshot's files, unless it exists; adds a remark
+ * about files that were left out. */
 bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
-/* Makes the entry of the cache with a ".git", sandbox->git, unless it is there, or there is no commit; where
- * it cannot be made, a remark. */
+/* Makes sandbox->git, the cache entry with a ".git", unless it exists or there is no commit; adds a
+ * remark if it fails. */
 void acr_sandbox_need_git(AcrSandbox *sandbox);
 typedef bool AcrIsAsLaid(void *ctx, const AcrHelperFile *file);
-/* Those of the paths (keys of a set) whose file was not laid, or is not as it was laid; sorted; at most
- * ACR_SANDBOX_MAX_CHANGED. Owned (g_strfreev). */
+/* Those of the paths (keys of a set) whose file was not written by us, or has changed since;
+ * sorted; at most ACR_SANDBOX_MAX_CHANGED. Owned (g_strfreev). */
 char **acr_sandbox_changed(GHashTable *paths, const GPtrArray *laid, AcrIsAsLaid *is_as_laid,
                            void *ctx) ACR_MUST_USE;
-/* Whether a file is still as it was laid in the folder `tree` (const char *). */
+/* Whether a file in the folder `tree` (const char *) is unchanged since we wrote it. */
 AcrIsAsLaid acr_sandbox_is_as_laid;
-/* The changed and added files of an execution, as the helper lays them. */
+/* The changed and added files of an execution, in the form that the helper writes. */
 bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out,
                          GError **error) ACR_MUST_USE;
 

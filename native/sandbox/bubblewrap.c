@@ -1,9 +1,9 @@
 /*
- * The backend "bubblewrap". The snapshot's files are written out once for each tree (or made by the
- * set-up), and each execution gets an overlay over them: what it writes lies in memory, on the
- * helper's stage, and goes with it. The helper puts the stage together, bubblewrap makes the
- * namespaces and the root around it: /usr, a few files of /etc, the Python, the tree at its own
- * path, all but the tree and the temporary folders read-only.
+ * The backend "bubblewrap". The snapshot's files are written to disk once for each tree (or made by
+ * the set-up). Each execution gets an overlay over them: what it writes stays in memory, on the
+ * helper's stage, and disappears with it. The helper prepares the stage. bubblewrap then makes the
+ * namespaces and the root: /usr, a few files of /etc, the Python, and the tree at its own path.
+ * Only the tree and the temporary folders are writable.
  */
 #include "sandbox/helper_run.h"
 #include "sandbox/tree.h"
@@ -12,12 +12,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define ROOT_RUNS_AS 64711 /* as root, commands are run as this user, which owns nothing else */
+#define ROOT_RUNS_AS 64711 /* root runs commands as this user, who owns nothing else */
 
 typedef struct {
     char *program; /* bwrap */
-    char *stage;   /* a folder that the stage may cover */
-    char *layer;   /* folder of the store that the set-up has made; NULL: none */
+    char *stage;   /* a folder over which the stage may be mounted */
+    char *layer;   /* cache folder that the set-up has made; NULL: none */
 } State;
 
 /* Folders of the stage. */
@@ -31,7 +31,8 @@ typedef struct {
 
 /* ---- Opening ---- */
 
-/* A folder that may be covered: bubblewrap itself, started after that, is not in it. */
+/* Finds a folder to cover with the stage. It must not contain bubblewrap, which is started after
+ * that. */
 static char *find_stage(const char *program)
 {
     static const char *const folders[] = {"/tmp", "/mnt", "/run", "/var/tmp"};
@@ -46,7 +47,7 @@ static char *find_stage(const char *program)
     return NULL;
 }
 
-/* Whether there is such a user here: a user namespace may know few. */
+/* Whether that user exists here: a user namespace may contain few. */
 static bool is_user(uid_t uid)
 {
     ACR_AUTO_FD fd = memfd_create("owner", MFD_CLOEXEC);
@@ -91,7 +92,7 @@ static void add_namespaces(AcrHelperSpec *spec, bool network)
         acr_helper_words(spec->argv, "--share-net", NULL);
 }
 
-/* /usr, and what stands beside it: links into it, or folders of their own on older machines. */
+/* Adds /usr, and the links or folders beside it that older machines have. */
 static void add_system(AcrHelperSpec *spec)
 {
     static const char *const beside[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
@@ -119,7 +120,7 @@ static void add_etc(AcrHelperSpec *spec, bool network)
     for (guint i = 0; i < G_N_ELEMENTS(own); i++) {
         g_autofree char *to = g_build_filename("/etc", own[i], NULL),
                         *from = g_build_filename(spec->stage, to, NULL);
-        bool is_host = network && i >= 2; /* names of machines are looked up as here */
+        bool is_host = network && i >= 2; /* names of machines are resolved as on this machine */
         acr_helper_words(spec->argv, "--ro-bind", is_host ? to : from, to, NULL);
     }
     if (network)
@@ -132,8 +133,9 @@ static void bind_stage(AcrHelperSpec *spec, const char *how, const char *at, con
     acr_helper_words(spec->argv, how, from, to, NULL);
 }
 
-/* Nothing is written to it: not to the kernel's settings, nor how likely a process is to be ended when
- * memory is short. The first process is bubblewrap's, of the same user: its memory is not shown. */
+/* Mounts /proc read-only, so that the command can change neither kernel settings nor how likely the
+ * kernel is to kill it. The first process is bubblewrap's, of the same user, so its memory is
+ * hidden. */
 static void add_proc(AcrHelperSpec *spec)
 {
     static const char *const hidden[] = {"/proc/keys", "/proc/key-users", "/proc/timer_list"};
@@ -141,20 +143,20 @@ static void add_proc(AcrHelperSpec *spec)
     acr_helper_words(spec->argv, "--proc", "/proc", NULL);
     bind_stage(spec, "--ro-bind", AT_NONE, "/proc/1");
     for (guint i = 0; i < G_N_ELEMENTS(hidden); i++)
-        if (g_file_test(hidden[i], G_FILE_TEST_EXISTS)) /* this kernel has it */
+        if (g_file_test(hidden[i], G_FILE_TEST_EXISTS)) /* this kernel has the file */
             acr_helper_words(spec->argv, "--ro-bind", "/dev/null", hidden[i], NULL);
     acr_helper_words(spec->argv, "--remount-ro", "/proc", NULL);
 }
 
-/* The folders that a Python outside /usr needs, by way of the stage: the user that the command runs
- * as may have no way to them. */
+/* Adds the folders that a Python outside /usr needs. They go through the stage, because the
+ * command's user may have no access to their parents. */
 static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *spec)
 {
     const AcrSandboxPython *python = &sandbox->python;
     for (guint i = 0; i < python->roots->len; i++) {
         const char *root = python->roots->pdata[i];
         if (python->venv && strcmp(root, python->venv) == 0) {
-            /* The set-up has a copy, others may see the user's own. */
+            /* The set-up changes a copy; executions may only read the user's own. */
             bind_stage(spec, is_setup ? "--bind" : "--ro-bind", AT_VENV, root);
             continue;
         }
@@ -167,7 +169,8 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
                          python->links->pdata[i], NULL);
 }
 
-/* It is written to below a layer of its own, which goes with the execution, even a set-up. */
+/* Mounts ".git" below a layer of its own, so that writes disappear with the execution, even for a
+ * set-up. */
 static void add_git(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     g_autofree char *source = g_build_filename(sandbox->git, AT_GIT, NULL),
@@ -180,15 +183,15 @@ static void add_command(const AcrSandbox *sandbox, const AcrExecution *execution
                         AcrHelperSpec *spec)
 {
     acr_sandbox_env(sandbox, ACR_HELPER_HOME, execution, spec->env);
-    /* The shell says of a program that is not there what shells say, and becomes the others. */
+    /* The shell reports a missing program in the usual way, and otherwise becomes the program. */
     acr_helper_words(spec->argv, "--chdir", sandbox->dir, "--remount-ro", "/", "--", "/bin/sh",
                      "-c", "exec \"$@\"", "sh", NULL);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(spec->argv, g_strdup(execution->argv[i]));
 }
 
-/* Everything but the tree, the home and the virtual environment, which the caller has put on the
- * stage. */
+/* Sets everything except the tree, the home and the virtual environment, which the caller has put
+ * on the stage. */
 static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, bool is_setup,
                       AcrHelperSpec *spec)
 {
@@ -198,7 +201,7 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     spec->cpu_s = execution->limits.cpu_s;
     spec->file_bytes = execution->limits.disk_bytes;
     spec->stage_bytes = execution->limits.disk_bytes;
-    /* The helper is one of them, bubblewrap itself two. */
+    /* the helper is one process, bubblewrap two */
     spec->processes = execution->limits.processes + 3;
     spec->files_at = g_strdup(AT_TREE);
     spec->host_name = g_strdup(execution->host_name);
@@ -221,8 +224,8 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_command(sandbox, execution, spec);
 }
 
-/* What the command wrote or removed in the tree, without what was laid there for it: what is in
- * the upper layer. NULL: not known. */
+/* What the command wrote or removed in the tree (the contents of the upper layer), without the
+ * files that we laid there. NULL: unknown. */
 static char **changed_files(int stage, const AcrHelperSpec *spec)
 {
     g_autofree char *upper = g_strdup_printf("/proc/self/fd/%d/upper_0", stage);
@@ -232,8 +235,8 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
 
 /* ---- Executing ---- */
 
-/* The tree, the home and the virtual environment of an execution: what the set-up made, else what
- * is there without it, each below a layer in memory or read-only. */
+/* Adds the tree, the home and the virtual environment of an execution: as the set-up made them, or
+ * without a set-up as they are; each below a layer in memory, or read-only. */
 static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     const State *state = sandbox->state;
@@ -271,14 +274,15 @@ static bool run_bubblewrap(AcrSandbox *sandbox, const AcrExecution *execution, A
 
 /* ---- Set-up ---- */
 
-/* A folder of the layer, with a copy of another; `from` NULL: empty. */
+/* Makes a folder of the layer as a copy of `from`; NULL: empty. */
 static bool make_copy(const char *dir, const char *name, const char *from, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
     return acr_tree_folder(path, 0755, error) && (!from || acr_tree_copy(from, path, error));
 }
 
-/* The set-up writes to disk: into copies of the tree and of the virtual environment, and a home. */
+/* The set-up writes to disk: into copies of the tree and the virtual environment, and into a
+ * home. */
 static void add_setup_layers(const AcrSandbox *sandbox, const char *dir, AcrHelperSpec *spec)
 {
     static const char *const folders[] = {AT_TREE, AT_HOME, AT_VENV};
@@ -307,7 +311,7 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
     g_autofree char *from = g_build_filename(sandbox->base, AT_TREE, NULL),
                     *tree = g_build_filename(dir, AT_TREE, NULL),
                     *home = g_build_filename(dir, AT_HOME, NULL),
-                    *git = g_build_filename(tree, ".git", NULL); /* the place of the mount */
+                    *git = g_build_filename(tree, ".git", NULL); /* mount point */
     return make_copy(dir, AT_TREE, from, error) && make_copy(dir, AT_HOME, NULL, error) &&
            (!venv || make_copy(dir, AT_VENV, venv, error)) &&
            acr_sandbox_run_setup(sandbox, run_in_layer, dir, error) &&

@@ -1,7 +1,7 @@
 /*
- * Confining the process itself: files by Landlock, calls of the kernel by seccomp. Neither needs
- * rights or namespaces, so both work where bubblewrap does not. Where the kernel has one of them
- * only, that one holds.
+ * Confines this process: files by Landlock, kernel calls by seccomp. Neither needs rights or
+ * namespaces, so both work where bubblewrap does not. If the kernel has only one of them, that one
+ * is used.
  */
 #include "sandbox/confine.h"
 #include "sandbox/seccomp.h"
@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-#define OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE) /* not of folders */
+/* rights that do not apply to folders */
+#define OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE)
 
-/* What Landlock of this version can forbid for files: 13 rights, and one more in each of the next
- * two. */
+/* The rights over files that this version of Landlock can forbid: 13, and one more in each of the
+ * next two versions. */
 static guint64 all_rights(long version)
 {
     return (1ull << (12 + MIN(version, 3))) - 1;

@@ -1,8 +1,8 @@
 /*
- * The backend "container": an image holds the project as it was committed and what it needs, and
- * only changed files are written into it: those of the working tree that differ from its commit,
- * and those of the overlay. Each execution has a container of its own, which is removed with all
- * that runs in it. What the set-up has changed is kept as an image.
+ * The backend "container": an image holds the project as committed, and all that it needs. Only
+ * changed files are written into it: those of the working tree that differ from its commit, and
+ * those of the overlay. Each execution has its own container, which is removed with everything that
+ * runs in it. The result of a set-up is kept as an image.
  */
 #include <string.h>
 #include <unistd.h>
@@ -13,21 +13,23 @@
 
 #define SIGNAL_EXIT 128
 #define SMALL_MS (30 * 1000)
-#define WORDS_AT_ONCE 500u /* of a command; even: pairs of a path and a link's target */
+/* arguments of one command; even, because they may be pairs of path and link target */
+#define WORDS_AT_ONCE 500u
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
-#define MAX_COMPARED 200u            /* files that were laid, with what the command left of them */
-#define INPUT_NAME ".acr-host-input" /* at the container's root */
+#define MAX_COMPARED 200u            /* files that we laid and compare afterwards */
+#define INPUT_NAME ".acr-host-input" /* in the container's root folder */
 
 typedef struct {
     AcrEngine *engine;
-    char *image_id; /* of the user's image */
+    char *image_id; /* id of the user's image */
     gint64 image_bytes;
-    char *image;    /* what containers are made of: the user's, or the set-up's */
-    bool has_shell; /* a command has been run by `image`'s */
-    bool has_told;  /* the user knows of missing walls */
-    char *walls;    /* folder of the cache with what they are made of */
-    GPtrArray *own; /* of AcrHelperFile: how the snapshot differs from the image; NULL: not looked
-                       yet, or they are in the set-up's image */
+    char *image;    /* image of the containers: the user's, or the set-up's */
+    bool has_shell; /* a command has run by the shell of `image` */
+    bool has_told;  /* the user was told that walls are missing */
+    char *walls;    /* cache folder with the parts of the walls */
+    /* AcrHelperFile: how the snapshot differs from the image; NULL: not compared yet, or contained
+     * in the set-up's image */
+    GPtrArray *own;
 } State;
 
 static bool open_container(AcrSandbox *sandbox, GError **error)
@@ -64,7 +66,7 @@ static bool is_same(const AcrEntry *a, const AcrEntry *b)
     return a->mode == b->mode && memcmp(a->id, b->id, sizeof a->id) == 0;
 }
 
-/* A file of the snapshot that its commit does not have like this. */
+/* Adds a file of the snapshot that its commit lacks or has differently. */
 static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray *out,
                     GError **error)
 {
@@ -81,7 +83,7 @@ static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray 
                             MAX_LAID_BYTES);
 }
 
-/* Both lists are sorted by path. */
+/* Compares two lists that are sorted by path. */
 static bool compare_containers(AcrSnapshot *snapshot, const AcrSnapshot *image, GPtrArray *out,
                                GError **error)
 {
@@ -100,7 +102,7 @@ static bool compare_containers(AcrSnapshot *snapshot, const AcrSnapshot *image, 
     return true;
 }
 
-/* The image is assumed to hold the commit that is checked out. */
+/* Assumes that the image contains the commit that is checked out. */
 static bool need_own(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
@@ -118,7 +120,8 @@ static bool need_own(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-/* The changes of an execution over those of the snapshot, where both have the same path. */
+/* Merges the changes of an execution with those of the snapshot; the execution's take
+ * precedence. */
 static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
                         GError **error)
 {
@@ -138,7 +141,7 @@ static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtr
 
 /* ---- One container ---- */
 
-/* The command, behind a shell: each engine reports a missing program in its own way. */
+/* Adds the command behind a shell, since every engine reports a missing program differently. */
 static void add_command(const AcrExecution *execution, bool has_input, GPtrArray *argv)
 {
     static const char with_input[] = "exec </" INPUT_NAME "; rm -f /" INPUT_NAME "; exec \"$@\"";
@@ -149,7 +152,8 @@ static void add_command(const AcrExecution *execution, bool has_input, GPtrArray
     g_ptr_array_add(argv, NULL);
 }
 
-/* Runs a script of ours over words, as many at a time as a command may have. */
+/* Runs a script of ours over words, in batches, because a command can only have a limited number of
+ * arguments. */
 static bool run_over(const AcrSandbox *sandbox, const char *id, const char *script,
                      const GPtrArray *words, GError **error)
 {
@@ -176,8 +180,8 @@ static bool run_over(const AcrSandbox *sandbox, const char *id, const char *scri
     return true;
 }
 
-/* The files that no archive can hold, by a script: removals, with the folders that they leave empty,
- * as git does it; then links, as Docker takes none out of an archive that lead out of its folder. */
+/* Handles by script what an archive cannot: removes files (and, like git, the folders that become
+ * empty), then makes links, because Docker extracts no links that lead out of their folder. */
 static bool put_by_script(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
                           GError **error)
 {
@@ -225,8 +229,8 @@ static bool put_input(const State *state, const char *id, GBytes *input, GError 
     return acr_engine_put(state->engine, id, "/", tar, error);
 }
 
-/* The command's standard input, owned; NULL in *out: none. What this process inherited is read to
- * its end first, since a container's engine takes it in one piece; a terminal has none. */
+/* The command's standard input, owned; NULL in *out: none. The engine takes it in one piece, so
+ * this process's input is read to its end first; a terminal counts as empty. */
 static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution, GBytes **out,
                        GError **error)
 {
@@ -274,7 +278,7 @@ static bool take_result(const State *state, const char *id, const AcrExecution *
     return true;
 }
 
-/* What the engine is asked about laid files. */
+/* What is needed to ask the engine about laid files. */
 typedef struct {
     const AcrSandbox *sandbox;
     const char *id;
@@ -289,7 +293,7 @@ static bool is_as_laid(void *ctx, const AcrHelperFile *file)
            acr_engine_holds(state->engine, self->id, self->sandbox->dir, file->path, file->content);
 }
 
-/* What the command wrote or removed. The engine names the files that were laid, too. */
+/* What the command wrote or removed, without the files that we laid, which the engine lists too. */
 static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray *files)
 {
     const State *state = sandbox->state;
@@ -298,7 +302,7 @@ static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray
     return paths ? acr_sandbox_changed(paths, files, is_as_laid, &comparing) : NULL;
 }
 
-/* Runs the command in a container that is there. */
+/* Runs the command in an existing container. */
 static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *execution,
                    AcrExecuted *out, GError **error)
 {
@@ -355,8 +359,8 @@ static void tell_walls(AcrSandbox *sandbox)
     state->has_told = true;
 }
 
-/* Whether the image's shell can be run here: it may be missing, or another machine's. Engines report
- * that each in their own way, some only after the container has started. */
+/* Whether the image's shell runs here: it may be missing, or built for another architecture.
+ * Engines report that differently, some only after the container has started. */
 static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
 {
     static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", "exit 0", NULL};
@@ -380,8 +384,9 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
 static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
                              GError **error);
 
-/* Lowers the walls where they may be why a shell does not run, as one of another architecture. A set-up
- * may have changed its image's for that: the user's own image decides. */
+/* Lowers the walls if they may be the reason why a shell does not run, as with another
+ * architecture. A set-up may have changed its image for that purpose, so the user's own image is
+ * tested. */
 static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container)
 {
     AcrEngine *engine = ((State *)sandbox->state)->engine;
@@ -396,8 +401,8 @@ static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container
     return acr_engine_walls(engine) != had;
 }
 
-/* A container in which the image's shell runs. Where it does not run with lower walls, too, they were
- * not the reason. */
+/* Starts a container in which the image's shell runs. If it does not run with lowered walls either,
+ * they were not the reason. */
 static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
                              GError **error)
 {
@@ -414,7 +419,8 @@ static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *cont
     return next ? next : ACR_NULL(acr_pass_error(error, &reason));
 }
 
-/* A container of `start`; where there is none, and the image is of another architecture, that is why. */
+/* Like start_container; if it fails and the image is for another architecture, reports that as the
+ * reason. */
 static char *need_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
                             GError **error)
 {
@@ -449,7 +455,7 @@ static bool run_container(AcrSandbox *sandbox, const AcrExecution *execution, Ac
 
 /* ---- Set-up ---- */
 
-/* Makes the image unless it is there; the lock on its name is held. */
+/* Makes the image if it is missing. The caller holds the lock on its name. */
 static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
 {
     const State *state = sandbox->state;
@@ -466,7 +472,8 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
     return ok;
 }
 
-/* An image named for the user's image and all that makes the environment. */
+/* Makes an image whose name is derived from the user's image and all that makes up the
+ * environment. */
 static bool set_up_container(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
@@ -492,8 +499,8 @@ static bool set_up_container(AcrSandbox *sandbox, GError **error)
 
 /* ---- Python ---- */
 
-/* The Python that the user named, that of an environment as benchmark images have it, or the first
- * in the image's PATH. */
+/* Finds the Python: the one that the user named, that of a conda environment as benchmark images
+ * have it, or the first in the image's PATH. */
 static bool find_python(AcrSandbox *sandbox, GError **error)
 {
     static const char search[] =

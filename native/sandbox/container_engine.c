@@ -1,7 +1,7 @@
 /*
- * The client of the engine API: calls with JSON in and out, an archive to be unpacked, and one
- * command's streams. What an engine answers is read leniently: of an error's body only its
- * "message"; an exit code only where no error stands beside it.
+ * The client of the engine's API: calls with JSON in and out, archives, and the streams of a
+ * command. Answers are parsed leniently: only the "message" of an error's body, and an exit code
+ * only if there is no error beside it.
  */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/tar.h"
@@ -13,15 +13,15 @@
 #define CALL_MS (120 * 1000)
 #define ARCHIVE_MS (600 * 1000)
 #define COMMIT_MS (600 * 1000)
-#define PING_MS (20 * 1000)     /* an engine may have to be started for it */
-#define SWEEP_MS (10 * 1000)    /* of all that it asks for */
-#define REMOVE_MS (30 * 1000)   /* nothing interrupts it */
-#define MAX_MESSAGE_BYTES 1000u /* of an engine's, in ours */
+#define PING_MS (20 * 1000)     /* an engine may have to be started first */
+#define SWEEP_MS (10 * 1000)    /* for the whole sweep */
+#define REMOVE_MS (30 * 1000)   /* not interruptible */
+#define MAX_MESSAGE_BYTES 1000u /* bytes of an engine's message that ours quotes */
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
-#define OWN_PROCESSES 2    /* the first, and one for the engine */
-#define FEWEST_PROCESSES 8 /* with fewer an engine may not get a command into a container */
+#define OWN_PROCESSES 2    /* the first one, and one for the engine */
+#define FEWEST_PROCESSES 8 /* with a lower limit an engine may be unable to start a command */
 
 /* ---- Calls ---- */
 
@@ -36,7 +36,7 @@ static bool is_interrupt(const GError *error)
     return g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED);
 }
 
-/* Makes the message of an answer fit for one line of ours. */
+/* Makes an engine's message fit into one line. */
 static void clean_message(AcrJson *json)
 {
     const char *message = acr_json_get_string(json, "message");
@@ -118,8 +118,8 @@ static bool is_socket(const char *path)
     return path && stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* The path in "unix:///run/docker.sock". An address of another kind stays whole: nobody answers
- * there, and no other engine is taken in its place. */
+/* The path in "unix:///run/docker.sock". An address of another kind is kept: no engine answers
+ * there, and no other engine is used instead. */
 static char *path_of_host(const char *name)
 {
     const char *host = g_getenv(name);
@@ -128,8 +128,8 @@ static char *path_of_host(const char *name)
     return g_strdup(g_str_has_prefix(host, "unix://") ? host + strlen("unix://") : host);
 }
 
-/* The one that is named, and no other; else one of the usual places, which are all in `tried` where nothing
- * is there. */
+/* The socket that the variables name, and no other; without them the first of the usual places. If
+ * none exists, `tried` lists them. */
 static char *find_socket(GString *tried)
 {
     g_autofree char *docker = path_of_host("DOCKER_HOST"), *podman = path_of_host("CONTAINER_HOST");
@@ -164,7 +164,7 @@ AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
             tried->str));
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
-    /* Not its version: podman asks other programs for theirs before it answers. */
+    /* /_ping instead of the version, for which podman first asks other programs. */
     bool there = acr_engine_call(
         engine, &(AcrEngineCall){.method = "GET", .path = "/_ping", .timeout_ms = PING_MS}, &answer,
         &reason);
@@ -189,7 +189,7 @@ void acr_engine_free(AcrEngine *engine)
 
 /* ---- Images ---- */
 
-/* A name as part of a path; slashes stay. */
+/* Escapes a name for use in a path; slashes stay. */
 static char *escape(const char *name)
 {
     return g_uri_escape_string(name, "/:@", FALSE);
@@ -239,8 +239,8 @@ bool acr_engine_has_image(AcrEngine *engine, const char *name)
 
 /* ---- Containers ---- */
 
-/* Where process ids mean the same: an engine may serve machines and containers that do not see one
- * another's processes. */
+/* Identifies the machine and process namespace in which process ids are valid: an engine may serve
+ * machines and containers that cannot see each other's processes. */
 static char *place_text(void)
 {
     AcrOwner self;
@@ -249,7 +249,7 @@ static char *place_text(void)
     return g_strdup_printf("%s/%s", self.boot, space ? space : "");
 }
 
-/* Who the container belongs to, as a label's value: "PID START PLACE". */
+/* The owner of the container as a label: "PID START PLACE". */
 static char *owner_text(void)
 {
     AcrOwner self;
@@ -265,7 +265,7 @@ static bool owner_is_gone(const char *text)
     char *at;
     g_autofree char *place = place_text();
     acr_owner_self(&self);
-    owner = self; /* the boot is the same, or the place differs */
+    owner = self; /* same boot, or another place */
     owner.pid = g_ascii_strtoll(text, &at, 10);
     owner.start = g_ascii_strtoll(at, &at, 10);
     return *at == ' ' && strcmp(at + 1, place) == 0 && !acr_owner_is_alive(&owner, &self);
@@ -285,8 +285,8 @@ static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *c
     const AcrSandboxLimits *limits = container->limits;
     AcrJson *json = acr_json_new_object(), *ulimits = acr_json_new_array(),
             *tmpfs = acr_json_new_object(), *log = acr_json_new_object();
-    /* A list of limits takes the place of the engine's own: without both of these, podman asks for
-     * more than it may. */
+    /* This list replaces the engine's own limits: without both of them, podman requests more than
+     * it may. */
     add_ulimit(ulimits, "nofile", NOFILE);
     add_ulimit(ulimits, "nproc", NOFILE);
     add_ulimit(ulimits, "core", 0);
@@ -313,8 +313,8 @@ static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *c
     return json;
 }
 
-/* The first process: it waits. Nothing is ever written to a shell that does, so it needs no program for
- * that. */
+/* The first process only waits. It is a shell that reads from an input to which nothing is written,
+ * so it needs no other program. */
 static AcrJson *first_command(const AcrEngine *engine)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
@@ -376,12 +376,12 @@ static char *start_engine(AcrEngine *engine, const AcrEngineContainer *container
         return g_steal_pointer(&id);
     g_autoptr(GError) left = NULL;
     if (!acr_engine_remove(engine, id, &left))
-        g_debug("%s", left->message); /* swept later */
+        g_debug("%s", left->message); /* removed by a later sweep */
     return NULL;
 }
 
-/* No status says that the walls are what an engine or an image refuses: after any refusal they are
- * lowered. */
+/* No status tells whether an engine or an image rejects the walls, so they are lowered after any
+ * failure. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
 {
     AcrWalls had = engine->walls;
@@ -402,7 +402,7 @@ static bool remove_within(AcrEngine *engine, const char *id, gint64 timeout_ms, 
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", id);
     g_auto(AcrEngineAnswer) answer = {0};
-    /* It goes, also when the user has interrupted the program. */
+    /* removed even if the user has interrupted the program */
     AcrEngine patient = *engine;
     patient.interrupt = NULL;
     patient.client = NULL;
@@ -478,7 +478,7 @@ bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name, GErr
         "keep an image", &answer, error);
 }
 
-/* An engine names each folder in which something changed, too. */
+/* Removes the folders in which something changed, which an engine lists too. */
 static void remove_parents(GHashTable *paths)
 {
     g_autofree gpointer *keys = g_hash_table_get_keys_as_array(paths, NULL);

@@ -1,7 +1,7 @@
 /*
  * Private to sandbox: the Docker Engine API, version 1.41, over a unix socket, as Docker and podman
- * both speak it. Where they differ (what an error's body holds, which code reports it) the common
- * part is relied on.
+ * speak it. Only what both have in common is used; they differ in the bodies of errors and in
+ * status codes.
  */
 #ifndef ACR_SANDBOX_CONTAINER_ENGINE_H
 #define ACR_SANDBOX_CONTAINER_ENGINE_H
@@ -11,104 +11,105 @@
 
 typedef struct AcrEngine AcrEngine;
 /*
- * Finds the engine's socket and speaks to it: what DOCKER_HOST or CONTAINER_HOST names (unix:// only),
- * else the usual places. Owned. Errors: UNAVAILABLE.
+ * Finds the engine's socket and connects: the one that DOCKER_HOST or CONTAINER_HOST names (unix://
+ * only), else the first of the usual places. Owned. Errors: UNAVAILABLE.
  */
 AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 void acr_engine_free(AcrEngine *engine);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEngine, acr_engine_free)
 
-/* The image's id, owned; *out_bytes: its size, 0: not known. Errors: UNAVAILABLE (no such image here; it is
- * not pulled). */
+/* The image's id, owned; *out_bytes: its size, 0: unknown. Does not pull. Errors: UNAVAILABLE (no
+ * such image here). */
 char *acr_engine_image(AcrEngine *engine, const char *name, gint64 *out_bytes,
                        GError **error) ACR_MUST_USE;
-/* Whether there is such an image; false also where the engine does not answer. */
+/* Whether the image exists; also false if the engine does not answer. */
 bool acr_engine_has_image(AcrEngine *engine, const char *name);
 
-/* Why an image of another architecture than the engine's cannot be run there; owned; NULL: it is of the same, or
- * that is not known. */
+/* Why an image of another architecture cannot run on the engine; owned; NULL: same architecture, or
+ * unknown. */
 char *acr_engine_foreign(AcrEngine *engine, const char *name) ACR_MUST_USE;
 
-/* What every image must have: it keeps a container waiting, and commands are run by it. */
+/* Required in every image: it keeps the container waiting and runs the commands. */
 #define ACR_ENGINE_SHELL "/bin/sh"
 
-/* How acr_seccomp_walls come into containers; NONE: the engine's own are all. */
+/* How acr_seccomp_walls are put into containers; NONE: only the engine's own filter applies. */
 typedef enum { ACR_WALLS_MOUNTED, ACR_WALLS_LAID, ACR_WALLS_NONE } AcrWalls;
 
-/* A container that only waits; commands are run in it. All borrowed. */
+/* A container that waits while commands run in it. All borrowed. */
 typedef struct {
     const char *image, *dir;
     const AcrSandboxLimits *limits;
     bool network;
     const char *host_name; /* NULL: the engine's choice */
-    const char *walls;     /* folder of this machine: of acr_engine_walls_folder */
+    const char *walls;     /* folder on this machine, from acr_engine_walls_folder */
 } AcrEngineContainer;
-/* Makes and starts it; its id, owned. A label names the process that owns it. Whatever runs in it lacks
- * the calls of the kernel that acr_seccomp_walls refuses, unless that is impossible there. Errors:
- * UNAVAILABLE, FAILED, INTERRUPTED. */
+/* Makes and starts the container; returns its id, owned. A label names the owning process.
+ * Processes in it cannot make the kernel calls that acr_seccomp_walls refuses, unless that is
+ * impossible there. Errors: UNAVAILABLE, FAILED, INTERRUPTED. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
                        GError **error) ACR_MUST_USE;
-/* What the walls are made of, in the cache; owned. */
+/* The cache folder with the parts of the walls; owned. */
 char *acr_engine_walls_folder(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
 AcrWalls acr_engine_walls(const AcrEngine *engine);
-/* From now on containers get them in the next best way, or not at all; false: they had none. */
+/* Uses the next weaker way for containers from now on; false: there were no walls left. */
 bool acr_engine_lower_walls(AcrEngine *engine);
 /* Kills and removes it, whatever it is doing. */
 bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error) ACR_MUST_USE;
-/* Whether it was ended, or removed, by somebody else; not for want of memory. */
+/* Whether somebody else ended or removed the container; running out of memory does not count. */
 bool acr_engine_is_ended(AcrEngine *engine, const char *id);
 /* Removes the containers of processes that are gone. */
 void acr_engine_sweep(AcrEngine *engine);
-/* Unpacks a tar archive (borrowed) into a folder of the container. */
+/* Extracts a tar archive (borrowed) into a folder of the container. */
 bool acr_engine_put(AcrEngine *engine, const char *id, const char *dir, GBytes *tar,
                     GError **error) ACR_MUST_USE;
-/* Keeps the container's files as an image. */
+/* Saves the container's files as an image. */
 bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name,
                        GError **error) ACR_MUST_USE;
-/* What was changed below `dir`: a set of paths relative to it, at most ACR_SANDBOX_MAX_CHANGED; owned
- * (g_hash_table_unref); NULL: not known. */
+/* What has changed below `dir`: a set of relative paths, at most ACR_SANDBOX_MAX_CHANGED; owned
+ * (g_hash_table_unref); NULL: unknown. */
 GHashTable *acr_engine_changes(AcrEngine *engine, const char *id, const char *dir) ACR_MUST_USE;
-/* Whether a regular file there has this content; false also where the engine does not answer. */
+/* Whether the container has a regular file with this content; also false if the engine does not
+ * answer. */
 bool acr_engine_holds(AcrEngine *engine, const char *id, const char *dir, const char *path,
                       GBytes *content);
 
-/* One command in a container. Zero-initialise; all borrowed but the results. */
+/* One command in a container. Zero-initialise; all borrowed except the results. */
 typedef struct {
     const char *const *argv, *const *env; /* env may be NULL */
     const char *dir;
     gint64 timeout_ms;
-    gsize output_limit; /* bytes kept of each stream: its ends */
+    gsize output_limit; /* bytes kept of each stream: its beginning and end */
     guint64 flood_limit;
     void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
     void *on_output_ctx;
     /* Results: */
-    AcrSpawnResult spawned; /* owned; exit_code 137 for a command that was killed */
+    AcrSpawnResult spawned; /* owned; exit_code 137 if the command was killed */
 } AcrEngineExec;
 bool acr_engine_exec(AcrEngine *engine, const char *id, AcrEngineExec *exec,
                      GError **error) ACR_MUST_USE;
 
 /* What the kernel has counted in a container. */
 typedef struct {
-    gint64 peak_bytes; /* of memory, files that it read and wrote among it; 0: not known */
-    guint64 killed;    /* processes, out of memory */
-    bool is_crowded;   /* a process was refused: the limit was reached */
-    bool is_ended;     /* the container was ended by somebody else */
+    gint64 peak_bytes; /* of memory, including files that were read and written; 0: unknown */
+    guint64 killed;    /* processes that ran out of memory */
+    bool is_crowded;   /* a process could not start because the limit was reached */
+    bool is_ended;     /* somebody else ended the container */
 } AcrEngineCounts;
-/* Zeros where they are not known. */
+/* Unknown counters are 0. */
 void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out);
 
 /* ---- Frames of a command's output (container_exec.c) ---- */
 
-/* The two streams of a command in one: eight bytes (1 or 2, three zeros, a length) before each
- * piece. Zero-initialise. */
+/* Separates the two streams of a command, which arrive as one: before each piece come eight bytes
+ * (1 or 2, three zeros, a length). Zero-initialise. */
 typedef struct {
     guint8 head[8];
-    guint have;   /* bytes of the head */
-    guint32 left; /* bytes of the piece that are still to come */
+    guint have;   /* bytes of the head so far */
+    guint32 left; /* missing bytes of the current piece */
     void (*take)(void *ctx, bool is_stderr, const char *data, gsize len);
     void *ctx;
 } AcrFrames;
-/* False where the bytes are not frames. */
+/* False if the bytes are malformed. */
 bool acr_frames_feed(AcrFrames *frames, const char *data, gsize len) ACR_MUST_USE;
 
 #endif

@@ -1,4 +1,4 @@
-/* Private to the engine's client: calls, for its files. */
+/* Private to the engine's client: calls, shared by its files. */
 #ifndef ACR_SANDBOX_CONTAINER_ENGINE_PRIVATE_H
 #define ACR_SANDBOX_CONTAINER_ENGINE_PRIVATE_H
 
@@ -13,7 +13,7 @@ struct AcrEngine {
     char *socket;
     AcrHttpClient *client;
     const AcrInterrupt *interrupt;
-    AcrWalls walls; /* how they come into its containers, until that fails */
+    AcrWalls walls; /* how walls are put into containers; lowered after a failure */
 };
 
 /* Borrowed. */
@@ -21,33 +21,33 @@ typedef struct {
     const char *method, *path;
     const AcrJson *json; /* the body, or: */
     GBytes *tar;
-    bool is_archive;   /* the answer, unless it reports a failure */
-    gint64 timeout_ms; /* 0: that of short calls */
+    bool is_archive;   /* the answer is an archive, unless it reports a failure */
+    gint64 timeout_ms; /* 0: the timeout of short calls */
 } AcrEngineCall;
 
 typedef struct {
     int status;
     AcrJson *json;   /* owned; NULL: there was none */
-    GBytes *archive; /* owned; or this, where one was asked for */
+    GBytes *archive; /* owned; instead of `json`, if an archive was requested */
 } AcrEngineAnswer;
 void acr_engine_answer_clear(AcrEngineAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEngineAnswer, acr_engine_answer_clear)
 
-/* Any status is an answer. Errors: UNAVAILABLE (none came), INTERRUPTED. */
+/* Succeeds with any status. Errors: UNAVAILABLE (no answer), INTERRUPTED. */
 bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out,
                      GError **error) ACR_MUST_USE;
-/* A call that must succeed; `purpose` says for what: "make a container". */
+/* A call that must succeed; `purpose` completes the message: "make a container". */
 bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
                        AcrEngineAnswer *out, GError **error) ACR_MUST_USE;
 
 /* ---- Walls (container_walls.c) ---- */
 
-#define ACR_ENGINE_WALLS "/.acr-host" /* folder of a container with what inside/ makes */
-/* Adds a mount of the folder to what a container is made with. */
+#define ACR_ENGINE_WALLS "/.acr-host" /* folder in a container with the files that inside/ makes */
+/* Adds a mount of the folder to the configuration of a container. */
 void acr_engine_walls_mount(const char *folder, AcrJson *host_config);
-/* The same folder as an archive, for a container's root; owned. */
+/* The same folder as an archive for a container's root folder; owned. */
 GBytes *acr_engine_walls_tar(void) ACR_MUST_USE;
-/* Appends what every command in a container begins with. */
+/* Appends the words with which every command in a container begins. */
 void acr_engine_walls_words(const AcrEngine *engine, GPtrArray *argv);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * One command in a container. Its streams come over one connection, which is read as far as is
- * kept: an engine holds a command back whose output nobody reads, so that a flood ends with the
- * connection. A command cannot be ended by itself; who stops reading removes the container.
+ * Runs a command in a container. Its streams come over one connection, which is read only as far as
+ * they are kept: the engine blocks a command whose output nobody reads, so a flood ends with the
+ * connection. A command cannot be killed alone; to end it, the caller removes the container.
  */
 #include "sandbox/container_engine_private.h"
 
@@ -106,7 +106,7 @@ static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec
     return g_strdup(exec_id);
 }
 
-/* Starts the command and reads its streams until they end, or a limit does. */
+/* Starts the command and reads its streams until they end or a limit is reached. */
 static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GError **error)
 {
     static const char body[] = "{\"Detach\":false,\"Tty\":false}";

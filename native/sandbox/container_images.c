@@ -1,6 +1,6 @@
 /*
- * Pulls, builds and removes images. An engine tells of a pull or a build by lines of JSON while it works, behind
- * a status that says "OK" before anything was done: how it went is known from the lines alone.
+ * Pulls, builds and removes images. An engine sends the status "OK" before it starts to pull or
+ * build, and then reports its progress in lines of JSON; only these tell whether it succeeded.
  */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/container_images.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define SILENCE_MS ((gint64)900 * 1000) /* a step of a build prints nothing while it works */
+#define SILENCE_MS ((gint64)900 * 1000) /* a step of a build may print nothing for that long */
 #define WORK_MS ((gint64)4 * 3600 * 1000)
 #define MAX_LINE_BYTES ((gsize)256 * 1024)
 #define MAX_CONTEXT_BYTES ((gsize)1024 * 1024 * 1024)
@@ -63,9 +63,9 @@ char **acr_images_list(AcrImages *images)
 
 typedef struct {
     GString *line;
-    bool is_too_long; /* the rest of the line is left out */
+    bool is_too_long; /* the rest of the line is dropped */
     int status;
-    char *message; /* owned; why it failed; NULL: it did not */
+    char *message; /* owned; why it failed; NULL: it succeeded */
 } Telling;
 
 static void take_progress_line(Telling *telling)
@@ -102,7 +102,7 @@ static bool is_disk_full(const char *message)
     return strstr(text, "no space left on device") || strstr(text, "disk quota exceeded");
 }
 
-/* `what`: "pull the image 'x'". */
+/* Whether a pull succeeded; `what`: "pull the image 'x'". */
 static bool judge_pull(const Telling *telling, const char *what, GError **error)
 {
     if (!telling->message && telling->status / 100 == 2)
@@ -154,7 +154,7 @@ static bool work(AcrEngine *engine, const char *path, GBytes *tar, const char *w
 
 /* ---- Pulling and building ---- */
 
-/* Where the tag, or digest, of a name begins; without one every tag would be pulled. */
+/* The tag or digest in a name; without one, the engine would pull every tag. */
 static const char *tag_of(const char *name)
 {
     const char *digest = strchr(name, '@'), *slash = strrchr(name, '/');
@@ -171,7 +171,7 @@ bool acr_images_pull(AcrImages *images, const char *name, GError **error)
                     *what = g_strdup_printf("pull the image '%s'", name);
     if (!work(images->engine, path, NULL, what, error))
         return false;
-    /* A transfer that broke off may look like one that ended. */
+    /* a broken transfer may look like a complete one */
     return acr_images_have(images, name) ||
            acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
                             "the container engine cannot %s: it is not there after the pull", what);

@@ -1,7 +1,8 @@
 /*
- * The walls of ours in a container: the program that its processes begin as, and the filter of calls.
- * They are a folder of the cache, mounted read-only, so that not even the container's root changes
- * them. An engine on another machine has no such folder: there they are laid into the container.
+ * Our walls in a container: the program through which its processes start, and the filter of kernel
+ * calls. They are a folder of the cache, mounted read-only, so that not even root in the container
+ * can change them. An engine on another machine has no such folder, so they are copied into the
+ * container.
  */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/seccomp.h"

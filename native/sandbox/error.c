@@ -1,4 +1,4 @@
-/* The error domain, and errors in its form. */
+/* The error domain of sandbox, and helpers that set its errors. */
 #include "sandbox/error.h"
 
 G_DEFINE_QUARK(acr_sandbox_error_quark, acr_sandbox_error)

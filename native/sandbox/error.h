@@ -1,4 +1,5 @@
-/* Private to sandbox: how its files report errors. Both set one and return false, for `return`. */
+/* Private to sandbox: how its files report errors. Both functions set an error and return false,
+ * for `return`. */
 #ifndef ACR_SANDBOX_ERROR_H
 #define ACR_SANDBOX_ERROR_H
 
@@ -6,7 +7,7 @@
 
 #define acr_sandbox_fail(error, code, ...)                                                         \
     acr_set_error(error, ACR_SANDBOX_ERROR, code, __VA_ARGS__)
-/* FAILED with "WHAT 'PATH': " and the text of an errno. */
+/* Sets FAILED with "WHAT 'PATH': " and the text of an errno. */
 bool acr_sandbox_fail_errno(GError **error, int err, const char *what, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Which Python the project is run with, and what of the machine must be visible for it to run. It
- * is found by names, links and pyvenv.cfg alone: nothing is executed, since a virtual environment
- * that lies in the repository is as little trusted as the repository.
+ * Finds the Python that runs the project, and what must be visible for it. It uses only names,
+ * links and pyvenv.cfg and executes nothing, because a virtual environment in the repository is as
+ * untrusted as the repository.
  */
 #include "sandbox/find_python.h"
 #include "sandbox/error.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define MAX_LINKS 32u
-#define MAX_CONFIG_BYTES ((gsize)64 * 1024) /* of a pyvenv.cfg */
+#define MAX_CONFIG_BYTES ((gsize)64 * 1024) /* bytes of a pyvenv.cfg */
 #define SYSTEM_PYTHON "/usr/bin/python3"
 
 void acr_sandbox_python_clear(AcrSandboxPython *python)
@@ -32,7 +32,8 @@ static bool is_program(const char *path)
     return g_file_test(path, G_FILE_TEST_IS_REGULAR) && access(path, X_OK) == 0;
 }
 
-/* A launcher that picks another program by the user's settings, which are not there inside. */
+/* Whether the program is a script, which would choose a Python by the user's settings; those do not
+ * exist in the sandbox. */
 static bool is_script(const char *path)
 {
     char first[2] = "";
@@ -48,8 +49,8 @@ static bool has_entry(AcrSnapshot *snapshot, const char *path)
     return acr_snapshot_find(snapshot, path) >= 0;
 }
 
-/* The virtual environment of the working tree; NULL: there is none, or *out_not says why it is not
- * taken. One that came with the project's own files is as little trusted as they are. */
+/* The virtual environment of the working tree; NULL: none, or *out_not says why it is not used. One
+ * that the project's own files contain is as untrusted as they are. */
 static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char **out_not)
 {
     if (!work_tree)
@@ -87,7 +88,7 @@ static char *find_in_path(const char *name)
     return NULL;
 }
 
-/* The folder of the virtual environment that the executable stands in, or NULL. */
+/* The folder of the virtual environment that contains the executable, or NULL. */
 static char *venv_of(const char *path)
 {
     g_autofree char *bin = g_path_get_dirname(path);
@@ -96,8 +97,8 @@ static char *venv_of(const char *path)
     return g_file_test(config, G_FILE_TEST_IS_REGULAR) ? g_steal_pointer(&folder) : NULL;
 }
 
-/* The environment that the user has activated: VIRTUAL_ENV, CONDA_PREFIX, or that of the first Python
- * in PATH. NULL: there is none, or *out_not says why it is not taken. */
+/* The environment that the user has activated: VIRTUAL_ENV, CONDA_PREFIX, or that of the first
+ * Python in PATH. NULL: none, or *out_not says why it is not used. */
 static char *find_active(const char *work_tree, AcrSnapshot *snapshot, const char **out_not)
 {
     static const char *const names[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
@@ -151,7 +152,7 @@ static char *find_system(GError **error)
 
 /* ---- What it needs ---- */
 
-/* Whether a folder looks like one that a Python is installed in: lib/pythonX.Y/os.py. */
+/* Whether a Python seems to be installed in the folder: it has lib/pythonX.Y/os.py. */
 static bool is_prefix(const char *folder)
 {
     g_autofree char *lib = g_build_filename(folder, "lib", NULL);
@@ -185,7 +186,8 @@ static bool is_visible(const AcrSandboxPython *python, const char *path)
     return false;
 }
 
-/* Follows the executable's links; those that lie in no folder that is visible are made inside. */
+/* Follows the executable's links; links outside the visible folders are recreated in the
+ * sandbox. */
 static bool follow_links(AcrSandboxPython *python, GError **error)
 {
     g_autofree char *at = g_strdup(python->path);
@@ -206,7 +208,7 @@ static bool follow_links(AcrSandboxPython *python, GError **error)
                             "'%s': too many levels of symbolic links", python->path);
 }
 
-/* The folder of programs that pyvenv.cfg names as the environment's origin ("home = /x/bin"). */
+/* The folder that pyvenv.cfg names as the environment's origin ("home = /x/bin"). */
 static char *read_home(const char *venv)
 {
     g_autofree char *config = g_build_filename(venv, "pyvenv.cfg", NULL);
@@ -224,8 +226,8 @@ static char *read_home(const char *venv)
     return NULL;
 }
 
-/* The folder that the Python is installed in: above that of the program, or, where an environment
- * has a copy of it, above its origin. */
+/* The folder in which the Python is installed: the parent of the program's folder or, if an
+ * environment has a copy of it, of its origin. */
 static char *find_prefix(const AcrSandboxPython *python)
 {
     g_autofree char *program = acr_path_real(python->path);
@@ -240,7 +242,7 @@ static char *find_prefix(const AcrSandboxPython *python)
                : NULL;
 }
 
-/* Whether showing a folder would show the user's whole home. */
+/* Whether showing the folder would expose the user's whole home. */
 static bool holds_home(const char *folder)
 {
     const char *home = g_getenv("HOME");
@@ -277,8 +279,8 @@ static void add_stamp(GString *out, const char *path)
                                (gint64)st.st_size, (gint64)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-/* The program, and in a virtual environment its settings and the folder of its packages, whose time
- * changes when one comes or goes. */
+/* A stamp of the program and, in a virtual environment, of its settings and its package folder,
+ * whose time changes when a package is added or removed. */
 static char *make_stamp(const AcrSandboxPython *python)
 {
     g_autoptr(GString) out = g_string_new(NULL);
@@ -297,7 +299,7 @@ static char *make_stamp(const AcrSandboxPython *python)
     return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-/* Fills in what the Python at `path` (taken) needs. */
+/* Sets what the Python at `path` (taken) needs. */
 static bool take_python(char *path, AcrSandboxPython *out, GError **error)
 {
     out->path = path;

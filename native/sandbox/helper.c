@@ -1,8 +1,8 @@
 /*
- * The helper: a process between the host and the command. It reads the host's spec, prepares
- * limits and surroundings, starts the command (by way of bubblewrap, but for the plain backend) and
- * stays to clean up after it. Its own environment is empty from the start, since the first process
- * of a namespace shows what it was started with to all others in it.
+ * The helper: a process between the host and the command. It reads the host's spec, sets limits,
+ * prepares the surroundings, starts the command (through bubblewrap, except for the plain backend),
+ * and cleans up after it. Its own environment is empty from the start, because all processes in a
+ * namespace can see what its first process was started with.
  */
 #include "sandbox/helper_steps.h"
 #include "sandbox/seccomp.h"
@@ -23,10 +23,10 @@
 #include <unistd.h>
 
 #define MAX_FILES 4096u         /* descriptors of one process */
-#define MAX_QUEUE_BYTES 819200u /* of POSIX's message queues; what Linux gives without asking */
+#define MAX_QUEUE_BYTES 819200u /* bytes of POSIX message queues; Linux's default */
 
-/* Hands the host a descriptor of the stage, through which it sees how full it is and what was
- * written, also after everything is over. */
+/* Sends the host a descriptor of the stage, so that it can see how full it is and what was written,
+ * even after the end. */
 static void send_stage(int stage)
 {
     char byte = 'S';
@@ -52,7 +52,7 @@ static void send_text(const char *text)
     (void)send(ACR_HELPER_CHANNEL, text, strlen(text), MSG_NOSIGNAL);
 }
 
-/* 'E', an AcrSandboxError as a digit, and what went wrong. */
+/* Sends 'E', an AcrSandboxError as a digit, and the message. */
 static int send_error(const GError *error)
 {
     int code = error->domain == ACR_SANDBOX_ERROR ? error->code : ACR_SANDBOX_ERROR_FAILED;
@@ -61,8 +61,8 @@ static int send_error(const GError *error)
     return ACR_HELPER_FAILED;
 }
 
-/* 'X', the status of the command and the memory of its largest process; the helper itself ends with 0.
- */
+/* Sends 'X', the command's status and the memory of its largest process; the helper itself exits
+ * with 0. */
 static int send_status(int status)
 {
     struct rusage used = {0};
@@ -84,8 +84,8 @@ static int set_limit(int what, gint64 soft, gint64 hard)
 
 static bool set_limits(const AcrHelperSpec *spec, GError **error)
 {
-    /* At the soft one of these a signal tells which it was; the hard one ends what ignores it. 0: as it
-     * is. */
+    /* Soft and hard limits. At the soft one a signal tells which limit it was; the hard one kills a
+     * process that ignores the signal. 0: unchanged. */
     const struct {
         int what;
         gint64 soft, hard;
@@ -103,27 +103,28 @@ static bool set_limits(const AcrHelperSpec *spec, GError **error)
                                     g_strerror(err));
 }
 
-/* A session keyring of its own: the host's may hold keys. */
+/* Starts a new session keyring, because the host's may hold keys. */
 static void leave_keyring(void)
 {
     (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 }
 
-/* The helper goes when the host does. Asked for again after each change of user, which forgets it.
- */
+/* Makes the kernel kill the helper when the host dies. Must be repeated after each change of user,
+ * which resets it. */
 static bool die_with(const AcrHelperSpec *spec)
 {
     return prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == (pid_t)spec->parent;
 }
 
-/* Whether this process, and with it all that it starts, is in the control group now. */
+/* Enters the control group, for this process and all that it starts; false if that fails. */
 static bool join_group(const AcrHelperSpec *spec)
 {
     ACR_AUTO_FD fd = *spec->group ? open(spec->group, O_WRONLY | O_CLOEXEC) : -1;
     return fd >= 0 && write(fd, "0", 1) == 1;
 }
 
-/* The filter of calls, where bubblewrap reads it: itself it needs some of them. */
+/* Writes the filter of kernel calls to where bubblewrap reads it; bubblewrap itself needs some of
+ * these calls. */
 static bool write_filter(bool refuses_unmapped, GError **error)
 {
     g_autoptr(GBytes) filter = acr_seccomp_walls(refuses_unmapped);
@@ -159,9 +160,9 @@ static bool lay_plain(const AcrHelperSpec *spec, GError **error)
 }
 
 /*
- * The program handles some signals and ignores others, which a command would inherit. Being told to
- * stop waits until it is looked for, or ends the process where it is not; false where that has been
- * already.
+ * Resets signals, because a command would inherit the program's handlers and ignored signals. A
+ * request to stop stays pending until it is polled, or ends the process if it is not polled; false
+ * if there was one already.
  */
 static bool reset_signals(const AcrInterrupt *interrupt)
 {
@@ -180,7 +181,7 @@ int acr_sandbox_helper(const AcrInterrupt *interrupt)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrHelperSpec) spec = {0};
-    (void)umask(022); /* the command may be another user, and must read what is laid for it */
+    (void)umask(022); /* the command may run as another user, who must be able to read its files */
     if (!reset_signals(interrupt))
         return ACR_HELPER_FAILED;
     if (!acr_helper_spec_read(ACR_HELPER_SPEC, &spec, &error))

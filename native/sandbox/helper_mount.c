@@ -1,11 +1,11 @@
 /*
- * The helper's namespaces and mounts. Everything is put together on the stage, a file system in
- * memory that only this process sees: its own mount namespace hides it from the machine, and it
- * goes with the last process in it. Sources are opened before the stage covers them.
+ * The helper's namespaces and mounts. Everything is assembled on the stage, a file system in
+ * memory: its own mount namespace hides it from the machine, and it disappears with the last
+ * process in it. Sources are opened before the stage covers them.
  *
- * As root the stage is made with root's own rights, and left by becoming another user; else a user
- * namespace gives the rights. In both, the command's namespaces lie below a user namespace that is
- * made here, so that the limit on processes counts those of this sandbox alone.
+ * Root makes the stage with its own rights and then becomes another user; other users get the
+ * rights from a user namespace. In both cases the command's namespaces lie below a user namespace
+ * made here, so that the limit on processes counts only those of this sandbox.
  */
 #include "sandbox/helper_steps.h"
 #include "sandbox/namespace_refusal.h"
@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define INODE_BYTES 4096 /* of the stage for each file that it may hold */
+#define INODE_BYTES 4096 /* bytes of the stage per file that it may hold */
 #define MIN_INODES 4096
 #define HOST_NAME "sandbox"
 
@@ -38,7 +38,7 @@ static bool fail_refused(GError **error, int err)
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "%s", why);
 }
 
-/* A security module lets the namespace be made, but gives no rights in it: that shows here. */
+/* Some security modules allow the namespace but give no rights in it; that shows here. */
 static bool write_map(const char *path, const char *text, GError **error)
 {
     ACR_AUTO_FD fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -48,7 +48,7 @@ static bool write_map(const char *path, const char *text, GError **error)
                         : acr_sandbox_fail_errno(error, err, "cannot write", path));
 }
 
-/* A user namespace in which this user and group have the numbers that they have outside. */
+/* Enters a user namespace in which this user and group keep their ids. */
 static bool enter_user_namespace(int more_flags, GError **error)
 {
     uid_t uid = geteuid();
@@ -69,14 +69,14 @@ static bool enter_mount_namespace(const AcrHelperSpec *spec, bool *out_is_root, 
         return false;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
         return true;
-    if (errno == EINVAL) /* the root is not a mount: the kernel allows no user namespaces there */
+    if (errno == EINVAL) /* the root is not a mount, so the kernel allows no user namespaces */
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                 "bubblewrap cannot work in a chroot");
     return fail_refused(error, errno);
 }
 
-/* A name of its own, which bubblewrap's namespace takes over. Containers may forbid that: the
- * machine's name is then seen. */
+/* Sets a host name, which bubblewrap's namespace inherits. Containers may forbid that; then the
+ * machine's name is visible. */
 static void hide_name(const AcrHelperSpec *spec)
 {
     const char *name = *spec->host_name ? spec->host_name : HOST_NAME;
@@ -86,8 +86,8 @@ static void hide_name(const AcrHelperSpec *spec)
 
 /* ---- Sources ---- */
 
-/* A descriptor of each mount's source, -1 where it has none: so a source is named by its number,
- * whatever is mounted over it. */
+/* Opens the source of each mount (-1: none), so that it stays accessible by its number, whatever is
+ * mounted over it. */
 static bool open_sources(const AcrHelperSpec *spec, GArray *fds, GError **error)
 {
     for (guint i = 0; i < spec->mounts->len; i++) {
@@ -120,7 +120,7 @@ static bool make_stage(const AcrHelperSpec *spec, GError **error)
                                   spec->stage);
 }
 
-/* A folder of the stage, made with its parents; that of the command's user. */
+/* Makes a folder of the stage with its parents, owned by the command's user. */
 static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mode, GError **error)
 {
     g_autofree char *path = g_build_filename(spec->stage, name, NULL);
@@ -130,8 +130,8 @@ static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mod
     return g_steal_pointer(&path);
 }
 
-/* A layer over the source, in folders of the stage: upper_N, where the host looks for what was
- * written, and work_N. */
+/* Mounts a layer over the source, with folders of the stage: upper_N, where the host looks for
+ * written files, and work_N. */
 static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *source,
                           const char *where, GError **error)
 {
@@ -141,7 +141,8 @@ static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *s
     g_autofree char *work = upper ? make_folder(spec, work_name, 0700, error) : NULL;
     if (!work)
         return false;
-    /* Its own marks as any user can write them: what one mount wrote another must understand. */
+    /* With userxattr, marks are written as any user may, so that one mount understands what another
+     * wrote. */
     g_autofree char *options =
         g_strdup_printf("userxattr,lowerdir=%s,upperdir=%s,workdir=%s", source, upper, work);
     return mount("overlay", where, "overlay", MS_NOSUID | MS_NODEV, options) == 0 ||
@@ -172,7 +173,7 @@ static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **er
 
 /* ---- The whole ---- */
 
-/* The files of /etc that are not the machine's. */
+/* Writes the files of /etc that must differ from the machine's. */
 static bool write_etc(const AcrHelperSpec *spec, GError **error)
 {
     static const char *const files[][2] = {
@@ -212,7 +213,8 @@ static bool become(gint64 uid, GError **error)
     if (setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 ||
         setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) != 0)
         return fail_mount(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot become another user");
-    /* Else its own folder in /proc, with the maps of the next namespace, would be root's. */
+    /* otherwise its folder in /proc, which has the maps of the next namespace, would belong to
+     * root */
     return prctl(PR_SET_DUMPABLE, 1) == 0 || fail_mount(error, ACR_SANDBOX_ERROR_FAILED, "prctl");
 }
 

@@ -1,6 +1,6 @@
 /*
- * The host's side of a helper: starts it, watches its processes, and puts together the result. The
- * helper writes a few lines at most to the channel.
+ * The host's side of a helper: starts it, watches its processes, and makes the result. The helper
+ * sends a few lines at most.
  */
 #include "sandbox/helper_run.h"
 #include "sandbox/tree.h"
@@ -18,8 +18,9 @@
 #define MAX_MESSAGE 4096u
 #define SUPERVISOR_END_MS 3000
 #define WEIGH_EVERY_US (500 * 1000)
-#define FILES_EVERY 2u  /* samples of the watch: those of open files take longer */
-#define BUBBLEWRAPS 1u  /* of its two processes one may be gone at the last sample */
+/* samples of the watch; open files are searched less often, because that takes longer */
+#define FILES_EVERY 2u
+#define BUBBLEWRAPS 1u  /* one of bubblewrap's two processes may be gone at the last sample */
 #define SIGNAL_EXIT 128 /* bubblewrap, like a shell, reports signal N as exit 128 + N */
 
 void acr_helper_run_clear(AcrHelperRun *run)
@@ -33,7 +34,7 @@ void acr_helper_run_clear(AcrHelperRun *run)
 
 /* ---- The channel ---- */
 
-/* Takes one message; false when there is none. A descriptor that comes with it is the stage's. */
+/* Receives one message; false: none. A descriptor that comes with it is the stage's. */
 static bool receive(AcrHelperRun *run, char *text)
 {
     struct iovec data = {text, MAX_MESSAGE};
@@ -57,7 +58,8 @@ static bool receive(AcrHelperRun *run, char *text)
     return true;
 }
 
-/* "STATUS PEAK": how the command ended, unless that is bubblewrap's own end, and its largest process. */
+/* Reads "STATUS PEAK": how the command ended (unless bubblewrap itself failed), and the memory of
+ * its largest process. */
 static void take_status(AcrHelperRun *run, const char *text)
 {
     char *rest = NULL;
@@ -78,7 +80,7 @@ static void take_messages(AcrHelperRun *run)
     }
 }
 
-/* The command's exit code, which bubblewrap writes to its status pipe: JSON objects, one a line. */
+/* Reads the command's exit code from bubblewrap's status pipe: JSON objects, one a line. */
 static void read_status(int fd, AcrHelperRun *run)
 {
     char text[MAX_MESSAGE + 1];
@@ -94,8 +96,8 @@ static void read_status(int fd, AcrHelperRun *run)
 
 /* ---- Watching ---- */
 
-/* Whether what was written to a folder on disk is over the limit: measured seldom enough to take no
- * more than a twentieth of the time. */
+/* Whether the files written to a folder on disk exceed the limit. Measured so rarely that it takes
+ * at most a twentieth of the time. */
 static bool is_too_large(AcrHelperRun *run)
 {
     gint64 now = g_get_monotonic_time();
@@ -108,7 +110,7 @@ static bool is_too_large(AcrHelperRun *run)
     return bytes - run->bytes_before > run->execution->limits.disk_bytes;
 }
 
-/* How full the stage is: the limit on written files is its size. */
+/* Whether the stage is full: its size is the limit on written files. */
 static bool is_disk_of_helper_full(int stage)
 {
     struct statvfs st;
@@ -116,7 +118,7 @@ static bool is_disk_of_helper_full(int stage)
            (st.f_bavail == 0 || st.f_favail == 0);
 }
 
-/* What the control group counts beside the stage, whose files have a limit of their own. */
+/* The bytes that the control group counts, without the stage, whose files have their own limit. */
 static gint64 group_bytes(AcrHelperRun *run)
 {
     struct statvfs st;
@@ -141,13 +143,13 @@ static bool watch(void *ctx, pid_t pid)
     if (use->bytes > limits->memory_bytes)
         run->limit = ACR_LIMIT_MEMORY;
     else if (run->spec->is_plain && use->processes > limits->processes)
-        run->limit = ACR_LIMIT_PROCESSES; /* elsewhere the kernel enforces it */
+        run->limit = ACR_LIMIT_PROCESSES; /* elsewhere the kernel enforces this limit */
     else if (is_too_large(run))
         run->limit = ACR_LIMIT_FILES;
     return !run->limit;
 }
 
-/* Passes on what was held back: it was the command's. */
+/* Passes on what was held back, because the command wrote it. */
 static void pass_said(AcrHelperRun *run)
 {
     const AcrExecution *execution = run->execution;
@@ -158,7 +160,8 @@ static void pass_said(AcrHelperRun *run)
     g_clear_pointer(&run->said, g_byte_array_unref);
 }
 
-/* What begins like bubblewrap's own complaint waits: if it is one, it becomes the error. */
+/* Whether to hold back output that begins like a complaint of bubblewrap; if it is one, it becomes
+ * the error. */
 static bool is_held(AcrHelperRun *run, const char *data, gsize len)
 {
     static const char own[] = "bwrap: ";
@@ -184,8 +187,9 @@ static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
 
 /* ---- Running ---- */
 
-/* Standard input where it may not be handed on as it is, owned: whoever has a file or a folder open
- * reaches it anew through /proc, for writing and whatever lies below it. A file is read first. */
+/* Standard input that must not be passed on as it is, owned: a process with an open file or
+ * folder can reopen it through /proc for writing, and reach what lies below it. So a file is
+ * read first. */
 static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
 {
     struct stat st;
@@ -225,7 +229,7 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
         .inherit_input = execution->inherit_input && !file,
         .timeout_ms = execution->limits.wall_ms,
         .output_limit = execution->limits.output_bytes,
-        .soft_ms = SUPERVISOR_END_MS, /* it has children to end */
+        .soft_ms = SUPERVISOR_END_MS, /* it must kill its children first */
         .keep_ends = true,
         .flood_limit = ACR_SANDBOX_FLOOD(execution->limits.output_bytes),
         .fds = fds,
@@ -293,7 +297,7 @@ static AcrSandboxLimit seen_limit(const AcrHelperRun *run)
     guint own = run->spec->is_plain ? 0 : BUBBLEWRAPS;
     if (run->limit)
         return run->limit;
-    /* One process may have had more between two samples of the watch. */
+    /* a process may have used more between two samples */
     if (acr_memory_group_was_short(&run->group) ||
         run->largest_bytes > run->execution->limits.memory_bytes)
         return ACR_LIMIT_MEMORY;

@@ -1,4 +1,4 @@
-/* Private to sandbox: running a helper on this machine, and what its processes use. */
+/* Private to sandbox: runs a helper on this machine, and measures what its processes use. */
 #ifndef ACR_SANDBOX_HELPER_RUN_H
 #define ACR_SANDBOX_HELPER_RUN_H
 
@@ -6,41 +6,41 @@
 #include "sandbox/memory_group.h"
 
 typedef struct {
-    gint64 bytes;      /* of memory, pages that several share counted once where that decides */
+    gint64 bytes;      /* of memory; near the limit, shared pages are counted once */
     guint processes;   /* and threads */
-    gint64 file_bytes; /* of `bytes`: files in memory (memfd) that are open */
+    gint64 file_bytes; /* part of `bytes`: open files in memory (memfd) */
 } AcrUsage;
-/* Of the descendants of `pid`, itself left out. `limit`: above it memory is counted exactly.
- * `with_files`: finds files in memory, too, which takes longer; else those of the sample before, in
- * `use`, count. Zero-initialise that. */
+/* Measures the descendants of `pid`, without itself. `limit`: above it, memory is counted exactly.
+ * `with_files`: searches for files in memory too, which takes longer; otherwise those of the sample
+ * before, in `use`, are counted. Zero-initialise `use`. */
 void acr_process_usage(pid_t pid, gint64 limit, bool with_files, AcrUsage *use);
 
-/* What a helper is run with, and its result. */
+/* What a helper needs, and its result. */
 typedef struct {
     const AcrSandbox *sandbox;
     const AcrExecution *execution;
     AcrHelperSpec *spec;
-    const char *disk; /* the folder on disk that it writes to; NULL: none */
+    const char *disk; /* the folder on disk to which it writes; NULL: none */
     /* Results. */
     AcrSpawnResult spawned; /* owned */
-    AcrMemoryGroup group;   /* gone once it has run */
+    AcrMemoryGroup group;   /* removed when the run ends */
     int channel;
     char *failure; /* owned; the error that the helper sent: its code as a digit, and the message */
     int stage;     /* descriptor, or -1; owned */
-    int wait_status;      /* of the command, as wait() gives it; -1: not known */
-    gint64 largest_bytes; /* memory of its largest process, as the kernel tells it in the end */
+    int wait_status;      /* the command's, as from wait(); -1: unknown */
+    gint64 largest_bytes; /* memory of its largest process, from the kernel at the end */
     AcrUsage peak;
-    AcrUsage use; /* at the last sample of the watch */
+    AcrUsage use; /* from the last sample */
     guint looks;
-    gint64 bytes_before, weigh_at_us; /* of `disk`; when it is measured next */
-    AcrSandboxLimit limit;            /* one that the watch saw */
-    GByteArray *said; /* owned; what bubblewrap itself may have said, not passed on yet */
-    bool has_begun;   /* something else was said: nothing is held back any more */
+    gint64 bytes_before, weigh_at_us; /* of `disk`; time of the next measurement */
+    AcrSandboxLimit limit;            /* a limit that the watch saw exceeded */
+    GByteArray *said; /* owned; output that may be bubblewrap's, not passed on yet */
+    bool has_begun;   /* other output has come: nothing is held back any more */
 } AcrHelperRun;
 void acr_helper_run_clear(AcrHelperRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperRun, acr_helper_run_clear)
-/* Runs a helper to its end; the result of the execution. False where it did not reach the command.
- */
+/* Runs a helper to its end and makes the result of the execution. False if the helper did not reach
+ * the command. */
 bool acr_helper_run(AcrHelperRun *run, AcrExecuted *out, GError **error) ACR_MUST_USE;
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The spec on its way from the host to the helper, through a file in memory: one GVariant in its
- * serialised form. It is written and read by the same program, so there is one format and no version,
- * and what a host never writes is not looked for.
+ * The spec on its way from the host to the helper, in a file in memory: one serialised GVariant.
+ * The same program writes and reads it, so there is no version, and no check for what a host never
+ * writes.
  */
 #include "sandbox/helper_spec.h"
 #include "sandbox/error.h"
@@ -99,7 +99,7 @@ void acr_helper_words(GPtrArray *words, ...)
 
 /* ---- Writing ---- */
 
-/* Texts are strings of bytes, which need not be UTF-8. "^" in front has GVariant convert them. */
+/* Texts are byte strings, which need not be UTF-8; "^" makes GVariant convert them. */
 #define MOUNTS "a(ayayub)"
 #define FILES "a(ayumay)"
 #define SPEC_TYPE "(bxxayxayxxxayayayaayaay" MOUNTS FILES ")"

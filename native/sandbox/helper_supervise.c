@@ -1,9 +1,9 @@
 /*
- * The helper beside the command: it starts it and stays. Whatever the command leaves behind, in
- * sessions of its own too, becomes the helper's child, and is ended with it. In the plain backend
- * that is order, not safety: a command of the same user could end the helper first. Bubblewrap ends
- * with its parent, too, but not in the moment in which it puts the root together: who is ended then
- * would leave the whole sandbox running.
+ * The helper starts the command and stays beside it. Processes that the command leaves behind, even
+ * in sessions of their own, become the helper's children and are killed. In the plain backend that
+ * is tidiness, not safety: a command of the same user could kill the helper first. Bubblewrap also
+ * ends with its parent, except while it assembles the root: killed at that moment, it would leave
+ * the whole sandbox running.
  */
 #include "sandbox/helper_steps.h"
 #include "sandbox/error.h"
@@ -22,11 +22,11 @@
 #include <unistd.h>
 
 #define SWEEP_US 1000
-#define SWEEPS 1000 /* rounds of ending what is left; a new process may come in each */
+#define SWEEPS 1000 /* rounds of killing what is left; a new process may appear in each */
 #define NOT_FOUND 127
 #define NOT_RUNNABLE 126
 
-/* Signals are read, not handled: the end of a child, and being told to stop. */
+/* Signals are read, not handled: the end of a child, and requests to stop. */
 static int open_signals(void)
 {
     sigset_t set;
@@ -54,15 +54,15 @@ static int start_command(const AcrHelperSpec *spec, pid_t *out_pid)
     return err;
 }
 
-/* When the machine runs out of memory, what runs here goes first: memory that no process has mapped
- * escapes the watch, and the kernel would look for the guilty elsewhere. */
+/* When the machine runs out of memory, these processes should be killed first. Memory that no
+ * process has mapped escapes the watch, and the kernel would kill others for it. */
 void acr_helper_offer_to_end(const char *score)
 {
     ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     (void)!write(fd, score, strlen(score));
 }
 
-/* Waits for the command, or for being told to stop; its status. */
+/* Waits for the command's end or a request to stop; returns the status. */
 static int wait_for(pid_t pid, int signals)
 {
     for (;;) {
@@ -73,11 +73,11 @@ static int wait_for(pid_t pid, int signals)
             return status;
         ssize_t n = read(signals, &info, sizeof info);
         if (n == (ssize_t)sizeof info && info.ssi_signo == SIGTERM)
-            return SIGKILL; /* as the status of one that was killed */
+            return SIGKILL; /* the status of a killed process */
     }
 }
 
-/* Ends every child of this process, the inherited ones too; true when none is left. */
+/* Kills every child of this process, inherited ones too; true if none is left. */
 static bool end_children(void)
 {
     FILE *list = fopen("/proc/thread-self/children", "re");
@@ -95,7 +95,7 @@ static bool end_children(void)
     }
 }
 
-/* What a shell says of a program that it cannot run; the status of such a shell. */
+/* Reports a program that cannot be run as a shell does; returns a shell's exit code. */
 static int report_missing(const char *program, int err)
 {
     int code = err == ENOENT || err == ENOTDIR ? NOT_FOUND : NOT_RUNNABLE;
@@ -114,16 +114,17 @@ bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **e
         return acr_sandbox_fail_errno(error, errno, "cannot enter", spec->cwd);
     (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC);
     (void)fcntl(ACR_HELPER_SPEC, F_SETFD, FD_CLOEXEC);
-    /* Nothing of ours is open in the command. */
+    /* Closes our own descriptors in the command. */
     unsigned own = spec->is_plain ? ACR_HELPER_STATUS : ACR_HELPER_FILTER + 1;
     (void)syscall(SYS_close_range, own, ~0u,
                   CLOSE_RANGE_CLOEXEC); /* bubblewrap closes the others */
     for (guint i = 0; i < spec->env->len; i++)
-        (void)putenv(spec->env->pdata[i]); /* where the program is looked up */
+        (void)putenv(spec->env->pdata[i]); /* the program is looked up in this PATH */
     g_ptr_array_add(spec->argv, NULL);
     g_ptr_array_add(spec->env, NULL);
     int err = start_command(spec, &pid);
-    acr_helper_offer_to_end("900"); /* the command goes first: this process ends what it leaves */
+    /* the command should be killed before this process, which kills what it leaves */
+    acr_helper_offer_to_end("900");
     *out_status = err ? report_missing(program, err) : wait_for(pid, signals);
     for (int i = 0; i < SWEEPS && !end_children(); i++)
         g_usleep(SWEEP_US);

@@ -1,7 +1,7 @@
 /*
- * Control groups by the files of the kernel, of both versions. A group of the first version is made
- * below this process's own. The second allows no groups below one with processes, so there it is
- * made beside: only where this process's own has no limit, which would not hold there.
+ * Control groups of both versions, through the kernel's files. In the first version a group is made
+ * below this process's own. The second allows no groups below one with processes, so the group is
+ * made beside it, but only if this process's own has no limit, since that would not apply there.
  */
 #include "sandbox/memory_group.h"
 
@@ -12,14 +12,14 @@
 #include <fcntl.h>
 
 #define ROOT "/sys/fs/cgroup"
-#define PREFIX "acr-host." /* and the owner's process id and start, and a number */
+#define PREFIX "acr-host." /* followed by the owner's process id and start, and a number */
 #define MAX_TEXT 16384u
 #define REMOVE_TRIES 200u
 #define REMOVE_EVERY_US 1000
 
 /* ---- Files ---- */
 
-/* The text of a group's file, owned; "" where it cannot be read. */
+/* The text of a group's file, owned; "" if it cannot be read. */
 static char *read_text(const char *dir, const char *name)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
@@ -50,7 +50,7 @@ gint64 acr_kernel_number(const char *text, const char *words)
 
 /* ---- Where ---- */
 
-/* The path in the line of /proc/self/cgroup "N:controllers:PATH", owned; NULL: no line has these. */
+/* The path in a line "N:controllers:PATH" of /proc/self/cgroup, owned; NULL: no such line. */
 static char *path_of_counter(const char *lines, const char *controllers)
 {
     g_auto(GStrv) split = g_strsplit(lines, "\n", -1);
@@ -76,7 +76,7 @@ char *acr_memory_group_parent(const char *root, const char *lines, bool *out_is_
     return has_word(given, "memory") ? g_steal_pointer(&parent) : NULL;
 }
 
-/* Removes the groups of processes that are gone; those that still hold one stay. */
+/* Removes the groups of processes that are gone, unless a process still runs in them. */
 static void sweep_groups(const char *parent, const AcrOwner *self)
 {
     g_autoptr(GDir) dir = g_dir_open(parent, 0, NULL);
@@ -108,13 +108,13 @@ void acr_memory_group_make(gint64 limit_bytes, AcrMemoryGroup *out)
     if (mkdir(dir, 0755) != 0)
         return;
     out->dir = g_steal_pointer(&dir);
-    /* Not where there is no swap, or it is not counted. */
+    /* fails harmlessly if there is no swap or it is not counted */
     (void)write_text(out->dir, out->is_old ? "memory.swappiness" : "memory.swap.max", "0");
     if (!write_text(out->dir, out->is_old ? "memory.limit_in_bytes" : "memory.max", limit))
         acr_memory_group_remove(out);
 }
 
-/* A thread that moves itself waits for no other; a process does, for some ten milliseconds. */
+/* Uses the file for threads: moving a process makes it wait about ten milliseconds for others. */
 char *acr_memory_group_entry(const AcrMemoryGroup *group)
 {
     return group->dir ? g_build_filename(group->dir, group->is_old ? "tasks" : "cgroup.procs", NULL)

@@ -1,7 +1,7 @@
 /*
- * Why user namespaces are refused. The kernel answers EPERM, EACCES or ENOSPC, which name no cause: the
- * settings of distributions, a container's filter of calls and security modules each have a place
- * where they show. The first row that applies is the cause.
+ * Finds out why user namespaces are refused. The kernel's EPERM, EACCES or ENOSPC name no cause:
+ * settings of distributions, a container's filter of calls and security modules each show in a
+ * different place. The first row that applies is the cause.
  */
 #include "sandbox/namespace_refusal.h"
 
@@ -15,8 +15,8 @@
     "apparmor=unconfined --security-opt systempaths=unconfined" ELSEWHERE
 
 typedef struct {
-    int err;          /* the step's errno, for which alone the row applies; 0: whatever it is */
-    const char *file; /* that shows the cause, in a line that begins so */
+    int err;          /* the row applies only to this errno of the failed step; 0: to any */
+    const char *file; /* shows the cause, in a line that begins with `words` */
     const char *line, *cause, *remedy;
 } Row;
 

@@ -1,7 +1,8 @@
 /*
- * The backend "plain": a copy of the tree for each execution, limits, an environment of its own, and
- * a helper that ends what the command leaves. It isolates nothing: a command reads and writes what
- * its user can. For machines where nothing else works, and only when it is asked for by name.
+ * The backend "plain": a copy of the tree for each execution, limits, an environment of its own,
+ * and a helper that kills what the command leaves behind. It isolates nothing: a command can read
+ * and write whatever its user can. It is for machines on which nothing else works, and is used only
+ * if asked for by name.
  */
 #include "sandbox/helper_run.h"
 #include "sandbox/tree.h"
@@ -9,9 +10,9 @@
 #include <unistd.h>
 
 typedef struct {
-    char *made; /* folder of the cache with the set-up's tree and home; NULL: there was none */
-    /* Names the place where the set-up ran, and each execution runs after it: what it made may name
-     * that folder. */
+    char *made; /* cache folder with the set-up's tree and home; NULL: no set-up */
+    /* Names the folder in which the set-up ran and later executions run, because what it made may
+     * contain that folder's path. */
     char *place;
 } State;
 
@@ -42,8 +43,8 @@ static void discard(AcrSandbox *sandbox, const char *dir)
         acr_sandbox_remark(sandbox, "a copy of the tree could not be removed: %s", left->message);
 }
 
-/* A folder with a copy of the tree and a home, the set-up's or the snapshot's; owned. After a set-up
- * it is in the set-up's place, which has one user at a time. */
+/* A folder with a copy of the tree and a home (the set-up's or the snapshot's); owned. After a
+ * set-up it is in the set-up's place, which only one process uses at a time. */
 static char *make_copy(AcrSandbox *sandbox, GError **error)
 {
     const State *state = sandbox->state;
@@ -61,7 +62,7 @@ static char *make_copy(AcrSandbox *sandbox, GError **error)
     return NULL;
 }
 
-/* What names the tree by the path that callers know names the copy. */
+/* Replaces the tree's known path in variables by that of the copy. */
 static void point_to(GPtrArray *env, const char *dir, const char *tree)
 {
     for (guint i = 0; i < env->len; i++) {
@@ -129,7 +130,7 @@ static bool run_plain(AcrSandbox *sandbox, const AcrExecution *execution, AcrExe
     return ok;
 }
 
-/* Runs the set-up in the place of its executions, and keeps a copy of what it made. */
+/* Runs the set-up in the folder of its executions, and keeps a copy of the result. */
 static bool make_layer(void *ctx, const char *dir, GError **error)
 {
     AcrSandbox *sandbox = ctx;

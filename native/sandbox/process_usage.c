@@ -1,8 +1,7 @@
 /*
- * The watch over a tree of processes, from outside of it, by /proc. What its processes take of
- * memory is summed as the kernel counts resident pages, with the files in memory that they hold
- * open, mapped or not; only where that sum passes the limit are shared pages counted once, which is
- * slower.
+ * Watches a tree of processes from outside, through /proc. Memory is the sum of resident pages plus
+ * the files in memory that the processes hold open, mapped or not. Only if the sum exceeds the
+ * limit are shared pages counted once, which is slower.
  */
 #include "sandbox/helper_run.h"
 
@@ -15,9 +14,9 @@
 #include <unistd.h>
 
 #define MAX_WATCHED 100000u /* processes */
-#define MAX_OPEN 4096u      /* open files of one that are read */
+#define MAX_OPEN 4096u      /* open files of one process that are checked */
 
-/* A small file of /proc as text; "" where it cannot be read. */
+/* Reads a small file of /proc as text; "" if it cannot be read. */
 static void read_proc(gint64 pid, const char *name, char *out, gsize size)
 {
     char path[64];
@@ -44,7 +43,7 @@ static void append_children(gint64 pid, const char *thread, GArray *pids)
         (void)fclose(list);
 }
 
-/* Appends the children of a process; how many threads it has. */
+/* Appends the children of a process; returns its number of threads. */
 static guint append_threads(gint64 pid, GArray *pids)
 {
     char path[64];
@@ -70,15 +69,15 @@ static gint64 resident(gint64 pid)
     return second ? g_ascii_strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* A line's number of kilobytes, in bytes; -1: there is no such line. */
+/* A number of kilobytes in a line, in bytes; -1: no such line. */
 static gint64 kilobytes(const char *text, const char *label)
 {
     const char *at = strstr(text, label);
     return at ? g_ascii_strtoll(at + strlen(label), NULL, 10) * 1024 : -1;
 }
 
-/* Each page counted by the share of those who have it; what is resident where that is not known.
- * Pages of files in memory are added to *shared instead. */
+/* Counts each page by its share among the processes that have it; if that is unknown, counts
+ * resident pages. Pages of files in memory are added to *shared instead. */
 static gint64 proportional(gint64 pid, gint64 *shared)
 {
     char text[2048];
@@ -90,7 +89,7 @@ static gint64 proportional(gint64 pid, gint64 *shared)
     return all - MAX(files, 0);
 }
 
-/* Process ids: the first, and all its descendants. */
+/* The process ids of the process and all its descendants. */
 static GArray *list_tree(pid_t pid, guint *out_threads)
 {
     GArray *pids = g_array_new(FALSE, FALSE, sizeof(gint64));
@@ -104,14 +103,14 @@ static GArray *list_tree(pid_t pid, guint *out_threads)
     return pids;
 }
 
-/* The device that all of them lie on. */
+/* The device on which all files in memory lie. */
 static bool find_device(struct statx *out)
 {
     ACR_AUTO_FD fd = memfd_create("acr-host", MFD_CLOEXEC);
     return fd >= 0 && statx(fd, "", AT_EMPTY_PATH, STATX_INO, out) == 0;
 }
 
-/* Adds those that a process holds open and that were not seen yet. */
+/* Adds files in memory that a process holds open and that were not counted yet. */
 static gint64 add_open_files(gint64 pid, const struct statx *device, GHashTable *seen)
 {
     char path[64];
@@ -121,7 +120,7 @@ static gint64 add_open_files(gint64 pid, const struct statx *device, GHashTable 
     DIR *dir = opendir(path);
     for (struct dirent *entry; dir && left > 0 && (entry = readdir(dir)); left--) {
         struct statx st;
-        /* A server elsewhere is not asked. */
+        /* does not ask a network file server */
         if (entry->d_name[0] == '.' || statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC,
                                              STATX_INO | STATX_BLOCKS, &st) != 0)
             continue;
@@ -163,5 +162,5 @@ void acr_process_usage(pid_t pid, gint64 limit, bool with_files, AcrUsage *use)
     use->bytes = 0;
     for (guint i = 1; i < pids->len; i++)
         use->bytes += proportional(g_array_index(pids, gint64, i), &shared);
-    use->bytes += MAX(shared, use->file_bytes); /* a file that is mapped is in both */
+    use->bytes += MAX(shared, use->file_bytes); /* a mapped file is in both */
 }

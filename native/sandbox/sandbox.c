@@ -1,6 +1,6 @@
 /*
- * What the backends share: options and defaults, the environment inside, changed files, when the
- * set-up runs, the key of what it makes.
+ * What the backends share: options and defaults, the environment in the sandbox, changed files,
+ * when the set-up runs, and the key of its result.
  */
 #include "base/trace.h"
 #include "sandbox/backend.h"
@@ -15,16 +15,16 @@
 #define DEFAULT_DISK_BYTES ((gint64)1024 * 1024 * 1024)
 #define DEFAULT_PROCESSES 256u
 #define DEFAULT_OUTPUT_BYTES ((gsize)1024 * 1024)
-/* A set-up builds and installs. */
+/* A set-up builds and installs, so it gets more time. */
 #define SETUP_WALL_MS ((gint64)3600 * 1000)
 #define SETUP_MEMORY_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_DISK_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_PROCESSES 4096u
-#define SETUP_TAIL_BYTES 2000u /* of its output, in the error */
+#define SETUP_TAIL_BYTES 2000u /* of its output, shown in the error */
 #define SETUP_TAIL_LINES 20u
-#define SETUP_SHOWN_BYTES 200u /* of the command, there */
-#define FORMAT "4"             /* of what the store holds */
-#define LEFT_OUT "left-out"    /* beside a tree: the remark on what it lacks */
+#define SETUP_SHOWN_BYTES 200u /* of the command, shown in the error */
+#define FORMAT "4"             /* version of the cache's contents */
+#define LEFT_OUT "left-out"    /* beside a tree: the remark about files that were left out */
 #define MAX_LEFT_OUT 65536u
 
 static const AcrSandboxBackend *const backends[] = {&acr_sandbox_bubblewrap, &acr_sandbox_container,
@@ -103,18 +103,19 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
     g_ptr_array_add(sandbox->remarks, NULL);
 }
 
-/* Over all that makes an environment, each part with its length, so that no two run together. */
+/* A digest of all that makes up an environment. Each part is preceded by its length, so that no two
+ * lists look the same. */
 static char *make_digest(const AcrSandbox *sandbox)
 {
     const AcrSandboxOptions *options = &sandbox->options;
-    /* A set-up may ask git for the version. */
+    /* a set-up may ask git for the version */
     bool may_ask = options->setup && !options->image && options->snapshot;
     g_autofree char *git = may_ask ? acr_snapshot_git_digest(options->snapshot, NULL) : NULL;
     const char *const parts[] = {
         FORMAT, sandbox->backend->name,
         sandbox->python.path ? sandbox->python.path : options->python, options->image,
         options->setup, options->setup_network ? "network" : "", sandbox->dir,
-        /* A set-up without isolation changes the packages itself. */
+        /* a set-up without isolation changes the packages themselves */
         sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp, git};
     g_autoptr(GString) all = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
@@ -123,7 +124,7 @@ static char *make_digest(const AcrSandbox *sandbox)
     return acr_sha256_hex(all->str, all->len);
 }
 
-/* Where the cache cannot be used, what is made is made again each time. */
+/* If the cache cannot be used, everything is made again each time. */
 static bool open_cache(AcrSandbox *sandbox, GError **error)
 {
     const AcrSandboxOptions *options = &sandbox->options;
@@ -241,7 +242,7 @@ bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out, GError *
     return true;
 }
 
-/* Fills an entry of the cache with the snapshot's files and the note on what they lack. */
+/* Fills a cache entry with the snapshot's files and the remark about files that were left out. */
 static bool make_base(void *ctx, const char *dir, GError **error)
 {
     AcrSandbox *sandbox = ctx;
@@ -371,7 +372,7 @@ AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox)
     };
 }
 
-/* The last lines of a text, without what is empty at its end; owned. */
+/* The last lines of a text, without empty ones at its end; owned. */
 static char *last_lines(GBytes *bytes)
 {
     gsize len;

@@ -1,12 +1,12 @@
 /*
- * Calls of the kernel that a command does not get: those that no test of a project needs, and that
- * lead out of the sandbox, to its first process, or deep into the kernel. What is refused is data:
- * rows of calls, of calls with one value of an argument, and what sockets may be. A call newer than
- * the rows is one that this kernel does not have.
+ * Kernel calls that a command cannot make: those that no project's test needs and that lead out of
+ * the sandbox, to its first process, or deep into the kernel. What is refused is data: rows of
+ * calls, of calls with one value of an argument, and what sockets may be. A call that is newer than
+ * the rows looks as if this kernel did not have it.
  *
- * Namespaces do not divide keyrings: who has the same user number outside, as an ordinary user's
- * command has, could take keys from the host's by their numbers. Nor do they divide vsock, by which
- * a virtual machine reaches its host.
+ * Namespaces do not separate keyrings: an ordinary user's command has the same user id outside, so
+ * it could take keys from the host's keyrings by their numbers. Nor do they separate vsock, through
+ * which a virtual machine reaches its host.
  */
 #include "sandbox/seccomp.h"
 
@@ -22,12 +22,12 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define MAX_CALL 462u /* mseal, of Linux 6.10: what is newer is not known here */
+#define MAX_CALL 462u /* mseal, of Linux 6.10; newer calls are unknown here */
 #define NEW_NAMESPACE                                                                              \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
      CLONE_NEWNET)
-#define KINDS_OF_SOCKET 0xfu /* beside it in the same argument: SOCK_CLOEXEC, SOCK_NONBLOCK */
-#define INIT 1               /* the first process inside, which is the sandbox's own */
+#define KINDS_OF_SOCKET 0xfu /* the same argument may also contain SOCK_CLOEXEC and SOCK_NONBLOCK */
+#define INIT 1               /* the first process inside belongs to the sandbox */
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
@@ -37,7 +37,7 @@
 #error "the numbers of this machine's calls are not known"
 #endif
 
-/* Headers may be older than the kernel; these numbers are the same on all machines. */
+/* Headers may be older than the kernel; these numbers are the same on all architectures. */
 enum {
     CALL_OPEN_TREE = 428,
     CALL_MOVE_MOUNT = 429,
@@ -52,7 +52,7 @@ enum {
     CALL_LSM_MODULES = 461,
 };
 
-/* As by a kernel that was built without them. */
+/* Refused as if the kernel were built without them (ENOSYS). */
 static const guint32 missing[] = {
     SYS_keyctl,
     SYS_add_key,
@@ -76,7 +76,8 @@ static const guint32 missing[] = {
 #endif
 };
 
-/* As to somebody without rights: namespaces, mounts, files by number, the machine. */
+/* Refused as if the process lacked the rights (EPERM): namespaces, mounts, files by handle, the
+ * machine. */
 static const guint32 forbidden[] = {
     SYS_unshare,
     SYS_setns,
@@ -121,11 +122,11 @@ static const guint32 forbidden[] = {
 #endif
 };
 
-/* Memory that no process has mapped and no control group counts: that of System V, files in memory
- * in the queue of a socket. */
+/* Memory that no process has mapped and that only a control group counts: System V's, and files in
+ * memory that wait in a socket's queue. */
 static const guint32 unmapped[] = {SYS_shmget, SYS_msgget, SYS_semget, SYS_memfd_create};
 
-/* Calls that are refused for a value of an argument, or for one of its bits. */
+/* Calls that are refused for one value of an argument, or for one of its bits. */
 typedef struct {
     guint32 call;
     guint8 argument;
@@ -143,8 +144,8 @@ static const guint32 personalities[] = {
     PER_LINUX, PER_LINUX32, UNAME26, UNAME26 | PER_LINUX32, ADDR_NO_RANDOMIZE, G_MAXUINT32,
 };
 
-/* What a process that works alone needs none of: other processes, sockets. Whether `clone` is for a
- * thread is checked. */
+/* What a process that works alone does not need: other processes, sockets. `clone` is allowed for
+ * threads only. */
 static const guint32 refused_alone[] = {
     SYS_execve,
     SYS_execveat,
@@ -187,7 +188,7 @@ static void load_call(GArray *code)
     load_filter(code, offsetof(struct seccomp_data, nr));
 }
 
-/* Its lower half: the kernel takes no more of any argument that is checked here. */
+/* Loads the lower half: the kernel uses no more of the arguments that are checked here. */
 static void load_argument(GArray *code, guint8 number)
 {
     load_filter(code, offsetof(struct seccomp_data, args) + number * sizeof(guint64) +
@@ -206,7 +207,7 @@ static void answer_if(GArray *code, guint32 value, int err)
     answer_notification(code, err);
 }
 
-/* The instructions behind this one are for a call alone, `n` of them. */
+/* Skips the next `n` instructions unless it is that call. */
 static void skip_unless(GArray *code, guint32 call, guint8 n)
 {
     add_instruction(code, BPF_JMP | BPF_JEQ | BPF_K, call, 0, n);
@@ -220,8 +221,8 @@ static void refuse_all(GArray *code, const guint32 *calls, gsize n, int err)
 
 /* ---- Parts of the filter: each begins and ends with the call's number loaded ---- */
 
-/* A program of another architecture is ended: its calls have other numbers, and hide their arguments.
- */
+/* Kills a program of another architecture: its calls have other numbers, and would escape the
+ * checks of arguments. */
 static void add_architecture(GArray *code)
 {
     load_filter(code, offsetof(struct seccomp_data, arch));
@@ -257,8 +258,8 @@ static void add_personalities(GArray *code)
     answer_notification(code, EPERM);
 }
 
-/* Sockets within this machine, of the protocols that every machine has, and of netlink what the C
- * library asks for addresses by. */
+/* Allows sockets within this machine, of the protocols that every machine has, and the netlink
+ * protocol with which the C library lists addresses. */
 static void add_sockets(GArray *code)
 {
     static const guint32 protocols[] = {IPPROTO_IP,  IPPROTO_ICMP,   IPPROTO_TCP,

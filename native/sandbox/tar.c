@@ -1,7 +1,7 @@
 /*
- * Tar archives: POSIX ustar blocks, with a pax header in front of a file whose path is longer than the
- * fixed field, or not ASCII. All files were changed just now: an image may hold
- * compiled code of a file of the same size and of no time at all.
+ * Tar archives: POSIX ustar blocks, with a pax header before a file whose path is too long for the
+ * fixed field or not ASCII. All files get the current time, because an image may hold compiled code
+ * of a file with the same size and the time 0.
  */
 #include "sandbox/tar.h"
 
@@ -10,7 +10,7 @@
 #define BLOCK 512u
 #define NAME_BYTES 100u
 
-/* Of a ustar header. */
+/* A ustar header. */
 typedef struct {
     char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100];
     char magic[6], version[2], user[32], group[32], major[8], minor[8], prefix[155], pad[12];
@@ -29,7 +29,7 @@ static void append_tar_header(GByteArray *out, const char *name, char type, guin
 {
     Header header = {0};
     guint sum = 0;
-    /* A full field has no NUL; what does not fit stands in a pax header. */
+    /* A full field has no NUL; a longer path is in a pax header. */
     memcpy(header.name, name, MIN(strlen(name), sizeof header.name));
     (void)g_snprintf(header.mode, sizeof header.mode, "%07o", mode);
     (void)g_snprintf(header.uid, sizeof header.uid, "%07o", 0u);
@@ -47,7 +47,7 @@ static void append_tar_header(GByteArray *out, const char *name, char type, guin
     g_byte_array_append(out, (const guint8 *)&header, sizeof header);
 }
 
-/* "LEN path=PATH\n", where LEN counts itself. */
+/* Appends "LEN path=PATH\n", where LEN includes itself. */
 static void append_path(GString *out, const char *path)
 {
     gsize rest = strlen(path) + strlen(" path=\n"), total = rest;

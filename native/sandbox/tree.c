@@ -1,6 +1,7 @@
 /*
- * Trees on disk: a list of their files, a copy, their owner, their size. A tree may hold any links and
- * names; every step goes from a folder's descriptor to a name in it, and no link is followed.
+ * Trees on disk: lists their files, copies them, changes their owner, measures them. A tree may
+ * contain any links and names: every step goes from a folder's descriptor to a name in it, and no
+ * link is followed.
  */
 #include "sandbox/tree.h"
 #include "sandbox/error.h"
@@ -19,12 +20,13 @@
 
 /* ---- Walking ---- */
 
-/* One name in the folder `dir`; 0 or an errno, which ends the walk. */
+/* Called for one name in the folder `dir`; returns 0 or an errno, which ends the walk. */
 typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
 
 static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx);
 
-/* A folder below one of `depth`; `dir` is taken. What is mounted there is no part of the tree. */
+/* Walks a folder below one of `depth`; `dir` is taken. What is mounted there is not part of the
+ * tree. */
 static int enter_tree(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
 {
     int err = depth >= MAX_DEPTH ? ELOOP : acr_fd_is_mount(dir) ? EXDEV : 0;
@@ -61,18 +63,19 @@ static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
     return err;
 }
 
-/* Visits all names below a folder, a folder's own (`depth` 0 at the top) before what is in it; 0 or
- * an errno. `is_lenient`: what is in a folder that may not be read is passed over. */
+/* Visits all names below a folder, a folder before its contents (`depth` 0 at the top); 0 or an
+ * errno. `is_lenient`: skips the contents of unreadable folders. */
 static int walk_tree(const char *path, bool is_lenient, Visit *visit, void *ctx)
 {
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return dir < 0 ? errno : walk(dir, 0, is_lenient, visit, ctx);
 }
 
-/* The files below a folder while they are listed. */
+/* The state of listing the files below a folder. */
 typedef struct {
-    GPtrArray *parents; /* of char *: the folders above the current name, each as a path with '/' */
-    GHashTable *files;  /* path -> struct stat *, of all but folders */
+    /* char *: the folders above the current name, each as a path ending in '/' */
+    GPtrArray *parents;
+    GHashTable *files; /* path -> struct stat *, of everything except folders */
 } Listing;
 
 static int list_name(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -97,7 +100,7 @@ GHashTable *acr_tree_list(const char *path)
     return err ? NULL : g_steal_pointer(&files);
 }
 
-/* The kernel moves a file's ctime with whatever is done to the file, and no program sets it. */
+/* The kernel updates a file's ctime at every change, and no program can set it. */
 static bool is_as_was(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_mode == b->st_mode && a->st_size == b->st_size &&
@@ -168,12 +171,12 @@ bool acr_tree_open_up(const char *path, GError **error)
 
 /* ---- Copy ---- */
 
-/* The folders that are being written, by depth; those below the current one are closed. */
+/* The folders being written, by depth; those below the current one are closed. */
 typedef struct {
     GArray *folders; /* of int */
 } Copy;
 
-/* From where both files are. */
+/* Copies from and to the current positions. */
 static int copy_range(int from, int to, off_t left)
 {
     g_autofree char *buffer = g_malloc(COPY_CHUNK);
@@ -182,21 +185,21 @@ static int copy_range(int from, int to, off_t left)
         if (n < 0 && errno == EINTR)
             continue;
         int err = n < 0 ? errno : acr_fd_write_all(to, buffer, (gsize)n);
-        if (err || n == 0) /* the file has become shorter */
+        if (err || n == 0) /* the file has been truncated meanwhile */
             return err;
         left -= n;
     }
     return 0;
 }
 
-/* What is a hole stays one: a file of some kilobytes may say that it is larger than the disk. */
+/* Keeps holes: a file of a few kilobytes may claim to be larger than the disk. */
 static int copy_bytes(int from, int to, off_t size)
 {
     if (ioctl(to, FICLONE, from) == 0)
         return 0;
     for (off_t at = 0; at < size;) {
         off_t data = lseek(from, at, SEEK_DATA);
-        if (data < 0 && errno == ENXIO) /* nothing but a hole is left */
+        if (data < 0 && errno == ENXIO) /* only a hole is left */
             return ftruncate(to, size) == 0 ? 0 : errno;
         off_t end = data < 0 ? size : lseek(from, data, SEEK_HOLE);
         data = data < 0 ? at : data; /* the file system does not report holes */
@@ -248,7 +251,7 @@ static int copy_folder(Copy *copy, int to, const char *name, const struct stat *
         g_array_set_size(copy->folders, copy->folders->len - 1);
     }
     g_array_append_val(copy->folders, below);
-    /* Its files are still to come, whatever it allows. */
+    /* writable for now, because its files are still to come */
     return fchmod(below, (st->st_mode & 0777) | 0700) == 0 ? 0 : errno;
 }
 
@@ -261,7 +264,7 @@ static int copy_name(void *ctx, int dir, const char *name, const struct stat *st
     if (S_ISLNK(st->st_mode))
         return copy_link(dir, to, name);
     return S_ISREG(st->st_mode) ? copy_file(dir, to, name, st)
-                                : 0; /* nothing else belongs to a tree */
+                                : 0; /* other kinds do not belong to a tree */
 }
 
 bool acr_tree_copy(const char *from, const char *to, GError **error)

@@ -6,28 +6,29 @@
 
 #include "sandbox/helper_spec.h"
 
-/* Writes the files of the snapshot into the empty folder `dir`, as `uid`'s (-1: this user's). Files
- * that are too large to be read are left out and named in *out_remark (owned; NULL: none). */
+/* Writes the files of the snapshot into the empty folder `dir`, owned by `uid` (-1: this user).
+ * Files that are too large to be read are left out and named in *out_remark (owned; NULL: none). */
 bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
                      GError **error) ACR_MUST_USE;
-/* Writes and removes files (AcrHelperFile *) below the folder `root`, no link followed, as `uid`'s (-1:
- * this user's). */
+/* Writes and removes files (AcrHelperFile *) below the folder `root`, without following links; they
+ * belong to `uid` (-1: this user). */
 bool acr_tree_write(int root, const GPtrArray *files, gint64 uid, GError **error) ACR_MUST_USE;
-/* Copies a tree into the folder `to`, whose folders may be there already, sharing blocks where the
- * file system can; links as links; only files, folders and links. */
+/* Copies a tree into the folder `to`, parts of which may exist, sharing blocks if the file system
+ * can; links stay links; other kinds than files, folders and links are skipped. */
 bool acr_tree_copy(const char *from, const char *to, GError **error) ACR_MUST_USE;
-/* Makes a folder of this mode, whatever the user's umask is; one that is there stays as it is. */
+/* Makes a folder with this mode, whatever the umask is; an existing one is not changed. */
 bool acr_tree_folder(const char *path, mode_t mode, GError **error) ACR_MUST_USE;
-/* Gives a tree to a user, links not followed. */
+/* Gives a tree to a user, without following links. */
 bool acr_tree_give(const char *path, gint64 uid, GError **error) ACR_MUST_USE;
-/* Gives this user, its owner, the rights to read and copy all of a tree. */
+/* Gives this user, its owner, the right to read and copy the whole tree. */
 bool acr_tree_open_up(const char *path, GError **error) ACR_MUST_USE;
-/* All but folders below a folder: path -> struct stat *, owned (g_hash_table_unref). NULL where it
- * cannot be looked through; what is in a folder that may not be read is passed over. */
+/* Everything except folders below a folder: path -> struct stat *, owned (g_hash_table_unref). NULL
+ * if the folder cannot be read; unreadable folders in it are skipped. */
 GHashTable *acr_tree_list(const char *path) ACR_MUST_USE;
-/* Leaves in a list what came, changed or went (as it was) since another list of the same folder. */
+/* Keeps in `now` what was added, changed or removed (with its old state) since `before`, a list of
+ * the same folder. */
 void acr_tree_drop_same(GHashTable *now, GHashTable *before);
-/* Bytes on disk of a tree, as far as it can be read. */
+/* Bytes on disk of a tree, as far as it is readable. */
 gint64 acr_tree_bytes(const char *path);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * The cache of trees and set-ups: a folder of entries that are made once, in a folder of their own
- * that is then renamed, and afterwards only read. Who uses an entry holds a shared lock on its
- * folder; who removes one takes an exclusive lock first, so that what is in use stays. Folders of
- * one user ("tmp-…"), new ones or the one place that a set-up without isolation has, are locked by
- * that user alone. When a cache is opened, such folders and locks of processes that are gone are
- * swept.
+ * The cache of trees and set-ups: a folder of entries. An entry is made once, in a folder of its
+ * own that is then renamed, and is afterwards only read. A process that uses an entry holds a
+ * shared lock on its folder; to remove an entry it takes an exclusive lock first, so that entries
+ * in use stay. Folders of one process ("tmp-…") and the place of a set-up without isolation are
+ * locked by that process alone. When a cache is opened, such folders and locks of processes that
+ * are gone are swept.
  */
 #include "sandbox/tree_cache.h"
 #include "sandbox/error.h"
@@ -24,8 +24,8 @@
 #define WAIT_US 20000
 #define SIZE_FILE "size" /* in an entry: its bytes on disk, as text */
 
-/* A folder that this process uses: entries are locked for all readers, temporary ones for it alone.
- */
+/* A folder that this process uses: entries are locked for all readers, temporary folders
+ * exclusively. */
 typedef struct {
     int fd;
     char *path;
@@ -39,7 +39,7 @@ struct AcrTreeCache {
     gint64 deadline_us; /* of waiting; 0: none */
 };
 
-/* What cannot be removed now is tried again when a store is opened. */
+/* Removes a folder; if that fails, it is tried again when a cache is opened. */
 static void throw_away(const char *path)
 {
     g_autoptr(GError) reason = NULL;
@@ -49,7 +49,7 @@ static void throw_away(const char *path)
 
 /* ---- Locks ---- */
 
-/* Waits for a lock until the program is interrupted, or its time is over. */
+/* Waits for a lock until the program is interrupted or its deadline is reached. */
 static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
 {
     while (flock(fd, lock | LOCK_NB) != 0) {
@@ -64,8 +64,8 @@ static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
     return 0;
 }
 
-/* Opens an entry's folder or a lock, and no link, which a command without isolation can have put
- * there. Such a command may also have shut a folder, and been killed. */
+/* Opens an entry's folder or lock file, but no link, which a command without isolation could have
+ * put there. Such a command may also have removed a folder's rights, and been killed. */
 static int open_own(const char *path, int flags)
 {
     flags |= O_NOFOLLOW | O_CLOEXEC;
@@ -77,8 +77,8 @@ static int open_own(const char *path, int flags)
     return fd;
 }
 
-/* Opens and locks the file or folder at `path`, which may be replaced or removed meanwhile; -1 with
- * errno. */
+/* Opens and locks the file or folder at `path`, which others may replace or remove meanwhile; -1
+ * with errno. */
 static int open_locked(const AcrTreeCache *store, const char *path, int flags, int lock, bool wait)
 {
     for (;;) {
@@ -99,7 +99,7 @@ static int open_locked(const AcrTreeCache *store, const char *path, int flags, i
     }
 }
 
-/* By errno. */
+/* Sets the error for errno. */
 static void fail_lock(const AcrTreeCache *store, const char *path, GError **error)
 {
     if (acr_interrupted(store->interrupt))
@@ -139,14 +139,14 @@ static void sweep_cache(const AcrTreeCache *store, const char *folder)
             continue;
         int flags = is_lock ? O_RDWR : O_RDONLY | O_DIRECTORY;
         int fd = open_locked(store, path, flags, LOCK_EX, false);
-        if (fd < 0) /* somebody is at work in it */
+        if (fd < 0) /* another process is working in it */
             continue;
         throw_away(path);
         close(fd);
     }
 }
 
-/* A new folder below another, held as its maker's own. */
+/* Makes a new folder below another and locks it for this process. */
 static char *make_scratch(AcrTreeCache *store, const char *folder, GError **error)
 {
     for (;;) {
@@ -159,7 +159,7 @@ static char *make_scratch(AcrTreeCache *store, const char *folder, GError **erro
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        if (errno != ENOENT) { /* else another process has swept it at once */
+        if (errno != ENOENT) { /* otherwise another process swept it at once */
             return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot lock", path));
         }
     }
@@ -170,7 +170,7 @@ char *acr_tree_cache_scratch(AcrTreeCache *store, GError **error)
     return make_scratch(store, store->path, error);
 }
 
-/* What cannot be removed must not stand in the way of who makes it again. */
+/* Moves what cannot be removed out of the way, so that it can be made again. */
 static void set_aside(const AcrTreeCache *store, const char *path)
 {
     g_autofree char *away = g_build_filename(store->path, TMP "XXXXXX", NULL);
@@ -189,8 +189,9 @@ bool acr_tree_cache_discard(AcrTreeCache *store, const char *path, GError **erro
 
 /* ---- Opening ---- */
 
-/* Whether the folder is this user's, who alone may enter it from now on: a command can leave
- * programs there that run as their owner. Root takes one that was named as it finds it. */
+/* Makes sure that the folder belongs to this user and that no one else can enter it, because a
+ * command can leave programs there that run as their owner. Root accepts a folder that was given by
+ * name. */
 static bool claim(const char *folder, bool is_named, GError **error)
 {
     struct stat st;
@@ -204,8 +205,8 @@ static bool claim(const char *folder, bool is_named, GError **error)
                             folder);
 }
 
-/* A folder in memory or on disk that goes with the store: in one of this user's own, where later
- * processes sweep what a kill has left. */
+/* Makes a temporary folder that is removed with the cache. It lies in a folder of this user, where
+ * later processes sweep what a killed one has left. */
 static char *make_temporary(AcrTreeCache *store, GError **error)
 {
     g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
@@ -270,18 +271,18 @@ static char *lock_path(const AcrTreeCache *store, const char *key)
     return g_strconcat(store->path, "/", key, LOCK_SUFFIX, NULL);
 }
 
-/* Holds the entry if it is there. */
+/* Holds the entry if it exists. */
 static bool hold(AcrTreeCache *store, const char *path)
 {
     int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_SH, true);
     if (fd < 0)
         return false;
-    (void)futimens(fd, NULL); /* when it was last used */
+    (void)futimens(fd, NULL); /* time of the last use */
     hold_fd(store, fd, path);
     return true;
 }
 
-/* 0 where it is not known. */
+/* The recorded size; 0: unknown. */
 static gint64 read_size(const char *entry)
 {
     g_autofree char *path = g_build_filename(entry, SIZE_FILE, NULL);
@@ -297,7 +298,7 @@ static bool write_size(const char *entry, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0, error);
 }
 
-/* Removes an entry that nobody uses; false where somebody does, or has made it and is about to. */
+/* Removes an unused entry; false if a process uses it, or has just made it. */
 static bool remove_entry(AcrTreeCache *store, const char *key)
 {
     g_autofree char *path = entry_path(store, key), *name = g_strconcat(TMP, key, NULL);
@@ -325,7 +326,7 @@ static gint by_use(gconstpointer a, gconstpointer b)
     return (x > y) - (x < y);
 }
 
-/* Entries, the longest unused first. */
+/* All entries, the least recently used first. */
 static GArray *list_entries(const AcrTreeCache *store, gint64 *out_bytes)
 {
     GArray *entries = g_array_new(FALSE, FALSE, sizeof(Entry));
@@ -357,7 +358,8 @@ static void shrink_to(AcrTreeCache *store, gint64 limit)
     g_array_unref(entries);
 }
 
-/* Makes the entry in a folder of its own and puts it into its place; the key's lock is held. */
+/* Makes the entry in a folder of its own and moves it into place. The caller holds the key's
+ * lock. */
 static bool make_entry(AcrTreeCache *store, AcrTreeMake *make, void *ctx, const char *path,
                        GError **error)
 {
@@ -371,7 +373,7 @@ static bool make_entry(AcrTreeCache *store, AcrTreeMake *make, void *ctx, const 
     if (!ok && !acr_tree_cache_discard(store, dir, &left))
         g_debug("%s", left->message);
     if (ok)
-        let_go(store, dir); /* the key's lock is held until it is locked as an entry */
+        let_go(store, dir); /* the key's lock is held until the entry is locked */
     return ok;
 }
 
@@ -397,7 +399,7 @@ char *acr_tree_cache_get(AcrTreeCache *store, const char *key, AcrTreeMake *make
     g_autofree char *path = entry_path(store, key);
     if (hold(store, path))
         return g_steal_pointer(&path);
-    /* One process makes it, others wait for that one. */
+    /* one process makes it while the others wait */
     int fd = acr_tree_cache_lock(store, key, error);
     if (fd < 0)
         return NULL;
@@ -429,14 +431,14 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        if (fd >= 0) { /* of a process that was killed: what is left of it may still write there */
+        if (fd >= 0) { /* left by a killed process, whose children may still write there */
             if (!acr_dir_remove(path, NULL))
                 set_aside(store, path);
             close(fd);
             continue;
         }
         if (errno == ENOENT || (is_other_type(errno) && unlink(path) == 0))
-            continue; /* it was removed meanwhile, or a command has put a link there */
+            continue; /* removed meanwhile, or a command put a link there */
         return ACR_NULL(fail_lock(store, path, error));
     }
 }

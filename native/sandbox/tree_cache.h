@@ -5,40 +5,39 @@
 #include "sandbox/sandbox.h"
 
 #define ACR_TREE_CACHE_MAX_BYTES                                                                   \
-    (16ll * 1024 * 1024 * 1024) /* beyond it the least used entries go */
-/* What is in an entry, and in the folder of an execution. */
+    (16ll * 1024 * 1024 * 1024) /* beyond it, the least recently used entries are removed */
+/* Names in an entry and in the folder of an execution. */
 #define ACR_SANDBOX_TREE "tree"
 #define ACR_SANDBOX_HOME "home"
-#define ACR_SANDBOX_GIT "git" /* of a tree: what it has as ".git" */
+#define ACR_SANDBOX_GIT "git" /* beside a tree: its ".git" */
 
-/* A folder of trees that are made once and then only read. Processes share it; an entry that one
- * uses is not removed by another. */
+/* A folder of trees that are made once and then only read. Processes share it; no process removes
+ * an entry that another uses. */
 typedef struct AcrTreeCache AcrTreeCache;
-/* `path` NULL: a temporary one that is removed with the cache. The interrupt (may be NULL) and the
- * deadline (of the system's monotonic clock; 0: none) end the wait for an entry that another process
- * makes. */
+/* `path` NULL: a temporary cache, removed when it is freed. The interrupt (may be NULL) and the
+ * deadline (monotonic time; 0: none) end the wait for an entry that another process makes. */
 AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrupt,
                                   gint64 deadline_us, GError **error) ACR_MUST_USE;
 void acr_tree_cache_free(AcrTreeCache *cache);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrTreeCache, acr_tree_cache_free)
 /* Fills the empty folder `dir`. */
 typedef bool AcrTreeMake(void *ctx, const char *dir, GError **error);
-/* The folder of an entry, made by `make` unless it is there; owned. It stays for the cache's life.
- */
+/* The folder of an entry, made by `make` if it is missing; owned. It stays as long as the cache is
+ * open. */
 char *acr_tree_cache_get(AcrTreeCache *cache, const char *key, AcrTreeMake *make, void *ctx,
                          GError **error) ACR_MUST_USE;
-/* A new empty folder that goes with the cache (or, after a crash, with a later one); owned. */
+/* A new empty folder that is removed with the cache (after a crash, by a later process); owned. */
 char *acr_tree_cache_scratch(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
 /*
- * The folder of that name, new and empty, for one user alone; owned; discarded by who has it. Waits
- * for another user to do so. Errors: FAILED, INTERRUPTED.
+ * The folder of that name, new and empty, for one process; owned; the caller discards it. Waits
+ * until no other process has it. Errors: FAILED, INTERRUPTED.
  */
 char *acr_tree_cache_place(AcrTreeCache *cache, const char *key, GError **error) ACR_MUST_USE;
-/* One process at a time makes what `key` names, wherever it lies; others wait. A descriptor, to be
- * given back; -1 with an error. Errors: FAILED, INTERRUPTED. */
+/* Lets one process at a time make what `key` names, wherever that is; the others wait. Returns a
+ * descriptor, to be given back; -1 with an error. Errors: FAILED, INTERRUPTED. */
 int acr_tree_cache_lock(const AcrTreeCache *cache, const char *key, GError **error) ACR_MUST_USE;
 void acr_tree_cache_unlock(const AcrTreeCache *cache, const char *key, int fd);
-/* Removes a folder that this process alone uses. */
+/* Removes a folder that only this process uses. */
 bool acr_tree_cache_discard(AcrTreeCache *cache, const char *path, GError **error) ACR_MUST_USE;
 
 #endif

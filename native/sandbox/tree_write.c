@@ -1,7 +1,6 @@
 /*
- * Writes files into a tree: those of a snapshot, and changed ones. The tree may hold any links; none
- * is followed, neither on the way to a file nor in its place: the folder of a path is walked to part
- * by part.
+ * Writes files into a tree: those of a snapshot, and changed ones. The tree may contain any links;
+ * none is followed, because the folder of a path is opened part by part.
  */
 #include "sandbox/tree.h"
 #include "sandbox/error.h"
@@ -13,16 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* When all files of a tree were changed: 1980-01-02, the first day that archives can name in every
- * time zone. Compiled code is taken for that of a file by the file's time and size; a set-up may
- * have left some, and a changed file of the same size may be written within the second. */
+/* The time of all files of a tree: 1980-01-02, the first day that archives can express in every
+ * time zone. Python trusts compiled code if a file's time and size match, so a changed file of the
+ * same size gets the current time. */
 #define TREE_TIME ((time_t)315619200)
 
-/* How a file is written. */
+/* How files are written. */
 typedef struct {
     int root;
-    gint64 uid;       /* the owner; -1: nothing is changed */
-    bool is_snapshot; /* changed at TREE_TIME, else now */
+    gint64 uid;       /* the owner; -1: unchanged */
+    bool is_snapshot; /* files get TREE_TIME, otherwise the current time */
 } Writing;
 
 static int give(int fd, gint64 uid)
@@ -30,12 +29,12 @@ static int give(int fd, gint64 uid)
     return uid < 0 || fchown(fd, (uid_t)uid, (gid_t)uid) == 0 ? 0 : errno;
 }
 
-/* A folder below another, made where it is missing; -1 with errno. */
+/* Opens a folder below another, made if missing and `make`; -1 with errno. */
 static int open_folder(int parent, const char *name, bool make, gint64 uid)
 {
     bool made = make && mkdirat(parent, name, 0755) == 0;
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* Whatever the user's umask is: another user may have to read it. */
+    /* independent of the umask, because another user may have to read it */
     int err = fd < 0 ? errno : !made ? 0 : fchmod(fd, 0755) == 0 ? give(fd, uid) : errno;
     if (err)
         acr_fd_close(&fd);
@@ -43,7 +42,7 @@ static int open_folder(int parent, const char *name, bool make, gint64 uid)
     return fd;
 }
 
-/* The folder of a path, with `make` made where it is missing; -1 with errno. */
+/* Opens the folder of a path; with `make`, missing ones are made; -1 with errno. */
 static int open_parent_in_tree(const Writing *how, char *const *parts, guint n_parts, bool make)
 {
     int at = fcntl(how->root, F_DUPFD_CLOEXEC, 0);
@@ -126,12 +125,12 @@ typedef struct {
     AcrSnapshot *snapshot;
     const char *dir;
     Writing how;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     GError *error;        /* the first */
     GString *too_big;     /* names */
 } Export;
 
-/* Writes one entry; called from several threads. */
+/* Writes one entry; called by several threads. */
 static void take_entry(void *user, gsize index, GBytes *bytes, const GError *error)
 {
     Export *self = user;
@@ -165,7 +164,8 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
         all[i] = i;
     self.too_big = g_string_new(NULL);
     pthread_mutex_init(&self.lock, NULL);
-    acr_snapshot_read_many(snapshot, all, n, true, take_entry, &self); /* others will share it */
+    /* the other threads share the rest */
+    acr_snapshot_read_many(snapshot, all, n, true, take_entry, &self);
     pthread_mutex_destroy(&self.lock);
     *out_remark = self.too_big->len
                       ? g_strdup_printf("too large for the sandbox: %s", self.too_big->str)
