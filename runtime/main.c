@@ -168,7 +168,9 @@ static int run_verb(const char *name, int argc, char **argv)
             return acr_verb_start(&host, acr_verbs[i], argc, argv);
     g_autofree char *whole = acr_utf8_repair(name, strlen(name)),
                     *shown = g_strdelimit(acr_text_visible(whole), "\n\t", ' ');
-    fprintf(stderr, "acr-host: there is no verb '%s' (acr-host --help lists them)\n", shown);
+    const char *nearest = acr_verb_nearest(shown);
+    fprintf(stderr, "acr-host: there is no verb '%s'%s%s%s (acr-host --help lists them)\n", shown,
+            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return ACR_EXIT_USAGE;
 }
 

@@ -260,6 +260,8 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
 bool acr_llm_check_name(const char *name, GError **error) ACR_MUST_USE;
 /* "PROVIDER (VARIABLE)" for each provider whose key is in the environment; owned (g_strfreev). */
 char **acr_llm_keys_set(void) ACR_MUST_USE;
+/* {"name", "keys", "addresses"} of each provider: the environment variables that it reads; owned. */
+AcrJson *acr_llm_describe_providers(void) ACR_MUST_USE;
 /* The environment (taken) without the keys of all providers, to start another program; owned
  * (g_strfreev). */
 char **acr_llm_without_keys(char **environment) ACR_MUST_USE;

@@ -77,6 +77,27 @@ char **acr_llm_keys_set(void)
     return (char **)g_ptr_array_free(g_steal_pointer(&set), FALSE);
 }
 
+static AcrJson *describe_variables(const char *const *names)
+{
+    AcrJson *json = acr_json_new_array();
+    for (; names && *names; names++)
+        acr_json_append(json, acr_json_new_string(*names));
+    return json;
+}
+
+AcrJson *acr_llm_describe_providers(void)
+{
+    AcrJson *json = acr_json_new_array();
+    for (gsize i = 0; i < G_N_ELEMENTS(providers); i++) {
+        AcrJson *row = acr_json_new_object();
+        acr_json_set_string(row, "name", providers[i]->name);
+        acr_json_set(row, "keys", describe_variables(providers[i]->key_variables));
+        acr_json_set(row, "addresses", describe_variables(providers[i]->base_variables));
+        acr_json_append(json, row);
+    }
+    return json;
+}
+
 char **acr_llm_without_keys(char **environment)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)

@@ -211,6 +211,9 @@ void acr_located_free(AcrLocated *located);
 #define ACR_LOCATE_MAX_PLACES 50u
 GPtrArray *acr_search_locate(AcrSearch *search, const GPtrArray *locations) ACR_MUST_USE;
 
+/* Which of the names (NULL-terminated) a user may have meant by `word`: a few edits away, or beginning with it; NULL:
+ * none. Borrowed from `names`. */
+const char *acr_nearest_name(const char *word, const char *const *names);
 /* The version of PCRE2; owned (g_free). */
 char *acr_search_library(void) ACR_MUST_USE;
 

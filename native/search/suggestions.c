@@ -38,6 +38,24 @@ static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint
     return row[m] <= max ? row[m] : FAR;
 }
 
+const char *acr_nearest_name(const char *word, const char *const *names)
+{
+    gsize n = strlen(word);
+    const char *nearest = NULL;
+    guint least = n > ACR_SEARCH_MAX_NAME ? 0 : FAR; /* a longer word is near to none */
+    for (; *names && *word; names++) {
+        gsize m = strnlen(*names, ACR_SEARCH_MAX_NAME);
+        guint edits = g_str_has_prefix(*names, word)
+                          ? 1
+                          : edit_distance(word, n, *names, m, (guint)(MIN(n, m) + 2) / 3);
+        if (edits < least) {
+            nearest = *names;
+            least = edits;
+        }
+    }
+    return nearest;
+}
+
 /* 0 for the same name in another case; FAR for names that have nothing to do with each other. */
 static guint distance(const char *wanted, gsize n, const char *name)
 {

@@ -187,12 +187,19 @@ typedef struct {
     const char *variable;       /* of the environment, which may set it too */
     const char *needs;          /* the option without which this one does nothing; NULL: none */
     const char *conflicts_with; /* the option that cannot be given with it; NULL: none */
-    const char *words;          /* "auto|always|never" */
+    const char *words; /* "auto|always|never"; what a text usually is, which may be another */
     const char *implicit_value; /* what the option means without a value; NULL: it needs one */
     guint required;             /* bits of the verbs that need it */
 } AcrOption;
 extern const AcrOption acr_options[];
 extern const guint acr_n_options;
+
+/* How --help and the manual sort options: the groups in their order, each with its options' names, the common ones first.
+ * Each option that a user may give stands in one group; the last row has no heading. */
+typedef struct {
+    const char *heading, *names;
+} AcrOptionGroup;
+extern const AcrOptionGroup acr_option_groups[];
 
 /* The row of that name (of `len` bytes) which the verb takes; any verb's for 0. NULL: none. */
 const AcrOption *acr_option_find(const char *name, gsize len, guint verb);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "http/http.h"
+#include "search/search.h"
 
 /* Where the parser is. */
 typedef struct {
@@ -33,7 +34,17 @@ static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GE
     if (other && !(other->flags & ACR_OPTION_INNER))
         return acr_task_refuse(error, "--%.*s does not apply to '%s'", (int)len, name,
                                parser->verb->name);
-    return acr_task_refuse(error, "there is no option --%.*s", (int)len, name);
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (guint i = 0; i < acr_n_options; i++)
+        if ((acr_options[i].verbs & parser->verb->takes) &&
+            !(acr_options[i].flags & ACR_OPTION_INNER))
+            g_ptr_array_add(names, (char *)acr_options[i].name);
+    g_ptr_array_add(names, NULL);
+    g_autofree char *word = g_strndup(name, len);
+    const char *nearest = acr_nearest_name(word, (const char *const *)names->pdata);
+    return acr_task_refuse(error, "there is no option --%s%s%s%s", word,
+                           nearest ? "; did you mean --" : "", nearest ? nearest : "",
+                           nearest ? "?" : "");
 }
 
 /* The value of an option: `attached` to it (NULL: nothing is), else the next word. */

@@ -1,7 +1,9 @@
 /*
- * What `acr-host VERB --help` prints, from the table of options: the common ones on a screen, all of
- * them with --help-all.
+ * What `acr-host VERB --help` prints, from the table of options, in groups: the common ones on a screen, all
+ * of them with --help-all.
  */
+#include <string.h>
+
 #include "verbs/verbs_private.h"
 
 #define COLUMN 32 /* where the help of an option begins */
@@ -11,27 +13,44 @@ static void add_option_row(GString *text, const char *left, const char *help)
     g_string_append_printf(text, "  %-*s%s%s\n", COLUMN - 3, left, " ", help);
 }
 
+char *acr_option_values(const AcrOption *option)
+{
+    GString *values = g_string_new(option->words);
+    g_string_replace(values, "|", ", ", 0);
+    if (option->default_value)
+        g_string_append_printf(values, "%sdefault: %s", values->len ? "; " : "",
+                               option->default_value);
+    return g_string_free(values, FALSE);
+}
+
 static void add_option(GString *text, const AcrOption *option)
 {
     g_autofree char *letter =
         option->letter ? g_strdup_printf("-%c, ", option->letter) : g_strdup("    ");
-    g_autofree char *left =
-        g_strdup_printf("%s--%s%s%s", letter, option->name, option->argument ? " " : "",
-                        option->argument ? option->argument : "");
-    g_autofree char *help = option->default_value ? g_strdup_printf("%s (default %s)", option->help,
-                                                                    option->default_value)
-                                                  : g_strdup(option->help);
+    const char *argument = option->argument ? option->argument : "";
+    bool is_optional = option->implicit_value;
+    g_autofree char *left = g_strdup_printf("%s--%s%s%s%s", letter, option->name,
+                                            is_optional ? "[="
+                                            : *argument ? " "
+                                                        : "",
+                                            argument, is_optional ? "]" : "");
+    g_autofree char *values = acr_option_values(option),
+                    *help = g_strdup_printf("%s%s%s%s", option->help, *values ? " (" : "", values,
+                                            *values ? ")" : "");
     add_option_row(text, left, help);
 }
 
-static guint add_options(GString *text, const AcrVerb *verb, bool is_rare)
+/* The common options of a group, or all of them; `text` NULL only counts them. */
+static guint add_group(GString *text, const AcrVerb *verb, const AcrOptionGroup *group, bool is_all)
 {
+    g_auto(GStrv) names = g_strsplit(group->names, " ", -1);
     guint n = 0;
-    for (guint i = 0; i < acr_n_options; i++) {
-        const AcrOption *option = &acr_options[i];
-        if (!(option->verbs & verb->takes) || (option->flags & ACR_OPTION_INNER) ||
-            !(option->flags & ACR_OPTION_RARE) == is_rare)
+    for (guint i = 0; names[i] && verb->takes; i++) {
+        const AcrOption *option = acr_option_find(names[i], strlen(names[i]), verb->takes);
+        if (!option || ((option->flags & ACR_OPTION_RARE) && !is_all))
             continue;
+        if (text && n == 0)
+            g_string_append_printf(text, "%s:\n", group->heading);
         if (text)
             add_option(text, option);
         n++;
@@ -42,17 +61,16 @@ static guint add_options(GString *text, const AcrVerb *verb, bool is_rare)
 char *acr_help_text(const AcrVerb *verb, bool is_all)
 {
     GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "Usage:\n  acr-host %s [OPTION…]%s%s\n\n%s.\n\nOptions:\n",
-                           verb->name, verb->arguments ? " " : "",
-                           verb->arguments ? verb->arguments : "", verb->summary);
-    add_options(text, verb, false);
-    add_option_row(text, "-h, --help", "Print this text");
-    if (add_options(NULL, verb, true) == 0)
-        return g_string_free(text, FALSE);
-    add_option_row(text, "    --help-all", "Print all options");
-    if (is_all) {
-        g_string_append(text, "\nMore options:\n");
-        add_options(text, verb, true);
+    guint shown = 0, all = 0;
+    g_string_append_printf(text, "Usage:\n  acr-host %s [OPTION…]%s%s\n\n%s.\n\n", verb->name,
+                           verb->arguments ? " " : "", verb->arguments ? verb->arguments : "",
+                           verb->summary);
+    for (const AcrOptionGroup *group = acr_option_groups; group->heading; group++) {
+        shown += add_group(text, verb, group, is_all);
+        all += add_group(NULL, verb, group, true);
     }
+    add_option_row(text, "-h, --help", "Print this text");
+    if (all > shown || is_all)
+        add_option_row(text, "    --help-all", "Print all options");
     return g_string_free(text, FALSE);
 }

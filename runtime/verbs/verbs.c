@@ -3,6 +3,8 @@
  */
 #include "verbs/verbs.h"
 
+#include "search/search.h"
+
 const AcrVerb *const acr_verbs[] = {&acr_verb_run,
                                     &acr_verb_search,
                                     &acr_verb_patch,
@@ -32,3 +34,14 @@ const AcrVerb *const acr_verbs[] = {&acr_verb_run,
                                     &acr_verb_extension_worker,
                                     &acr_verb_sandbox_helper,
                                     NULL};
+
+const char *acr_verb_nearest(const char *name)
+{
+    const char *names[G_N_ELEMENTS(acr_verbs)];
+    guint n = 0;
+    for (guint i = 0; acr_verbs[i]; i++)
+        if (acr_verbs[i]->summary)
+            names[n++] = acr_verbs[i]->name;
+    names[n] = NULL;
+    return acr_nearest_name(name, names);
+}

@@ -30,6 +30,8 @@ struct AcrVerb {
 /* All verbs, in the order in which they are listed; NULL-terminated. */
 extern const AcrVerb *const acr_verbs[];
 
+/* The listed verb that a user may have meant by `name`; NULL: none. */
+const char *acr_verb_nearest(const char *name);
 /* What --version prints: a line, or one JSON object with the libraries' versions. Returns an AcrExit. */
 int acr_version_print(bool as_json);
 /* Runs a verb: options from argv (argv[0] is its name), the environment and the configuration file.

@@ -50,6 +50,10 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST
 /* Fills what names no repository or run folder: the repository that encloses the current folder, a new run folder,
  * which is made, and told on stderr. Errors: USAGE, ENVIRONMENT of task. (places.c) */
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
+/* The names of the guides that `help` prints, sorted (char *); owned. (help_topic.c) */
+GPtrArray *acr_help_topics(const AcrHost *host) ACR_MUST_USE;
+/* The values that an option usually has, and its defaults, as --help shows them: "auto, never; default: auto"; owned. */
+char *acr_option_values(const AcrOption *option) ACR_MUST_USE;
 /* What --help prints, with rare options too for --help-all; owned. */
 char *acr_help_text(const AcrVerb *verb, bool is_all) ACR_MUST_USE;
 

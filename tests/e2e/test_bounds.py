@@ -66,7 +66,7 @@ def test_a_verb_that_asks_no_model_has_a_time(run_host: Run, tiny: Repo, tmp_pat
         "index": ["--no-cache", "--repo", tiny],
         "replay": ["--no-cache", out],
     }
-    assert "Stop after SECONDS (default 600)" in run_host(verb, "--help").check().out
+    assert "Stop after SECONDS (default: 600)" in run_host(verb, "--help").check().out
     whole, before = run_host(verb, *rest[verb]).check(), deep_digest(out)
     short = run_host(verb, *rest[verb], "--max-time", "0.001")
     if short.exit != 0:

@@ -39,9 +39,22 @@ def test_each_verb_has_a_page_with_each_option(share: Path, told: dict[str, Any]
     for verb in told["verbs"]:
         page = gzip.decompress((folder / f"acr-host-{verb['name']}.1.gz").read_bytes()).decode()
         assert page.startswith(f".TH ACR-HOST-{verb['name'].upper()} 1 ") and ".SH EXIT STATUS" in page
+        (examples,) = re.findall(r"\.SH EXAMPLES\n(.*?)\.SH", page.replace("\\-", "-"), re.S)
+        commands = re.findall(rf"^\.B acr-host {verb['name']}( .*)?$", examples, re.M)
+        known = {option["name"] for option in verb["options"]}
+        words = {word for command in commands for word in re.findall(r" --([a-z-]+)", command.partition(" -- ")[0])}
+        assert commands and (words <= known or verb["name"] == "config"), words - known
         for option in verb["options"]:
             assert f"\\fB--{option['name']}\\fR" in page.replace("\\-", "-"), option
-        assert not re.search(r"^[.'](?!TH|SH|TP|B |BR |I )", page, re.M)
+        assert not re.search(r"^[.'](?!TH|SH|SS|TP|B |BR |I )", page, re.M)
+
+
+def test_variables_of_providers_are_in_manual_and_guide(share: Path, told: dict[str, Any], host: Host) -> None:
+    page = gzip.decompress((share / "man" / "man1" / "acr-host.1.gz").read_bytes()).decode()
+    guide = host.run("help", "models-and-money").check().out
+    names = {name for row in told["providers"] for key in ("keys", "addresses") for name in row[key]}
+    assert "OPENAI_API_KEY" in names
+    assert not [name for name in names if f"`{name}`" not in guide or f".B {name}\n" not in page]
 
 
 def complete(share: Path, *words: str) -> list[str]:
@@ -58,6 +71,8 @@ def test_shells_complete_verbs_options_and_values(share: Path) -> None:
     assert sorted(complete(share, "rep")) == ["replay", "report", "reproduce"]
     assert complete(share, "report", "--fo") == ["--format"]
     assert complete(share, "report", "--format", "s") == ["sarif"]
+    assert complete(share, "help", "first") == ["first-issue"] and "run" in complete(share, "help", "")
+    assert complete(share, "run", "--sandbox", "b") == ["bubblewrap"]
     assert "--dry-run" in complete(share, "run", "--") and "--dry-run" not in complete(share, "search", "--")
     checks = {"zsh": "zsh/vendor-completions/_acr-host", "fish": "fish/vendor_completions.d/acr-host.fish"}
     for shell, place in checks.items():

@@ -298,7 +298,7 @@ def test_index_json(run_host: RunHost, sample_repo: Repo) -> None:
 def test_help(run_host: RunHost, verb: str) -> None:
     """The common options on a screen; all of them with --help-all."""
     short = run_host(verb, "--help").check()
-    assert len(short.out.splitlines()) <= 40 and max(map(len, short.out.splitlines())) <= 110
+    assert len(short.out.splitlines()) <= 40 and max(map(len, short.out.splitlines())) <= 120
     has_more = "--help-all" in short.out
     result = run_host(verb, "--help-all").check() if has_more else short
     assert result.err == "" and set(short.out.splitlines()) <= set(result.out.splitlines())
@@ -345,7 +345,10 @@ def test_usage_and_version(run_host: RunHost) -> None:
 @pytest.mark.parametrize(
     "words,said",
     [
-        (["frobnicate"], "there is no verb 'frobnicate'"),
+        (["frobnicate"], "there is no verb 'frobnicate' ("),
+        (["serach"], "there is no verb 'serach'; did you mean 'search'?"),
+        (["help", "model"], "there is no topic 'model' (did you mean 'models-and-money'?)"),
+        (["help", "serach"], "there is no topic 'serach' (did you mean 'search'?)"),
         (["\x1b[31mno\nverb"], "there is no verb '\\u001b[31mno verb'"),
         (["--frobnicate"], "there is no verb '--frobnicate'"),
         (["run", "--frobnicate"], "--frobnicate"),

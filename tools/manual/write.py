@@ -22,6 +22,67 @@ EXITS = [
     ("4", "a ceiling of money, tokens or time was reached"),
     ("130", "interrupted; rerun the same command to resume"),
 ]
+# For each verb: what someone wants, and the command.
+EXAMPLES = {
+    "run": [
+        ("Fix an issue of the repository around the current folder", "run --issue issue.md --model openai/gpt-4.1"),
+        ("See what that would do and cost at most", "run --issue issue.md --model openai/gpt-4.1 --dry-run"),
+        (
+            "Fix an issue on GitHub, spend at most a dollar, and write the patch to the working tree",
+            "run --issue https://github.com/OWNER/NAME/issues/1 --model openai/gpt-4.1 --max-cost 1 --apply",
+        ),
+        (
+            "Reject patches that break the tests or that a command of yours rejects",
+            "run --issue issue.md --model ollama/qwen3 --regressions --validate 'python -m pytest -q tests/test_add.py'",
+        ),
+    ],
+    "search": [
+        ("Show a class, and a method of it", "search class Session"),
+        ("Find literal text in files of one name", "search code 'def save(' --in models.py"),
+        ("Make a call in full, as a model does", 'search --json \'search_method_in_class("save", "Model")\''),
+    ],
+    "patch": [("Turn a model's saved answer into a diff of the repository", "patch --repo ~/project answer.md")],
+    "index": [("Count what an index of a repository holds", "index --repo ~/project --json")],
+    "swe-bench": [
+        (
+            "Run a benchmark, four tasks at once, and grade each patch in its container",
+            "swe-bench --dataset tasks.jsonl --repos repos --model openai/gpt-4.1 --out out --jobs 4 --grade",
+        ),
+    ],
+    "merge": [("Make one result of all shards", "merge out")],
+    "watch": [("Follow a batch that another process runs, also in a browser", "watch out --serve")],
+    "eval": [
+        (
+            "Grade predictions without a container engine",
+            "eval --dataset tasks.jsonl --predictions preds.jsonl --run-id first --out grades"
+            " --sandbox environment --repos repos",
+        ),
+    ],
+    "replay": [("Repeat a finished run without a model and check that nothing differs", "replay out")],
+    "ask": [
+        ("Check a key and a model with one question", "ask --model openai/gpt-4.1 --max-cost 0.05 'Are you there?'")
+    ],
+    "reproduce": [("Write a script that shows an issue", "reproduce --issue issue.md --model openai/gpt-4.1")],
+    "exec": [
+        ("Run a test in the sandbox, on a private copy", "exec -- python -m pytest -q tests/test_add.py"),
+        ("The same with a patch applied", "exec --patch patch.diff -- python -m pytest -q tests/test_add.py"),
+    ],
+    "mcp": [("Serve the search calls to Claude Code", "mcp --repo ~/project")],
+    "tests": [("Report which tests a patch breaks and fixes", "tests --patch patch.diff")],
+    "extensions": [
+        ("Write an extension, then run its tests", "extensions new notes.py"),
+        ("Run them", "extensions test notes.py --repo ~/project"),
+    ],
+    "localize": [("Rank methods by one failing test", "localize --failing-test tests/test_add.py::test_add")],
+    "config": [("Show where each option of `run` gets its value", "config run --model openai/gpt-4.1")],
+    "doctor": [("Check this machine, a key and a server", "doctor --model openai/gpt-4.1 --online")],
+    "report": [("Write the page of a run, or print it in a terminal", "report out --format text")],
+    "demo": [("See a run without a key", "demo")],
+    "pr": [
+        ("See the branch and the request that would be made", "pr out --branch fix --push origin --open --dry-run"),
+        ("Make them", "pr out --branch fix --push origin --open"),
+    ],
+}
 
 
 # ---- Manual pages ----
@@ -34,13 +95,18 @@ def roff(text: str) -> str:
 
 
 def _help_of(option: Row) -> str:
-    more = f" (default {option['default']})" if option["default"] else ""
+    more = f" ({option['values']})" if option["values"] else ""
+    more += f"; without a value: {option['implicit']}" if option["implicit"] else ""
     more += f"; also by the variable {option['variable']}" if option["variable"] else ""
     return option["help"] + more + "."
 
 
 def _options(options: list[Row]) -> Iterator[str]:
+    group = None
     for option in options:
+        if option["group"] != group:
+            group = option["group"]
+            yield f".SS {group}\n"
         letter = f"\\fB\\-{option['letter']}\\fR, " if option["letter"] else ""
         argument = f" \\fI{roff(option['argument'])}\\fR" if option["argument"] else ""
         yield f".TP\n{letter}\\fB\\-\\-{roff(option['name'])}\\fR{argument}\n{roff(_help_of(option))}\n"
@@ -56,11 +122,20 @@ def verb_page(verb: Row, version: str) -> str:
     """The page acr-host-VERB(1)."""
     arguments = f" {roff(verb['arguments'])}" if verb["arguments"] else ""
     body = f".SH SYNOPSIS\n.B acr\\-host {roff(verb['name'])}\n[\\fIOPTION\\fR]...{arguments}\n.SH OPTIONS\n"
-    body += "".join(_options([row for row in verb["options"] if not row["is_rare"]]))
-    if rare := [row for row in verb["options"] if row["is_rare"]]:
-        body += ".SH MORE OPTIONS\n" + "".join(_options(rare))
+    body += "".join(_options(verb["options"])) + ".SH EXAMPLES\n"
+    body += "".join(f".TP\n{roff(what)}:\n.B acr\\-host {roff(command)}\n" for what, command in EXAMPLES[verb["name"]])
     summary = verb["summary"][0].lower() + verb["summary"][1:]
     return _page(f"acr-host-{verb['name']}", version, summary, body + ".SH SEE ALSO\n.BR acr\\-host (1)\n")
+
+
+def _variables(told: Row) -> dict[tuple[str, str], list[str]]:
+    """(what it holds, variable) -> the providers that read it."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for provider in told["providers"]:
+        for key, what in (("keys", "Key"), ("addresses", "Address of the server")):
+            for name in provider[key]:
+                found.setdefault((what, name), []).append(provider["name"])
+    return found
 
 
 def main_page(told: Row) -> str:
@@ -69,6 +144,11 @@ def main_page(told: Row) -> str:
         f".TP\n.BR acr\\-host\\-{roff(verb['name'])} (1)\n{roff(verb['summary'])}.\n" for verb in told["verbs"]
     )
     body = f".SH SYNOPSIS\n.B acr\\-host\n.I VERB\n[\\fIOPTION\\fR]...\n.SH VERBS\n{rows}"
+    rows = "".join(
+        f".TP\n.B {roff(name)}\n{roff(what)} for {roff(', '.join(models))}.\n"
+        for (what, name), models in _variables(told).items()
+    )
+    body += f".SH ENVIRONMENT\nThe first variable that is set counts; options take precedence. acr\\-host help models\\-and\\-money has the others.\n{rows}"
     body += ".SH FILES\n.TP\n.I $XDG_CONFIG_HOME/acr\\-host/config\nDefaults, one option = value a line.\n"
     return _page("acr-host", told["version"], "fix issues in Python repositories with a language model", body)
 
@@ -90,14 +170,16 @@ def bash(told: Row) -> str:
         if row["words"]
     )
     names = " ".join(verb["name"] for verb in verbs)
+    topics = " ".join(told["topics"])
     return f"""# bash completion of acr-host
 _acr_host() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} verb=${{COMP_WORDS[1]}} words=
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "{names} --help --version" -- "$current"))
+    COMPREPLY=($(compgen -W "{names} help --help --version" -- "$current"))
     return
   fi
   case $verb:$previous in
+    help:help) words="{names} {topics}" ;;
 {values}  esac
   if [ -z "$words" ] && [[ $current == -* ]]; then
     case $verb in
@@ -136,7 +218,7 @@ def zsh(told: Row) -> str:
     )
     return f"""#compdef acr-host
 _acr_host() {{
-  local -a verbs=({names})
+  local -a verbs=({names} 'help:Print a guide, or the help of a verb')
   if (( CURRENT == 2 )); then
     _describe verb verbs
     return
@@ -145,6 +227,7 @@ _acr_host() {{
   shift words
   (( CURRENT-- ))
   case $verb in
+    help) _arguments ':topic:({" ".join(verb["name"] for verb in verbs)} {" ".join(told["topics"])})' ;;
 {cases}  esac
 }}
 _acr_host "$@"
@@ -172,6 +255,9 @@ def fish(told: Row) -> str:
                 f"complete -c acr-host -n '__fish_seen_subcommand_from {verb['name']}' -l {option['name']}{letter}{value}"
                 f" -d '{_fish(option['help'])}'"
             )
+    lines.append("complete -c acr-host -n __fish_use_subcommand -f -a help -d 'Print a guide, or the help of a verb'")
+    topics = " ".join([*(verb["name"] for verb in told["verbs"]), *told["topics"]])
+    lines.append(f"complete -c acr-host -n '__fish_seen_subcommand_from help' -f -a '{topics}'")
     return "\n".join(lines) + "\n"
 
 

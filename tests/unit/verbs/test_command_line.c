@@ -79,6 +79,7 @@ static void test_mistakes_are_named_in_a_line(void)
         const char *said;
     } rows[] = {
         {&acr_verb_run, {"--frobnicate"}, "there is no option --frobnicate"},
+        {&acr_verb_run, {"--isue=x"}, "there is no option --isue; did you mean --issue?"},
         {&acr_verb_run, {"-x"}, "there is no option -x"},
         {&acr_verb_run, {"--repo"}, "--repo needs a value (DIR)"},
         {&acr_verb_run, {"--apply=yes"}, "--apply takes no value"},
@@ -118,8 +119,11 @@ static void test_help_fits_a_screen_and_names_what_a_verb_takes(void)
         g_assert_cmpuint(count_lines(text), <=, 40);
         for (guint i = 0; i < acr_n_options; i++) {
             const AcrOption *option = &acr_options[i];
-            g_autofree char *name =
-                g_strconcat(" --", option->name, option->argument ? " " : "  ", NULL);
+            g_autofree char *name = g_strconcat(" --", option->name,
+                                                option->implicit_value ? "[="
+                                                : option->argument     ? " "
+                                                                       : "  ",
+                                                NULL);
             bool is_shown = (option->verbs & verb->takes) && !(option->flags & ACR_OPTION_INNER);
             g_assert_true(!is_shown || strstr(all, name));
             g_assert_true(!is_shown || !(option->flags & ACR_OPTION_RARE) == !!strstr(text, name));
