@@ -1,7 +1,7 @@
 /*
  * Builds an index: goes through the snapshot's .py files, takes the rows of each from the cache,
- * has the others outlined in one batch, decodes all rows in the order of the files, and freezes.
- * A file that fails costs that file only.
+ * has the other files outlined in one batch, decodes all rows in the order of the files, and
+ * freezes the result. A file that fails is only missing itself.
  */
 #include "base/trace.h"
 #include "index/index_private.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SYMBOLS_PER_FILE 32u     /* or fewer, in most repositories */
+#define SYMBOLS_PER_FILE 32u     /* at most, in most repositories */
 #define MAX_RESERVED (16u << 20) /* symbols */
 #define LARGE_PAGE ((gsize)2 << 20)
-#define MAX_FAILURES_IN_A_ROW 50u /* by then the outliner itself is gone */
+#define MAX_FAILURES_IN_A_ROW 50u /* then the outliner itself is broken */
 
 G_DEFINE_QUARK(acr_index_error, acr_index_error)
 
@@ -85,23 +85,24 @@ void acr_index_unref(AcrIndex *index)
 /* ---- Collecting rows ----------------------------------------------------------------------------
  */
 
-/* A file on its way into the index. */
+/* A file during the build. */
 typedef struct {
     gsize entry;
     GBytes *rows;      /* owned; with the file's words; NULL: none yet, or none at all */
-    GByteArray *words; /* owned; until the rows are there */
-    char *unparsed;    /* owned; why there are none */
+    GByteArray *words; /* owned; until the rows are available */
+    char *unparsed;    /* owned; why there are no rows */
     bool failed;       /* … because the outliner failed on it */
-    bool missing;      /* … because its content is not there */
+    bool missing;      /* … because its content is missing */
     bool from_cache;
 } Pending;
 
 typedef struct {
     AcrIndex *index;
     const AcrIndexOptions *options;
-    GArray *files;        /* of Pending, in the order of the snapshot */
-    GArray *todo;         /* of guint: numbers of the files to outline */
-    char *failed_version; /* owned; under which the cache keeps why a file failed, for a day */
+    GArray *files; /* of Pending, in the order of the snapshot */
+    GArray *todo;  /* of guint: numbers of the files to outline */
+    /* owned; the key version under which the cache remembers for a day that a file failed */
+    char *failed_version;
 } Build;
 
 static void clear_pending(gpointer data)
@@ -117,7 +118,7 @@ static const char *path_of_pending(const Build *build, const Pending *file)
     return acr_snapshot_entry(build->index->snapshot, file->entry)->path;
 }
 
-/* A file without an extension, to be run, whose first line names Python. */
+/* Whether the entry is an executable file without extension whose first line names Python. */
 static bool is_python_script(const Build *build, gsize i)
 {
     const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
@@ -139,13 +140,13 @@ static bool is_indexed(const Build *build, gsize i)
     return g_str_has_suffix(entry->path, ".py") || is_python_script(build, i);
 }
 
-/* What the cache knows of a file: its rows, or that outlining it failed today. */
+/* Takes what the cache has of a file: its rows, or that outlining it failed today. */
 static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
 {
     AcrIndexCache *cache = build->options->cache;
     file->rows = acr_index_cache_get(cache, entry->id, build->options->outliner->version);
     file->from_cache = file->rows != NULL;
-    /* Where it is known which files are left out, the day decides about no other. */
+    /* If the caller says which files to leave out, failures of today do not matter. */
     g_autoptr(GBytes) why = file->rows || build->options->refused
                                 ? NULL
                                 : acr_index_cache_get(cache, entry->id, build->failed_version);
@@ -164,7 +165,7 @@ static void list_indexed_files(Build *build)
     }
 }
 
-/* Takes what is known of the files from number `from` on; the others are to be outlined. */
+/* Takes what is known of the files from number `from` on, and queues the others for outlining. */
 static void look_up_files(Build *build, guint from)
 {
     GHashTable *refusals = build->options->refused;
@@ -287,7 +288,7 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
 /* ---- Product code whose name looks like a test's -------------------------------------------------
  */
 
-/* The module that a path is, with slashes; owned. */
+/* The module name of a path, with slashes; owned. */
 static char *module_of_path(const char *path)
 {
     gsize len = strlen(path) -
@@ -295,7 +296,7 @@ static char *module_of_path(const char *path)
     return g_strndup(path, len);
 }
 
-/* Takes files that `module` is in an import of `path`; both lie below one folder. */
+/* Takes the test files that `module`, imported by `path`, means, if they share a folder with it. */
 static void take_imported(Build *build, GHashTable *tests, const char *path, const char *module)
 {
     gsize top = strcspn(path, "/");
@@ -326,7 +327,7 @@ static void take_imported(Build *build, GHashTable *tests, const char *path, con
     }
 }
 
-/* Looks at the imports of one file's rows. */
+/* Takes the test files that one file's rows import. */
 static void take_imports(Build *build, GHashTable *tests, guint number)
 {
     const Pending *file = &g_array_index(build->files, Pending, number);
@@ -357,7 +358,7 @@ static gint compare_pending(gconstpointer a, gconstpointer b)
     return acr_order(((const Pending *)a)->entry, ((const Pending *)b)->entry);
 }
 
-/* What product code imports is product code, whatever it is called: outlines that, too. */
+/* A test file that product code imports is product code, whatever its name: outlines it too. */
 static bool outline_imported(Build *build, GError **error)
 {
     g_autoptr(GHashTable) tests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -381,8 +382,7 @@ static bool outline_imported(Build *build, GError **error)
 /* ---- Decoding -----------------------------------------------------------------------------------
  */
 
-/* Rows from the cache are checked as those of an outliner: a file whose rows are malformed has no
- * symbols. */
+/* Rows from the cache are checked like an outliner's: a file with malformed rows has no symbols. */
 static void add_indexed_file(Build *build, Pending *pending)
 {
     AcrIndex *index = build->index;
@@ -408,8 +408,8 @@ static void add_indexed_file(Build *build, Pending *pending)
     g_array_append_val(index->files, file);
 }
 
-/* Room for symbols at once, in large pages where there are such: page faults took a third of the time of
- * decoding. Room that is not used takes no memory. */
+/* Reserves room for symbols at once, in large pages if possible, because page faults took a third
+ * of the decoding time. Unused room takes no memory. */
 static void reserve(GArray *symbols, gsize n)
 {
     g_array_set_size(symbols, (guint)MIN(n, MAX_RESERVED));

@@ -1,10 +1,10 @@
 /*
- * The outline cache as its users see it: rows by blob id and outliner version, written in batches.
- * Whatever happens to the file, the worst that a caller sees is that there are no rows.
+ * The outline cache for its users: rows by blob id and outliner version, written in batches.
+ * Whatever is wrong with the file, the worst that a caller sees is missing rows.
  *
- * A file of ours that is damaged or of another format is removed and made again; another program's
- * is left alone. Removing goes under a lock, and whoever finds a file damaged looks again, with the
- * lock, whether the path still leads to that file.
+ * A file of ours that is damaged or outdated is removed and made again; another program's file is
+ * left alone. Files are removed under a lock, after checking under the lock that the path still
+ * leads to the damaged file.
  */
 #include "index/cache_private.h"
 
@@ -23,19 +23,19 @@
 #define MAX_REBUILDS 3u
 
 struct AcrIndexCache {
-    char *path; /* absolute, links followed; NULL: no cache */
+    char *path; /* absolute, links resolved; NULL: no cache */
     guint64 limit_bytes;
-    AcrCacheDatabase *database; /* NULL: going without */
+    AcrCacheDatabase *database; /* NULL: works without */
     bool writable;
     char *remark;
     GPtrArray *rows;     /* of AcrCacheRow: not written yet */
-    gsize pending_bytes; /* that they will take in the file, about */
+    gsize pending_bytes; /* approximate size of these rows in the file */
     bool reading;        /* within acr_index_cache_begin and _end */
-    GHashTable *read;    /* key -> rows: those read at its beginning */
-    guint rebuilds;      /* by this cache; bounded */
+    GHashTable *read;    /* key -> rows that were read at its beginning */
+    guint rebuilds;      /* number of times this cache was rebuilt; bounded */
 };
 
-/* Keeps the first remark. */
+/* Sets the remark, unless there is one. */
 static void say(AcrIndexCache *cache, const char *what, ...) G_GNUC_PRINTF(2, 3);
 static void say(AcrIndexCache *cache, const char *what, ...)
 {
@@ -69,7 +69,7 @@ static AcrLock *lock_patiently(const char *path, GError **error)
     }
 }
 
-/* Removes a database and SQLite's files beside it while nobody uses them. */
+/* Removes a database, and SQLite's files beside it, if nobody uses them. */
 static bool remove_files(const char *path, AcrCacheDatabase *database, GError **error)
 {
     static const char *const endings[] = {"", "-journal", "-wal", "-shm"};
@@ -84,7 +84,7 @@ static bool remove_files(const char *path, AcrCacheDatabase *database, GError **
     return true;
 }
 
-/* Removes the open file, unless another process has done so; false: it is still there. */
+/* Removes the open file, unless another process has done so; false: it still exists. */
 static bool remove_open(AcrIndexCache *cache, AcrCacheState state)
 {
     g_autoptr(GError) error = NULL;
@@ -108,7 +108,7 @@ static bool remove_open(AcrIndexCache *cache, AcrCacheState state)
 
 /* ---- Opening ---- */
 
-/* Whether another process has removed the file, or put a new one in its place, since `before`. */
+/* Whether another process has removed or replaced the file since `before`. */
 static bool is_replaced(const AcrIndexCache *cache, const struct stat *before)
 {
     struct stat now;
@@ -116,7 +116,7 @@ static bool is_replaced(const AcrIndexCache *cache, const struct stat *before)
            now.st_ino != before->st_ino || now.st_ctim.tv_nsec != before->st_ctim.tv_nsec;
 }
 
-/* Opens what is at the path, makes it where it is missing or was removed; else goes without. */
+/* Opens the file at the path, or makes it if it is missing; if that fails, works without. */
 static void attach(AcrIndexCache *cache)
 {
     AcrCacheState state = ACR_CACHE_UNUSABLE;
@@ -145,15 +145,14 @@ static void attach(AcrIndexCache *cache)
     drop_database(cache);
 }
 
-/* A file that another process removed is never used again: its journal has the name of the new
- * file's. */
+/* A removed file is never used again: its journal would have the name of the new file's journal. */
 static void attach_if_moved(AcrIndexCache *cache)
 {
     if (cache->database && acr_cache_database_has_moved(cache->database))
         attach(cache);
 }
 
-/* What a read or write that failed leads to. */
+/* Handles a failed read or write. */
 static void recover(AcrIndexCache *cache, AcrCacheState state, bool writing)
 {
     if (acr_cache_database_has_moved(cache->database)) {
@@ -181,7 +180,7 @@ static void row_free(gpointer data)
     g_free(row);
 }
 
-/* Of keys, that begin with an id. */
+/* Hashes a key, which begins with an id. */
 static guint hash_key(gconstpointer key)
 {
     gsize len;
@@ -199,8 +198,8 @@ AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes)
                                         (GDestroyNotify)g_bytes_unref);
     if (!path)
         return cache;
-    /* SQLite takes some relative paths for something else, and puts its journal beside a link
-     * rather than beside the file. */
+    /* SQLite interprets some relative paths specially, and puts its journal beside a link instead
+     * of beside the file. */
     cache->path = acr_path_real(path);
     g_autofree char *folder = g_path_get_dirname(cache->path);
     if (acr_dir_make(folder, &error))
@@ -230,7 +229,7 @@ const char *acr_index_cache_remark(const AcrIndexCache *cache)
 
 /* ---- Rows ---- */
 
-/* NULL where the version is too long. */
+/* NULL: the version is too long. */
 static GBytes *key_of(const guint8 id[ACR_BLOB_ID_LEN], const char *version)
 {
     gsize len = strlen(version);

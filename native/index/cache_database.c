@@ -1,10 +1,10 @@
 /*
- * One open database of the outline cache: a single table of rows by key (blob id and outliner
- * version), each with a checksum over both. What is read counts only if its checksum fits.
+ * One open database of the outline cache: a table of rows by key (blob id and outliner version),
+ * each with a checksum over both. Rows with a wrong checksum are ignored.
  *
- * Nothing is synced: what a crash of the machine spoils is found damaged and rebuilt. A killed
- * process leaves SQLite's rollback journal, which the next one plays back. Rows lie in the order
- * they came, so that those of one repository lie together, and the oldest are dropped first.
+ * Nothing is synced: what a crash of the machine spoils is detected and rebuilt. A killed process
+ * leaves SQLite's rollback journal, which the next process plays back. Rows are stored in the order
+ * of arrival, so that those of one repository lie together and the oldest are dropped first.
  */
 #include "index/cache_private.h"
 
@@ -15,14 +15,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OWN_FOLDER "acr-host" /* in it, a file that SQLite cannot read was one of ours */
-#define TICK_STEPS 100000     /* of SQLite's machine */
-#define MAX_TICKS 200u        /* of one read or write: damage can make a walk endless */
-#define MAX_DROPS 100000u     /* statements that drop rows, in one write */
+/* in this folder, a file that SQLite cannot read is assumed to be ours */
+#define OWN_FOLDER "acr-host"
+#define TICK_STEPS 100000 /* steps of SQLite's virtual machine */
+#define MAX_TICKS 200u    /* for one read or write, because damage can make a walk endless */
+#define MAX_DROPS 100000u /* statements that drop rows, in one write */
 #define TABLE                                                                                      \
     "CREATE TABLE outline(place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "                   \
     "sum INTEGER NOT NULL, rows BLOB NOT NULL)"
-#define SCHEMA "2" TABLE /* as SELECT_SCHEMA gives it: the table and the index of its keys */
+#define SCHEMA "2" TABLE /* the result of SELECT_SCHEMA: the table and the index of its keys */
 #define SELECT_SCHEMA "SELECT count(*) || group_concat(sql, ';') FROM sqlite_master"
 #define SELECT_ROW "SELECT sum, rows FROM outline WHERE key = ?1"
 #define SELECT_ALL "SELECT sum, rows, key FROM outline"
@@ -31,7 +32,7 @@
 #define DROP_OLDEST                                                                                \
     "DELETE FROM outline WHERE place IN (SELECT place FROM outline ORDER BY place LIMIT 64)"
 
-/* No memory map: a file that is cut short under it would end the process. */
+/* No memory map: if the file were truncated, access to the map would kill the process. */
 #define SETTINGS                                                                                   \
     "PRAGMA cache_size = -8192; PRAGMA mmap_size = 0; PRAGMA synchronous = OFF;"                   \
     "PRAGMA temp_store = MEMORY"
@@ -46,7 +47,7 @@ struct AcrCacheDatabase {
 
 /* ---- Statements ---- */
 
-/* What a result code of SQLite means; fills `why`. */
+/* What a result code of SQLite means; sets `why`. */
 static AcrCacheState state_of(AcrCacheDatabase *database, int rc)
 {
     if (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE)
@@ -66,7 +67,7 @@ static AcrCacheState state_of(AcrCacheDatabase *database, int rc)
     case SQLITE_NOMEM:
     case SQLITE_NOLFS:
         return ACR_CACHE_UNUSABLE;
-    default: /* CORRUPT, NOTADB, and what a sound table does not lead to, as too many steps */
+    default: /* CORRUPT, NOTADB, and what an intact table cannot cause, such as too many steps */
         return ACR_CACHE_DAMAGED;
     }
 }
@@ -83,7 +84,7 @@ static AcrCacheState run_sql(AcrCacheDatabase *database, const char *sql)
     return state_of(database, sqlite3_exec(database->db, sql, NULL, NULL, NULL));
 }
 
-/* The first value that a statement gives, as text (owned). */
+/* The first value of a statement's result as text (owned). */
 static AcrCacheState ask_database(AcrCacheDatabase *database, const char *sql, char **out)
 {
     sqlite3_stmt *statement = NULL;
@@ -140,14 +141,14 @@ static void set_up_database(AcrCacheDatabase *database)
     sqlite3_db_config(database->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 }
 
-/* Whose file it is, and whether it is whole enough to be asked. Another table, view or trigger
- * would be somebody else's. */
+/* Checks whose file it is, and whether it is intact enough to be queried. Another table, view or
+ * trigger means that it is somebody else's. */
 static AcrCacheState check_database(AcrCacheDatabase *database, const char *path, bool create)
 {
     guint64 application, format, pages;
     g_autofree char *schema = NULL;
     AcrCacheState state = ask_number(database, "PRAGMA page_count", &pages);
-    if (state == ACR_CACHE_OK) /* after the pages: another process may be making the table */
+    if (state == ACR_CACHE_OK) /* last, because another process may be creating the table */
         state = ask_number(database, "PRAGMA application_id", &application);
     if (state == ACR_CACHE_DAMAGED && !in_own_folder(path))
         return ACR_CACHE_FOREIGN;
@@ -173,7 +174,7 @@ AcrCacheState acr_cache_database_open(const char *path, bool create, AcrCacheDat
     AcrCacheDatabase *database = *out = g_new0(AcrCacheDatabase, 1);
     struct stat st;
     if (create && stat(path, &st) != 0 && lstat(path, &st) == 0)
-        unlink(path); /* a link that leads nowhere */
+        unlink(path); /* a dangling link */
     int fd = create ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     if (fd >= 0)
         close(fd);
@@ -238,8 +239,8 @@ static guint64 add_to_sum(guint64 sum, const guint8 *at, gsize n)
     return sum ^ sum >> 32;
 }
 
-/* Against accidents, not against malice: who can write to the cache can do anything there. Two sums, as
- * each step of one waits for the step before. */
+/* Protects against accidents, not against malice: whoever can write to the cache can do anything
+ * there. Two independent sums, because each step of one waits for the step before. */
 static guint64 sum_of(guint64 sum, GBytes *bytes)
 {
     gsize len;
@@ -285,7 +286,7 @@ static GBytes *column_of(sqlite3_stmt *select, int column)
     return g_bytes_new(data, (gsize)sqlite3_column_bytes(select, column));
 }
 
-/* The rows of a row that was selected; NULL where they are not those that were put. */
+/* The rows in a selected row; NULL: they differ from what was written. */
 static GBytes *rows_of_statement(sqlite3_stmt *select, GBytes *key)
 {
     g_autoptr(GBytes) rows = column_of(select, 1);
@@ -336,8 +337,8 @@ static AcrCacheState put_rows(AcrCacheDatabase *database, const AcrCacheRow *row
     return state;
 }
 
-/* Rows that were put and are not found again show an index whose order is spoiled; they would be
- * put for ever. */
+/* If rows that were written are not found again, the index is damaged, and they would be written
+ * again and again. */
 static AcrCacheState check_row(AcrCacheDatabase *database, const AcrCacheRow *row)
 {
     g_autoptr(GBytes) rows = NULL;
@@ -358,7 +359,7 @@ static AcrCacheState make_room(AcrCacheDatabase *database, guint64 room)
         if (state != ACR_CACHE_OK || fits)
             return state;
         if (sqlite3_changes(database->db) == 0)
-            break; /* full of pages that hold no rows */
+            break; /* full of pages without rows */
     }
     return ACR_CACHE_DAMAGED;
 }

@@ -1,12 +1,12 @@
 /*
  * index: where the classes, methods, functions, aliases and imports of a snapshot are. Built from
- * outline rows that an outliner (Python's ast, handed in as a table of functions) makes for one
+ * outline rows, which an outliner (Python's ast, passed in as a table of functions) makes for one
  * file at a time.
  *
- * Four tables, as the literature names them, answered by acr_index_lookup and friends: class_index
- * (class name -> places), class_func_index (class -> method -> places), function_index (top-level
- * function name -> places), class_relation_index (class -> bases); plus per-file intervals, line ->
- * (class, function). Names may be repeated.
+ * Four tables, named as in the literature, are queried by acr_index_lookup and related functions:
+ * class_index (class name -> places), class_func_index (class -> method -> places), function_index
+ * (top-level function name -> places), class_relation_index (class -> bases); plus intervals of
+ * each file, line -> (class, function). Names may be repeated.
  */
 #ifndef ACR_INDEX_H
 #define ACR_INDEX_H
@@ -16,13 +16,14 @@
 
 typedef enum {
     ACR_INDEX_ERROR_FAILED,
-    ACR_INDEX_ERROR_MALFORMED, /* rows that are not of their format */
+    ACR_INDEX_ERROR_MALFORMED, /* rows do not have their format */
     ACR_INDEX_ERROR_INTERRUPTED,
 } AcrIndexError;
 #define ACR_INDEX_ERROR acr_index_error_quark()
 GQuark acr_index_error_quark(void);
 
-#define ACR_INDEX_MAX_SOURCE_BYTES (16u * 1024 * 1024) /* a larger .py file counts as text only */
+/* a larger .py file is only searched as text */
+#define ACR_INDEX_MAX_SOURCE_BYTES (16u * 1024 * 1024)
 #define ACR_INDEX_MAX_SYMBOLS_PER_FILE 1000000u
 
 /* clang-format off */
@@ -49,16 +50,17 @@ GQuark acr_index_error_quark(void);
 /* Why an outliner failed on a file. Borrowed. */
 typedef struct {
     const char *why; /* one line */
-    bool lasting; /* the outliner said so itself, and most likely would again: all memory taken */
+    /* the outliner itself reported it, so it will probably happen again (out of memory) */
+    bool lasting;
 } AcrOutlineFailure;
 
 /*
- * Files to outline, and where their rows go. An outliner calls these on the thread that called it.
- * `read` gives a file's bytes (owned), or NULL where there is nothing to outline after all; it may
- * be asked again for the same file. `done` is called once for each file that was read, in any
- * order: with its rows (borrowed), or without (NULL) and with why the outliner failed on it (crash,
- * deadline, memory), which costs that file only. A file that Python cannot parse has not failed: its
- * rows are one `X` row.
+ * Files to outline, and what to do with their rows. An outliner calls these functions on the thread
+ * that called it. `read` returns a file's bytes (owned), or NULL if there is nothing to outline; it
+ * may be called again for the same file. `done` is called once for each file that was read, in any
+ * order: with its rows (borrowed), or with NULL and the reason why the outliner failed (crash,
+ * deadline, memory), which affects only that file. A file that Python cannot parse has not failed:
+ * its rows are one `X` row.
  */
 typedef struct {
     gsize n;
@@ -71,43 +73,43 @@ typedef struct {
 
 typedef struct {
     void *ctx;
-    const char *version; /* borrowed; same bytes and same version: same rows */
+    const char *version; /* borrowed; the same bytes and version give the same rows */
     /* Errors: INTERRUPTED; FAILED (no more files can be outlined). */
     bool (*outline)(void *ctx, const AcrOutlineBatch *batch, GError **error);
 } AcrOutliner;
 
 /*
- * Outlines one file's bytes; rows: owned. An error is for the outliner having failed on it.
+ * Outlines one file's bytes; rows: owned. An error means that the outliner failed on the file.
  */
 typedef bool (*AcrOutlineOne)(void *ctx, const char *path, GBytes *source, GBytes **out_rows,
                               GError **error);
-/* Outlines a batch in this process, one file after the other, with `one`. Errors: INTERRUPTED. */
+/* Outlines a batch in this process, file by file, with `one`. Errors: INTERRUPTED. */
 bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, void *ctx,
                             GError **error) ACR_MUST_USE;
 
 /*
- * Outlining in other processes: as many peers as are useful, each running `argv`, with no
- * environment and in `/`, which must speak the protocol of base/peer.h. A peer that crashes, ends, or
- * takes longer than the deadline of a file costs that file: a new one takes its place. Large files
- * are outlined one at a time.
+ * Outlining by other processes: as many peers as are useful, each running `argv` without
+ * environment and in `/`; they speak the protocol of base/peer.h. If a peer crashes, ends, or
+ * exceeds the deadline of a file, that file fails and a new peer is started. Large files are
+ * outlined one at a time.
  */
 typedef struct {
     const char *const *argv; /* borrowed; NULL-terminated */
-    guint jobs;              /* most peers at once; 0: as many as there are processors */
-    gint64 timeout_ms;       /* of one file; 0: ACR_OUTLINE_TIMEOUT_MS, and more for large ones */
+    guint jobs;              /* the most peers at a time; 0: one per processor */
+    gint64 timeout_ms;       /* for one file; 0: ACR_OUTLINE_TIMEOUT_MS, more for large files */
 } AcrOutlineWorkers;
 #define ACR_OUTLINE_MAX_JOBS 64u
 #define ACR_OUTLINE_TIMEOUT_MS 15000
 #define ACR_OUTLINE_TIMEOUT_MS_PER_MIB 2000
-#define ACR_OUTLINE_BIG_BYTES (256u * 1024) /* from here on a file is large */
-/* Outlines a batch so. Errors: INTERRUPTED; FAILED (no peer can be started, says why). */
+#define ACR_OUTLINE_BIG_BYTES (256u * 1024) /* from this size on, a file is large */
+/* Outlines a batch by workers. Errors: INTERRUPTED; FAILED (no peer can be started; the message
+ * says why). */
 bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorkers *workers,
                             GError **error) ACR_MUST_USE;
 
 typedef enum {
     ACR_SYMBOL_CLASS,
-    ACR_SYMBOL_FUNCTION, /* a def whose nearest enclosing definition is not a class (module level,
-                            or inside a function) */
+    ACR_SYMBOL_FUNCTION, /* a def that is not directly in a class body */
     ACR_SYMBOL_METHOD,   /* a def directly in a class body */
     ACR_SYMBOL_ASSIGN,   /* a name assigned at module or class level */
     ACR_SYMBOL_IMPORT,
@@ -117,17 +119,18 @@ typedef enum {
 typedef struct {
     AcrSymbolKind kind;
     guint32 file;     /* acr_index_file number */
-    gint32 parent;    /* id of the enclosing class or function symbol; -1 at module level */
-    guint32 first;    /* 1-based, decorators included */
-    guint32 def;      /* line of `class`/`def`; = first for others */
-    guint32 sig_last; /* last line of the header; = last for others */
+    gint32 parent;    /* id of the enclosing class or function; -1: module level */
+    guint32 first;    /* 1-based, including decorators */
+    guint32 def;      /* line of `class` or `def`; equals first for others */
+    guint32 sig_last; /* last line of the header; equals last for others */
     guint32 last;
-    const char *name;     /* bare */
+    const char *name;     /* without qualifier */
     const char *qualname; /* dotted within the file */
-    const char *value; /* ASSIGN: dotted name it stands for, or NULL; IMPORT: name in the module, or
-                          NULL for the module itself */
+    /* ASSIGN: the dotted name that it stands for, or NULL; IMPORT: the name in the module, or NULL
+     * for the module itself */
+    const char *value;
     union {
-        const char *module;       /* IMPORT: module as written, dots included */
+        const char *module;       /* IMPORT: the module as written, with its dots */
         const char *const *bases; /* CLASS: NULL-terminated, as written; others: NULL */
     };
 } AcrSymbol;
@@ -138,37 +141,35 @@ typedef struct {
     guint32 first_symbol; /* symbols of a file are contiguous, in row order */
     guint32 n_symbols;
     const char *unparsed; /* why the file has no symbols (syntax, size, deadline …), or NULL */
-    bool missing;         /* … because its content is not there now (shallow or partial clone) */
-    bool
-        failed; /* … because the outliner failed on it, which depends on the machine and the hour */
-    const char *words; /* for acr_index_files_with; part of the rows */
+    bool missing;         /* … because its content is missing (shallow or partial clone) */
+    bool failed;          /* … because the outliner failed, which may depend on the machine */
+    const char *words;    /* for acr_index_files_with; part of the rows */
     guint32 n_words;
 } AcrIndexFile;
 
-/* Immutable once built. Shared; thread-safe for reading. */
+/* Immutable after it is built. Shared; reading is thread-safe. */
 typedef struct AcrIndex AcrIndex;
 
 typedef struct {
     gsize files, symbols, unparsed;
-    gsize parsed, cached; /* files outlined now, files whose rows came from the cache */
+    gsize parsed, cached; /* files outlined now; files whose rows came from the cache */
     gint64 cache_ms, outline_ms, decode_ms;
 } AcrIndexStats;
 
-typedef struct AcrIndexCache AcrIndexCache; /* see below */
+typedef struct AcrIndexCache AcrIndexCache; /* declared below */
 
 typedef struct {
     const AcrOutliner *outliner;
     AcrIndexCache *cache; /* NULL: every file is outlined */
-    GHashTable
-        *refused; /* path -> why it is not outlined (char *), as if that had failed; no other file
-                     counts as failed because it failed before. NULL: not known */
+    GHashTable *
+        refused; /* path -> why it must not be outlined (char *); then failures that the cache remembers are ignored. NULL: none */
     const AcrInterrupt *interrupt; /* may be NULL */
 } AcrIndexOptions;
 
 /*
- * Outlines every .py file and Python script of the snapshot that is not a test's and whose rows the
- * cache lacks, keeps these, and makes the tables. Files that cannot be read or parsed are there without symbols. Errors: FAILED,
- * INTERRUPTED. O(total size).
+ * Outlines every .py file and Python script of the snapshot that is not a test and whose rows the
+ * cache lacks, caches these rows, and makes the tables. Files that cannot be read or parsed are
+ * listed without symbols. Errors: FAILED, INTERRUPTED. O(total size).
  */
 AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
                           GError **error) ACR_MUST_USE;
@@ -178,9 +179,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndex, acr_index_unref)
 void acr_index_stats(const AcrIndex *index, AcrIndexStats *out);
 AcrSnapshot *acr_index_snapshot(const AcrIndex *index); /* borrowed */
 
-/* A path part `test` or `tests`, a file `test_*.py` or `*_test.py`, `conftest.py`. */
+/* Whether a path looks like a test's: a part `test` or `tests`, a file `test_*.py`, `*_test.py` or
+ * `conftest.py`. */
 bool acr_index_is_test_path(const char *path);
-/* Whether a path is a test's: it looks so, and no product code imports it. */
+/* Whether a path is a test's: it looks like one, and no product code imports it. */
 bool acr_index_is_test(const AcrIndex *index, const char *path);
 
 gsize acr_index_n_files(const AcrIndex *index);
@@ -190,8 +192,8 @@ gssize acr_index_find_file(const AcrIndex *index, const char *path); /* exact pa
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id); /* borrowed */
 
 /*
- * Ids of the symbols of one kind with that bare name (case-sensitive), in order of (path, line);
- * borrowed, *out_n of them; NULL with 0 if none. O(log n).
+ * Ids of the symbols of one kind with that bare name (case-sensitive), ordered by (path, line);
+ * borrowed, *out_n of them; NULL with 0: none. O(log n).
  */
 const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                 gsize *out_n);
@@ -199,89 +201,88 @@ const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const
 const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n);
 
 /*
- * Files that may hold a text, by its words: where not `whole`, all but those at its ends, which may
- * be parts of longer ones. Files that are left out hold it nowhere. Owned array of gsize, in order.
+ * Files that may contain a text, judged by its words. Unless `whole`, words at its ends are
+ * ignored, because they may be parts of longer ones. The other files do not contain it. Owned array
+ * of gsize, in order.
  */
 GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole) ACR_MUST_USE;
 
-/* The innermost class and function around a line of a file; ids, or -1. A class inside the function
- * is not "around". */
+/* The innermost class and function that contain a line of a file; ids, or -1. A class inside the
+ * function does not count. */
 void acr_index_enclosing(const AcrIndex *index, gsize file, guint32 line, gint32 *out_class,
                          gint32 *out_func);
-/* Dotted name of the innermost class that holds the symbol (the class itself for a class);
- * borrowed; NULL at module level. */
+/* Dotted name of the innermost class that contains the symbol (for a class, the class itself);
+ * borrowed; NULL: module level. */
 const char *acr_index_class_of(const AcrIndex *index, guint32 id);
-/* Bare name of the innermost function: the def itself for a def, the enclosing one for others;
- * borrowed; NULL if none. */
+/* Bare name of the innermost function (for a def, the def itself); borrowed; NULL: none. */
 const char *acr_index_func_of(const AcrIndex *index, guint32 id);
 
-/* Direct members of a class (methods, assignments, nested classes) in file order, through if/try
- * blocks; owned (g_array_unref) of guint32. */
+/* Direct members of a class (methods, assignments, nested classes) in file order, including those
+ * in if and try blocks; owned (g_array_unref) array of guint32. */
 GArray *acr_index_members(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 /* Methods of that name directly in the class (several: overloads, property setters); owned array of
- * guint32, maybe empty. */
+ * guint32, may be empty. */
 GArray *acr_index_methods(const AcrIndex *index, guint32 class_id, const char *name) ACR_MUST_USE;
 /*
- * Classes that stand for the bases of a class: attribute bases by their last part, subscripts taken
- * off, through aliases (`Matrix = MutableDenseMatrix`) and imports; the same file first, then the
- * imported module, else every class of that name. Unknown bases (outside the repository) give none.
+ * The classes to which the bases of a class resolve: attributes by their last part, without
+ * subscripts, through aliases (`Matrix = MutableDenseMatrix`) and imports; the same file first,
+ * then the imported module, else every class of that name. Bases outside the repository give none.
  * Owned array of guint32, unique, in order.
  */
 GArray *acr_index_bases(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* All ancestors breadth first, each once, not the class itself; bounded by ACR_INDEX_MAX_ANCESTORS;
- * owned. */
+/* All ancestors, breadth first, each once, without the class itself; at most
+ * ACR_INDEX_MAX_ANCESTORS; owned. */
 #define ACR_INDEX_MAX_ANCESTORS 500
 GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 /*
- * Classes that a (possibly dotted) name stands for: by class name, else through aliases and import
- * renames; a dotted name `Outer.Inner`, `mod.Class` narrows by qualname or by file path parts.
- * Owned array of guint32, unique, in order.
+ * The classes for which a (possibly dotted) name stands: by class name, otherwise through aliases
+ * and renaming imports; the qualifier of `Outer.Inner` or `mod.Class` must fit the qualname or the
+ * parts of the path. Owned array of guint32, unique, in order.
  */
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUST_USE;
 
 /* ---- Cache ---- */
 
 /*
- * Outline rows kept by blob id in one SQLite file, shared by repositories, commits, worktrees and
- * processes. What is in it is never trusted: each row has a checksum over id, version and bytes. A
- * cache is a convenience: whatever is wrong with it, the answers are those without it, so no
- * function here fails but the one that a user asks for, acr_index_cache_clear.
- * One thread at a time; any number of caches and processes may have the same file open.
+ * Outline rows by blob id in one SQLite file, shared by repositories, commits, worktrees and
+ * processes. Its contents are never trusted: each row has a checksum over id, version and bytes.
+ * Whatever is wrong with a cache, the answers are the same as without it, so no function here fails
+ * except acr_index_cache_clear, which a user asks for. One thread at a time; any number of caches
+ * and processes may have the same file open.
  */
 typedef struct AcrIndexCache AcrIndexCache;
 
 #define ACR_INDEX_CACHE_DEFAULT_BYTES (1024ull * 1024 * 1024)
-#define ACR_INDEX_CACHE_MAX_ROWS (16u * 1024 * 1024) /* larger rows of one file are not kept */
-#define ACR_INDEX_CACHE_MAX_VERSION 64u /* bytes of a version; a longer one is never kept */
+#define ACR_INDEX_CACHE_MAX_ROWS (16u * 1024 * 1024) /* longer rows of one file are not cached */
+#define ACR_INDEX_CACHE_MAX_VERSION 64u /* bytes of a version; a longer one is not cached */
 
 /*
- * Opens the cache file `path`, made with its folders where missing; owned. Never NULL: a cache that
- * cannot be used answers nothing and keeps nothing, and acr_index_cache_remark says why. Above
+ * Opens the cache file `path`, made with its folders if missing; owned. Never NULL: a cache that
+ * does not work returns nothing and stores nothing, and acr_index_cache_remark says why. Above
  * `limit_bytes` (at least 1 MiB) the oldest rows are dropped.
  */
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes) ACR_MUST_USE;
 void acr_index_cache_free(AcrIndexCache *cache); /* flushes */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)
-/* The rows kept for that blob and outliner version; owned (g_bytes_unref); NULL where there are
- * none. */
+/* The rows stored for that blob and outliner version; owned (g_bytes_unref); NULL: none. */
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                             const char *version) ACR_MUST_USE;
-/* Reads between the two, `n` or so, see one state of the file, which no process writes to meanwhile;
- * many reads are faster so. */
+/* Begins about `n` reads that see one state of the file, to which no process writes meanwhile; that
+ * makes many reads faster. */
 void acr_index_cache_begin(AcrIndexCache *cache, gsize n);
 void acr_index_cache_end(AcrIndexCache *cache);
-/* Keeps rows. They are written in batches, each a short transaction, so that a kill loses only what
- * was not flushed. */
+/* Stores rows. They are written in batches, each a short transaction, so that a kill loses only
+ * rows that were not flushed. */
 void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                          const char *version, GBytes *rows);
-/* Writes what is pending; a get does so too. */
+/* Writes pending rows; a get does so too. */
 void acr_index_cache_flush(AcrIndexCache *cache);
-/* One line that a user should see once ("the outline cache '…' was damaged and has been rebuilt"),
- * borrowed until the next call with this cache; NULL if there is nothing to say. */
+/* A message that the user should see once ("the outline cache '…' was damaged and has been
+ * rebuilt"), borrowed until the next call with this cache; NULL: none. */
 const char *acr_index_cache_remark(const AcrIndexCache *cache);
 /*
  * Removes the cache's own files (the database and SQLite's files beside it), nothing else; safe
- * while other processes use them. A missing file is success. Errors: FAILED; also where the file is
+ * while other processes use them. A missing file is success. Errors: FAILED; also if the file is
  * not this program's.
  */
 bool acr_index_cache_clear(const char *path, GError **error) ACR_MUST_USE;

@@ -1,6 +1,6 @@
 /*
- * Answers from a built index by name, by file and by line: binary searches in flat sorted arrays.
- * What of it is made late is made under a lock, so it may be read from several threads.
+ * Answers from a built index by name, file and line: binary searches in flat sorted arrays. Tables
+ * that are made on demand are made under a lock, so several threads may read.
  */
 #include "index/index_private.h"
 
@@ -69,7 +69,7 @@ const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const
     return found ? table->ids + table->starts[at] : NULL;
 }
 
-/* How many of the ids lie below `limit`. */
+/* How many of the ids are below `limit`. */
 static gsize count_below(const guint32 *ids, gsize n, guint32 limit)
 {
     gsize low = 0, high = n;
@@ -106,7 +106,7 @@ static bool is_def(const AcrSymbol *symbol)
     return symbol->kind == ACR_SYMBOL_FUNCTION || symbol->kind == ACR_SYMBOL_METHOD;
 }
 
-/* The nearest class at or above a symbol; -1 if none. */
+/* The symbol itself if it is a class, else the nearest class that contains it; -1: none. */
 static gint32 class_above(const AcrIndex *index, gint32 id)
 {
     while (id >= 0 && acr_index_symbol(index, (guint32)id)->kind != ACR_SYMBOL_CLASS)
@@ -160,7 +160,7 @@ const char *acr_index_func_of(const AcrIndex *index, guint32 id)
     return found < 0 ? NULL : acr_index_symbol(index, (guint32)found)->name;
 }
 
-/* Direct children of a class for which `name` (NULL: any) and the kinds fit. */
+/* Direct children of a class with the right kind and `name` (NULL: any). */
 static GArray *children(const AcrIndex *index, guint32 class_id, const char *name)
 {
     GArray *found = g_array_new(FALSE, FALSE, sizeof(guint32));

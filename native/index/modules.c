@@ -1,8 +1,8 @@
 /*
- * From module names to files. A relative name goes by folders from the file that holds the import.
- * An absolute one is compared with the paths from the right, whole parts at a time: where a
- * repository's packages begin (at its root, in src/, in lib/) is not known, only that such a folder
- * is not a package itself.
+ * From module names to files. A relative name is resolved by folders from the importing file. An
+ * absolute one is compared with the paths from the right, in whole parts, because it is not known
+ * where a repository's packages begin (at its root, in src/, in lib/), only that this folder is not
+ * a package itself.
  */
 #include "index/index_private.h"
 
@@ -21,8 +21,8 @@ static gsize dir_len(const char *path)
     return slash ? (gsize)(slash - path) : 0;
 }
 
-/* Adds `base`.py and `base`/__init__.py where they are; `base` is a path without slash at its end,
- * maybe empty. */
+/* Adds `base`.py and `base`/__init__.py if they exist; `base` is a path without trailing slash, may
+ * be empty. */
 static void add_at(const AcrIndex *index, const char *base, GArray *out)
 {
     g_autofree char *package =
@@ -62,8 +62,8 @@ static bool is_import_root(const AcrIndex *index, const char *path, gsize len)
     return acr_index_find_file(index, init) < 0;
 }
 
-/* Length of the folder in front of `tail` ("a/b") in a path ".../a/b.py" or ".../a/b/__init__.py";
- * -1 if it is not so. */
+/* The length of the folder before `tail` ("a/b") in a path ".../a/b.py" or ".../a/b/__init__.py";
+ * -1: it does not match. */
 static gssize root_len(const char *path, const char *tail)
 {
     static const char init[] = "/__init__.py";
@@ -76,8 +76,7 @@ static gssize root_len(const char *path, const char *tail)
     return path[len - tail_len - 1] == '/' ? (gssize)(len - tail_len - 1) : -1;
 }
 
-/* How well a root suits the importing file: its own folders, the nearer the better, before others.
- */
+/* Ranks a root for the importing file: its own folders first, the nearest before the others. */
 static gssize rank(const AcrIndex *index, gssize from, const char *path, gsize root)
 {
     bool above =
@@ -85,7 +84,7 @@ static gssize rank(const AcrIndex *index, gssize from, const char *path, gsize r
                                     path_of_module(index, (gsize)from)[root] == '/'));
     if (is_import_root(index, path, root))
         return above ? (gssize)root + 2 : 1;
-    /* Python 2 looks beside the importing file first. */
+    /* Python 2 searches beside the importing file first. */
     return above && dir_len(path_of_module(index, (gsize)from)) == root ? 0 : -1;
 }
 

@@ -1,17 +1,17 @@
 /*
  * Freezes the symbols that were collected file by file. From then on the index is immutable: files
- * are sorted into a table of module names, symbols into a table for each kind when it is first
- * asked for.
+ * are sorted into a table of module names; symbols of a kind are sorted into a table when it is
+ * first needed.
  */
 #include "index/index_private.h"
 
 #include <string.h>
 
-#define AHEAD 16u /* names that are fetched before their turn: they lie far apart */
+#define AHEAD 16u /* names that are prefetched, because they are scattered in memory */
 
 typedef struct {
     const char *name;
-    guint32 number; /* in the order in which they come */
+    guint32 number; /* in the order of arrival */
     guint32 n_ids;
 } Key;
 
@@ -20,7 +20,7 @@ static int compare_keys(gconstpointer a, gconstpointer b)
     return strcmp(((const Key *)a)->name, ((const Key *)b)->name);
 }
 
-/* The name of symbol `i` of a table; those that follow are on their way then. */
+/* The name of symbol `i` of a table; prefetches the following names. */
 static const char *name_at(const AcrSymbol *symbols, const AcrNameTable *table, guint32 i)
 {
     const guint32 *ids = table->ids, last = table->n_ids - 1;
@@ -29,9 +29,9 @@ static const char *name_at(const AcrSymbol *symbols, const AcrNameTable *table, 
     return symbols[ids[i]].name;
 }
 
-/* The distinct names of a table's symbols as they come (of Key; owned), and for each of its symbols
- * the number of its name among them. The names are copied to lie together: what goes through all of
- * them would wait for memory at each. */
+/* The distinct names of a table's symbols in order of arrival (owned array of Key), and for each
+ * symbol the number of its name. The names are copied to one place, because reading scattered ones
+ * would wait for memory at each. */
 static GArray *number_names(AcrIndex *index, const AcrNameTable *table, guint32 *numbers)
 {
     const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
@@ -58,7 +58,8 @@ static void make_table(AcrIndex *index, AcrNameTable *table)
     g_autofree guint32 *numbers = g_new(guint32, table->n_ids + 1);
     g_autofree guint32 *unsorted = g_memdup2(table->ids, table->n_ids * sizeof(guint32));
     g_autoptr(GArray) keys = number_names(index, table, numbers);
-    g_autofree guint32 *next = g_new(guint32, keys->len + 1); /* place of the next id, by number */
+    /* position of the next id, by number */
+    g_autofree guint32 *next = g_new(guint32, keys->len + 1);
     guint32 n = 0;
 
     table->n_names = keys->len;
@@ -81,7 +82,7 @@ bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                     const guint32 **out_ids, gsize *out_n)
 {
     const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
-    AcrIndex *frozen = (AcrIndex *)index; /* as acr_index_table */
+    AcrIndex *frozen = (AcrIndex *)index; /* see acr_index_table */
     AcrNameTable *table = &frozen->tables[kind];
     if (__atomic_load_n(&table->made, __ATOMIC_ACQUIRE))
         return false;
@@ -101,7 +102,7 @@ bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
 
 const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind)
 {
-    AcrIndex *frozen = (AcrIndex *)index; /* what is made late changes no answer */
+    AcrIndex *frozen = (AcrIndex *)index; /* a table that is made later changes no answer */
     AcrNameTable *table = &frozen->tables[kind];
     if (__atomic_load_n(&table->made, __ATOMIC_ACQUIRE))
         return table;
@@ -122,8 +123,7 @@ static int compare_stems(gconstpointer a, gconstpointer b)
     return order ? order : acr_order(left->file, right->file);
 }
 
-/* The part of a path that a module name ends with; a file at the root named __init__.py has none.
- */
+/* The part of a path with which a module name ends; __init__.py at the root has none. */
 static bool stem_of(const char *path, AcrStem *out)
 {
     const char *end = path + strlen(path) - strlen(".py");
@@ -141,14 +141,14 @@ static bool stem_of(const char *path, AcrStem *out)
     return true;
 }
 
-/* Puts the ids of each kind together, and turns the places of bases into addresses. */
+/* Groups the ids by kind, and converts positions of bases to addresses. */
 static void sort_by_kind(AcrIndex *index)
 {
     AcrSymbol *symbols = (AcrSymbol *)index->symbols->data;
     guint32 n = index->symbols->len, *next = index->by_kind = g_new(guint32, n + 1);
     for (guint32 i = 0; i < n; i++)
         index->tables[symbols[i].kind].n_ids++;
-    g_ptr_array_add(index->bases, NULL); /* so that the pool is there even when empty */
+    g_ptr_array_add(index->bases, NULL); /* makes sure that the pool exists even if it is empty */
     for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
         index->tables[kind].ids = next;
         next += index->tables[kind].n_ids;

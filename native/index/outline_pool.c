@@ -1,6 +1,6 @@
 /*
- * Outlining by other processes: each peer works at one file at a time. One thread, one poll. Large
- * files go one at a time over all peers: their trees take a hundred times their size.
+ * Outlining by other processes: each peer handles one file at a time. One thread, one poll. Only
+ * one large file is outlined at a time, because syntax trees take a hundred times their size.
  */
 #include "base/peer.h"
 #include "index/index.h"
@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FILES_PER_PEER 12u     /* fewer are not worth another peer's start */
+#define FILES_PER_PEER 12u     /* for fewer files, another peer is not worth its start */
 #define MAX_STARTS_LOST 3u     /* peers in a row that ended before they were ready */
 #define START_TIMEOUT_MS 60000 /* until a peer is ready */
-#define POLL_MS 100            /* how late an interruption is seen */
+#define POLL_MS 100            /* how often an interrupt is checked */
 #define READ_CHUNK (64u * 1024)
 #define HANG_UP_GRACE_MS 2000
 
@@ -22,10 +22,10 @@ typedef struct {
     AcrPeer peer; /* pid 0: none */
     bool ready, busy;
     bool big;           /* its file is large */
-    gsize file;         /* its number in the batch, while busy */
+    gsize file;         /* the number of its file in the batch, while busy */
     gint64 timeout_us;  /* of the file */
-    gint64 deadline_us; /* of the file, or of the start */
-    GByteArray *out;    /* what the socket has not taken yet */
+    gint64 deadline_us; /* for the file, or for its start */
+    GByteArray *out;    /* bytes that the socket has not accepted yet */
     gsize out_at;
     GByteArray *in; /* the answer being read */
 } Worker;
@@ -35,13 +35,13 @@ typedef struct {
     const AcrOutlineWorkers *workers;
     Worker *all;
     guint n;
-    gsize next;       /* the first file that was never asked about */
-    GArray *large;    /* of gsize: large files that wait until none is at work */
-    bool big_at_work; /* a large file */
+    gsize next;       /* the first file that was not sent yet */
+    GArray *large;    /* of gsize: large files that wait until no other is in progress */
+    bool big_at_work; /* a large file is in progress */
     guint starts_lost;
-    bool no_more; /* no further peer can be had */
+    bool no_more; /* no further peer can be started */
     gint64 begun_us;
-    gint64 alone_until_us; /* the first peer works alone for as long as its start has taken */
+    gint64 alone_until_us; /* the first peer works alone for as long as its start took */
     GError **error;
 } Pool;
 
@@ -55,10 +55,10 @@ static bool has_any(const Pool *pool)
     return false;
 }
 
-/* Where no further peer can be started, those that run suffice; false when none runs. */
+/* If no further peer can be started, the running ones are enough; false if none runs. */
 static bool start_worker(Pool *pool, Worker *worker)
 {
-    static const char *const no_environment[] = {NULL}; /* it may hold keys */
+    static const char *const no_environment[] = {NULL}; /* ours may hold keys */
     g_autoptr(GError) why = NULL;
     if (pool->no_more && has_any(pool))
         return true;
@@ -77,7 +77,7 @@ static bool start_worker(Pool *pool, Worker *worker)
     return true;
 }
 
-/* The peer's file is done, with rows or with a failure. */
+/* Finishes the peer's file, with rows or with a failure. */
 static void finish_worker(Pool *pool, Worker *worker, GBytes *rows,
                           const AcrOutlineFailure *failure)
 {
@@ -87,7 +87,7 @@ static void finish_worker(Pool *pool, Worker *worker, GBytes *rows,
     pool->batch->done(pool->batch->ctx, worker->file, rows, failure);
 }
 
-/* The peer is gone or is to go: its file has failed for that reason. False when peers cannot even
+/* The peer is gone or must go, so its file has failed for `reason`. False: peers cannot even
  * start. */
 static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms)
 {
@@ -113,7 +113,7 @@ static void send_some(Worker *worker)
         ssize_t n = send(worker->peer.fd, worker->out->data + worker->out_at,
                          worker->out->len - worker->out_at, MSG_NOSIGNAL);
         if (n <= 0)
-            return; /* full, or gone: reading tells */
+            return; /* full, or gone: reading will tell */
         worker->out_at += (gsize)n;
     }
     worker->out_at = 0;
@@ -133,7 +133,7 @@ static void put_request(Pool *pool, Worker *worker, gsize file, GBytes *source)
     send_some(worker);
 }
 
-/* Takes the next file; false when there is none now. */
+/* Takes the next file; false: none at the moment. */
 static bool take_rows(Pool *pool, gsize *out_file)
 {
     if (pool->large->len && !pool->big_at_work) {
@@ -147,7 +147,7 @@ static bool take_rows(Pool *pool, gsize *out_file)
     return true;
 }
 
-/* Gives the peer a file if it has none. */
+/* Sends the peer a file, if it has none. */
 static void feed(Pool *pool, Worker *worker)
 {
     gsize file;
@@ -167,7 +167,7 @@ static void feed(Pool *pool, Worker *worker)
 
 /* ---- Answers ---- */
 
-/* An answer that is whole. False when the peer must go: *out_reason says why. */
+/* Handles a complete answer. False: the peer must go, *out_reason says why. */
 static bool take_answer(Pool *pool, Worker *worker, guint32 reply, const guint8 *data, gsize len,
                         char **out_reason)
 {
@@ -196,7 +196,7 @@ static bool take_answer(Pool *pool, Worker *worker, guint32 reply, const guint8 
     return false;
 }
 
-/* Takes the answers that are whole. */
+/* Handles all complete answers. */
 static bool take_answers(Pool *pool, Worker *worker, char **out_reason)
 {
     AcrPeerAnswerHead head;
@@ -219,7 +219,7 @@ static bool take_answers(Pool *pool, Worker *worker, char **out_reason)
     return ok;
 }
 
-/* Reads what is there; false when the peer must go or has gone. */
+/* Reads what is available; false: the peer must go, or is gone. */
 static bool receive(Pool *pool, Worker *worker, char **out_reason)
 {
     guint8 chunk[READ_CHUNK];
@@ -249,7 +249,7 @@ static bool check_deadline(Pool *pool, Worker *worker)
     return lose(pool, worker, reason, 0);
 }
 
-/* Whether there is something for another peer to do. */
+/* Whether there is work for another peer. */
 static bool is_work_left(const Pool *pool)
 {
     return pool->next < pool->batch->n || pool->large->len > 0;

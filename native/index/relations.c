@@ -1,7 +1,7 @@
 /*
- * class_relation_index: from a class to its bases, from them to all ancestors, and from a name to
- * the classes it stands for. Bases are kept as written and resolved when asked, since few classes
- * of a repository ever are.
+ * class_relation_index: from a class to its bases and all ancestors, and from a name to the classes
+ * for which it stands. Bases are stored as written and resolved on demand, since few are ever asked
+ * for.
  */
 #include "index/index_private.h"
 
@@ -9,8 +9,8 @@
 
 #define MAX_BASE_ARGUMENTS 50u
 
-/* Bases that the interpreter itself has, between blanks. A class of such a name elsewhere is not
- * meant. */
+/* Names of the interpreter's own classes, separated by blanks; a class of such a name elsewhere is
+ * not the base. */
 static const char BUILTINS[] =
     " ArithmeticError AssertionError AttributeError BaseException DeprecationWarning"
     " EnvironmentError Exception FutureWarning IOError ImportError IndexError KeyError"
@@ -31,7 +31,7 @@ static GArray *new_ids(void)
     return g_array_new(FALSE, FALSE, sizeof(guint32));
 }
 
-/* As bases: no more than acr_index_add_unique takes. */
+/* Adds all classes of that name, at most as many as acr_index_add_unique accepts. */
 static void add_all_of_name(const AcrIndex *index, const char *name, guint32 self, GArray *out)
 {
     gsize n;
@@ -54,7 +54,7 @@ static void add_base(const AcrIndex *index, guint32 class_id, const char *dotted
     add_all_of_name(index, dot ? dot + 1 : dotted, class_id, out);
 }
 
-/* The end of the bracketed part that opens at `open`. */
+/* The end of the brackets that open at `open`. */
 static const char *skip_brackets(const char *open)
 {
     int depth = 0;
@@ -67,7 +67,7 @@ static const char *skip_brackets(const char *open)
     return open + strlen(open);
 }
 
-/* `with_metaclass(Meta, Base, …)` stands for its arguments from the second on. */
+/* The bases in `with_metaclass(Meta, Base, …)` are its arguments from the second on. */
 static void add_with_metaclass(const AcrIndex *index, guint32 class_id, const char *open,
                                GArray *out)
 {
@@ -89,7 +89,7 @@ static void add_with_metaclass(const AcrIndex *index, guint32 class_id, const ch
     }
 }
 
-/* A base as written: subscripts are taken off, other expressions have no known class. */
+/* Resolves a base as written: subscripts are removed, other expressions have no known class. */
 static void add_written(const AcrIndex *index, guint32 class_id, const char *base, GArray *out)
 {
     gsize len = strcspn(base, "[( *+{'\"");
@@ -131,8 +131,8 @@ GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id)
 /* ---- Names --------------------------------------------------------------------------------------
  */
 
-/* Whether "pkg.mod.Outer.Inner" (made of path and qualname) ends in `dotted`, at a part's border.
- */
+/* Whether "pkg.mod.Outer.Inner" (made of path and qualname) ends in `dotted` at the border of a
+ * part. */
 static bool full_name_ends_in(const AcrIndex *index, guint32 id, const char *dotted)
 {
     const AcrSymbol *symbol = acr_index_symbol(index, id);
@@ -145,7 +145,7 @@ static bool full_name_ends_in(const AcrIndex *index, guint32 id, const char *dot
     return g_str_has_suffix(full, tail);
 }
 
-/* Everything of a kind that gives another name to a class: aliases and import renames. */
+/* Adds the classes to which symbols of a kind (aliases, renaming imports) give that name. */
 static void add_renamed(const AcrIndex *index, AcrSymbolKind kind, const char *name, GArray *out)
 {
     gsize n;
@@ -167,7 +167,7 @@ static void add_dotted(const AcrIndex *index, const char *name, const char *dot,
             g_array_append_val(out, ids[i]);
     if (out->len > 0)
         return;
-    /* A module that only passes the name on: from `pkg.Class` to pkg/__init__.py's import. */
+    /* A module that only passes the name on: from `pkg.Class` to the import in pkg/__init__.py. */
     g_autoptr(GArray) files = new_ids();
     g_autofree char *module = g_strndup(name, (gsize)(dot - name));
     acr_index_module_files(index, -1, module, files);

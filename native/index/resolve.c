@@ -1,8 +1,7 @@
 /*
- * What class a dotted name means at a place of a file: classes of the file, then its aliases
- * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. Which
- * binding runs last is not known, so every definition of the name counts (one for each branch of an
- * `if`).
+ * Finds the class that a dotted name means in a file: classes of the file, then its aliases
+ * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. It is unknown
+ * which binding runs last, so every definition of the name counts (one for each branch of an `if`).
  *
  * A walk is bounded by depth and by steps, so circular imports and aliases end.
  */
@@ -17,7 +16,7 @@
 typedef struct {
     const AcrIndex *index;
     GArray *out;
-    gint64 self; /* a class to leave out; -1: none */
+    gint64 self; /* a class to exclude; -1: none */
     int steps;
 } Walk;
 
@@ -29,8 +28,8 @@ static const char *last_part(const char *dotted)
     return dot ? dot + 1 : dotted;
 }
 
-/* Classes of the file whose qualified name is `qualname`; of several, those before the asking class
- * if there are any. */
+/* Classes of the file with the qualified name `qualname`; if there are several, those before the
+ * asking class. */
 static bool classes_in_file(Walk *walk, gsize file, const char *qualname)
 {
     gsize n;
@@ -69,7 +68,7 @@ static AcrResolution through_aliases(Walk *walk, gsize file, const char *dotted,
     return ACR_RESOLVE_UNKNOWN;
 }
 
-/* `dotted` in a module as imported by `from`; its first part may be a submodule. */
+/* Resolves `dotted` in a module imported by `from`; its first part may be a submodule. */
 static AcrResolution in_module(Walk *walk, gsize from, const char *module, const char *dotted,
                                int depth)
 {
@@ -91,7 +90,7 @@ static AcrResolution in_module(Walk *walk, gsize from, const char *module, const
     return below == ACR_RESOLVE_OUTSIDE ? result : below;
 }
 
-/* Imports whose local name is the first `len` bytes of `dotted`. */
+/* Follows imports whose local name is the first `len` bytes of `dotted`. */
 static AcrResolution through_imports_of(Walk *walk, gsize file, const char *dotted, gsize len,
                                         int depth)
 {
@@ -114,7 +113,7 @@ static AcrResolution through_imports_of(Walk *walk, gsize file, const char *dott
     return result;
 }
 
-/* The longest local name first: `import a.b` makes `a.b`. */
+/* Tries the longest local name first, because `import a.b` binds `a.b`. */
 static AcrResolution through_imports(Walk *walk, gsize file, const char *dotted, int depth)
 {
     for (gsize len = strlen(dotted); len > 0;) {

@@ -1,9 +1,9 @@
 /*
- * Decodes the outline rows of one file into symbols. Rows come from outside (another process may
- * have made them, a cache may have kept them), so every count, line and nesting is checked: rows
- * that are not of the format stated in index.h are MALFORMED and leave the index as it was.
+ * Decodes the outline rows of one file into symbols. Rows come from another process or from a
+ * cache, so every count, line and nesting is checked: rows that do not have the format in index.h
+ * are MALFORMED and leave the index unchanged.
  *
- * A stack of open definitions gives each row its parent: rows stand in the order of the file, a
+ * A stack of open definitions gives each row its parent. Rows are in the order of the file, a
  * parent before its children, so the parent is the nearest open definition whose qualified name is
  * the row's without its last part.
  */
@@ -13,7 +13,7 @@
 
 #define MAX_FIELDS 7
 
-/* Part of the rows, which the decoder owns and cuts into strings. */
+/* A part of the rows, which the decoder owns and splits into strings. */
 typedef struct {
     char *at;
     gsize len;
@@ -23,7 +23,7 @@ typedef struct {
     AcrIndex *index;
     guint32 file;
     guint32 n_symbols;
-    guint32 last_first; /* `first` of the row before */
+    guint32 last_first; /* `first` of the previous row */
     guint32 open[ACR_INDEX_MAX_DEPTH];
     guint n_open;
     const char *unparsed;
@@ -36,7 +36,7 @@ static AcrSymbol *symbol_at(const Decoder *d, guint32 id)
     return &g_array_index(d->index->symbols, AcrSymbol, id);
 }
 
-/* Splits [at, end) at TABs; false when there are too many fields. */
+/* Splits [at, end) at TABs; false: too many fields. */
 static bool split(Decoder *d, char *at, char *end)
 {
     d->n_fields = 0;
@@ -66,7 +66,7 @@ static bool parse_line(Span span, guint32 *out)
     return value > 0;
 }
 
-/* Undoes escapes in place; the new end, or NULL at an unknown one. */
+/* Decodes escapes in place; returns the new end, or NULL at an unknown escape. */
 static char *unescape(char *from, const char *end)
 {
     static const char codes[] = "tnr\\u", meant[] = "\t\n\r\\\x1f";
@@ -84,8 +84,8 @@ static char *unescape(char *from, const char *end)
     return to;
 }
 
-/* The text of a field, escapes undone, ended by a NUL in place of the byte that ended the field;
- * NULL when malformed. */
+/* The text of a field with escapes decoded, terminated by a NUL that replaces the separator; NULL:
+ * malformed. */
 static const char *text_of_field(Span span)
 {
     char *end = span.at + span.len;
@@ -96,7 +96,7 @@ static const char *text_of_field(Span span)
     return span.at;
 }
 
-/* A name must be there and hold no white space. */
+/* A name: not empty, and without white space. */
 static const char *name_of_field(Span span)
 {
     const char *text = span.len ? text_of_field(span) : NULL;
@@ -106,8 +106,8 @@ static const char *name_of_field(Span span)
     return at && !*at ? text : NULL;
 }
 
-/* Finds the parent by qualified name and leaves it on top of the stack; -1 at module level, -2 when
- * there is none. */
+/* Finds the parent by qualified name and leaves it on top of the stack; -1: module level, -2: not
+ * found. */
 static gint32 parent_by_name(Decoder *d, const char *qualname, const char **out_name)
 {
     const char *dot = strrchr(qualname, '.');
@@ -125,7 +125,7 @@ static gint32 parent_by_name(Decoder *d, const char *qualname, const char **out_
     return dot ? -2 : -1;
 }
 
-/* The innermost open definition around a line, for rows without a qualified name. */
+/* The innermost open definition that contains a line, for rows without qualified name. */
 static gint32 parent_by_line(Decoder *d, guint32 line)
 {
     while (d->n_open > 0 && symbol_at(d, d->open[d->n_open - 1])->last < line)
@@ -133,7 +133,7 @@ static gint32 parent_by_line(Decoder *d, guint32 line)
     return d->n_open ? (gint32)d->open[d->n_open - 1] : -1;
 }
 
-/* Checks lines against each other, the row before and the parent, and appends. */
+/* Checks the lines against each other, the previous row and the parent, and appends the symbol. */
 static bool append(Decoder *d, AcrSymbol *symbol, bool opens)
 {
     if (symbol->first > symbol->def || symbol->def > symbol->sig_last ||
@@ -166,7 +166,7 @@ static bool common(Decoder *d, AcrSymbol *symbol)
     return symbol->parent >= -1;
 }
 
-/* Puts the list at the end of the pool; its place is kept as a number until the index is frozen. */
+/* Appends the list to the pool; its position is stored as a number until the index is frozen. */
 static bool add_bases(Decoder *d, Span span, AcrSymbol *symbol)
 {
     GPtrArray *pool = d->index->bases;

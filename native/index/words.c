@@ -1,20 +1,20 @@
 /*
- * Which words a file may hold, so that a search for one reads only those files: the sorted 16-bit hashes
- * of its words, runs of ASCII letters, digits and underscores that no digit begins. They come from the
- * source when it is outlined, and go with the rows through the cache: behind them, and behind the hashes
- * their number.
+ * The words that a file may contain, so that a search for a word reads only those files: the sorted
+ * 16-bit hashes of its words (runs of ASCII letters, digits and underscores that do not begin with
+ * a digit). They are computed when a file is outlined and stored in the cache after its rows: first
+ * the hashes, then their number.
  *
- * A file that has none may hold any: it was not outlined, or its text is not its bytes as they are.
+ * A file without hashes may contain any word: it was not outlined, or its text is not plain UTF-8.
  */
 #include "index/index_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define HASHES 65536u /* that there are */
-#define MAX_ASKED 16u /* words of a text that are looked for; the others are not */
+#define HASHES 65536u /* possible values */
+#define MAX_ASKED 16u /* words of a text that are looked up; further ones are ignored */
 
-/* Finds the next word from *at on, which becomes its end; false: there is none. */
+/* Finds the next word from *at on and moves *at to its end; false: none. */
 static bool next_word(const char **at, const char *end, const char **out_word, guint16 *out_hash)
 {
     static const bool in_word[256] = {
@@ -70,7 +70,7 @@ gsize acr_index_words_split(const char *rows, gsize len, AcrIndexFile *file)
 static int compare_hashes(const void *asked, const void *kept)
 {
     guint16 hash;
-    memcpy(&hash, kept, sizeof hash); /* of any alignment */
+    memcpy(&hash, kept, sizeof hash); /* may be unaligned */
     return *(const guint16 *)asked - GUINT16_FROM_LE(hash);
 }
 

@@ -1,14 +1,14 @@
 /*
- * The calls for programs: the table as JSON schemas, a call from a JSON object of its arguments, and an
- * answer as JSON. What clients of MCP are shown and what models that call tools natively are shown is
- * made here, from the rows that the text protocol is made from.
+ * The calls for programs: the table as JSON schemas, a call from a JSON object of its arguments,
+ * and an answer as JSON. MCP clients and models that call tools natively are shown what is made
+ * here, from the same rows as the text protocol.
  */
 #include <string.h>
 
 #include "search/search.h"
 
 #define MAX_INTEGER G_MAXINT32
-#define MAX_SHOWN 80u /* bytes of a name that a message repeats */
+#define MAX_SHOWN 80u /* bytes of a name that a message quotes */
 
 /* ---- Schemas ---- */
 
@@ -21,7 +21,7 @@ static AcrJson *typed(const char *type, const char *description)
     return schema;
 }
 
-/* An object's schema without members yet; what is not named is not allowed. */
+/* An object's schema without members; members that are not named are not allowed. */
 static AcrJson *object_schema(void)
 {
     AcrJson *schema = typed("object", NULL);
@@ -33,7 +33,7 @@ static AcrJson *object_schema(void)
 
 void acr_schema_add(AcrJson *schema, const char *name, AcrJson *member, bool is_required)
 {
-    /* Both were made by object_schema, so that they may be changed. */
+    /* Both come from object_schema, so they may be changed. */
     acr_json_set((AcrJson *)acr_json_get(schema, "properties"), name, member);
     if (is_required)
         acr_json_append((AcrJson *)acr_json_get(schema, "required"), acr_json_new_string(name));
@@ -50,7 +50,7 @@ AcrJson *acr_call_schema(const AcrCallSpec *spec)
     return schema;
 }
 
-/* A name, or null. */
+/* The schema of a name that may be null. */
 static AcrJson *name_or_null(const char *description)
 {
     static const char *const types[] = {"string", "null", NULL};
@@ -103,7 +103,7 @@ static bool has_param(const AcrCallSpec *spec, const char *name)
     return false;
 }
 
-/* Digits in a string are a number too, as in calls that are written as text. */
+/* Accepts digits in a string too, as in calls that are written as text. */
 static bool whole_number(const AcrJson *value, gint64 *out)
 {
     const char *text = acr_json_string(value);
@@ -114,7 +114,7 @@ static bool whole_number(const AcrJson *value, gint64 *out)
     return acr_json_type(value) == ACR_JSON_NUMBER && ABS(*out) <= MAX_INTEGER;
 }
 
-/* The value as AcrCall holds it; NULL: it is of another type. Owned. */
+/* The value in the form that AcrCall has; NULL: it has another type. Owned. */
 static char *value_of(const AcrParam *param, const AcrJson *value)
 {
     gint64 number;

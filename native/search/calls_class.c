@@ -1,13 +1,13 @@
 /*
- * search_class and search_class_in_file. A name that is not a class is answered with what
- * else has it: a function, an assigned name. A note says what is shown instead.
+ * search_class and search_class_in_file. If the name is not a class but a function or an assigned
+ * name, these are shown instead, and a note says so.
  */
 #include "search/calls_private.h"
 
 static const AcrSought a_class = {"class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN),
                                   ACR_COLLAPSE_FILES};
 
-/* Names the classes that the shown ones inherit from, where these are in the repository. */
+/* Names the base classes that are in the repository. */
 static void note_bases(AcrReply *reply, const GArray *classes)
 {
     const AcrIndex *index = reply->search->index;
@@ -64,8 +64,8 @@ static bool is_known_in_files(const AcrSearch *search, const char *name, const A
     return imported->len + assigned->len > 0;
 }
 
-/* Classes of that name in the files; else, where the files know the name, the classes that it
- * stands for. */
+/* Classes of that name in the files; if the files only import or assign the name, the classes that
+ * it stands for. */
 static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     AcrSearch *search = reply->search;

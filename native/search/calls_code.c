@@ -1,19 +1,19 @@
 /*
  * search_code, search_code_in_file and get_code_around_line. search_code reads every non-test .py
- * file of the snapshot, also those that cannot be parsed; a file argument may name any file. An
- * argument "re:…" is always a pattern, also where that text stands somewhere as it is.
+ * file of the snapshot, including those that cannot be parsed; a file argument may name any file.
+ * An argument "re:…" is always a pattern, even if the code contains that text.
  */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-/* Entries of the files, or of all indexed files that may hold the text; owned array of gsize. */
+/* Entries of the files, or of all indexed files that may contain the text; owned array of gsize. */
 static GArray *entries_of(AcrSearch *search, const AcrFileMatch *files, const char *text)
 {
     return files ? g_array_ref(files->entries) : acr_search_load(search, text, false);
 }
 
-/* Looks for the text as written or, where `loose` is given, for its loose form. */
+/* Searches for the text as written or, if `loose` is given, for its loose form. */
 static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
                  const AcrFileMatch *files, GError **error)
 {
@@ -45,7 +45,8 @@ static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *fil
     return true;
 }
 
-/* As written, else without the quotes or backticks around it. */
+/* Searches for the text as written, and if that fails, without the quotes or backticks around
+ * it. */
 static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMatch *files,
                               GError **error)
 {
@@ -53,13 +54,13 @@ static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMa
         return false;
     g_autofree char *bare = acr_search_trim(text), *without_blanks = g_strdup(text);
     if (reply->hits->len || !*bare || strcmp(bare, g_strstrip(without_blanks)) == 0)
-        return true; /* blanks around it do not count already */
+        return true; /* surrounding blanks are already ignored */
     return find_text(reply, bare, files, error);
 }
 
 /*
- * Text that is nowhere but has the shape of a definition (`def f(x):`) or of a qualified name
- * (`pkg.mod.Class`): what it names, in the files where some are given.
+ * If the text was not found but looks like a definition (`def f(x):`) or a qualified name
+ * (`pkg.mod.Class`), finds what it names, in the given files if there are any.
  */
 static void find_definition(AcrReply *reply, const char *text, const AcrFileMatch *files)
 {
@@ -96,7 +97,7 @@ static bool finish_search(AcrReply *reply, const char *text, const AcrFileMatch 
     return acr_reply_finish(reply, one, many, ACR_COLLAPSE_FILES, out, error);
 }
 
-/* The names nearest to the last one in the text, and where the text occurs. */
+/* Appends the names nearest to the last one in the text, and where the text occurs. */
 static void append_hints(GString *out, AcrSearch *search, const char *text)
 {
     g_auto(AcrNameArg) arg = {0};
@@ -109,7 +110,7 @@ static void append_hints(GString *out, AcrSearch *search, const char *text)
         acr_suggest_occurrences(out, search, arg.last);
 }
 
-/* How the text of a pattern is asked for as it is, where it stands in the code so. */
+/* If the code contains the pattern as literal text, tells how to search for it literally. */
 static bool tell_literal(AcrSearch *search, const char *text, const AcrFileMatch *files,
                          GString *out, GError **error)
 {
@@ -203,15 +204,15 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
 
 /* ---- Around a line ---- */
 
-/* The integer of an argument, kept within least..most; *out_cut tells whether it had to be. */
+/* The integer of an argument, clamped to least..most; *out_cut: it had to be. */
 static gint64 bounded(const char *value, gint64 least, gint64 most, bool *out_cut)
 {
-    gint64 number = g_ascii_strtoll(value, NULL, 10); /* saturates */
+    gint64 number = g_ascii_strtoll(value, NULL, 10); /* saturates at the limits of gint64 */
     *out_cut = number < least || number > most;
     return CLAMP(number, least, most);
 }
 
-/* Adds the window of one file; false when the file has no such line. */
+/* Adds the window of one file; false if the file has no such line. */
 static bool add_window(AcrReply *reply, gsize entry, AcrContent *content, gint64 line,
                        gint64 window)
 {

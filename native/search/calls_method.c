@@ -1,7 +1,7 @@
 /*
- * search_method, search_method_in_file and search_method_in_class. A name that is not a
- * function is answered with what else it is: a class (its signatures), an assigned name; a note says
- * so. Members that a class inherits are shown where they are defined.
+ * search_method, search_method_in_file and search_method_in_class. If the name is not a function
+ * but a class (its signatures) or an assigned name, these are shown, and a note says so. Inherited
+ * members are shown where they are defined.
  */
 #include "search/calls_private.h"
 
@@ -26,7 +26,7 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     return acr_named_finish(&reply, &a_def, &arg, out, error);
 }
 
-/* Functions of that name in the files: as qualified, else by the last part alone. */
+/* Functions of that name in the files: by the qualified name, else by its last part. */
 static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     AcrSearch *search = reply->search;
@@ -71,7 +71,8 @@ static void add_members(AcrReply *reply, guint32 class_id, const char *name)
     acr_reply_add_symbols(reply, ids, ACR_VIEW_WHOLE);
 }
 
-/* Where the class, else the nearest ancestor that does, sets an attribute of that name on self. */
+/* Adds the places where the class, or its nearest ancestor that does, assigns an attribute of that
+ * name to self. */
 static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, GError **error)
 {
     g_autoptr(GArray) all = acr_index_ancestors(reply->search->index, class_id);
@@ -82,7 +83,7 @@ static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, G
     return true;
 }
 
-/* Classes that the argument names. */
+/* The classes that the argument names. */
 static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
 {
     const AcrIndex *index = reply->search->index;
@@ -122,7 +123,8 @@ static void miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
-/* What has that name elsewhere or uses it, in the named classes first; else a miss. */
+/* Shows where else the name is defined or used, in the named classes first; otherwise the call is a
+ * miss. */
 static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
                              const GArray *classes, AcrAnswer *out, GError **error)
 {
@@ -145,12 +147,12 @@ static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNa
     return acr_named_finish(reply, &a_def, arg, out, error);
 }
 
-/* A class argument that is a module or a file: the functions in it. */
+/* Adds the functions of a module or file that was given as the class argument. */
 static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *module)
 {
     g_auto(AcrFileMatch) files = {0};
     acr_file_match_init(&files, reply->search, module);
-    if (files.note) /* not that file itself */
+    if (files.note) /* matched something other than that file */
         return;
     g_autoptr(GArray) all = acr_find_named(reply->search->index, ACR_FUNCTIONS, arg->last);
     g_autoptr(GArray) here = acr_find_in_files(reply->search, all, &files);

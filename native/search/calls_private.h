@@ -1,6 +1,6 @@
 /*
- * What the search calls share: the functions that answer them, and what is shown where a call's
- * own rule finds nothing.
+ * What the search calls share: the functions that answer them, and what is shown if a call's own
+ * rule finds nothing.
  */
 #ifndef ACR_SEARCH_CALLS_PRIVATE_H
 #define ACR_SEARCH_CALLS_PRIVATE_H
@@ -31,92 +31,95 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
 #define ACR_SEARCH_SUGGESTIONS 6u
 /* Adds "Nearest names: …" with the file of each. */
 void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const char *name);
-/* Where `files` is empty: that there is no file `argument`, and the files whose names are near. */
+/* If `files` is empty: says that there is no file `argument`, and names files with similar
+ * names. */
 void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *files,
                        const char *argument);
-/* Adds what a file defines. */
+/* Adds the definitions in the files. */
 void acr_suggest_file_contents(GString *out, AcrSearch *search, const AcrFileMatch *files);
-/* Adds what a class defines. */
+/* Adds the definitions in the class. */
 void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_id);
-/* Adds the tests and files of other types that hold `text`, with counts. */
+/* Adds the tests and files of other types that contain `text`, with counts. */
 void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text);
 
 /* ---- Other places of a name or text ---- */
 
-#define ACR_SEARCH_MAX_WORDS 16u /* the last words of an argument, which are searched for */
-#define ACR_SCOPE_COMPARED 50u   /* named files and classes that a place is compared with */
+#define ACR_SEARCH_MAX_WORDS 16u /* words of an argument that are searched for: its last ones */
+#define ACR_SCOPE_COMPARED 50u   /* files and classes of the scope with which a place is compared */
 
-/* What a call names beside what it looks for; places there come first. Borrowed, NULL for none. */
+/* What a call names beside what it searches for; places in that scope come first. Borrowed, NULL
+ * for none. */
 typedef struct {
     const AcrFileMatch *files;
     const GArray *classes; /* ids */
-    bool absent;           /* the first word is in no indexed file */
+    bool absent;           /* no indexed file contains the first word */
 } AcrScope;
 
-/* 0 where the scope names nothing. */
+/* 0 if the scope is empty. */
 enum { ACR_NEAR_NAMED, ACR_NEAR_FOLDER, ACR_NEAR_ELSEWHERE };
 guint32 acr_nearness(const AcrSearch *search, const AcrScope *scope, gsize entry);
 
 /* The identifiers of a text, the last one first, each once; owned. */
 GPtrArray *acr_words_of(const char *text) ACR_MUST_USE;
-/* Whether `word` is in the text and no letter touches its ends. */
+/* Whether `word` is in the text as a whole word. */
 bool acr_has_word(const char *text, gsize len, const char *word);
 
 typedef enum { ACR_USES_PYTHON, ACR_USES_OTHERS } AcrUsesWhere;
 typedef struct {
-    const char *word; /* the one that was found, borrowed from the words; NULL: none */
+    const char *word; /* the word that was found, borrowed from the words; NULL: none */
     AcrUsesWhere where;
 } AcrUsesFound;
 /*
- * Adds the lines that hold the first of the words, after the hits that are there: of non-test .py
- * files and of the named ones, else of non-test files of other types; nearest first, then those
- * that hold most of the other words. Errors: FAILED (an object is missing). O(bytes of the files).
+ * Adds the lines that contain the first of the words that occurs, after the existing hits. Searches
+ * non-test .py files and the named ones, otherwise non-test files of other types. Nearest places
+ * come first, then those with most of the other words. Errors: FAILED (an object is missing).
+ * O(bytes of the files).
  */
 bool acr_uses_add(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
                   AcrUsesFound *out_found, GError **error) ACR_MUST_USE;
 
 /*
- * Adds what a name is where the call did not look: definitions of any kind, else its uses. Says so
- * in notes, after `missing`, a sentence on what there is not; adds no note where there is no hit.
+ * Adds what the name is outside the scope of the call: definitions of any kind, otherwise its uses.
+ * Notes say so, after `missing`, a sentence on what does not exist; without a hit no note is added.
  */
 bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope *scope,
                          const char *missing, GError **error) ACR_MUST_USE;
-/* The same for a text that is not in the files, or nowhere (`files` NULL); finishes the answer
- * where it adds a hit. */
+/* The same for a text that the files do not contain (`files` NULL: that no file contains); finishes
+ * the answer if it adds a hit. */
 bool acr_instead_of_text(AcrReply *reply, const char *text, const AcrFileMatch *files,
                          AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* Puts places first that define a word of the text; adds where the last one is defined, unless that
- * is shown. */
+/* Moves places that define a word of the text to the front; adds where the last word is defined,
+ * unless that is shown. */
 bool acr_rank_text_hits(AcrReply *reply, const char *text, const AcrFileMatch *files,
                         GError **error) ACR_MUST_USE;
-/* Adds the assignments and renaming imports of `name` that make it another name of the classes. */
+/* Adds the assignments and renaming imports by which `name` stands for the classes. */
 void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes);
 
 /* ---- Calls that look for a name ---- */
 
-/* What such a call looks for. */
+/* What a call with a name searches for. */
 typedef struct {
     const char *noun; /* "class" */
-    guint kinds;      /* ACR_KIND bits of the symbols that a miss names */
+    guint kinds;      /* ACR_KIND bits of the symbols that a miss suggests */
     AcrCollapse collapse;
 } AcrSought;
 
-/* acr_reply_finish with the words for that name. */
+/* acr_reply_finish with the texts for that name. */
 bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                       AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* What else the name is, in the files where some are given: the other kind, else assignments; a note
- * says so. Owned array of ids. */
+/* Other kinds of symbols with that name, in the given files if there are any: functions for classes
+ * and vice versa, else assignments; a note says so. Owned array of ids. */
 GArray *acr_named_otherwise(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                             const AcrFileMatch *files) ACR_MUST_USE;
-/* Answers with what else has that name or uses it, or that nothing does. Errors of both:
- * FAILED (an object is missing). */
+/* Answers with other definitions or uses of that name, or says that there are none. Errors: FAILED
+ * (an object is missing). */
 bool acr_named_instead(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                        AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* The nearest names, and how often the name occurs where. */
+/* Adds the nearest names, and how often and where the name occurs. */
 void acr_named_append_nearest(GString *text, AcrSearch *search, const AcrSought *sought,
                               const AcrNameArg *arg);
 
-/* How a call that names a symbol and a file looks for it. Arrays are owned by the caller. */
+/* How a call that names a symbol and a file searches. Arrays are owned by the caller. */
 typedef struct {
     const AcrSought *sought;
     AcrView view;

@@ -1,7 +1,7 @@
 /*
  * The table of search calls: names, parameters, the sentence that the model reads about each, and
- * the function that answers it, called here after the arguments' bounds were checked. The names are
- * a contract.
+ * the function that answers it, which is called after the bounds of the arguments were checked. The
+ * names are a contract.
  */
 #include <string.h>
 
@@ -118,7 +118,7 @@ bool acr_calls_add(AcrCalls *all, const AcrCallSpec *spec)
 
 /* ---- Running ---- */
 
-/* What is wrong with an argument, as a sentence for the model; owned; NULL when nothing is. */
+/* What is wrong with an argument, as a sentence for the model; owned; NULL: nothing. */
 static char *fault_of(const AcrParam *param, const char *value)
 {
     if (strlen(value) > ACR_SEARCH_MAX_ARGUMENT)

@@ -1,14 +1,14 @@
 /*
- * File contents for searching: each entry's text is read when first needed and kept, up to
- * ACR_SEARCH_KEPT_BYTES; beyond that a content lives until the next one is asked for. A search in
- * all files reads them at once, on all cores. Bytes that are their own text are kept as they were
- * read, without a copy. Line starts are made when a line is first asked for.
+ * File contents for searching. The text of an entry is read when it is first needed and kept, up to
+ * ACR_SEARCH_KEPT_BYTES in total; beyond that, a text lives until the next one is needed. A search
+ * in all files reads them in parallel on all cores. Plain UTF-8 files are kept as they were read,
+ * without a copy. Line starts are computed when a line is first needed.
  */
 #include <string.h>
 
 #include "search/search_private.h"
 
-#define BINARY_LOOKED_AT 8000u /* bytes in which a NUL makes a file of another type binary */
+#define BINARY_LOOKED_AT 8000u /* a NUL in the first bytes marks a file of another type as binary */
 
 static void content_free(AcrContent *content)
 {
@@ -63,7 +63,7 @@ void acr_search_free(AcrSearch *search)
 
 /* ---- One content ---- */
 
-/* The text of a file's bytes; keeps a reference to them where they are it. */
+/* The text of a file; keeps a reference to its bytes if they are the text. */
 static AcrContent *content_new(GBytes *bytes)
 {
     gsize len = 0;
@@ -80,8 +80,7 @@ static AcrContent *content_new(GBytes *bytes)
     return content;
 }
 
-/* Keeps a content, and gives it away, where there is room for it. Several threads may keep contents
- * of different entries. */
+/* Keeps a content (taken) if there is room. Several threads may do so for different entries. */
 static bool keep_contents(AcrSearch *search, gsize entry, AcrContent *content)
 {
     gsize len = content->text.len;
@@ -117,7 +116,7 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out, GError
 
 /* ---- All contents ---- */
 
-/* What cannot be read is not kept: acr_search_content says why when it is asked for. */
+/* A file that cannot be read is skipped; acr_search_content reports the error when it is needed. */
 static void keep_read(void *user, gsize entry, GBytes *bytes, const GError *error)
 {
     AcrSearch *search = user;
@@ -139,7 +138,8 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
         if (!search->contents[*at])
             g_array_append_val(unread, *at);
     }
-    if (unread->len && search->kept_bytes < search->kept_limit / 8 * 7) /* else in vain */
+    if (unread->len &&
+        search->kept_bytes < search->kept_limit / 8 * 7) /* otherwise they would be read in vain */
         acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)unread->data, unread->len,
                                false, keep_read, search);
     return entries;
@@ -147,7 +147,7 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
 
 typedef struct {
     GBytes **texts; /* by entry */
-    gsize bytes;    /* read, binary files included */
+    gsize bytes;    /* bytes read, including binary files */
 } Others;
 
 static void other_free(void *data)
@@ -167,7 +167,7 @@ static void keep_other(void *user, gsize entry, GBytes *bytes, const GError *err
         others->texts[entry] = g_bytes_ref(bytes);
 }
 
-/* Entries of the tests and files of other types, in order; owned. */
+/* Entries of tests and of files of other types, in order; owned. */
 static GArray *other_entries(const AcrSearch *search)
 {
     GArray *entries = g_array_new(FALSE, FALSE, sizeof(gsize));

@@ -1,14 +1,15 @@
 /*
- * Which files a file argument names. Paths match on whole parts from the right, ignoring case:
- * first as written, then as a module (`pkg.mod` is pkg/mod.py or pkg/mod/__init__.py), then without
- * leading parts that this tree does not have, last as a folder. At each step files with symbols win
- * over tests and other types. The first step that hits decides.
+ * Finds the files that a file argument names. Paths match by whole parts from the right, ignoring
+ * case: first as written, then as a module (`pkg.mod` is pkg/mod.py or pkg/mod/__init__.py), then
+ * without leading parts that this tree does not have, last as a folder. In each step files with
+ * symbols take precedence over tests and other types. The first step with a match decides.
  */
 #include <string.h>
 
 #include "search/search_private.h"
 
-/* Forward slashes, no line number at the end, no leading or doubled "." and "/" parts; owned. */
+/* Normalises a path: forward slashes, no line number at the end, no "." or empty parts, no leading
+ * "/"; owned. */
 static char *plain_path(const char *argument)
 {
     g_autofree char *trimmed = acr_search_trim(argument);
@@ -52,7 +53,7 @@ static void add_matching_file(AcrFileMatch *match, gsize entry)
         g_array_append_val(match->entries, entry);
 }
 
-/* Adds the files that end in `tail`: the one that is it exactly comes first. */
+/* Adds the files that end in `tail`, an exact match first. */
 static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     gssize exact = acr_snapshot_find(search->snapshot, tail);
@@ -85,7 +86,7 @@ static bool match_with_endings(AcrFileMatch *match, AcrSearch *search, const cha
     return false;
 }
 
-/* `pkg.mod`, `pkg.mod.py`, `pkg.mod.Class`. */
+/* Matches `pkg.mod`, `pkg.mod.py`, `pkg.mod.Class`. */
 static bool match_module(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     if (match_with_endings(match, search, path))
@@ -105,7 +106,7 @@ static bool match_module(AcrFileMatch *match, AcrSearch *search, const char *pat
     return strchr(stem, '/') && match_with_endings(match, search, stem);
 }
 
-/* The argument without leading parts; its bare file name only where that is one file. */
+/* Matches the argument without leading parts; its bare file name only if a single file has it. */
 static bool match_shortened(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {

@@ -96,7 +96,7 @@ GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrF
     return kept;
 }
 
-/* Says which alias or renamed import led to a class of another name. */
+/* Notes which alias or renamed import led to a class of another name. */
 static void note_renamed(GString *notes, const AcrIndex *index, const AcrNameArg *arg,
                          const GArray *classes)
 {
@@ -130,7 +130,7 @@ static bool qualname_fits(const char *qualname, const char *dotted)
            (m == n || qualname[n - m - 1] == '.');
 }
 
-/* Of `ids` those whose qualified name ends in `dotted`, or that are top-level names of the module
+/* Those of `ids` whose qualified name ends in `dotted`, or that are top-level names of the module
  * `module`. */
 static GArray *narrow_symbols(const AcrIndex *index, const GArray *ids, const char *dotted,
                               const char *module)
@@ -159,7 +159,7 @@ void acr_find_keep_owners(GArray *classes, const char *name, GString *notes)
     g_array_set_size(classes, ACR_SEARCH_MAX_OWNERS);
 }
 
-/* Members called `name` of every class that `owner` stands for, also inherited ones. */
+/* Members called `name`, including inherited ones, of every class that `owner` stands for. */
 static GArray *members_of_named(const AcrIndex *index, const char *owner, const char *name,
                                 GString *notes)
 {
@@ -204,7 +204,7 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
     return narrowed;
 }
 
-/* What a class itself has under that name; an alias of another of its methods brings that too. */
+/* Appends a class's own members of that name; if one is an alias of another method, that too. */
 static void append_own(GArray *found, const AcrIndex *index, guint32 class_id, const char *name)
 {
     g_autoptr(GArray) members = acr_index_members(index, class_id);

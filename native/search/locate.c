@@ -1,16 +1,20 @@
 /*
- * Resolves bug locations, as models name them, to code. Six levels from exact to loose; per
- * location the first that hits:
- *   method+class  members of the class, inherited ones too; a file given narrows classes of one name
+ * Resolves bug locations, as models name them, to code. Six levels from exact to loose; for each
+ * location, the first level with a hit counts:
+ *   method+class  members of the class, inherited ones too; a given file narrows classes of one
+ *   name
  *   method+file   functions and methods of that name in the files
  *   class+file, class, method, file
- * A class field that names no class is read as a class and its method ("C.run"), as a module (where
- * no file is given) or as a method (where none is given). At the first two levels and at `method` a hit inside a class brings the
- * class's signatures as context; at the first two also the nearest ancestor's method that it
- * overrides. The context of a class holds the names assigned in its body and its __init__. One location gives at most MAX_PER_LOCATION places: at level `method` those in the
- * named file's folder first, then the longest; a `__name__` that more define does not count there. A
- * class or file too long to show whole is shown as signatures; a body too long loses its middle.
- * Test files are left out.
+ *
+ * A class field that names no class is read as a class and its method ("C.run"), as a module (if no
+ * file is given) or as a method (if none is given). At the first two levels and at `method`, a hit
+ * inside a class adds the class's signatures as context (with the names assigned in its body and
+ * its __init__); at the first two, also the nearest overridden method of an ancestor.
+ *
+ * One location gives at most MAX_PER_LOCATION places: at level `method` those in the named file's
+ * folder first, then the longest; a `__name__` that many classes define does not count there. A
+ * class or file too long to show is shown as signatures; a body too long loses its middle. Test
+ * files are excluded.
  */
 #include <string.h>
 
@@ -19,13 +23,13 @@
 #define MAX_PER_LOCATION 5u
 #define MAX_CODE (32u * 1024) /* bytes of one place's code */
 #define MAX_WHOLE_FILE_LINES 300u
-#define MAX_INIT_LINES 100u /* of an __init__ that is shown with its class */
+#define MAX_INIT_LINES 100u /* a longer __init__ is not shown with its class */
 
 typedef struct {
     AcrSearch *search;
     GPtrArray *found; /* of AcrLocated; borrowed */
     const AcrBugLocation *location;
-    AcrNameArg klass, method; /* text NULL where not given */
+    AcrNameArg klass, method; /* text NULL if not given */
     AcrFileMatch files;
     bool has_file;
 } Locating;
@@ -38,7 +42,7 @@ static void append_range(GArray *lines, guint32 first, guint32 last)
         g_array_append_val(lines, line);
 }
 
-/* Headers of everything at the file's top level. */
+/* Line numbers of the headers of all top-level definitions in a file. */
 static GArray *file_signatures(const AcrSearch *search, gsize entry, guint32 n_lines)
 {
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -62,8 +66,8 @@ static GArray *file_signatures(const AcrSearch *search, gsize entry, guint32 n_l
     return lines;
 }
 
-/* Lines of a class's signatures, with all of its own __init__ where that is short: what objects of it
- * hold. */
+/* The lines of a class's signatures, with its whole __init__ if that is short, because it shows
+ * what objects contain. */
 static GArray *context_lines(const AcrSearch *search, guint32 id)
 {
     g_autoptr(GArray) signatures = acr_render_signature_lines(search->index, id);
@@ -85,7 +89,7 @@ static GArray *context_lines(const AcrSearch *search, guint32 id)
     return lines;
 }
 
-/* The lines to show of a place: all, or signatures where it is context or too long. */
+/* The lines to show of a place: all, or signatures if it is context or too long. */
 static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrHit *hit)
 {
     guint32 n = acr_content_n_lines(content);
@@ -134,7 +138,8 @@ static void join_intended(AcrLocated *located, const char *intended)
     }
 }
 
-/* Adds a place once; what was context before becomes a bug place when it is named as one. */
+/* Adds a place once; a place that was added as context becomes a bug place when it is named as
+ * one. */
 static void add_located(Locating *at, const AcrHit *hit, AcrLocatedRole role, AcrLocateLevel level)
 {
     const char *file = acr_search_path(at->search, hit->entry);
@@ -179,7 +184,7 @@ static void add_symbol(Locating *at, guint32 id, AcrLocatedRole role, AcrLocateL
     add_located(at, &hit, role, level);
 }
 
-/* The class whose body holds the symbol directly or through functions; -1 if none. */
+/* The class whose body contains the symbol, directly or through functions; -1: none. */
 static gint32 class_around(const AcrIndex *index, guint32 id)
 {
     gint32 parent = acr_index_symbol(index, id)->parent;
@@ -248,7 +253,7 @@ static GArray *defs_named(const Locating *at)
     return acr_find_named_folded(at->search->index, ACR_FUNCTIONS, at->method.last);
 }
 
-/* Those of the symbols that lie in the named files, if any do; else all. */
+/* Those of the symbols that lie in the named files; if none does, all. */
 static GArray *prefer_files(const Locating *at, const GArray *ids)
 {
     GArray *here = acr_find_in_files(at->search, ids, &at->files);
@@ -276,7 +281,7 @@ static bool try_method_class(Locating *at)
     return ids->len > 0;
 }
 
-/* What else of that name is in the named files: a class, an assigned name. */
+/* Other definitions of that name in the named files: a class, an assigned name. */
 static GArray *others_in_files(const Locating *at)
 {
     const AcrIndex *index = at->search->index;
@@ -323,7 +328,7 @@ static bool try_class(Locating *at)
     return ids->len > 0;
 }
 
-/* The MAX_PER_LOCATION likeliest of many: in the named folder, then longest, then first. */
+/* The MAX_PER_LOCATION likeliest: those in the named folder, then the longest, then the first. */
 static GArray *likeliest(const Locating *at, const GArray *ids)
 {
     GArray *best = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -392,14 +397,14 @@ static bool is_given(const char *text)
     return text && text[strspn(text, " \t\r\n")] && strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
 }
 
-/* `A.b` in the method field: A is the class, unless one is named. */
+/* Splits `A.b` in the method field: A becomes the class, unless a class is given. */
 static void split_method(Locating *at)
 {
     if (at->method.text && at->method.qualifier && !at->klass.text)
         acr_name_arg_init(&at->klass, at->method.qualifier);
 }
 
-/* "C.run" in the class field, where C is a class that has or inherits run: class and method. */
+/* Splits "C.run" in the class field if C is a class that has or inherits run. */
 static bool split_class(Locating *at)
 {
     const AcrIndex *index = at->search->index;
@@ -425,8 +430,8 @@ static bool split_class(Locating *at)
     return true;
 }
 
-/* A class field that names no class: a class and its method, a module, else a method, where that is
- * not given. */
+/* Reads a class field that names no class as a class and its method, as a module, or as a method if
+ * none is given. */
 static void reread_class(Locating *at)
 {
     g_autoptr(GArray) classes = at->klass.text ? classes_named(at) : NULL;

@@ -1,6 +1,7 @@
 /*
- * The map of a repository: its source files with what each defines at its top level, as deep as fits
- * into an answer: names, else counts for each file, else counts for each folder.
+ * The map of a repository: its source files with the top-level definitions of each, in as much
+ * detail as fits into an answer: names, otherwise counts for each file, otherwise counts for each
+ * folder.
  */
 #include <string.h>
 
@@ -14,8 +15,8 @@ typedef struct {
     const AcrIndex *index;
     GString *text;
     Detail detail;
-    char *folder; /* owned; the one that is counted */
-    guint files;  /* in it */
+    char *folder; /* owned; the current folder */
+    guint files;  /* files in it */
 } Map;
 
 static const char *plural(gsize n)
@@ -88,7 +89,7 @@ static void add_mapped_file(Map *map, const AcrIndexFile *file)
     add_counts(map->text, classes, functions);
 }
 
-/* The map at that detail, or what of it fits; *out_fits says which. Owned. */
+/* The map with that detail, cut if it does not fit; *out_fits tells. Owned. */
 static char *map_at(const AcrIndex *index, Detail detail, bool *out_fits)
 {
     gsize n = acr_index_n_files(index), limit = ACR_SEARCH_MAX_OUTPUT - sizeof CUT;

@@ -1,7 +1,7 @@
 /*
- * Makes plain what a model wrote as a name: quotes, keywords, decorators' signs, parentheses and
- * parameters are taken off until a dotted name is left. An argument without that shape is kept as
- * it is; it then matches no symbol.
+ * Normalises a name as a model writes it: removes quotes, keywords, decorator signs, parentheses
+ * and parameters until a dotted name is left. An argument of another shape is kept as it is, and
+ * then matches no symbol.
  */
 #include <string.h>
 
@@ -44,7 +44,7 @@ static bool is_word(char c)
     return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
 }
 
-/* Bytes of the dotted name at the start of `text`; 0 if there is none. */
+/* The length of the dotted name at the start of `text`; 0: none. */
 static gsize name_length(const char *text)
 {
     gsize at = 0, end = 0;
@@ -59,7 +59,7 @@ static gsize name_length(const char *text)
     return end;
 }
 
-/* Whether `rest` may follow a name without changing what is meant. */
+/* Whether `rest` may follow a name without changing its meaning. */
 static bool is_tail(const char *rest)
 {
     while (g_ascii_isspace(*rest))
@@ -74,7 +74,7 @@ static bool is_tail(const char *rest)
     return false;
 }
 
-/* The start of the name inside `text`, after what may stand before it. */
+/* The start of the name inside `text`, after prefixes that are allowed. */
 static const char *skip_prefixes(const char *text)
 {
     bool again = true;

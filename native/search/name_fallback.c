@@ -1,7 +1,7 @@
 /*
- * How a call that looks for a class or function by its name is answered: with what was found; else
- * with the name defined elsewhere, whatever it is, in another case, or with the lines that use it;
- * else with the nearest names. A note says what is shown instead of what was asked for.
+ * Answers a call that searches for a class or function by name: with what was found; otherwise with
+ * other definitions of that name, the name in another case, or the lines that use it; otherwise
+ * with the nearest names. A note says what is shown instead.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void add_near(AcrReply *reply, const GArray *ids, const AcrScope *scope)
     }
 }
 
-/* What of the other kind has the name: functions for classes, classes for functions. */
+/* Symbols of the other kind with that name: functions for classes, classes for functions. */
 static GArray *find_other_kind(const AcrIndex *index, const AcrSought *sought,
                                const AcrNameArg *arg)
 {
@@ -63,7 +63,7 @@ void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes)
             if (!symbol->value || strcmp(symbol->value, name) == 0)
                 continue;
             acr_reply_add_symbol(reply, id, ACR_VIEW_AROUND, rank);
-            rank = 2; /* one before the classes, the others after them */
+            rank = 2; /* one place before the classes, the others after them */
         }
     }
 }
@@ -82,7 +82,7 @@ static const char *words_for_uses(AcrUsesWhere where)
                : "No Python file outside the tests holds it; these are lines of other files:";
 }
 
-/* The name in another case, one before its uses and the rest after them; then the uses. */
+/* Adds the name in another case (one before its uses, the rest after them), and then its uses. */
 static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
                                 const char *missing, GError **error)
 {
@@ -107,7 +107,7 @@ static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const A
     return true;
 }
 
-/* The words of a name argument, its last first: the others only tell which lines are better. */
+/* The words of a name argument, its last one first; the others only help to rank lines. */
 static GPtrArray *words_of_name(const AcrNameArg *arg)
 {
     const char *paren = strchr(arg->text, '(');
@@ -119,7 +119,7 @@ static GPtrArray *words_of_name(const AcrNameArg *arg)
     return words;
 }
 
-/* Says which files are the module of that name. */
+/* Notes which files are the module of that name. */
 static void note_modules(AcrReply *reply, const AcrNameArg *arg)
 {
     const AcrIndex *index = reply->search->index;
@@ -203,7 +203,7 @@ static void miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrName
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
-/* What the files do not have; owned. */
+/* A sentence on what the files do not contain; owned. */
 static char *missing_in_files(const AcrSought *sought, const AcrNameArg *arg,
                               const AcrFileMatch *files, const char *file)
 {

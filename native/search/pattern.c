@@ -1,12 +1,12 @@
 /*
- * Text by pattern (PCRE2): what search_code does with "re:…". A match holds at least one byte, and
- * `^` and `$` are the ends of lines.
+ * Search by pattern (PCRE2), for search_code with "re:…". A match has at least one byte; `^` and
+ * `$` match at line ends.
  *
- * A pattern can take time without end. It is bounded by counts, never by a clock, so that the same
- * search has the same answer everywhere: PCRE2 calls back before each item of the pattern, and the
- * calls, with the bytes passed between them, are counted for each file and for the whole search.
- * PCRE2's own limits count less and begin again at each byte; they stand behind these. A pattern
- * whose form makes it linear is not counted, which is faster.
+ * A pattern can run almost forever, so it is bounded, by counts and not by a clock, so that the
+ * same search has the same answer everywhere. PCRE2 calls back before each item of the pattern;
+ * these calls and the bytes passed between them are counted for each file and for the whole search.
+ * PCRE2's own limits count less and restart at each byte; they are a second line of defence. A
+ * pattern without repeats and groups is linear and is not counted, which is faster.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -14,25 +14,25 @@
 
 #include "search/reply_private.h"
 
-#define MATCH_LIMIT 10000000u           /* of PCRE2, from one start; see above */
-#define DEPTH_LIMIT 100000u             /* likewise */
+#define MATCH_LIMIT 10000000u           /* PCRE2's limit, for one start; see above */
+#define DEPTH_LIMIT 100000u             /* the same */
 #define HEAP_LIMIT_KIB (32u * 1024)     /* memory of one match without JIT */
-#define STACK_START (32u * 1024)        /* memory of one match with it */
-#define STACK_LIMIT (8u * 1024 * 1024)  /* likewise */
-#define STEP_BYTES 16u                  /* bytes passed between two calls that count as one more */
-#define MAX_MESSAGE 256u                /* bytes of PCRE2's message */
-#define ERROR_STEPS PCRE2_ERROR_CALLOUT /* what our count ends a match with */
+#define STACK_START (32u * 1024)        /* memory of one match with JIT */
+#define STACK_LIMIT (8u * 1024 * 1024)  /* the same */
+#define STEP_BYTES 16u                  /* bytes between two calls that count as one more step */
+#define MAX_MESSAGE 256u                /* bytes of PCRE2's error message */
+#define ERROR_STEPS PCRE2_ERROR_CALLOUT /* ends a match whose steps are used up */
 
 typedef struct {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
-    bool refers_back;           /* comparing with a group passes bytes unseen */
-    guint64 steps, total_steps; /* taken in this file, in all before it */
-    gsize at;                   /* where the last call was */
+    bool refers_back;           /* a back reference passes bytes without calls */
+    guint64 steps, total_steps; /* steps in this file, and in all files before it */
+    gsize at;                   /* position of the last call */
     guint cut;                  /* files that took too many steps */
-    gsize first_cut;            /* the entry of the first of them */
+    gsize first_cut;            /* entry of the first of them */
 } Pattern;
 
 const char *acr_pattern_of(const char *argument)
@@ -42,8 +42,8 @@ const char *acr_pattern_of(const char *argument)
 
 /* ---- Compiling ---- */
 
-/* Whether a match takes at most as many steps as the pattern has characters: no repeats and no
- * groups. */
+/* Whether a match takes at most as many steps as the pattern has characters, because it has no
+ * repeats and no groups. */
 static bool is_linear(const char *pattern)
 {
     for (; *pattern; pattern++) {
@@ -100,7 +100,7 @@ static pcre2_code *compile(const char *text, int *out_code, gsize *out_off)
     return code;
 }
 
-/* False when the text is not a pattern; *out_why (owned) tells the reader why. */
+/* Compiles the pattern; false if it is invalid; *out_why (owned) tells the reader why. */
 static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
 {
     int code = 0;
@@ -118,7 +118,7 @@ static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
     }
     pcre2_pattern_info(pattern->code, PCRE2_INFO_BACKREFMAX, &refers_back);
     pattern->refers_back = refers_back > 0;
-    pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE); /* where there is none, it goes without */
+    pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE); /* works without JIT too */
     pattern->data = pcre2_match_data_create(1, NULL);
     pattern->context = pcre2_match_context_create(NULL);
     pattern->stack = pcre2_jit_stack_create(STACK_START, STACK_LIMIT, NULL);
@@ -134,7 +134,7 @@ static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
 
 /* ---- Matching ---- */
 
-/* How many bytes of a match are shown: all, but no more than ACR_SEARCH_MAX_BLOCK lines. */
+/* The bytes of a match that are shown: at most ACR_SEARCH_MAX_BLOCK lines. */
 static gsize shown_len(const AcrContent *content, gsize off, gsize len)
 {
     const char *end = content->text.text + off + len, *at = content->text.text + off;
@@ -143,7 +143,7 @@ static gsize shown_len(const AcrContent *content, gsize off, gsize len)
     return (gsize)(at - content->text.text) - off;
 }
 
-/* Adds one match per line in which one begins. False when the file took too many steps. */
+/* Adds one match for each line in which one begins. False: the file took too many steps. */
 static bool find_in(Pattern *pattern, AcrReply *reply, gsize entry, const AcrContent *content)
 {
     const char *text = content->text.text, *end = text + content->text.len;

@@ -1,7 +1,7 @@
 /*
- * How code is written for a model: headings, numbered lines, signatures of a class. A block that is
- * longer than its budget loses its middle; line numbers stay, and a line says how to see what is
- * missing.
+ * Writes code for a model: headings, numbered lines, signatures of a class. A block that exceeds
+ * its budget loses its middle; line numbers stay correct, and a line says how to see the missing
+ * part.
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ void acr_render_heading(GString *out, const char *path, const char *klass, const
         append_tag(out, "func", func);
 }
 
-/* Whole where it is bare: it will be quoted. */
+/* A bare line is never shortened, because the model will quote it. */
 static void append_line(GString *out, AcrContent *content, guint32 line, bool bare)
 {
     gsize len;
@@ -117,7 +117,7 @@ static void add_lines(GArray *lines, guint32 first, guint32 last)
 }
 
 #define MAX_NESTED_SIGNATURES 5
-#define MAX_ASSIGN_LINES 20u /* of one class-level assignment */
+#define MAX_ASSIGN_LINES 20u /* lines of a class-level assignment */
 
 static void add_signatures(GArray *lines, const AcrIndex *index, guint32 class_id, int depth)
 {

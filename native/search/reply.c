@@ -1,13 +1,14 @@
 /*
- * An answer in the making: notes, then hits. Finishing sorts the hits by (rank, file, line), shows
- * the first ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT, and
- * lists the others.
+ * An answer while it is built: notes, then hits. Finishing sorts the hits by (rank, file, line),
+ * shows the first ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT,
+ * and lists the others.
  */
 #include "search/reply_private.h"
 
-#define LIST_RESERVE (16u * 1024) /* bytes kept free for the list of what is not shown in full */
+/* bytes reserved for the list of hits that are not shown in full */
+#define LIST_RESERVE (16u * 1024)
 #define NOTES_MAX (8u * 1024)
-#define TAIL_MAX (8u * 1024) /* of LIST_RESERVE */
+#define TAIL_MAX (8u * 1024) /* a part of LIST_RESERVE */
 
 void acr_reply_init(AcrReply *reply, AcrSearch *search)
 {
@@ -120,7 +121,7 @@ static GArray *lines_to_show(const AcrReply *reply, const AcrHit *hit, AcrConten
     return lines;
 }
 
-/* Line numbers past the end of the content, should index and content ever differ, are dropped. */
+/* Drops line numbers after the end of the content, in case index and content differ. */
 static void drop_lines_past(GArray *lines, guint32 n_lines)
 {
     while (lines->len && g_array_index(lines, guint32, lines->len - 1) > n_lines)
@@ -145,14 +146,13 @@ bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GStr
     return true;
 }
 
-/* Bytes of an answer without what comes after the results. */
+/* The bytes left for results. */
 static gsize room(const AcrReply *reply)
 {
     return ACR_SEARCH_MAX_OUTPUT - MIN(reply->tail->len, TAIL_MAX);
 }
 
-/* Counts of the hits from `from` on, of AcrHit, one a file, in the order of their first hits;
- * owned. */
+/* The hits from `from` on, combined to one AcrHit with a count for each file, in order; owned. */
 static GArray *counts_by_file(const AcrReply *reply, guint from)
 {
     GArray *files = g_array_new(FALSE, FALSE, sizeof(AcrHit));
@@ -170,7 +170,7 @@ static GArray *counts_by_file(const AcrReply *reply, guint from)
     return files;
 }
 
-/* Lists hits from `from` on as files with counts, each file once. */
+/* Lists the files of the hits from `from` on, each once with its count. */
 static void list_reply_files(const AcrReply *reply, guint from, GString *out)
 {
     g_autoptr(GArray) files = counts_by_file(reply, from);
@@ -223,7 +223,7 @@ static GPtrArray *places_of(const AcrReply *reply)
     return places;
 }
 
-/* Shows the first hits; what one does not use of its share the next may. */
+/* Shows the first hits; bytes that one does not use are available to the next. */
 static bool show_hits(const AcrReply *reply, guint shown, GString *out, GError **error)
 {
     gsize limit = room(reply) - (reply->hits->len > shown ? LIST_RESERVE : 4096);
@@ -246,7 +246,7 @@ static void append_tail(const AcrReply *reply, GString *text)
     g_string_append_len(text, reply->tail->str, (gssize)MIN(reply->tail->len, TAIL_MAX));
 }
 
-/* Names and paths in the text may be of any length. */
+/* Cuts the text, because names and paths may have any length. */
 static void set_output(AcrAnswer *out, bool ok, const GString *text)
 {
     g_autofree char *valid = acr_utf8_repair(text->str, text->len);

@@ -1,6 +1,5 @@
 /*
- * Places that somebody else found, shown as the calls show their own: for calls that are added to the
- * registry and say only where to look.
+ * Shows places like the results of a call, for added calls that only say where to look.
  */
 #include "search/reply_private.h"
 

@@ -1,8 +1,8 @@
 /*
- * What a miss says: the nearest names, where the name is defined or occurs instead, what the named
- * file or class holds. Nearness: same name in another case, then a few edits, then one name inside
- * the other. Few and good ones only. Tests and files of other types are read when the first miss
- * counts in them, and kept.
+ * What a miss says: the nearest names, where else the name is defined or occurs, and the contents
+ * of the named file or class. Nearest means: the same name in another case, then a few edits, then
+ * one name inside the other. Few and good suggestions only. Tests and files of other types are read
+ * when the first miss counts occurrences in them, and kept.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 /* ---- Nearest names ---- */
 
-/* Levenshtein distance of two lower-case names, or FAR when it passes `max`. */
+/* The Levenshtein distance of two lower-case names; FAR if it exceeds `max`. */
 static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint max)
 {
     guint row[ACR_SEARCH_MAX_NAME + 1];
@@ -56,7 +56,7 @@ const char *acr_nearest_name(const char *word, const char *const *names)
     return nearest;
 }
 
-/* 0 for the same name in another case; FAR for names that have nothing to do with each other. */
+/* 0 for the same name in another case; FAR for unrelated names. */
 static guint distance(const char *wanted, gsize n, const char *name)
 {
     gsize m = strlen(name);
@@ -158,7 +158,7 @@ void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const 
     }
 }
 
-/* Names of the symbols that `wanted` lets through, once each. */
+/* Appends the names of the symbols that `wanted` accepts, each once. */
 static void append_names(GString *out, const AcrIndex *index, const GArray *ids)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);

@@ -1,6 +1,6 @@
 /*
- * Text that is looked for line by line: attributes that a class sets on self, and definitions by
- * text, for files that have no symbols.
+ * Searches text line by line for attributes that a class assigns to self, and for definitions in
+ * files without symbols.
  */
 #include <string.h>
 
@@ -48,7 +48,7 @@ static gsize indent_of(const char *line, gsize len)
     return n;
 }
 
-/* Whether the line is `class name` or `[async ]def name`; *out_class says which. */
+/* Whether the line is `class name` or `[async ]def name`; *out_class tells which. */
 static bool defines(const char *line, gsize len, const char *name, bool *out_class)
 {
     gsize at = indent_of(line, len), n = strlen(name);
@@ -65,7 +65,7 @@ static bool defines(const char *line, gsize len, const char *name, bool *out_cla
     return !g_ascii_isalnum(after) && after != '_' && (guchar)after < 0x80;
 }
 
-/* Last line of the block that begins at `first`: blank lines at its end left out. */
+/* The last line of the block that begins at `first`, without blank lines at its end. */
 static guint32 block_end(AcrContent *content, guint32 first)
 {
     gsize len;

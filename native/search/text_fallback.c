@@ -1,23 +1,24 @@
 /*
- * What a text search shows where the text is not: the text in other files, else lines with its
- * words. And what it adds to its places: where the last word of the text is defined. A note says
- * what is shown instead of what was asked for.
+ * What a text search shows if the text is not found: the text in other files, otherwise lines with
+ * its words. To places that it finds, it adds where the last word of the text is defined. A note
+ * says what is shown instead.
  */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-#define DEFINITIONS_ADDED 2u       /* of the last word of a text */
-#define DEFINITION_LINES 5u        /* shown of each */
-#define MAX_DEFINITIONS 2000u      /* compared to find the nearest of them */
-#define MAX_RANKED_SYMBOLS 100000u /* symbols of one name that are looked for among text hits */
+#define DEFINITIONS_ADDED 2u       /* definitions of the last word that are added */
+#define DEFINITION_LINES 5u        /* lines shown of each */
+#define MAX_DEFINITIONS 2000u      /* definitions compared to find the nearest ones */
+#define MAX_RANKED_SYMBOLS 100000u /* symbols of one name that are searched for among text hits */
 
 static bool has_blank(const char *text)
 {
     return strpbrk(text, " \t\n") != NULL;
 }
 
-/* The whole text where the search did not look: in other files, in other types of files. */
+/* Adds places of the whole text outside the searched files: in other files, in other types of
+ * files. */
 static bool add_elsewhere(AcrReply *reply, const char *text, const AcrScope *scope,
                           AcrUsesFound *found, GError **error)
 {
@@ -43,10 +44,10 @@ static bool add_lines_of_words(AcrReply *reply, const char *text, const AcrScope
     AcrUsesFound found;
     guint before = reply->hits->len;
     if (words->len && strcmp(words->pdata[0], bare) == 0)
-        return true; /* it was looked for as a whole */
+        return true; /* it was searched for as a whole */
     if (!acr_uses_add(reply, words, scope, &found, error))
         return false;
-    if (before && found.where == ACR_USES_OTHERS) /* the whole text is shown from there */
+    if (before && found.where == ACR_USES_OTHERS) /* the whole text is already shown from there */
         g_array_set_size(reply->hits, before);
     if (reply->hits->len == before)
         return true;
@@ -95,7 +96,7 @@ static int compare_places(const void *left, const void *right)
     return order ? order : acr_order(a->start, b->start);
 }
 
-/* The hit of the sorted ones that holds the line, or NULL. */
+/* The hit among the sorted ones that contains the line, or NULL. */
 static AcrHit *hit_at(GArray *hits, gsize entry, guint32 line)
 {
     guint low = 0, high = hits->len;
@@ -111,7 +112,7 @@ static AcrHit *hit_at(GArray *hits, gsize entry, guint32 line)
     return hit && hit->entry == entry && hit->start <= line ? hit : NULL;
 }
 
-/* Text hits that hold the line of a definition of one of the words come before the others. */
+/* Moves text hits that contain the definition of one of the words to the front. */
 static void rank_definitions(AcrReply *reply, const GPtrArray *words)
 {
     const AcrIndex *index = reply->search->index;
@@ -149,7 +150,8 @@ static int compare_nearby(const void *left, const void *right)
     return order ? order : acr_order(a->id, b->id);
 }
 
-/* Those definitions nearest to the places shown, of Nearby; owned; NULL where one is shown. */
+/* Those definitions that are nearest to the places shown; owned array of Nearby; NULL: one is shown
+ * already. */
 static GArray *nearest_unshown(const AcrReply *reply, const GArray *ids, const AcrFileMatch *files)
 {
     const AcrSearch *search = reply->search;
@@ -190,7 +192,7 @@ static bool append_definition(AcrReply *reply, guint32 id, GError **error)
     return acr_reply_show(reply, &hit, 1024, reply->tail, error);
 }
 
-/* Whether the places shown in full hold the word with no letter at its ends. */
+/* Whether the places shown in full contain the word as a whole word. */
 static bool shows_word(const AcrReply *reply, const char *word, bool *out_shown, GError **error)
 {
     guint n = MIN(reply->hits->len, ACR_RESULT_SHOW_LIMIT);
@@ -210,7 +212,8 @@ static bool shows_word(const AcrReply *reply, const char *word, bool *out_shown,
     return true;
 }
 
-/* Adds the nearest place where the word stands alone: so far it was seen inside longer words. */
+/* Adds the nearest place with the word as a whole word; so far it only occurred inside longer
+ * words. */
 static bool append_use(AcrReply *reply, const char *word, GError **error)
 {
     g_auto(AcrReply) other = {0};

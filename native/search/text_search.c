@@ -1,9 +1,9 @@
 /*
- * Literal text in file contents: as written; where that is nowhere, with other indentation and line
+ * Literal text in file contents: as written; if that is not found, with other indentation and line
  * ends.
  *
- * Line numbers are counted while a scan goes forward. Neighbouring matches in the same class and
- * function become one place; past ACR_SEARCH_MAX_PLACES places matches are only counted.
+ * Line numbers are counted during a forward scan. Neighbouring matches in the same class and
+ * function become one place; after ACR_SEARCH_MAX_PLACES places, matches are only counted.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 /* ---- Lines ---- */
 
-/* How many of `n` bytes are LF. */
+/* The number of LFs in `n` bytes. */
 static gsize count_lf(const char *at, gsize n)
 {
     const guint64 low = G_GUINT64_CONSTANT(0x7f7f7f7f7f7f7f7f);
@@ -20,7 +20,8 @@ static gsize count_lf(const char *at, gsize n)
     for (guint64 word; n >= sizeof word; at += sizeof word, n -= sizeof word) {
         memcpy(&word, at, sizeof word);
         word ^= ends;
-        word = ~(((word & low) + low) | word) & ~low; /* the top bit of each byte that was LF */
+        /* the top bit of each byte that was LF */
+        word = ~(((word & low) + low) | word) & ~low;
         count += (gsize)(((word >> 7) * ones) >> 56);
     }
     for (; n; at++, n--)
@@ -28,7 +29,7 @@ static gsize count_lf(const char *at, gsize n)
     return count;
 }
 
-/* The same for line ends of all kinds; the byte after the `n` may be read. */
+/* The same for all kinds of line ends; may read one byte after the `n`. */
 static gsize count_line_ends(const AcrContent *content, gsize from, gsize n)
 {
     const char *text = content->text.text;
@@ -73,7 +74,7 @@ void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line)
     hit->func = func >= 0 ? acr_index_func_of(index, (guint32)func) : NULL;
 }
 
-/* The last hit of the reply when a match at first..last belongs to it. */
+/* The last hit of the reply if the match at first..last belongs to it. */
 static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
 {
     if (reply->hits->len == 0)
@@ -86,7 +87,7 @@ static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
     return near_it && same ? last : NULL;
 }
 
-/* Counts a match in a file beyond the places that an answer can list. */
+/* Counts a match in a file, after the answer has as many places as it can list. */
 static void add_count(AcrReply *reply, gsize entry)
 {
     AcrHit *last = &g_array_index(reply->hits, AcrHit, reply->hits->len - 1);
@@ -145,7 +146,7 @@ bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
     return add_hit(reply, entry, cursor->line, last.line);
 }
 
-/* One match per line in which one begins, none inside another. */
+/* Adds one match for each line in which one begins; matches do not overlap. */
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text)
 {
     gsize len = strlen(text);
@@ -166,7 +167,7 @@ static bool is_blank_text(char c)
     return c != '\n' && g_ascii_isspace(c);
 }
 
-/* The text with LF as line ends and without blanks at both ends of lines; owned. */
+/* The text with LF line ends and without blanks at both ends of each line; owned. */
 static GString *plain_text(const char *text, gsize len)
 {
     GString *out = g_string_sized_new(len);
@@ -226,7 +227,7 @@ void acr_loose_text_clear(AcrLooseText *loose)
     g_clear_pointer(&loose->anchor, g_free);
 }
 
-/* Looks in the file's text without those blanks, so that the scan is linear. */
+/* Searches the file's text without those blanks, so that the scan is linear. */
 void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
                          const AcrLooseText *loose)
 {

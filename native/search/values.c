@@ -1,6 +1,6 @@
 /*
- * The small values of this library: errors, calls, places, answers, bug locations, and the words
- * for levels and roles.
+ * The small values of this library: errors, calls, places, answers, bug locations, and the names of
+ * levels and roles.
  */
 #include "search/search.h"
 
@@ -31,7 +31,7 @@ char *acr_call_usage(const AcrCallSpec *spec)
     return g_string_free(usage, FALSE);
 }
 
-/* After an argument that was left out, the others are named. */
+/* After an omitted argument, the following ones are written with their names. */
 char *acr_call_print(const AcrCall *call)
 {
     GString *out = g_string_new(call->spec->name);

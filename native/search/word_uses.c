@@ -1,18 +1,18 @@
 /*
- * Lines that use a word, for calls whose own rule finds nothing: in every non-test .py file, else
- * in non-test files of other types. Lines near each other become one place. Places are ordered by
- * how near they are to what the call named, then by how many of the call's other words they hold,
- * then by what the line does with the word: gives it a value, imports it, uses it.
+ * Finds lines that use a word, for calls whose own rule finds nothing: in every non-test .py file,
+ * otherwise in non-test files of other types. Neighbouring lines become one place. Places are
+ * ordered by how near they are to what the call named, then by how many of the call's other words
+ * they contain, then by what the line does with the word: binds it, imports it, uses it.
  *
- * One scan collects flat (entry, lines, rank) records; only those that an answer can list become
+ * One scan collects flat (entry, lines, rank) records; only those that the answer can list become
  * hits.
  */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-#define NEARBY_LINES 4u       /* uses that are fewer lines apart make one place */
-#define LINES_PER_FILE 20000u /* that use a word and are ranked; an answer lists a few */
+#define NEARBY_LINES 4u       /* uses within that many lines become one place */
+#define LINES_PER_FILE 20000u /* lines with the word that are ranked; an answer lists a few */
 
 /* ---- Words ---- */
 
@@ -21,7 +21,7 @@ static bool is_word_char(gunichar c)
     return c == '_' || (c < 0x80 ? g_ascii_isalnum((char)c) : g_unichar_isalnum(c));
 }
 
-/* Bytes of the letter, digit or underscore at `at`; 0 where there is none. The text is UTF-8. */
+/* The length of the letter, digit or underscore at `at`; 0: none. The text is UTF-8. */
 static gsize word_char_at(const char *at)
 {
     if ((guchar)*at < 0x80)
@@ -45,7 +45,7 @@ static bool is_same_word(const char *a, gsize len, const char *b)
     return strlen(b) == len && memcmp(a, b, len) == 0;
 }
 
-/* Puts the word first; a word that is there already moves. */
+/* Inserts the word at the front; moves it if it is there already. */
 static void add_word(GPtrArray *words, const char *word, gsize len)
 {
     for (guint i = 0; i < words->len; i++) {
@@ -73,8 +73,7 @@ GPtrArray *acr_words_of(const char *text)
     return words;
 }
 
-/* The next place of `word` in at..end where no letter touches its ends; NULL when there is none, as
- * of an empty word. */
+/* The next occurrence of `word` as a whole word in at..end; NULL: none, or an empty word. */
 static const char *next_word(const char *start, const char *at, const char *end, const char *word,
                              gsize len)
 {
@@ -129,7 +128,7 @@ guint32 acr_nearness(const AcrSearch *search, const AcrScope *scope, gsize entry
     return best;
 }
 
-/* Whether one of the named classes holds the line, or no class is named. */
+/* Whether one of the named classes contains the line, or no class is named. */
 static bool in_named_class(const AcrSearch *search, const AcrScope *scope, gsize entry,
                            guint32 line)
 {
@@ -145,7 +144,7 @@ static bool in_named_class(const AcrSearch *search, const AcrScope *scope, gsize
 
 /* ---- Collecting ---- */
 
-/* A place: lines first..last, `at` the one that decides its rank. */
+/* A place: lines first..last; `at` is the line that determines its rank. */
 typedef struct {
     gsize entry;
     guint32 first, last, at, rank, count;
@@ -155,7 +154,7 @@ typedef struct {
     AcrSearch *search;
     const AcrScope *scope;
     const char *word;
-    GPtrArray *others; /* in small letters: words to look for on its lines */
+    GPtrArray *others; /* other words to look for on its lines, in lower case */
     GArray *uses;      /* of Use, in order of (entry, line) */
     bool overfull;
     bool cut; /* a file has more such lines than were ranked */
@@ -186,7 +185,7 @@ static guint32 role_on_line(const char *line, const char *at, gsize len, const c
     return (assigned && whole) || parameter || ends_with_word(text, at, "for") ? 0 : 2;
 }
 
-/* How many of the other words the line does not hold, upper and lower case ignored. */
+/* How many of the other words the line lacks, ignoring case. */
 static guint32 words_missing(const Collector *all, const char *line, const char *end)
 {
     guint32 missing = 0;
@@ -226,7 +225,7 @@ static const char *line_end(const char *at, const char *end)
     return at;
 }
 
-/* One use per line of the content, for the first LINES_PER_FILE of them. */
+/* Collects one use per line, for the first LINES_PER_FILE lines of the content. */
 static void collect(Collector *all, gsize entry, AcrContent *content, guint32 nearness)
 {
     gsize len = strlen(all->word);
@@ -272,7 +271,7 @@ static bool collect_entry(Collector *all, gsize entry, guint32 nearness, GError 
     return true;
 }
 
-/* The indexed files, and what the call named beside them. */
+/* Collects from the indexed files and from other files that the call named. */
 static bool collect_python(Collector *all, GError **error)
 {
     AcrSearch *search = all->search;
@@ -293,7 +292,7 @@ static bool collect_python(Collector *all, GError **error)
     return true;
 }
 
-/* 0 for code and settings, 1 for prose, 2 for what has neither name. */
+/* 0 for code and settings, 1 for prose, 2 for unknown types. */
 static guint32 rank_of_type(const char *path)
 {
     static const char *const code[] = {".pyx", ".pxd", ".pxi", ".pyi", ".c",    ".h",   ".cpp",
@@ -309,7 +308,7 @@ static guint32 rank_of_type(const char *path)
     return 2;
 }
 
-/* Non-test files that are not indexed and hold the word; false where they could not all be read. */
+/* Collects from non-test files that are not indexed; false: they could not all be read. */
 static bool collect_others(Collector *all, GError **error)
 {
     const GPtrArray *texts = acr_search_others(all->search, all->word);
@@ -356,7 +355,7 @@ static int compare_entries(const void *left, const void *right)
     return acr_order(a->entry, b->entry);
 }
 
-/* What an answer cannot list becomes one count per file. */
+/* Turns what the answer cannot list into one count per file. */
 static void add_counts(AcrReply *reply, Use *rest, gsize n)
 {
     qsort(rest, n, sizeof *rest, compare_entries);
@@ -369,7 +368,7 @@ static void add_counts(AcrReply *reply, Use *rest, gsize n)
     }
 }
 
-/* Puts what was collected into the reply, after what is there. */
+/* Appends what was collected to the reply. */
 static bool emit(AcrReply *reply, Collector *all, GError **error)
 {
     guint32 base = 0;
@@ -388,7 +387,7 @@ static bool emit(AcrReply *reply, Collector *all, GError **error)
     return true;
 }
 
-/* The words but the first, in small letters; owned. */
+/* All words except the first, in lower case; owned. */
 static GPtrArray *others_of(const GPtrArray *words)
 {
     GPtrArray *others = g_ptr_array_new_with_free_func(g_free);
