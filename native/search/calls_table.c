@@ -11,6 +11,7 @@
 // clang-format off
 #define CLASS_NAME {"class_name", ACR_PARAM_STRING, "Name of a class, also dotted: Outer.Inner, module.Class", NULL}
 #define METHOD_NAME {"method_name", ACR_PARAM_STRING, "Name of a function or method, without parentheses", NULL}
+#define CALLEE {"name", ACR_PARAM_STRING, "Name of a function, method or class; Class.method for those of one class", NULL}
 #define FILE_NAME {"file_name", ACR_PARAM_STRING, "Name of a file, or the end of its path: core/add.py", NULL}
 #define CODE_STR {"code_str", ACR_PARAM_STRING, "Text to find; re:PATTERN for a regular expression", NULL}
 #define LINE_NUMBER {"line_number", ACR_PARAM_INTEGER, "Number of a line, from 1", NULL}
@@ -53,6 +54,10 @@ static const AcrCallSpec calls[] = {
      {FILE_NAME, LINE_NUMBER, WINDOW_SIZE},
      "Shows a line of a file with window_size lines before and after it.",
      acr_answer_around_line},
+    {"search_callers",
+     {CALLEE},
+     "Shows the lines that call a function, method or class, with the functions they stand in.",
+     acr_answer_callers},
 };
 
 const AcrCallSpec *acr_search_call_specs(gsize *out_n)
@@ -72,12 +77,20 @@ const AcrCallSpec *acr_search_call_spec(const char *name)
 /* ---- The registry ---- */
 
 struct AcrCalls {
-    GPtrArray *added; /* of AcrCallSpec, borrowed */
+    gsize n_own;      /* the first rows of the table, which are part of it */
+    GPtrArray *added; /* of AcrCallSpec, borrowed; NULL: none can be */
 };
+static const AcrCalls of_old = {.n_own = ACR_CALLS_OF_OLD};
 
-AcrCalls *acr_calls_new(void)
+const AcrCalls *acr_calls_own(gsize n)
+{
+    return n <= ACR_CALLS_OF_OLD ? &of_old : NULL;
+}
+
+AcrCalls *acr_calls_new(gsize n_own)
 {
     AcrCalls *all = g_new0(AcrCalls, 1);
+    all->n_own = MIN(n_own, G_N_ELEMENTS(calls));
     all->added = g_ptr_array_new();
     return all;
 }
@@ -90,14 +103,20 @@ void acr_calls_free(AcrCalls *all)
     g_free(all);
 }
 
+static gsize n_own_calls(const AcrCalls *all)
+{
+    return all ? all->n_own : G_N_ELEMENTS(calls);
+}
+
 gsize acr_calls_n(const AcrCalls *all)
 {
-    return G_N_ELEMENTS(calls) + (all ? all->added->len : 0);
+    return n_own_calls(all) + (all && all->added ? all->added->len : 0);
 }
 
 const AcrCallSpec *acr_calls_at(const AcrCalls *all, gsize i)
 {
-    return i < G_N_ELEMENTS(calls) ? &calls[i] : all->added->pdata[i - G_N_ELEMENTS(calls)];
+    gsize n = n_own_calls(all);
+    return i < n ? &calls[i] : all->added->pdata[i - n];
 }
 
 const AcrCallSpec *acr_calls_find(const AcrCalls *all, const char *name)

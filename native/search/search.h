@@ -70,11 +70,14 @@ const AcrCallSpec *acr_search_call_spec(const char *name); /* NULL if unknown */
 char *acr_call_usage(const AcrCallSpec *spec) ACR_MUST_USE;
 
 /*
- * The registry: the built-in calls followed by added ones. Functions that bind, show or serve calls
- * take one; NULL stands for the built-in calls. It does not change while it is used.
+ * The registry: the first `n_own` built-in calls (a run keeps to those that it began with), followed
+ * by added ones. Functions that bind, show or serve calls take one; NULL stands for all built-in
+ * calls. It does not change while it is used.
  */
 typedef struct AcrCalls AcrCalls;
-AcrCalls *acr_calls_new(void) ACR_MUST_USE; /* owned */
+#define ACR_CALLS_OF_OLD 8 /* the built-in calls of runs that do not say how many they began with */
+AcrCalls *acr_calls_new(gsize n_own) ACR_MUST_USE; /* owned */
+const AcrCalls *acr_calls_own(gsize n); /* the first n of the table alone; borrowed for ever */
 void acr_calls_free(AcrCalls *calls);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCalls, acr_calls_free)
 /* Adds a row, borrowed; its `answer` may use call->spec to find its state. False: a call of that

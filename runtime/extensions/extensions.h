@@ -39,6 +39,7 @@ typedef struct {
     AcrJournal *journal;      /* NULL: nothing is recorded */
     const AcrInterrupt *interrupt;
     bool keeps_broken; /* one that cannot be loaded is reported and described, and does nothing */
+    gsize n_own_calls; /* built-in calls beside theirs, as in acr_calls_new; 0: all */
     void *ctx;
     void (*warn)(void *ctx, const char *line); /* for the user */
 } AcrExtensionOptions;

@@ -9,7 +9,9 @@
 
 #include <string.h>
 
-#define META_TOOLS "native_tools" /* of meta.json */
+/* Members of meta.json. */
+#define META_TOOLS "native_tools"
+#define META_CALLS "search_calls" /* how many built-in ones the models are shown */
 
 typedef struct {
     const AcrRunSpec *spec;
@@ -114,6 +116,13 @@ static void warn_user(void *ctx, const char *line)
     acr_progress_warn(ctx, line);
 }
 
+/* A run keeps to the search calls that it began with. */
+static gsize own_calls(const Task *task)
+{
+    const AcrJson *meta = task->folder.meta;
+    return meta ? (gsize)acr_json_get_int(meta, META_CALLS, ACR_CALLS_OF_OLD) : acr_calls_n(NULL);
+}
+
 /* Extensions behind the journal; a replay starts none of them. */
 static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out, GError **error)
 {
@@ -123,6 +132,7 @@ static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out
         .repo = work_tree(task),
         .timeout_ms = task->spec->extension_ms,
         .journal = journal,
+        .n_own_calls = own_calls(task),
         .interrupt = task->host->interrupt,
         .ctx = (void *)task->host->progress,
         .warn = warn_user,
@@ -189,6 +199,7 @@ static bool begin_folder(Task *task, AcrJson *meta, GError **error)
         return false;
     acr_json_set(meta, "snapshot", describe_snapshot(task));
     acr_json_set_bool(meta, META_TOOLS, wants_tools(task));
+    acr_json_set_int(meta, META_CALLS, (gint64)acr_calls_n(NULL));
     return acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error);
 }
 
@@ -321,7 +332,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .snapshot = workspace->snapshot,
         .index = workspace->index,
         .search = workspace->search,
-        .calls = acr_extensions_calls(extensions),
+        .calls = extensions ? acr_extensions_calls(extensions) : acr_calls_own(own_calls(task)),
         .extensions = extensions,
         .python = workspace->python,
         .referee = &referee.referee,

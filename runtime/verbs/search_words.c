@@ -16,6 +16,7 @@ static const Kind kinds[] = {
     {"method", "NAME or CLASS.NAME", "search_method", "search_method_in_file",
      "search_method_in_class"},
     {"code", "TEXT", "search_code", "search_code_in_file", NULL},
+    {"callers", "NAME or CLASS.NAME", "search_callers", NULL, NULL},
     {"line", "FILE:NUMBER or FILE:FROM-TO", "get_code_around_line", NULL, NULL},
 };
 
@@ -85,7 +86,7 @@ bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *
         return acr_task_refuse(error, "--regex is for 'code TEXT'");
     if (spec->in_file && !kind->call_in_file)
         return acr_task_refuse(error, "--in does not apply to '%s'", kind->word);
-    if (!kind->call_in_file)
+    if (strcmp(kind->word, "line") == 0)
         return line_call(kind, text, out, error);
     g_autofree char *pattern = spec->regex ? g_strconcat("re:", text, NULL) : NULL;
     *out = named_call(kind, pattern ? pattern : text, spec->in_file);

@@ -424,6 +424,7 @@ SYMPY: dict[str, dict[str, Any]] = {
     "search_code": {"code_str": "re:raise \\w+Error"},
     "search_code_in_file": {"code_str": "return self", "file_name": "core/basic.py"},
     "get_code_around_line": {"file_name": "core/add.py", "line_number": 200, "window_size": 20},
+    "search_callers": {"name": "Add.as_coeff_Mul"},
 }
 
 

@@ -55,7 +55,7 @@ def test_words_are_calls(host: Host, repo: Repo, words: list[str], call: str, fo
     assert rows(result)[0][1] == found
 
 
-@pytest.mark.parametrize("words", [["class", "Nope"], ['search_class("Nope")']])
+@pytest.mark.parametrize("words", [["class", "Nope"], ['search_class("Nope")'], ["callers", "put"]])
 def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
     for options in ([], ["--json"]):
         host.run("search", "--repo", str(repo), *options, *words).check(1)

@@ -26,7 +26,7 @@ BUDGETS = {
     "native/money": 1_750,
     "native/patch": 8_700,
     "native/sandbox": 7_050,
-    "native/search": 5_600,
+    "native/search": 5_850,
     "native/spectrum": 190,
     "native/vcs": 6_050,
     "python/acr": 10_500,

@@ -1,0 +1,430 @@
+/*
+ * search_callers: who calls a function, method or class. The index knows which files hold the word;
+ * each is read once, strings and comments left out, and each use of the word is weighed by what
+ * stands around it: a call on self in a class that has the method, on the class, or of a name that is
+ * imported is sure; a call on anything else may be one; a use without a call is a reference.
+ */
+#include <string.h>
+
+#include "search/calls_private.h"
+
+#define MAX_OTHER_NAMES 8u /* names that one file imports it by */
+
+static const AcrSought a_callee = {"function, method or class", ACR_DEFINITIONS,
+                                   ACR_COLLAPSE_METHODS};
+
+/* What a use is; the surest are shown first. */
+typedef enum { USE_SURE, USE_LIKELY, USE_REFERENCE, USE_NONE } UseKind;
+
+typedef struct {
+    const AcrNameArg *arg;
+    GArray *targets;                 /* ids of what is called */
+    bool has_methods, has_functions; /* both where the name is not known */
+} Callee;
+
+/* One file that is read. */
+typedef struct {
+    AcrReply *reply;
+    const Callee *callee;
+    gsize entry;
+    guint32 nearness;
+    const AcrContent *content;
+    AcrLineCursor cursor;
+    gsize n_names; /* the callee's own, then those that the file imports it by */
+    struct {
+        const char *at;
+        gsize len;
+    } names[MAX_OTHER_NAMES];
+    bool is_hidden; /* the file has a function of its own by that name */
+} Scan;
+
+/* ---- What stands around a use ---- */
+
+static bool is_name_byte(char c)
+{
+    return c == '_' || g_ascii_isalnum(c) || (guchar)c >= 0x80;
+}
+
+static const char *skip_blanks_back(const char *start, const char *at)
+{
+    while (at > start && (at[-1] == ' ' || at[-1] == '\t'))
+        at--;
+    return at;
+}
+
+/* The name that ends at `end`; its length may be 0. */
+static const char *name_before(const char *start, const char *end)
+{
+    while (end > start && is_name_byte(end[-1]))
+        end--;
+    return end;
+}
+
+static bool is_word(const char *at, const char *end, const char *word)
+{
+    gsize len = strlen(word);
+    return (gsize)(end - at) == len && memcmp(at, word, len) == 0;
+}
+
+static const char *line_start(const Scan *scan, const char *at)
+{
+    while (at > scan->content->text.text && at[-1] != '\n' && at[-1] != '\r')
+        at--;
+    return at;
+}
+
+static bool is_import_line(const Scan *scan, const char *at)
+{
+    const char *line = line_start(scan, at);
+    return acr_has_word(line, (gsize)(at - line), "import");
+}
+
+/* ---- Whose method it is ---- */
+
+static bool share_an_id(const GArray *a, const GArray *b)
+{
+    for (guint i = 0; i < a->len; i++)
+        for (guint j = 0; j < b->len; j++)
+            if (g_array_index(a, guint32, i) == g_array_index(b, guint32, j))
+                return true;
+    return false;
+}
+
+/* Whether the class has a target under the name, itself, from an ancestor, or in a class below it. */
+static bool class_has_target(const Scan *scan, guint32 class_id)
+{
+    const AcrIndex *index = scan->reply->search->index;
+    const GArray *targets = scan->callee->targets;
+    guint32 owner;
+    g_autoptr(GArray) members = acr_find_members(index, class_id, scan->callee->arg->last, &owner);
+    if (share_an_id(members, targets))
+        return true;
+    for (guint i = 0; i < MIN(targets->len, ACR_SCOPE_COMPARED); i++) {
+        gint32 parent = acr_index_symbol(index, g_array_index(targets, guint32, i))->parent;
+        if (parent < 0 || acr_index_symbol(index, (guint32)parent)->kind != ACR_SYMBOL_CLASS)
+            continue;
+        g_autoptr(GArray) above = acr_index_ancestors(index, (guint32)parent);
+        for (guint j = 0; j < above->len; j++)
+            if (g_array_index(above, guint32, j) == class_id)
+                return true;
+    }
+    return false;
+}
+
+static bool any_class_has_target(const Scan *scan, const GArray *classes)
+{
+    for (guint i = 0; i < MIN(classes->len, ACR_SCOPE_COMPARED); i++)
+        if (class_has_target(scan, g_array_index(classes, guint32, i)))
+            return true;
+    return false;
+}
+
+/* A call on self, cls or super(): of the class around it. */
+static UseKind kind_on_self(const Scan *scan)
+{
+    gint32 file = scan->reply->search->file_of_entry[scan->entry], klass = -1, func = -1;
+    acr_index_enclosing(scan->reply->search->index, (gsize)file, scan->cursor.line, &klass, &func);
+    if (klass < 0)
+        return USE_LIKELY;
+    return class_has_target(scan, (guint32)klass) ? USE_SURE : USE_NONE;
+}
+
+static bool is_imported(const Scan *scan, const char *name)
+{
+    const AcrIndex *index = scan->reply->search->index;
+    gsize n = 0;
+    const guint32 *ids = acr_index_lookup(index, ACR_SYMBOL_IMPORT, name, &n);
+    for (gsize i = 0; i < n; i++)
+        if (acr_search_entry_of(scan->reply->search, ids[i]) == scan->entry)
+            return true;
+    return false;
+}
+
+/* A call on what is named from..to: a class, a module, or something whose class is not known. */
+static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
+{
+    const AcrIndex *index = scan->reply->search->index;
+    g_autofree char *name = g_strndup(from, (gsize)(to - from));
+    g_autoptr(GArray) classes = acr_index_resolve_class(index, name);
+    /* A variable may have the name that stands for a class elsewhere; it has no capital. */
+    if (classes->len && g_ascii_isupper(name[strspn(name, "_")]))
+        return any_class_has_target(scan, classes) ? USE_SURE : USE_NONE;
+    for (guint i = 0; i < MIN(scan->callee->targets->len, ACR_SCOPE_COMPARED); i++) {
+        guint32 id = g_array_index(scan->callee->targets, guint32, i);
+        const AcrSymbol *target = acr_index_symbol(index, id);
+        if (target->parent < 0 &&
+            acr_search_is_module(acr_index_file(index, target->file)->path, name))
+            return USE_SURE;
+    }
+    return scan->callee->has_methods || is_imported(scan, name) ? USE_LIKELY : USE_NONE;
+}
+
+/* What is before the dot at `dot`. */
+static UseKind kind_on_receiver(const Scan *scan, const char *dot)
+{
+    const char *start = scan->content->text.text, *end = skip_blanks_back(start, dot);
+    const char *from = name_before(start, end);
+    if (is_word(from, end, "self") || is_word(from, end, "cls") ||
+        (end - start >= 7 && memcmp(end - 7, "super()", 7) == 0))
+        return kind_on_self(scan);
+    bool is_plain_name = from < end && !(from > start && from[-1] == '.');
+    return is_plain_name ? kind_on_name(scan, from, end) : USE_LIKELY;
+}
+
+static UseKind kind_of_use(const Scan *scan, const char *at, const char *end)
+{
+    const char *start = scan->content->text.text, *stop = start + scan->content->text.len;
+    const char *before = skip_blanks_back(start, at), *word = name_before(start, before);
+    if (is_word(word, before, "def") || is_word(word, before, "class") || is_import_line(scan, at))
+        return USE_NONE;
+    bool has_dot = before > start && before[-1] == '.';
+    UseKind kind = has_dot ? kind_on_receiver(scan, before - 1)
+                   : scan->callee->has_functions && !scan->is_hidden ? USE_SURE
+                                                                     : USE_NONE;
+    while (end < stop && (*end == ' ' || *end == '\t'))
+        end++;
+    bool is_given = end < stop && *end == '=' && !(end + 1 < stop && end[1] == '=');
+    bool is_call = (end < stop && *end == '(') || (before > start && before[-1] == '@');
+    if (kind == USE_NONE || is_call)
+        return kind;
+    return is_given ? USE_NONE : USE_REFERENCE;
+}
+
+/* ---- Reading a file ---- */
+
+/* The hit that this use belongs to: the last one, where it is in the same function and near. */
+static AcrHit *hit_to_extend(const Scan *scan, const AcrHit *hit)
+{
+    GArray *hits = scan->reply->hits;
+    AcrHit *last = hits->len ? &g_array_index(hits, AcrHit, hits->len - 1) : NULL;
+    return last && last->entry == hit->entry && last->start != ACR_HIT_COUNT_ONLY &&
+                   hit->start - last->start < ACR_SEARCH_MAX_BLOCK &&
+                   g_strcmp0(last->klass, hit->klass) == 0 && g_strcmp0(last->func, hit->func) == 0
+               ? last
+               : NULL;
+}
+
+static void add_use(Scan *scan, UseKind kind)
+{
+    guint32 line = scan->cursor.line, rank = kind * 3u + scan->nearness;
+    AcrHit hit = {.entry = scan->entry, .rank = rank, .symbol = -1, .count = 1};
+    hit.view = ACR_VIEW_AROUND;
+    hit.start = hit.end = line;
+    acr_hit_set_names(scan->reply, &hit, line);
+    AcrHit *last = hit_to_extend(scan, &hit);
+    if (!last) {
+        acr_reply_add(scan->reply, &hit);
+        return;
+    }
+    last->end = line;
+    last->count++;
+    last->rank = MIN(last->rank, rank);
+}
+
+/* `import name as other`: uses of the other name are uses too. */
+static void learn_name(Scan *scan, const char *at, const char *end)
+{
+    const char *stop = scan->content->text.text + scan->content->text.len;
+    if (!is_import_line(scan, at) || scan->n_names == MAX_OTHER_NAMES || (gsize)(stop - end) < 5 ||
+        memcmp(end, " as ", 4) != 0)
+        return;
+    const char *name = end + 4, *last = name;
+    while (last < stop && is_name_byte(*last))
+        last++;
+    scan->names[scan->n_names].at = name;
+    scan->names[scan->n_names++].len = (gsize)(last - name);
+}
+
+static bool is_wanted(const Scan *scan, const char *at, gsize len)
+{
+    for (gsize i = 0; i < scan->n_names; i++)
+        if (scan->names[i].len == len && memcmp(scan->names[i].at, at, len) == 0)
+            return true;
+    return false;
+}
+
+/* Reads the name at `at` and returns its end. */
+static const char *read_name(Scan *scan, const char *at, const char *stop)
+{
+    const char *end = at;
+    while (end < stop && is_name_byte(*end))
+        end++;
+    if (!is_wanted(scan, at, (gsize)(end - at)))
+        return end;
+    acr_line_cursor_move(&scan->cursor, scan->content, (gsize)(at - scan->content->text.text));
+    UseKind kind = kind_of_use(scan, at, end);
+    if (kind != USE_NONE)
+        add_use(scan, kind);
+    learn_name(scan, at, end);
+    return end;
+}
+
+/* The end of the string whose quotes begin at `at`; one without triple quotes ends with its line. */
+static const char *string_end(const char *at, const char *stop)
+{
+    char quote = *at;
+    gsize n = stop - at >= 3 && at[1] == quote && at[2] == quote ? 3 : 1;
+    for (at += n; at < stop; at++) {
+        if (*at == '\\')
+            at++;
+        else if (n == 1 && *at == '\n')
+            return at;
+        else if (*at == quote && (n == 1 || (stop - at >= 3 && at[1] == quote && at[2] == quote)))
+            return at + n;
+    }
+    return stop;
+}
+
+/* Whether the name from..to is the prefix of a string that holds code. */
+static bool is_format_prefix(const char *from, const char *to)
+{
+    return to - from <= 2 &&
+           (memchr(from, 'f', (gsize)(to - from)) || memchr(from, 'F', (gsize)(to - from)));
+}
+
+/* The code between the braces of a string. */
+static void read_format(Scan *scan, const char *at, const char *end)
+{
+    for (guint depth = 0; at < end;) {
+        if (*at == '{' && at + 1 < end && at[1] == '{' && depth == 0) {
+            at += 2;
+        } else if (depth && is_name_byte(*at)) {
+            at = read_name(scan, at, end);
+        } else {
+            depth += *at == '{';
+            depth -= *at == '}' && depth > 0;
+            at++;
+        }
+    }
+}
+
+static void read_code(Scan *scan)
+{
+    const char *start = scan->content->text.text, *stop = start + scan->content->text.len;
+    const char *name = start, *end_of_name = start;
+    for (const char *at = start; at < stop;) {
+        if (*at == '#') {
+            at = acr_text_next_line(scan->content, at, stop);
+        } else if (*at == '"' || *at == '\'') {
+            const char *end = string_end(at, stop);
+            if (end_of_name == at && is_format_prefix(name, end_of_name))
+                read_format(scan, at, end);
+            at = end;
+        } else if (is_name_byte(*at)) {
+            name = at;
+            at = end_of_name = read_name(scan, at, stop);
+        } else {
+            at++;
+        }
+    }
+}
+
+/* ---- The call ---- */
+
+/* Whether the file's own function of that name, at its top level, is another one. */
+static bool hides_callee(const AcrSearch *search, const Callee *callee, gint32 file)
+{
+    const AcrIndexFile *row = acr_index_file(search->index, (gsize)file);
+    g_autoptr(GArray) same = acr_find_named(search->index, ACR_DEFINITIONS, callee->arg->last);
+    bool is_hidden = false;
+    for (guint i = 0; i < same->len; i++) {
+        guint32 id = g_array_index(same, guint32, i);
+        if (id < row->first_symbol || id >= row->first_symbol + row->n_symbols ||
+            acr_index_symbol(search->index, id)->parent >= 0)
+            continue;
+        is_hidden = true;
+        for (guint j = 0; j < callee->targets->len; j++)
+            if (g_array_index(callee->targets, guint32, j) == id)
+                return false;
+    }
+    return is_hidden;
+}
+
+static bool read_file(AcrReply *reply, const Callee *callee, gsize entry, GError **error)
+{
+    const AcrScope scope = {.classes = callee->targets};
+    AcrContent *content;
+    if (!acr_search_content(reply->search, entry, &content, error))
+        return false;
+    if (!content)
+        return true;
+    Scan scan = {.reply = reply, .callee = callee, .entry = entry, .content = content};
+    scan.nearness = acr_nearness(reply->search, &scope, entry);
+    scan.cursor.line = 1;
+    scan.names[0].at = callee->arg->last;
+    scan.names[0].len = strlen(callee->arg->last);
+    scan.n_names = 1;
+    scan.is_hidden = hides_callee(reply->search, callee, reply->search->file_of_entry[entry]);
+    read_code(&scan);
+    return true;
+}
+
+/* What the name stands for: functions and methods, else classes; owned array of ids. */
+static GArray *targets_of(AcrReply *reply, const AcrNameArg *arg)
+{
+    const AcrIndex *index = reply->search->index;
+    GArray *ids = acr_find_defs(index, arg, reply->notes);
+    if (ids->len)
+        return ids;
+    g_array_unref(ids);
+    return acr_find_classes(index, arg, reply->notes);
+}
+
+/* Who calls a class makes its instances: Class.__init__ is asked for as Class. */
+static void init_callee_name(AcrReply *reply, const char *argument, AcrNameArg *arg)
+{
+    acr_name_arg_init(arg, argument);
+    if (!arg->qualifier || strcmp(arg->last, "__init__") != 0)
+        return;
+    g_autofree char *class_name = g_strdup(arg->qualifier);
+    acr_reply_note(reply, "%s is called by making an instance of %s.", arg->text, class_name);
+    acr_name_arg_clear(arg);
+    acr_name_arg_init(arg, class_name);
+}
+
+static bool is_method(const AcrIndex *index, guint32 id)
+{
+    return acr_index_symbol(index, id)->kind == ACR_SYMBOL_METHOD;
+}
+
+static void miss_callers(AcrReply *reply, const Callee *callee, AcrAnswer *out)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree char *shown = acr_search_shown(callee->arg->text);
+    g_string_append_printf(text, "Found no call of %s.\n", shown);
+    if (callee->targets->len == 0)
+        g_string_append_printf(text, "There is no %s named %s.\n", a_callee.noun, shown);
+    if (callee->targets->len == 0 && callee->arg->is_name)
+        acr_suggest_append(text, reply->search->index, a_callee.kinds, callee->arg->last);
+    acr_suggest_occurrences(text, reply->search, callee->arg->last);
+    acr_reply_miss(reply, g_strdup(text->str), out);
+}
+
+bool acr_answer_callers(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    g_auto(AcrNameArg) arg = {0};
+    g_auto(AcrReply) reply = {0};
+    acr_reply_init(&reply, search);
+    init_callee_name(&reply, call->values[0], &arg);
+    g_autoptr(GArray) targets = targets_of(&reply, &arg), entries = NULL;
+    Callee callee = {.arg = &arg, .targets = targets, .has_methods = targets->len == 0};
+    callee.has_functions = callee.has_methods;
+    for (guint i = 0; i < targets->len; i++) {
+        bool is_own = is_method(search->index, g_array_index(targets, guint32, i));
+        callee.has_methods = callee.has_methods || is_own;
+        callee.has_functions = callee.has_functions || !is_own;
+    }
+    if (arg.is_name)
+        entries = acr_search_load(search, arg.last, true);
+    for (guint i = 0; entries && i < entries->len && !reply.overfull; i++)
+        if (!read_file(&reply, &callee, g_array_index(entries, gsize, i), error))
+            return false;
+    if (reply.hits->len == 0) {
+        miss_callers(&reply, &callee, out);
+        return true;
+    }
+    g_autofree char *shown = acr_search_shown(arg.text);
+    g_autofree char *one = g_strdup_printf("line that calls or passes on %s", shown);
+    g_autofree char *many = g_strdup_printf("lines that call or pass on %s", shown);
+    return acr_reply_finish(&reply, one, many, a_callee.collapse, out, error);
+}
