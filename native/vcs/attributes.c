@@ -1,37 +1,39 @@
 /*
  * The `diff` attribute of changed files, as the snapshot's own .gitattributes files (with the
- * overlay's changes) set it: the nearest file decides, in it the last rule, of that the last word.
+ * overlay's changes) set it: the nearest file decides, in it the last matching rule, and in that
+ * rule the last word.
  *
- * Our own, since the time that libgit2's wildcards take grows with a power of the stars in a
- * pattern, which a stranger or a model writes. Rules of repository and user are not asked for.
+ * We match ourselves, because libgit2's wildcards take time that grows with a power of the stars in
+ * a pattern, and a stranger or a model may have written it. The attributes of the repository and
+ * the user are not read.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_FILE_BYTES (4u * 1024 * 1024) /* a larger file is passed over */
-#define MAX_LINE_BYTES 2048u              /* a longer line is passed over, as by git */
+#define MAX_FILE_BYTES (4u * 1024 * 1024) /* a larger file is ignored */
+#define MAX_LINE_BYTES 2048u              /* a longer line is ignored, as in git */
 #define MAX_RULES 100000u
 #define BLANKS " \t\r"
 #define MACRO "[attr]"
 
-/* What one word of a line does. */
+/* One word of a line. */
 typedef struct {
     char *name;
-    char *value; /* "" of "name", NULL of "-name" and of "!name" */
+    char *value; /* "" for "name"; NULL for "-name" and "!name" */
     bool is_unset;
 } Word;
 
 typedef struct {
     char *pattern;
     gsize base;    /* length of the path of the file's folder, with its slash */
-    bool anchored; /* a slash in it: matched against the path, else against the name */
+    bool anchored; /* contains a slash: matched against the path, else against the name */
     GArray *words; /* of Word */
-    char *folder;  /* that path */
+    char *folder;  /* the path of that folder */
 } Rule;
 
 struct AcrVcsAttributes {
-    GArray *rules;      /* of Rule, the strongest last */
+    GArray *rules;      /* of Rule; later ones take precedence */
     GHashTable *macros; /* name -> GArray of Word */
 };
 
@@ -58,7 +60,7 @@ static bool is_attribute_name(const char *name)
     return *name && *name != '-';
 }
 
-/* The words of a line behind its pattern; owned; NULL: git passes over such a line. */
+/* The words of a line after its pattern; owned; NULL: git ignores such a line. */
 static GArray *read_words(const char *text)
 {
     GArray *words = g_array_new(FALSE, FALSE, sizeof(Word));
@@ -82,7 +84,7 @@ static GArray *read_words(const char *text)
     return words;
 }
 
-/* Takes the pattern off the beginning of a line, out of its quotes; owned. */
+/* Takes the pattern from the beginning of a line, without its quotes; owned. */
 static char *take_pattern(const char **line)
 {
     const char *start = *line, *end = start + strcspn(start, BLANKS);
@@ -113,7 +115,7 @@ static void add_attributes_line(AcrVcsAttributes *attributes, const char *line, 
     if (words && is_macro && !*folder && is_attribute_name(pattern))
         g_hash_table_replace(attributes->macros, g_steal_pointer(&pattern), words);
     else if (!words || is_macro || len == 0 || *pattern == '!' || pattern[len - 1] == '/')
-        g_clear_pointer(&words, g_array_unref); /* none of them says anything of a file */
+        g_clear_pointer(&words, g_array_unref); /* no word concerns our attributes */
     if (!words || !pattern)
         return;
     Rule rule = {.base = strlen(folder), .folder = g_strdup(folder), .words = words};
@@ -137,8 +139,8 @@ static void add_attributes_file(AcrVcsAttributes *attributes, GBytes *content, c
     }
 }
 
-/* The folders on the way to `paths`, "" among them, each with its slash; a folder stands behind those
- * that it lies in. Owned. */
+/* The folders that contain `paths`, including "", each with its slash; parents before their
+ * subfolders. Owned. */
 static GPtrArray *folders_above(char **paths)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -200,8 +202,8 @@ static bool rule_matches(const Rule *rule, const char *path)
                              false);
 }
 
-/* The word that decides on `diff`, of words that are weaker than those in `decided`; NULL: none. A
- * macro that is set stands for its own words. */
+/* The word that decides `diff`, among words that earlier ones in `decided` do not override; NULL:
+ * none. A macro that is set stands for its words. */
 static const Word *find_word(const AcrVcsAttributes *attributes, const GArray *words,
                              GHashTable *decided)
 {

@@ -1,7 +1,7 @@
 /*
- * A branch with one commit: the files of an overlay on top of the commit that its snapshot is of. Objects
- * are written as loose ones, then one reference. Neither working tree, index nor HEAD is touched, and
- * libgit2 runs no hook and, as contents are given as they are, no filter.
+ * A branch with one commit: the files of an overlay on top of the commit of its snapshot. Objects
+ * are written as loose ones, followed by one reference. Working tree, index and HEAD are not
+ * touched. libgit2 runs no hook, and no filter, because contents are given as bytes.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define HEADS "refs/heads/"
 #define LOG "branch: created by acr-host"
-#define MEMORY_PRIORITY 3 /* the first that can write does: here none but these two can */
+#define MEMORY_PRIORITY 3 /* libgit2 writes to the first backend that can: only these two can */
 #define DISK_PRIORITY 4
 
 bool acr_branch_name_is_valid(const char *name)
@@ -23,7 +23,7 @@ void acr_branch_clear(AcrBranch *branch)
     g_clear_pointer(&branch->ref, g_free);
 }
 
-/* Adds a backend that takes what is written. `writer` is taken. False with libgit2's error. */
+/* Adds a backend (taken) that accepts writes. False with libgit2's error. */
 static bool add_writer(git_repository *git, git_odb_backend *writer, int priority)
 {
     g_autoptr(git_odb) odb = NULL;
@@ -34,14 +34,14 @@ static bool add_writer(git_repository *git, git_odb_backend *writer, int priorit
     return false;
 }
 
-/* Lets objects be written into memory: *out borrowed of the repository. */
+/* Makes objects be written to memory: *out is borrowed from the repository. */
 static bool open_memory(git_repository *git, git_odb_backend **out)
 {
     return acr_git.mempack_new(out) == 0 && add_writer(git, *out, MEMORY_PRIORITY);
 }
 
-/* Lets objects be written into the repository, to be read by our own backends: libgit2's would read one
- * that is cut off for ever. */
+/* Makes objects be written to the repository and read by our own backends, because libgit2's would
+ * read a truncated object forever. */
 static bool open_disk(git_repository *git)
 {
     git_buf objects = GIT_BUF_INIT;
@@ -60,7 +60,7 @@ static bool open_disk(git_repository *git)
     return add_writer(git, loose, DISK_PRIORITY);
 }
 
-/* Puts the overlay's changes into an index of the base's files. False with libgit2's error. */
+/* Adds the overlay's changes to an index of the base's files. False with libgit2's error. */
 static bool add_changes(git_repository *git, git_index *index, const AcrOverlay *overlay)
 {
     GHashTableIter iter;
@@ -102,7 +102,7 @@ typedef struct {
     git_repository *git;
     git_commit *base;
     git_signature *author;
-    git_odb_backend *memory; /* of the repository */
+    git_odb_backend *memory; /* owned by the repository */
     git_oid tree, commit;
     bool is_dry;
 } Writing;
@@ -127,7 +127,7 @@ static bool write_commit(Writing *writing, const char *message, GError **error)
            acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write a commit");
 }
 
-/* Writes all to the repository, of which the tree is in memory alone. */
+/* Writes everything to the repository; so far the tree is only in memory. */
 static bool write_ref(Writing *writing, const AcrOverlay *overlay, const char *message,
                       const char *name, GError **error)
 {
@@ -141,7 +141,8 @@ static bool write_ref(Writing *writing, const AcrOverlay *overlay, const char *m
             acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot write '%s'", name));
 }
 
-/* Whether a branch is named like a folder of this one, or lies below it: git has room for one of them. */
+/* Whether a branch has the name of a folder of this one, or the other way round: git cannot hold
+ * both. */
 static bool collides(git_repository *git, const char *ref)
 {
     git_reference_iterator *iterator = NULL;
@@ -158,8 +159,8 @@ static bool collides(git_repository *git, const char *ref)
     return found;
 }
 
-/* Whether a file of the repository, or a folder on the way to it, is a link: libgit2 would write where that
- * leads. */
+/* Whether a file of the repository, or a folder that contains it, is a link: libgit2 would follow
+ * it and write elsewhere. */
 static bool is_linked(const char *top, const char *kind, const char *ref)
 {
     g_autofree char *path = g_build_filename(top, kind, ref, NULL);
@@ -173,7 +174,7 @@ static bool is_linked(const char *top, const char *kind, const char *ref)
     return g_file_test(path, G_FILE_TEST_IS_SYMLINK);
 }
 
-/* Whether writing it would touch anything but a branch that nobody is on. */
+/* Whether writing affects only a branch that is not checked out anywhere. */
 static bool check_place(git_repository *git, const char *ref, GError **error)
 {
     g_autoptr(git_reference) head = NULL;
@@ -254,8 +255,8 @@ bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *m
 
 /* ---- Where it may go ---- */
 
-/* A value of a remote as it stands, as text; owned; NULL: none. git_remote_lookup leaks for each line of the
- * configuration. */
+/* A value of a remote as text; owned; NULL: none. git_remote_lookup leaks memory for each line of
+ * the configuration. */
 static char *remote_value(AcrRepo *repo, const char *name, const char *key)
 {
     g_autoptr(git_config) config = NULL;

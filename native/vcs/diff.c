@@ -1,23 +1,23 @@
 /*
  * The diff of an overlay, as `git diff --full-index --binary --no-renames` prints it.
  *
- * Headers (modes, ids, quoting) are written here, since libgit2 loses modes of buffers, shortens
- * ids and leaves out the tab after names with blanks; diff_hunks.c and diff_binary.c take the bodies from
- * libgit2.
+ * Headers (modes, ids, quoting) are written here, because libgit2 loses the modes of buffers,
+ * abbreviates ids and omits the tab after names with blanks. diff_hunks.c and diff_binary.c take
+ * the bodies from libgit2.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
-/* One side of a file's change. mode 0: there is none. */
+/* One side of a file's change. mode 0: no file. */
 typedef struct {
     guint32 mode;
     char hex[41];
     GBytes *content;
 } Side;
 
-/* Appends a path as git shows it: in quotes and escaped if any byte needs that (core.quotePath on).
- */
+/* Appends a path as git prints it: quoted and escaped if any byte requires it (core.quotePath
+ * on). */
 static void append_quoted(GString *out, const char *prefix, const char *path)
 {
     static const char escapes[] = "abtnvfr"; /* for bytes 7 to 13 */
@@ -42,8 +42,8 @@ static void append_quoted(GString *out, const char *prefix, const char *path)
     g_string_append_c(out, '"');
 }
 
-/* "--- a/path" or "+++ b/path", or /dev/null; a tab after a name with blanks, so that patch(1)
- * finds its end. */
+/* Appends "--- a/path" or "+++ b/path", or /dev/null; with a tab after a name with blanks, so that
+ * patch(1) finds its end. */
 static void append_label(GString *out, const char *mark, const char *prefix, const char *path,
                          bool there)
 {
@@ -76,7 +76,7 @@ static void append_diff_header(GString *out, const char *path, const Side *old, 
     g_string_append_c(out, '\n');
 }
 
-/* Bytes in which git looks for a NUL. */
+/* Bytes in which git searches for a NUL. */
 #define BINARY_WINDOW 8000
 
 static bool has_nul(GBytes *bytes)
@@ -148,7 +148,7 @@ static bool append_file(GString *out, const AcrOverlay *overlay, const char *pat
     new.mode = change->mode;
     if (change->content)
         acr_vcs_id_hex(change->id, new.hex);
-    /* a change of type is shown as a removal and a new file */
+    /* a change of type is shown as a deleted and a new file */
     if (old.mode && new.mode && is_link(old.mode) != is_link(new.mode))
         return append_pair(out, path, &old, &none, kind, error) &&
                append_pair(out, path, &none, &new, kind, error);

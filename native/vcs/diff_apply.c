@@ -1,7 +1,7 @@
 /*
- * Applies a diff to an overlay. The files that the diff is of become a tree in a repository that
- * lives in memory; libgit2 applies the diff to that tree, as git does, and what has changed is
- * written into the overlay. All of a diff is taken, or nothing.
+ * Applies a diff to an overlay. The files that the diff changes become a tree in a repository in
+ * memory; libgit2 applies the diff to that tree, as git does; the changes are then written to the
+ * overlay. All of a diff is applied, or nothing.
  */
 #include <string.h>
 #include <zlib.h>
@@ -32,7 +32,7 @@ static bool fail(GError **error, const char *what)
     return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "%s", what);
 }
 
-/* Puts a file of the overlay into the tree; one that is not there is left out, as the diff may make
+/* Adds a file of the overlay to the tree; a missing file is skipped, because the diff may create
  * it. */
 static bool add_before(Work *work, const AcrOverlay *overlay, const char *path, GError **error)
 {
@@ -56,12 +56,12 @@ static bool starts_with(const char *line, gsize len, const char *prefix)
 
 #define HEADER "diff --git "
 
-/* Appends a line "diff --git a/X b/X". Git quotes X only where it has more than blanks in it;
- * libgit2 wants it quoted then too. */
+/* Appends a line "diff --git a/X b/X". Git quotes X only if it contains more than blanks; libgit2
+ * requires quotes for blanks too. */
 static void append_file_header(GString *out, const char *line, gsize n)
 {
     gsize head = strlen(HEADER), end = n - (line[n - 1] == '\n' && n > head);
-    gsize len = (end - head) / 2; /* of "a/X" */
+    gsize len = (end - head) / 2; /* length of "a/X" */
     const char *a = line + head, *b = a + len + 1;
     bool is_twice = end - head == 2 * len + 1 && len > 2 && a[len] == ' ' && a[0] != '"' &&
                     memcmp(a + 1, b + 1, len - 1) == 0;
@@ -71,7 +71,7 @@ static void append_file_header(GString *out, const char *line, gsize n)
         g_string_append_len(out, line, (gssize)n);
 }
 
-/* Which of the names of a renamed file a line gives, as a bit; 0: none. */
+/* Which name of a renamed file a line gives, as a bit; 0: none. */
 static guint name_bit(const char *line, gsize n)
 {
     static const char *const names[] = {"rename from ", "rename to ", "copy from ", "copy to "};
@@ -82,15 +82,16 @@ static guint name_bit(const char *line, gsize n)
 }
 
 /*
- * The diff as libgit2 reads it; owned. It does not see the end of a header that no hunk follows, as
- * an empty file has it when it is made or removed: it gets a line there that ends a patch. NULL
- * where a header gives the same name of a renamed file twice: libgit2 loses the first one.
+ * The diff in a form that libgit2 reads; owned. libgit2 does not recognise the end of a header
+ * without hunks (an empty file that is created or deleted), so it gets a line there that ends a
+ * patch. NULL: a header gives the same name of a renamed file twice, of which libgit2 would lose
+ * the first.
  */
 static GString *mend_headers(const char *diff, gsize len)
 {
     static const char end_line[] = "-- \n";
     g_autoptr(GString) text = g_string_sized_new(len + sizeof end_line);
-    bool is_bare = false; /* such a header may end here */
+    bool is_bare = false; /* a header without hunks may end here */
     guint seen = 0;       /* names, as bits */
     for (gsize at = 0; at < len;) {
         const char *line = diff + at, *feed = memchr(line, '\n', len - at);
@@ -118,8 +119,8 @@ static GString *mend_headers(const char *diff, gsize len)
     return g_steal_pointer(&text);
 }
 
-/* Whether libgit2 can unpack one side of a binary file: a stream that breaks off, or goes on after
- * its end, would keep it busy for ever. */
+/* Whether libgit2 can decompress one side of a binary file: a truncated stream, or one with
+ * trailing bytes, would keep it busy forever. */
 static bool is_whole(const git_diff_binary_file *file)
 {
     if (file->type == GIT_DIFF_BINARY_NONE)
@@ -145,7 +146,7 @@ static bool fail_unread(GError **error, const char *why)
 
 static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
 {
-    /* libgit2 copies a line up to its first NUL, and then reads all of its length. */
+    /* libgit2 copies a line up to its first NUL, but then reads its whole length */
     if (len && memchr(diff, '\0', len))
         return fail_unread(error, "it holds a NUL byte");
     g_autoptr(GString) text = mend_headers(diff, len);
@@ -162,8 +163,8 @@ static bool refuse_diff(GError **error, const char *path, const char *why)
     return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the diff does not apply: '%s' %s", path, why);
 }
 
-/* What libgit2 would take as it comes: a new file in the place of one that is there (unless it was
- * removed before, as where a file becomes a link), and submodules. */
+/* Rejects what libgit2 would accept: a new file where one exists (unless it was deleted before, as
+ * when a file becomes a link), and submodules. */
 static bool check_deltas(const Work *work, const AcrOverlay *overlay, GError **error)
 {
     g_autoptr(GHashTable) removed = g_hash_table_new(g_str_hash, g_str_equal);
@@ -197,8 +198,8 @@ static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
     return true;
 }
 
-/* The mode of a file that a diff has made. One that says nothing of it keeps it: a rename, or a
- * change without the line of ids, where libgit2 makes an ordinary file of it. */
+/* The mode of a file after the diff. If the diff does not give it, the mode stays: for a rename, or
+ * a change without the line of ids, which libgit2 would make an ordinary file. */
 static guint32 mode_after(const Work *work, const git_diff_delta *delta)
 {
     const char *path = delta->old_file.path;
@@ -221,7 +222,7 @@ static bool write_after(Work *work, AcrOverlay *overlay, const git_index_entry *
     return acr_overlay_write(overlay, entry->path, mode, content, error);
 }
 
-/* Takes over what is different after the diff. */
+/* Writes the files that the diff has changed to the overlay. */
 static bool take_after(Work *work, AcrOverlay *overlay, GError **error)
 {
     for (gsize i = 0; i < acr_git.index_entrycount(work->before); i++) {

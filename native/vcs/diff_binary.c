@@ -1,14 +1,14 @@
 /*
- * Git's binary patches: both directions, each the whole content or a delta, in git's base 85.
+ * Git's binary patches: both directions, each as the whole content or a delta, in git's base 85.
  *
- * libgit2 makes the deltas and chooses; but it deflates at zlib's default level where git takes the
- * fastest, so what it gives is inflated and deflated again.
+ * libgit2 makes the deltas and chooses; but it compresses at zlib's default level where git uses
+ * the fastest, so its data is decompressed and compressed again.
  */
 #include <zlib.h>
 
 #include "vcs_private.h"
 
-#define LINE_BYTES 52 /* of data in one line */
+#define LINE_BYTES 52 /* data bytes in one line */
 
 static void append_base85(GString *out, const guint8 *data, gsize len)
 {
@@ -27,7 +27,7 @@ static void append_base85(GString *out, const guint8 *data, gsize len)
     }
 }
 
-/* Deflates again, as git does; owned, or NULL if libgit2's data is not what it says. */
+/* Compresses again, as git does; owned; NULL: libgit2's data is malformed. */
 static GByteArray *deflate_again(const git_diff_binary_file *file)
 {
     uLongf len = file->inflatedlen, deflated_len = compressBound(file->inflatedlen);

@@ -1,25 +1,26 @@
 /*
- * Hunks of two texts. libgit2 finds and groups the changed lines as git does; what stands behind
- * the second "@@" (the line of the function around) is looked up here by git's rules, since its
- * driver for Python is not applied to buffers.
+ * Hunks of two texts. libgit2 finds and groups the changed lines as git does. The text after the
+ * second "@@" (the line of the enclosing function) is found here by git's rules, because libgit2
+ * does not apply its Python driver to buffers.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_CONTEXT 80 /* bytes git shows of that line */
+#define MAX_CONTEXT 80 /* bytes of that line that git shows */
 
 typedef struct {
     GString *out;
     const char *old, *new; /* borrowed */
     gsize old_len, new_len;
-    GArray *starts; /* gsize: where each line of `old` begins, and its length at the end; NULL until
-                       needed */
-    gssize last; /* first line of the previous hunk, 0-based, less one: where the search backwards
-                    ends */
+    /* gsize: the offset of each line of `old`, and finally its length; NULL until needed */
+    GArray *starts;
+    /* first line of the previous hunk, 0-based, minus one: where the backward search ends */
+    gssize last;
     bool python;
     char context[MAX_CONTEXT];
-    gsize context_len; /* kept from hunk to hunk: a hunk without such a line shows the one before */
+    /* kept from hunk to hunk: a hunk without such a line shows the previous one */
+    gsize context_len;
 } Hunks;
 
 static bool is_blank_line(char c)
@@ -27,8 +28,7 @@ static bool is_blank_line(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Whether `line` names what is defined: its first byte to show, or NULL. Git's rule without a
- * driver. */
+/* The first byte to show if `line` names a definition, or NULL. Git's rule without a driver. */
 static const char *match_default(const char *line, const char *end)
 {
     return line < end && (g_ascii_isalpha(*line) || *line == '_' || *line == '$') ? line : NULL;
@@ -66,7 +66,7 @@ static bool set_context(Hunks *hunks, gsize line)
     if (!shown)
         return false;
     if (hunks->python && end > start &&
-        end[-1] == '\n') /* the driver sees no line end, also not a CR before it */
+        end[-1] == '\n') /* the driver sees neither the line end nor a CR before it */
         end -= end - start > 1 && end[-2] == '\r' ? 2 : 1;
     gsize len = MIN((gsize)(end - shown), MAX_CONTEXT);
     while (len > 0 && is_blank_line(shown[len - 1]))
@@ -76,7 +76,7 @@ static bool set_context(Hunks *hunks, gsize line)
     return true;
 }
 
-/* How much of the text git shows: it stops at the first byte that is not UTF-8. */
+/* How many bytes git shows: up to the first byte that is not UTF-8. */
 static gsize shown_len(const char *text, gsize len)
 {
     for (gsize done = 0; done < len;) {
@@ -132,7 +132,7 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
     GString *out = ((Hunks *)payload)->out;
     if (line->origin != GIT_DIFF_LINE_CONTEXT && line->origin != GIT_DIFF_LINE_ADDITION &&
         line->origin != GIT_DIFF_LINE_DELETION)
-        return 0; /* libgit2's own notes on missing line ends */
+        return 0; /* libgit2's own remarks on missing line ends */
     g_string_append_c(out, line->origin);
     g_string_append_len(out, line->content, (gssize)line->content_len);
     if (!line->content_len || line->content[line->content_len - 1] != '\n')

@@ -1,11 +1,12 @@
 /*
- * The check of a git folder before libgit2 opens it, which may have come with an archive from anybody.
+ * Checks a git folder before libgit2 opens it, because it may come from an archive that anybody
+ * could have made.
  *
- * libgit2 opens what lies there as git does: it waits for the writer of a FIFO, and it follows git's own
- * indirections (a `.git` that is a file or a link, commondir, alternates, links in place of folders) to any
- * repository of the user's, whose code a model would be shown then. A place outside of the folder is
- * followed only where it names this working tree in return, as linked worktrees, submodules and git folders
- * with core.worktree do: the sender of an archive can write no such name there.
+ * libgit2 opens what is there as git does: it blocks on a FIFO, and it follows git's own
+ * indirections (a `.git` that is a file or a link, commondir, alternates, links instead of folders)
+ * to any repository of the user's, whose code would then be shown to a model. A place outside the
+ * folder is followed only if it names this working tree in return, as linked worktrees, submodules
+ * and git folders with core.worktree do: the sender of an archive cannot write such a name there.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,9 +18,9 @@
 
 #define MAX_LINE_BYTES 8192u
 #define MAX_CONFIG_BYTES (16u * 1024 * 1024)
-#define MAX_INCLUDES 10u /* inside each other, as git has it */
+#define MAX_INCLUDES 10u /* nested includes, git's limit */
 
-static int trusts_links; /* of the whole process, like libgit2's options */
+static int trusts_links; /* for the whole process, like libgit2's options */
 
 void acr_vcs_trust_links(void)
 {
@@ -31,11 +32,11 @@ bool acr_vcs_trusts_links(void)
     return g_atomic_int_get(&trusts_links) != 0;
 }
 
-/* A working tree and the folders of its repository; real paths, owned. */
+/* A working tree and the folders of its repository; resolved paths, owned. */
 typedef struct {
     char *tree;   /* NULL: a bare repository */
-    char *git;    /* its git folder */
-    char *common; /* of a linked worktree: the repository's; else the same */
+    char *git;    /* the git folder */
+    char *common; /* of a linked worktree: the repository's git folder; otherwise equal to `git` */
 } Family;
 
 static void family_clear(Family *family)
@@ -46,7 +47,8 @@ static void family_clear(Family *family)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Family, family_clear)
 
-/* Whether a place is the archive's own: its path without links lies in the working tree or the repository. */
+/* Whether a place belongs to the archive: its resolved path lies in the working tree or the
+ * repository. */
 static bool is_own(const Family *family, const char *path)
 {
     g_autofree char *real = acr_path_real(path);
@@ -82,8 +84,8 @@ char *acr_vcs_read_path(const char *folder, const char *name, const char *prefix
 
 /* ---- Settings ---- */
 
-/* The next value of a key in the text of a configuration, from *at on, whatever its section; owned; NULL:
- * there is none any more. Quotes and backslashes go, as a path is not written with others. */
+/* The next value of a key in a configuration, from *at on, in any section; owned; NULL: none.
+ * Quotes and backslashes are removed, since paths are not written with others. */
 static char *next_value(const char **at, const char *key)
 {
     for (const char *found; (found = strcasestr(*at, key));) {
@@ -108,7 +110,7 @@ static char *read_config(const char *path)
     return bytes ? acr_bytes_text(bytes) : NULL;
 }
 
-/* A path as a configuration in `folder` names it. */
+/* Resolves a path in a configuration in `folder`. */
 static char *expand(const char *value, const char *folder)
 {
     return g_str_has_prefix(value, "~/")
@@ -123,7 +125,7 @@ static bool is_waiting(const char *path)
            (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
 }
 
-/* Whatever a configuration includes is a file. */
+/* Checks that everything that a configuration includes is a regular file. */
 static bool check_includes(const char *path, guint depth, GError **error)
 {
     g_autofree char *text = read_config(path), *folder = g_path_get_dirname(path);
@@ -139,8 +141,8 @@ static bool check_includes(const char *path, guint depth, GError **error)
     return true;
 }
 
-/* Whether the configuration of a git folder names a working tree, as that of a submodule does, and of a git
- * folder that lies apart. */
+/* Whether the configuration of a git folder names the working tree, as for a submodule or a
+ * separate git folder. */
 static bool names_tree(const char *git, const char *tree)
 {
     g_autofree char *path = g_build_filename(git, "config", NULL);
@@ -158,7 +160,7 @@ static bool names_tree(const char *git, const char *tree)
 
 /* ---- The folders ---- */
 
-/* Whether the git folder belongs to the repository of a common folder, as one of its linked worktrees. */
+/* Whether the git folder belongs to the repository `common`, as one of its linked worktrees. */
 static bool is_linked(const char *git, const char *common)
 {
     g_autofree char *worktrees = g_build_filename(common, "worktrees", NULL),
@@ -166,7 +168,7 @@ static bool is_linked(const char *git, const char *common)
     return strcmp(above, worktrees) == 0;
 }
 
-/* Finds the git folder of a working tree, and whether that is its own. */
+/* Finds the git folder of a working tree, and whether it is the tree's own. */
 static bool resolve_link(Family *family, GError **error)
 {
     g_autofree char *dot_git = g_build_filename(family->tree, ".git", NULL);
@@ -211,7 +213,7 @@ static bool check_entry(const Family *family, const char *path, unsigned char ty
     return acr_vcs_fail_outside(error, path, real);
 }
 
-/* Checks what a folder holds, and with `depth` what the folders in it do; none need be there. */
+/* Checks the contents of a folder, and with `depth` those of its subfolders; none has to exist. */
 static bool check_git_folder(const Family *family, const char *folder, guint depth, GError **error)
 {
     bool ok = true;

@@ -1,11 +1,11 @@
 /*
- * Which untracked paths git ignores: rules of .gitignore files on the way to a path, of
- * info/exclude, and of core.excludesFile; the nearest file with a matching rule decides, in it the
- * last such rule.
+ * Which untracked paths git ignores: by rules of the .gitignore files in the folders that contain a
+ * path, of info/exclude, and of core.excludesFile. The nearest file with a matching rule decides,
+ * in it the last such rule.
  *
- * Our own, since libgit2 drops a rule that takes back what a file further up ignores, and follows
- * symlinks. The rules are a stack: the walk pushes those of each folder it enters. No rule can
- * bring back what lies in an ignored folder, as the walk does not ask there.
+ * We do this ourselves, because libgit2 drops a rule that re-includes what a file further up
+ * ignores, and follows symlinks. The rules are a stack: the walk pushes those of each folder that
+ * it enters. It does not enter ignored folders, so no rule can re-include their contents.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 typedef struct {
     char *pattern;
     bool takes_back;  /* "!" */
-    bool folder_only; /* a slash at its end */
-    bool anchored;    /* a slash in it: matched against the path, else against the name */
+    bool folder_only; /* ends in a slash */
+    bool anchored;    /* contains a slash: matched against the path, else against the name */
 } Rule;
 
 /* The rules of one file. */
@@ -30,7 +30,7 @@ typedef struct {
 } Level;
 
 struct AcrVcsIgnore {
-    GPtrArray *levels; /* Level *, the strongest last */
+    GPtrArray *levels; /* Level *; later ones take precedence */
     bool ignore_case;
 };
 
@@ -45,7 +45,7 @@ static void level_free(Level *level)
     g_free(level);
 }
 
-/* Takes off blanks at the end that no backslash protects. */
+/* Removes trailing blanks that no backslash protects. */
 static void trim_blanks(char *line)
 {
     char *keep = line;
@@ -97,7 +97,8 @@ static void push(AcrVcsIgnore *ignore, char *text, gsize base)
     }
 }
 
-/* Adds the rules of an open file (taken); -1: there is none. False, with errno: it cannot be opened now. */
+/* Adds the rules of an open file (taken); -1: there is none. False with errno: it cannot be opened
+ * now. */
 static bool push_file(AcrVcsIgnore *ignore, int fd, gsize base)
 {
     if (fd < 0 && acr_vcs_is_exhausted(errno))
@@ -114,7 +115,7 @@ static void push_outside(AcrVcsIgnore *ignore, const char *path)
     (void)push_file(ignore, acr_file_open(AT_FDCWD, path, true), 0);
 }
 
-/* core.excludesFile, or where git looks without it; NULL: nowhere. Owned. */
+/* core.excludesFile, or git's default for it; NULL: none. Owned. */
 static char *excludes_file(git_config *config)
 {
     git_buf value = GIT_BUF_INIT;

@@ -1,6 +1,6 @@
 /*
- * libgit2, which is loaded where a repository is read, not with the program: with the libraries that it
- * needs this takes half of the time in which the program starts, and no worker reads one.
+ * libgit2, which is loaded when a repository is read, not when the program starts: loading it with
+ * its libraries takes half of the program's start time, and workers read no repository.
  */
 #ifndef ACR_LIBGIT2_PRIVATE_H
 #define ACR_LIBGIT2_PRIVATE_H
@@ -13,7 +13,7 @@
 #include <git2/sys/odb_backend.h>
 #include <git2/sys/repository.h>
 
-/* What is used of it, as `git_NAME` there. */
+/* The functions that are used, called as `acr_git.NAME`. */
 // clang-format off
 #define ACR_GIT_FUNCTIONS(F) \
     F(apply_to_tree) F(blob_create_from_buffer) F(blob_free) F(blob_lookup) F(blob_rawcontent) \
@@ -49,7 +49,7 @@ typedef struct {
     ACR_GIT_FUNCTIONS(MEMBER)
 #undef MEMBER
 } AcrGit;
-/* Loads and starts it, once; ends the program where that cannot be, which acr_vcs_init() tells before. */
+/* Loads and starts it, once; aborts if that fails, which acr_vcs_init() reports before. */
 const AcrGit *acr_git_functions(void);
 #define acr_git (*acr_git_functions())
 

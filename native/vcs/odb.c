@@ -1,10 +1,10 @@
 /*
- * The object database of a repository, put together here from the folders of objects that it has:
- * its own and those that `info/alternates` names, bounded in number and depth. In each, packs are
- * read by odb_packs.c and loose objects by odb_loose.c.
+ * The object database of a repository, assembled from its folders of objects: its own and those in
+ * `info/alternates`, bounded in number and depth. odb_packs.c reads the packs in each folder,
+ * odb_loose.c the loose objects.
  *
- * libgit2's own database is not used: it maps whatever lies there (multi-pack indexes and commit
- * graphs too), and believes what that says of its size.
+ * libgit2's own database is not used: it maps every file there (including multi-pack indexes and
+ * commit graphs), and trusts the sizes that they state.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "git_folder.h"
 #include "odb_private.h"
 
-#define MAX_DEPTH 5u /* of alternates of alternates, as git has it */
+#define MAX_DEPTH 5u /* of nested alternates, git's limit */
 #define MAX_FOLDERS 64u
 #define MAX_LIST_BYTES (256u * 1024)
 #define LOOSE_PRIORITY 1
@@ -20,14 +20,14 @@
 
 typedef struct {
     git_odb *odb;
-    GHashTable *seen; /* real paths of the folders that were added */
+    GHashTable *seen; /* resolved paths of the folders that were added */
     char *objects,
-        *tree; /* real paths: the repository's own folder, and its working tree or NULL */
+        *tree; /* resolved paths: the repository's own folder, and its working tree or NULL */
 } Adding;
 
 static bool add_folder(Adding *adding, const char *folder, guint depth, GError **error);
 
-/* Of both backends. */
+/* Used by both backends. */
 static int read_prefix(git_oid *out_id, void **out, size_t *out_len, git_object_t *out_type,
                        git_odb_backend *backend, const git_oid *prefix, size_t len)
 {
@@ -63,8 +63,8 @@ static bool is_own(const Adding *adding, const char *path)
            acr_path_is_below(real, adding->tree);
 }
 
-/* What info/alternates of a folder names, a path a line; what is not a folder is passed over, as git
- * does. */
+/* Adds the folders in a folder's info/alternates, one path a line; other entries are ignored, as in
+ * git. */
 static bool add_alternates(Adding *adding, const char *folder, guint depth, GError **error)
 {
     struct stat st;

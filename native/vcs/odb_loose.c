@@ -1,10 +1,10 @@
 /*
- * Loose objects: a file each, zlib's stream of "TYPE SIZE", a NUL and the content.
+ * Loose objects: one file each, a zlib stream of "TYPE SIZE", a NUL and the content.
  *
- * A backend of our own, since libgit2 1.5 never comes back from a stream that ends too early, and
- * writes beyond its buffer where a content is longer than it says. The stream must hold just what
- * its header says. Commits and trees must have the id that they were asked by; of blobs
- * snapshot_read.c checks it where it matters.
+ * A backend of our own, because libgit2 1.5 never returns from a truncated stream, and writes
+ * beyond its buffer if the content is longer than stated. The stream must contain exactly what its
+ * header says. Commits and trees must have the id that was asked for; snapshot_read.c checks blobs
+ * where it matters.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "odb_private.h"
 
 #define MAX_HEADER 64u
-#define MAX_STREAM_BYTES (ACR_VCS_MAX_FILE_BYTES + (1u << 20)) /* of what cannot be deflated */
+#define MAX_STREAM_BYTES (ACR_VCS_MAX_FILE_BYTES + (1u << 20)) /* of incompressible data */
 #define FIRST_BYTES 256u /* of a file: enough for its header */
 
 typedef struct {
@@ -26,11 +26,12 @@ typedef struct {
 
 typedef struct {
     git_object_t type;
-    gsize size;   /* of the content */
-    gsize before; /* bytes of the header, its NUL among them */
+    gsize size;   /* bytes of the content */
+    gsize before; /* bytes of the header, including its NUL */
 } Header;
 
-/* Of an object that cannot be opened: is it not there, or is it this process that can open no more? */
+/* Handles an object that cannot be opened: it is missing, or this process cannot open any more
+ * files. */
 static int fail_to_open(void)
 {
     return acr_vcs_is_exhausted(errno) ? acr_vcs_odb_fail(g_strerror(errno)) : GIT_ENOTFOUND;
@@ -44,7 +45,7 @@ static int open_object(const Loose *loose, const git_oid *id)
     return acr_file_open(AT_FDCWD, path, false);
 }
 
-/* Reads "TYPE SIZE" and the NUL behind it. */
+/* Reads "TYPE SIZE" and the NUL after it. */
 static bool parse_header(const guint8 *text, gsize len, Header *out)
 {
     const char *start = (const char *)text;
@@ -61,7 +62,7 @@ static bool parse_header(const guint8 *text, gsize len, Header *out)
     return acr_git.object_typeisloose(out->type) != 0;
 }
 
-/* Inflates as much as `room` takes of `data`; returns zlib's last word. */
+/* Decompresses as much of `data` as fits into `room`; returns zlib's result. */
 static int inflate_some(const void *data, gsize len, guint8 *out, gsize room, gsize *out_len)
 {
     z_stream stream = {
@@ -147,7 +148,7 @@ static int loose_exists(git_odb_backend *backend, const git_oid *id)
     return fd >= 0;
 }
 
-/* The only id that begins with `len` digits of `prefix`. */
+/* Finds the only id that begins with `len` digits of `prefix`. */
 static int loose_exists_prefix(git_oid *out, git_odb_backend *backend, const git_oid *prefix,
                                size_t len)
 {

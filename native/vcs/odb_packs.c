@@ -1,11 +1,10 @@
 /*
- * The packs of one folder: each is read by libgit2's backend for a single pack, but only after its
- * index was found to be what it says, and only for objects whose chain of deltas ends. Commits and
- * trees must have the id that they were asked by, as loose ones: copies are shared by the id of a tree.
+ * The packs of one folder. libgit2's backend reads each pack, but only after its index was found to
+ * be valid, and only objects whose chain of deltas ends. Commits and trees must have the id that
+ * was asked for, like loose ones, because copies are shared by the id of a tree.
  *
- * libgit2 1.5 multiplies what an index says in 32 bits and then reads what is not mapped, and it
- * follows deltas that are based on each other for ever. A pack that does not stand the look is
- * passed over: its objects are missing.
+ * libgit2 1.5 multiplies numbers of an index in 32 bits and then reads unmapped memory, and it
+ * follows circular deltas forever. A pack that fails the check is skipped: its objects are missing.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -15,38 +14,40 @@
 #include "odb_private.h"
 
 #define MAX_PACKS 10000u
-#define MAX_DELTAS 10000u /* of one chain; git makes at most 4095 */
+#define MAX_DELTAS 10000u /* in one chain; git makes at most 4095 */
 #define INDEX_HEAD 8u
 #define FANOUT_BYTES 1024u
-#define TRAILER_BYTES 40u /* the sums of the pack and of the index */
+#define TRAILER_BYTES 40u /* checksums of the pack and of the index */
 #define PACK_HEAD 12u
 #define PACK_TRAILER 20u
 #define FAR_OFFSET 0x80000000u
 #define MAX_INFLATED                                                                               \
-    (512ull << 20)                /* of one object in a chain: git makes no deltas of larger ones */
-#define DELTA_HEAD 20u            /* bytes, inflated, that hold the two sizes of a delta */
-#define TYPES 8u                  /* more than any type of an object */
-#define DELTA_FIRST ((gsize)4096) /* bytes of the pack that those are found in */
+    (512ull << 20)     /* bytes of one object in a chain: git makes no deltas of larger ones */
+#define DELTA_HEAD 20u /* decompressed bytes that contain both sizes of a delta */
+#define TYPES 8u       /* more than there are types of objects */
+#define DELTA_FIRST ((gsize)4096) /* bytes of the pack in which these are found */
 
 typedef struct {
     char *name; /* "pack-….idx" */
     git_odb_backend *inner;
     GMappedFile *index, *pack;
-    GHashTable *sound; /* of objects that can be read: offset -> deltas * TYPES + type */
-    z_stream stream;   /* used again: to begin one takes longer than the head of a delta */
+    GHashTable *sound; /* offset -> deltas * TYPES + type, of objects that can be read */
+    /* reused, because initialising it takes longer than reading the head of a delta */
+    z_stream stream;
     const guint8 *fanout, *ids, *offsets, *far;
     guint32 n;     /* objects */
-    gsize n_far;   /* offsets of 64 bits */
-    gsize id_step; /* bytes from one id, or offset, to the next; in version 1 they lie together */
+    gsize n_far;   /* number of 64-bit offsets */
+    gsize id_step; /* bytes from one id, or offset, to the next; version 1 stores them together */
     gsize offset_step;
 } Pack;
 
 typedef struct {
     git_odb_backend parent;
     char *folder;     /* objects/pack */
-    GPtrArray *packs; /* of Pack, by name; the last one used first */
+    GPtrArray *packs; /* of Pack, by name; the last used first */
     bool is_listed;
-    git_oid last; /* found: an object is asked for twice, what it is and then itself */
+    /* the object found last, because each is asked for twice: for its type and for itself */
+    git_oid last;
     guint64 last_offset;
 } Packs;
 
@@ -69,7 +70,7 @@ static guint32 read_32(const guint8 *at)
 
 /* ---- The index ---- */
 
-/* Finds the tables of an index, in version 2 or, without a head, 1. */
+/* Finds the tables of an index of version 2 or, without a header, 1. */
 static bool lay_out(Pack *pack)
 {
     const guint8 *data = (const guint8 *)g_mapped_file_get_contents(pack->index);
@@ -95,7 +96,7 @@ static bool lay_out(Pack *pack)
     return pack->n_far <= pack->n;
 }
 
-/* Where an object begins in the pack; 0: it is not there, or beyond it. */
+/* The offset of an object in the pack; 0: not in the index, or beyond the pack. */
 static guint64 find_offset(const Pack *pack, const guint8 *id)
 {
     guint32 low = *id ? read_32(pack->fanout + 4 * (gsize)(*id - 1)) : 0,
@@ -121,8 +122,8 @@ static guint64 find_offset(const Pack *pack, const guint8 *id)
 
 /* ---- Chains of deltas ---- */
 
-/* Reads the rest of a number: seven bits a byte, the lowest first, above the `shift` bits that `low` holds.
- * G_MAXUINT64: the pack ends, or it is too large. */
+/* Reads the rest of a number: seven bits a byte, the lowest first, above the `shift` bits in `low`.
+ * G_MAXUINT64: the pack ends, or the number is too large. */
 static guint64 read_number(const guint8 **at, const guint8 *end, guint64 low, guint shift)
 {
     for (bool more = true; more; shift += 7) {
@@ -134,7 +135,7 @@ static guint64 read_number(const guint8 **at, const guint8 *end, guint64 low, gu
     return low;
 }
 
-/* How far back the base of a delta lies, in git's numbers for that; 0: too far. */
+/* The distance back to the base of a delta, in git's encoding; 0: too far. */
 static guint64 read_distance(const guint8 **at, const guint8 *end)
 {
     guint64 distance = 0;
@@ -149,16 +150,16 @@ static guint64 read_distance(const guint8 **at, const guint8 *end)
     return distance;
 }
 
-/* An object as its entry says, without what it is based on. */
+/* An object as its entry describes it, without its base. */
 typedef struct {
     git_object_t type;
-    guint64 size; /* of the object; of a delta, of what it makes */
-    guint64 base; /* where the object begins that it is based on; 0: it is whole */
-    guint deltas; /* of its chain, where it was followed */
-    bool bounded; /* takes no more memory than any object of git's should */
+    guint64 size; /* of the object; of a delta, of its result */
+    guint64 base; /* offset of the object on which it is based; 0: it is whole */
+    guint deltas; /* length of its chain, if it was followed */
+    bool bounded; /* needs no more memory than git's own objects */
 } Entry;
 
-/* Reads the two sizes that a delta begins with: what it takes, and what it makes. */
+/* Reads the two sizes at the beginning of a delta: of its base and of its result. */
 static bool read_delta(Pack *pack, const guint8 *at, const guint8 *end, Entry *entry)
 {
     guint8 head[DELTA_HEAD];
@@ -176,7 +177,7 @@ static bool read_delta(Pack *pack, const guint8 *at, const guint8 *end, Entry *e
     return taken != G_MAXUINT64 && entry->size != G_MAXUINT64;
 }
 
-/* Reads an object's entry; false where it cannot be right. */
+/* Reads an object's entry; false: it is invalid. */
 static bool read_entry(Pack *pack, guint64 offset, Entry *out)
 {
     const guint8 *start = (const guint8 *)g_mapped_file_get_contents(pack->pack),
@@ -202,7 +203,8 @@ static bool read_entry(Pack *pack, guint64 offset, Entry *out)
     return out->type >= GIT_OBJECT_COMMIT && out->type <= GIT_OBJECT_TAG;
 }
 
-/* Reads what an object is, from its chain of deltas, which must end; one that is bounded is sound then. */
+/* Finds out what an object is by following its chain of deltas, which must end; a bounded one is
+ * then sound. */
 static bool follow_chain(Pack *pack, guint64 offset, Entry *out)
 {
     if (!read_entry(pack, offset, out))
@@ -242,12 +244,12 @@ static Pack *pack_open(const char *folder, const char *name)
     g_autofree char *data = g_strdup_printf("%.*spack", (int)strlen(index) - 3, index);
     pack->name = g_strdup(name);
     pack->sound = g_hash_table_new(NULL, NULL);
-    (void)inflateInit(&pack->stream); /* what fails fails with each delta */
+    (void)inflateInit(&pack->stream); /* a failure shows at each delta */
     pack->index = map_regular(index, FANOUT_BYTES);
     pack->pack = map_regular(data, PACK_HEAD + PACK_TRAILER);
     if (!pack->index || !pack->pack || !lay_out(pack) ||
         acr_git.odb_backend_one_pack(&pack->inner, index) < 0)
-        pack->inner = NULL; /* known by name, so that it is not looked at again */
+        pack->inner = NULL; /* kept by name, so that it is not checked again */
     return pack;
 }
 
@@ -268,14 +270,14 @@ static int packs_refresh(git_odb_backend *backend)
     return 0;
 }
 
-/* The pack that holds an object; NULL: none does. */
+/* The pack that contains an object; NULL: none. */
 static Pack *find_pack(Packs *packs, const git_oid *id, guint64 *out_offset)
 {
     if (!packs->is_listed)
         (void)packs_refresh(&packs->parent);
     bool again = packs->last_offset && acr_git.oid_equal(id, &packs->last);
     for (guint i = 0; i < packs->packs->len; i++) {
-        Pack *pack = packs->packs->pdata[i]; /* the last one is the first */
+        Pack *pack = packs->packs->pdata[i]; /* the last used one is the first */
         guint64 offset = again ? packs->last_offset : 0;
         if (!again && pack->inner)
             offset = find_offset(pack, id->id);

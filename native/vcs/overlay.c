@@ -1,6 +1,6 @@
 /*
  * Overlay: a snapshot and, by path, the files that differ from it. Writing the snapshot's own bytes
- * again takes the path off the list, so what is listed is what a diff shows.
+ * removes the path from the list, so the list is what a diff shows.
  */
 #include <string.h>
 
@@ -72,7 +72,7 @@ static bool was_left_out(const AcrSnapshot *snapshot, const char *path)
     return false;
 }
 
-/* Whether `folder`, a leading part of a path to be written, is anything but a folder of ours. */
+/* Whether `folder`, the beginning of a path to be written, is something other than a folder. */
 static bool blocks(const AcrOverlay *overlay, const char *folder)
 {
     const AcrVcsChange *change = g_hash_table_lookup(overlay->changes, folder);
@@ -80,7 +80,7 @@ static bool blocks(const AcrOverlay *overlay, const char *folder)
            was_left_out(overlay->snapshot, folder);
 }
 
-/* Whether a file written into the overlay lies below `path`. */
+/* Whether the overlay has a file below `path`. */
 static bool overlay_has_folder(const AcrOverlay *overlay, const char *path)
 {
     gsize len = strlen(path);
@@ -94,7 +94,7 @@ static bool overlay_has_folder(const AcrOverlay *overlay, const char *path)
     return false;
 }
 
-/* Why the path may not be changed, or NULL. A symlink may be removed, not written over. */
+/* Why the path must not be changed, or NULL. A symlink may be removed, but not overwritten. */
 static const char *refusal(const AcrOverlay *overlay, const char *path, bool removing)
 {
     if (!acr_vcs_path_ok(path))

@@ -1,9 +1,9 @@
 /*
- * Opening: which kind of folder a path is, and the libgit2 handle behind it.
+ * Opens a repository: finds out what kind of folder a path is, and makes the libgit2 handle.
  *
- * Nothing here runs a hook or a filter, so neither the owner of a repository nor extensions that
- * only concern writers matter. Object ids and ref storage that libgit2 cannot read are refused
- * here, by name.
+ * No hook or filter is run, so neither the owner of a repository matters, nor extensions that
+ * concern writers only. Object ids and ref storage that libgit2 cannot read are rejected here by
+ * name.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,16 +14,17 @@
 #include "git_folder.h"
 #include "vcs_private.h"
 
-/* libgit2's options are process-wide and not thread-safe to set, hence one pthread_once; this and the
- * table of its functions is all of our state. */
+/* libgit2's options are process-wide and cannot be set thread-safely, hence one pthread_once. This
+ * and the table of its functions are our only global state. */
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool is_starting;
 static GError *init_error; /* why libgit2 cannot be used; NULL if it can */
 
 /*
- * Where libgit2 is built with mbedTLS its start decodes every certificate of the system, which is half
- * of what a search costs, for connections that are never made here. This function is found before the
- * library's, and leaves them out while libgit2 starts; whoever else calls it gets the library's.
+ * If libgit2 is built with mbedTLS, it decodes every certificate of the system at its start, which
+ * is half of what a search costs, for connections that are never made here. The linker finds this
+ * function before the library's. It skips the certificates while libgit2 starts, and calls the
+ * library's function for all other callers.
  */
 int mbedtls_x509_crt_parse_file(void *chain, const char *path);
 int mbedtls_x509_crt_parse_file(void *chain, const char *path)
@@ -75,9 +76,9 @@ static void init_libgit2(void)
     table.libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
     table.libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
     table.libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
-                       0); /* snapshot_read.c checks where it counts */
+                       0); /* snapshot_read.c checks where it matters */
     table.libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION,
-                       0); /* a tree of a partial clone names files that are not here */
+                       0); /* a tree of a partial clone names missing files */
 }
 
 bool acr_vcs_init(GError **error)
@@ -187,8 +188,8 @@ static bool check_repository_folder(const char *path, GError **error)
                         g_strerror(errno));
 }
 
-/* A folder that no repository is around. A `.git` in it that libgit2 did not know is an error, not
- * a plain folder. */
+/* Opens a folder outside any repository. A `.git` in it that libgit2 did not recognise is an error,
+ * not a plain folder. */
 static AcrRepo *open_plain(const char *path, GError **error)
 {
     struct stat st;
@@ -203,8 +204,8 @@ static AcrRepo *open_plain(const char *path, GError **error)
     return repo_new(NULL, whole, whole);
 }
 
-/* Settings of one working tree (extensions.worktreeConfig), which libgit2 1.5 does not read by
- * itself. */
+/* Adds the settings of one working tree (extensions.worktreeConfig), which libgit2 1.5 does not
+ * read. */
 static void add_worktree_config(git_repository *git, git_config *config)
 {
     int enabled = 0;
@@ -243,8 +244,8 @@ static bool is_same_folder(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* Whether the `.git` of a folder is that git folder, or a file that names it: of a submodule, a linked
- * worktree, a git folder that lies apart. */
+/* Whether a folder's `.git` is that git folder, or a file that names it: for a submodule, a linked
+ * worktree, a separate git folder. */
 static bool leads_to(const char *folder, const char *git_folder)
 {
     g_autofree char *dot_git = g_build_filename(folder, ".git", NULL);
@@ -255,9 +256,9 @@ static bool leads_to(const char *folder, const char *git_folder)
 }
 
 /*
- * The working tree: the nearest folder at or above `path` whose `.git` leads to the git folder that
- * was opened. What the git folder itself says (core.worktree, a linked worktree's gitdir) does not
- * count: it could name any folder of the user's. Owned; NULL: bare.
+ * The working tree: the nearest folder at or above `path` whose `.git` leads to the opened git
+ * folder. The git folder's own settings (core.worktree, a linked worktree's gitdir) are ignored,
+ * because they could name any folder of the user's. Owned; NULL: bare.
  */
 static char *find_worktree(git_repository *git, git_config *config, const char *path)
 {
@@ -278,7 +279,7 @@ static char *find_worktree(git_repository *git, git_config *config, const char *
     }
 }
 
-/* Puts the objects of a repository in the place of libgit2's own database. */
+/* Replaces libgit2's own database by ours. */
 static bool set_objects(git_repository *git, const char *tree, GError **error)
 {
     git_buf path = GIT_BUF_INIT;

@@ -1,8 +1,9 @@
 /*
- * The snapshot type: a sorted array of entries, where each content is, and what was left out.
+ * The snapshot type: a sorted array of entries, the locations of their contents, and what was left
+ * out.
  *
- * snapshot_commit.c and snapshot_worktree.c fill it, snapshot_save.c writes and reads it; once
- * sealed it never changes. snapshot_read.c reads contents.
+ * snapshot_commit.c and snapshot_worktree.c fill it, snapshot_save.c writes and reads it; after
+ * sealing it never changes. snapshot_read.c reads contents.
  */
 #include <string.h>
 
@@ -136,7 +137,7 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(((const AcrEntry *)a)->path, ((const AcrEntry *)b)->path);
 }
 
-/* Sorts the entries; of several with one path the first stays. */
+/* Sorts the entries; of several with the same path the first is kept. */
 static void sort_entries(GArray *entries)
 {
     guint kept = 0;

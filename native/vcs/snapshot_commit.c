@@ -1,21 +1,23 @@
 /*
- * Snapshot of a commit: a revision becomes a commit, its trees become entries. No blob is read.
+ * Snapshot of a commit: resolves a revision to a commit, and turns its trees into entries. No blob
+ * is read.
  *
- * Trees come from strangers: depth and number are bounded, and names that no checkout could hold
- * are left out.
+ * Trees come from strangers: their depth and number are bounded, and names that no checkout could
+ * have are left out.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_REFERENCE_BYTES 8192u /* of the file of one reference */
-#define MAX_SYMBOLIC 10u          /* references that name each other */
+#define MAX_REFERENCE_BYTES 8192u /* bytes of a reference's file */
+#define MAX_SYMBOLIC 10u          /* length of a chain of symbolic references */
 #define SYMBOLIC "ref:"
 
 typedef struct {
     AcrSnapshot *snapshot;
-    git_oid folder; /* the last one that was entered */
-    gsize trees;    /* entered: bounded, as a few trees can name each other very often */
+    git_oid folder; /* the folder entered last */
+    /* number of trees entered; bounded, because a few trees can refer to each other very often */
+    gsize trees;
     GError *error;
 } Listing;
 
@@ -38,7 +40,7 @@ static guint depth_of(const char *folder)
     return depth;
 }
 
-/* For git_tree_walk: 0 goes on, 1 leaves out what lies below, -1 ends the walk. */
+/* Result for git_tree_walk: 0 continues, 1 skips what lies below, -1 ends the walk. */
 static int list_entry(const char *folder, const git_tree_entry *entry, void *ctx)
 {
     Listing *listing = ctx;
@@ -99,7 +101,7 @@ static bool has_no_refs(git_repository *git)
     return none;
 }
 
-/* Says why `rev` could not be resolved, after libgit2 answered `rc`. */
+/* Explains why `rev` could not be resolved, after libgit2 returned `rc`. */
 static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **error)
 {
     const git_error *last = acr_git.error_last();
@@ -116,8 +118,8 @@ static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **er
                      repo->path, cause);
 }
 
-/* Whether the file of a reference, and those that it names, are short: of a long one libgit2 takes time
- * by the square of its length. What cannot be read is left to libgit2. */
+/* Whether the file of a reference, and those that it names, are short, because libgit2 takes time
+ * proportional to the square of the length. Unreadable files are left to libgit2. */
 static bool is_short(AcrRepo *repo, const char *reference)
 {
     g_autofree char *name = g_strdup(reference);
@@ -151,8 +153,8 @@ bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev)
     return is_short(repo, "HEAD");
 }
 
-/* The object that `rev` names; NULL and `error`. References come first, as libgit2 leaks those
- * whose object is missing. */
+/* The object that `rev` names; NULL with `error`. References are tried first, because libgit2 leaks
+ * those whose object is missing. */
 static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
 {
     git_object *object = NULL;
@@ -163,7 +165,7 @@ static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
                                      "a reference of '%s' is longer than %u bytes", repo->path,
                                      MAX_REFERENCE_BYTES));
     int rc = *rev ? acr_git.reference_dwim(&reference, repo->git, rev)
-                  : GIT_ENOTFOUND; /* "" would be HEAD */
+                  : GIT_ENOTFOUND; /* "" would mean HEAD */
     if (rc == 0 &&
         acr_git.reference_name_to_id(&id, repo->git, acr_git.reference_name(reference)) == 0) {
         rc = acr_git.object_lookup(&object, repo->git, &id, GIT_OBJECT_ANY);

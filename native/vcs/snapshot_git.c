@@ -1,7 +1,7 @@
 /*
- * A git folder for one commit, as a shallow clone has it. Projects ask git for their version, and tests
- * for their files; what came after the commit must not be found there, nor anything of the repository's
- * own configuration but how lines end.
+ * Writes a git folder for one commit, like a shallow clone. Projects ask git for their version, and
+ * tests for their files. It must not contain later commits, nor any of the repository's
+ * configuration except for line endings.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define DIR_MODE 0755
 #define OBJECT_MODE 0444
-#define LEVEL 1 /* of zlib */
+#define LEVEL 1 /* of zlib's compression */
 #define CONFIG                                                                                     \
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tautocrlf = "
 
@@ -18,7 +18,7 @@ typedef struct {
     git_odb *from, *to;
     const char *dir;
     const AcrVcsHistory *history;
-    GHashTable *copied; /* ids of trees (20 bytes) */
+    GHashTable *copied; /* ids of trees (20 bytes) that were copied */
     GPtrArray *trees;   /* to be copied: git_oid *, keys of `copied` */
 } Copying;
 
@@ -32,7 +32,7 @@ static bool copy_object(Copying *copying, const git_oid *id, GError **error)
     git_object_t type = GIT_OBJECT_INVALID;
     int rc = acr_git.odb_read_header(&size, &type, copying->from, id);
     if (rc == 0 && size > ACR_VCS_MAX_FILE_BYTES)
-        return true; /* its content is refused everywhere */
+        return true; /* its content is rejected everywhere */
     if (rc == 0)
         rc = acr_git.odb_read(&object, copying->from, id);
     if (rc < 0)
@@ -70,14 +70,15 @@ static bool copy_trees(Copying *copying, GError **error)
     return true;
 }
 
-/* Adds a row to the index. `is_absent`: the sandbox lays no such file or folder, and git is not to show it
- * as deleted. */
+/* Adds an entry to the index. `is_absent`: the sandbox does not write that file or folder, and git
+ * must not show it as deleted. */
 static void add_row(git_index *index, const char *path, guint32 mode, const git_oid *id,
                     bool is_absent)
 {
     git_index_entry row = {.mode = mode, .path = path, .id = *id};
     row.flags_extended = is_absent ? GIT_INDEX_ENTRY_SKIP_WORKTREE : 0;
-    if (acr_git.index_add(index, &row) < 0) /* no name for an index: git shows it as deleted */
+    if (acr_git.index_add(index, &row) <
+        0) /* an index cannot hold that name: git shows it as deleted */
         g_debug("%s", path);
 }
 
@@ -185,7 +186,7 @@ static bool write_all_blobs(Copying *copying, const AcrSnapshot *files, const ch
            write_blob_file(copying->dir, "HEAD", "ref: refs/heads/main\n", error);
 }
 
-/* Objects are written to a folder of their own kind there. False with libgit2's error. */
+/* Makes objects be written to a folder of their own there. False with libgit2's error. */
 static bool open_target(Copying *copying, const char *objects)
 {
     git_odb_backend *loose = NULL;

@@ -1,23 +1,24 @@
 /*
- * What the git folder of one commit shows of the repository's history: the way to the nearest tag, and the
- * tags there.
+ * The part of the repository's history that the git folder of one commit shows: the commits up to
+ * the nearest tag, and the tags there.
  *
- * References come from strangers: their number and depth are bounded. They are read here, as libgit2 takes
- * the square of the length of a loose one, and may follow links out of the repository.
+ * References come from strangers, so their number and depth are bounded. They are read here,
+ * because libgit2 takes time proportional to the square of a loose reference's length, and may
+ * follow links out of the repository.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_HISTORY 10000u /* commits that are looked through for a tag */
-#define MAX_DEPTH 10u      /* of folders of tags, and of tags of tags */
+#define MAX_HISTORY 10000u /* commits that are searched for a tag */
+#define MAX_DEPTH 10u      /* nesting of folders of tags, and of tags of tags */
 #define MAX_PACKED_REFS ((gsize)64 * 1024 * 1024)
 
 typedef struct {
     git_repository *git;
     git_odb *odb;
     AcrVcsHistory *history;
-    GHashTable *names; /* of the tags that were read, and of folders of them */
+    GHashTable *names; /* names of tags and of folders of tags that were read */
 } Finding;
 
 static void tag_free(gpointer data)
@@ -30,7 +31,7 @@ static void tag_free(gpointer data)
 
 /* ---- Tags ---- */
 
-/* Appends what a tag leads to, up to a commit; false: it leads to none. */
+/* Appends the objects to which a tag leads, up to a commit; false: it leads to none. */
 static bool follow(git_repository *git, GArray *ids)
 {
     while (ids->len <= MAX_DEPTH + 1) {
@@ -45,7 +46,7 @@ static bool follow(git_repository *git, GArray *ids)
     return false;
 }
 
-/* Notes a tag by the commit that it leads to; what leads to none is passed over. */
+/* Adds a tag under the commit to which it leads; ignores one that leads to none. */
 static void add_tag(Finding *finding, const char *name, const char *hex)
 {
     git_oid id;
@@ -70,7 +71,7 @@ static void add_tag(Finding *finding, const char *name, const char *hex)
     g_ptr_array_add(tags, tag);
 }
 
-/* Whether a tag of that name, or a folder of them, is to be read: one that was read already is not. */
+/* Whether a tag, or a folder of tags, is still to be read. */
 static bool is_next(Finding *finding, const char *name)
 {
     if (g_hash_table_contains(finding->names, name))
@@ -114,7 +115,7 @@ static void add_packed_tags(Finding *finding, const char *folder)
         }
 }
 
-/* Where there is a loose one of a name, it counts, and the packed one is older. */
+/* A loose reference overrides the packed one of the same name, which is older. */
 static void find_tags(Finding *finding)
 {
     const char *folder = acr_git.repository_commondir(finding->git);
@@ -125,7 +126,7 @@ static void find_tags(Finding *finding)
 
 /* ---- The way ---- */
 
-/* Appends the parents of a commit; false: one of them is not there. */
+/* Appends the parents of a commit; false: one is missing. */
 static bool add_parents(Finding *finding, const git_oid *id, GHashTable *seen)
 {
     g_autoptr(git_commit) commit = NULL;
@@ -142,8 +143,8 @@ static bool add_parents(Finding *finding, const git_oid *id, GHashTable *seen)
     return true;
 }
 
-/* Appends what lies between the first commit and the nearest one with a tag, and cuts what lies beyond;
- * without one the first is cut. */
+/* Appends the commits between the first one and the nearest one with a tag, and cuts off what lies
+ * beyond; without a tag, cuts after the first. */
 static void find_way(Finding *finding)
 {
     g_autoptr(GHashTable) seen =

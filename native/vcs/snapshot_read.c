@@ -1,16 +1,17 @@
 /*
- * Reading contents: one at a time through the repository's handle, under its lock, or many at once.
+ * Reads contents: one at a time through the repository's handle, under its lock, or many in
+ * parallel.
  *
- * libgit2 takes one lock for all readers of a handle, so each thread of a bulk read opens a handle
- * of its own; the packs and their cache of delta bases are shared below it. That a content belongs
- * to its id is checked here, where the caller wants it, and not by libgit2: the check takes longer
- * than inflating, and git itself leaves it to fsck.
+ * libgit2 takes one lock for all readers of a handle, so each thread of a bulk read opens its own
+ * handle; below it, packs and their cache of delta bases are shared. Whether a content matches its
+ * id is checked here, if the caller asks for it, and not by libgit2: the check takes longer than
+ * decompressing, and git itself leaves it to fsck.
  */
 #include <unistd.h>
 
 #include "vcs_private.h"
 
-#define READ_BATCH 16u /* entries that a thread reads before it asks for more */
+#define READ_BATCH 16u /* entries that a thread takes at a time */
 
 static GBytes *fail_too_big(const AcrEntry *entry, GError **error)
 {
@@ -26,8 +27,8 @@ static GBytes *fail_missing(const AcrEntry *entry, const char *where, GError **e
                                  hex, entry->path, where));
 }
 
-/* git_odb_object keeps the inflated object; the bytes borrow from it until the last reference goes.
- */
+/* git_odb_object owns the decompressed object; the bytes borrow from it until their last reference
+ * is gone. */
 static GBytes *bytes_of_object(git_odb_object *object)
 {
     return g_bytes_new_with_free_func(acr_git.odb_object_data(object),
@@ -88,7 +89,7 @@ static GBytes *read_locked(AcrRepo *repo, const AcrEntry *entry, bool check, GEr
     return bytes;
 }
 
-/* A content saved earlier, in the file named by its id. */
+/* Reads a content that was saved earlier, from the file named by its id. */
 static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GError **error)
 {
     char hex[41];
@@ -107,7 +108,7 @@ static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GE
     return g_steal_pointer(&bytes);
 }
 
-/* `odb` is a handle of the calling thread's own, or NULL: the repository's, under its lock. */
+/* `odb` is a handle of the calling thread, or NULL: the repository's, under its lock. */
 static GBytes *read_entry(const AcrSnapshot *snapshot, git_odb *odb, gsize index, bool check,
                           GError **error)
 {
@@ -127,14 +128,14 @@ GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error)
     return read_entry(snapshot, NULL, index, true, error);
 }
 
-/* What the threads of a bulk read share; all but `next` stays as it is. */
+/* Shared by the threads of a bulk read; all members but `next` are constant. */
 typedef struct {
     const AcrSnapshot *snapshot;
     const gsize *entries;
     gsize n;
-    gsize next;    /* first entry that no thread has taken yet */
+    gsize next;    /* the first entry that no thread has taken */
     char *objects; /* the folder of the repository's objects, or NULL */
-    bool check;    /* contents against their ids */
+    bool check;    /* whether to check contents against their ids */
     AcrSnapshotSink *sink;
     void *user;
 } Reading;
@@ -160,7 +161,7 @@ static void *read_share(void *data)
     }
 }
 
-/* The folder of the repository's objects; owned; NULL where there is none. */
+/* The folder of the repository's objects; owned; NULL: none. */
 static char *objects_folder(AcrRepo *repo)
 {
     git_buf path = {0};

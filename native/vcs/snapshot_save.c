@@ -1,20 +1,20 @@
 /*
- * Saving a snapshot into a folder, and having it again.
+ * Saves a snapshot to a folder, and loads it.
  *
- * `entries` is written last, atomically: a GVariant in its serialised form, and a checksum of it. Of a
- * commit it holds the id and the digest only. Of a working tree it holds every entry, and `blobs/ID`
- * the contents that HEAD lacks.
+ * `entries` is written last, atomically: a serialised GVariant and its checksum. For a commit it
+ * holds only the id and the digest. For a working tree it holds every entry, and `blobs/ID` the
+ * contents that HEAD lacks.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
 #define FORMAT 2u
-/* Paths are strings of bytes. Of a path left out: why, path; of an entry: mode, where, id, path. */
+/* Paths are byte strings. An omitted path: why, path; an entry: mode, where, id, path. */
 #define LEFT_TYPE "a(yay)"
 #define ENTRIES_TYPE "a(uyayay)"
 #define MANIFEST_TYPE "(ubssay" LEFT_TYPE ENTRIES_TYPE ")"
-#define MANIFEST_FORMAT "(ubss^ay@" LEFT_TYPE "@" ENTRIES_TYPE ")" /* "^": a text, converted */
+#define MANIFEST_FORMAT "(ubss^ay@" LEFT_TYPE "@" ENTRIES_TYPE ")" /* "^": converted from a text */
 #define SUM_BYTES 64u                                              /* of a SHA-256 in hex */
 #define MAX_MANIFEST_BYTES (1024u * 1024 * 1024)
 
@@ -90,7 +90,7 @@ bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error)
 
 /* ---- Reading ---- */
 
-/* The saved manifest; NULL where it is damaged. */
+/* The saved manifest; NULL: damaged. */
 static GVariant *read_manifest(GBytes *bytes)
 {
     gsize len;
@@ -132,7 +132,7 @@ static bool take_entry(GVariant *entries, gsize index, AcrSnapshot *snapshot)
            acr_vcs_snapshot_add(snapshot, path, mode, bytes, (AcrVcsWhere)where, NULL);
 }
 
-/* Fills an empty snapshot from its manifest; false where that is of another format. */
+/* Fills an empty snapshot from its manifest; false: the manifest has another format. */
 static bool take_manifest(GVariant *manifest, AcrSnapshot *snapshot, char **out_digest)
 {
     guint32 format;

@@ -1,10 +1,10 @@
 /*
- * Snapshot of a working tree as it lies, or of a folder without git.
+ * Snapshot of a working tree in its current state, or of a folder without git.
  *
- * Our own walk, not libgit2's status or diff: those may refresh the index file and compare
- * converted contents. Every folder is opened relative to its parent without following symlinks;
- * every file is read and hashed, as the sizes and times in the index say nothing about bytes that a
- * filter has changed. libgit2 answers one question only: what the index names.
+ * We walk the tree ourselves, because libgit2's status and diff may refresh the index file and
+ * compare converted contents. Every folder is opened relative to its parent without following
+ * symlinks. Every file is read and hashed, because sizes and times in the index do not tell whether
+ * a filter has changed the bytes. libgit2 is only asked which files the index names.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,37 +15,38 @@
 
 #include "vcs_private.h"
 
-#define PIECE_BYTES ((gsize)1024 * 1024)    /* of a large file, read at once */
-#define MAX_HASHED_BYTES ((goffset)1 << 30) /* of the large files, together; the rest is left out */
+#define PIECE_BYTES ((gsize)1024 * 1024)    /* bytes of a large file that are read at a time */
+#define MAX_HASHED_BYTES ((goffset)1 << 30) /* of all large files together; the rest is left out */
 
 typedef struct {
     AcrSnapshot *snapshot;
     git_repository *git;    /* NULL: a folder without git */
-    git_odb *odb;           /* borrowed by the walk; NULL without git */
-    GHashTable *tracked;    /* paths of files that the index names */
-    GHashTable *folders;    /* paths of all folders above those */
+    git_odb *odb;           /* borrowed during the walk; NULL without git */
+    GHashTable *tracked;    /* paths of files in the index */
+    GHashTable *folders;    /* paths of all folders that contain them */
     GHashTable *submodules; /* paths */
     AcrVcsIgnore *ignore;   /* NULL without git */
-    GHashTable *head;       /* ids of HEAD's blobs, each 20 bytes */
-    AcrVcsMarks *marks;     /* borrowed; NULL: none are wanted */
-    GString *path;          /* of the current file or folder, without a slash at its end */
+    GHashTable *head;       /* ids of HEAD's blobs, 20 bytes each */
+    AcrVcsMarks *marks;     /* borrowed; NULL: no marks are wanted */
+    GString *path;          /* of the current file or folder, without trailing slash */
     guint64 kept_bytes;
     goffset hashed_bytes; /* of files that are too large to be kept */
     gsize seen;
     GError *error; /* the first failure ends the walk */
 } Walk;
 
-/* What of a folder is taken. */
+/* Which files of a folder are taken. */
 typedef enum {
-    TAKE_ALL,     /* tracked files and those that are not ignored */
-    TAKE_TRACKED, /* it is ignored, a repository, an environment of Python: what the index names */
+    TAKE_ALL, /* tracked files, and untracked ones that are not ignored */
+    /* only tracked files: the folder is ignored, a repository, or a Python environment */
+    TAKE_TRACKED,
 } Taking;
 
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
 
 /* ---- Contents ---- */
 
-/* Keeps the content in the snapshot unless HEAD has it. */
+/* Keeps the content in the snapshot, unless HEAD has it. */
 static bool keep_entry(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWhere *out_where)
 {
     git_oid oid;
@@ -76,8 +77,8 @@ static bool add_content(Walk *walk, guint32 mode, GBytes *content)
            acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, where, &walk->error);
 }
 
-/* The id of a file that is too large to be kept, piece by piece; false if its size changes
- * meanwhile, or if it takes too long: a file of many terabytes costs nothing to make. */
+/* The id of a file that is too large to be kept, computed in pieces; false if its size changes
+ * meanwhile or if it takes too long, since a sparse file of terabytes is easily made. */
 static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
 {
     if (size > MAX_HASHED_BYTES - walk->hashed_bytes)
@@ -103,13 +104,13 @@ static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
     return left == 0;
 }
 
-/* False where it is this process that cannot open anything more: the tree is not to blame. */
+/* False: this process cannot open any more files, which is not the tree's fault. */
 static bool leave_unreadable(Walk *walk)
 {
     if (acr_vcs_is_exhausted(errno))
         return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_FAILED, "cannot read '%s': %s",
                             walk->path->str, g_strerror(errno));
-    if (errno != ENOENT && errno != EINVAL) /* neither gone nor a FIFO or the like */
+    if (errno != ENOENT && errno != EINVAL) /* neither gone nor a FIFO or similar */
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
     return true;
 }
@@ -191,7 +192,7 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
                                : add_worktree_file(walk, folder, name);
 }
 
-/* Adds the names in a folder, sorted. Names that no snapshot may hold are not among them. */
+/* Adds the names in a folder, sorted, without those that a snapshot must not contain. */
 static bool list_names(Walk *walk, int fd, GPtrArray *names)
 {
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -241,7 +242,7 @@ static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
     return true;
 }
 
-/* Walks an open folder with its own ignore rules, if any count there. */
+/* Walks an open folder, with its own ignore rules if they apply. */
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
 {
     if (!walk->git || taking == TAKE_TRACKED)
@@ -255,7 +256,7 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
 
 /* ---- What git knows ---- */
 
-/* A path that the index names, with the folders above it. */
+/* Adds a path of the index, and the folders that contain it. */
 static void track(Walk *walk, const char *path)
 {
     g_autofree char *folder = g_strdup(path);
@@ -273,7 +274,7 @@ static void leave_submodule(Walk *walk, const char *path)
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SUBMODULE, path);
 }
 
-/* HEAD's commit, and its tree if it is there: the ids of its blobs, and with `also_track` its
+/* Reads HEAD's commit and, if present, its tree: the ids of its blobs, and with `also_track` its
  * paths. */
 static void learn_head(Walk *walk, bool also_track)
 {
@@ -284,7 +285,7 @@ static void learn_head(Walk *walk, bool also_track)
     acr_git.oid_tostr(walk->snapshot->commit, sizeof walk->snapshot->commit, &id);
     g_autoptr(AcrSnapshot) head = acr_vcs_snapshot_new(walk->snapshot->repo);
     if (!acr_vcs_tree_list(head, &id, NULL))
-        return; /* not all there: then every content is kept */
+        return; /* incomplete: then every content is kept */
     for (guint i = 0; i < head->entries->len; i++) {
         const AcrEntry *entry = &g_array_index(head->entries, AcrEntry, i);
         g_hash_table_add(walk->head, g_memdup2(entry->id, ACR_BLOB_ID_LEN));
@@ -296,7 +297,7 @@ static void learn_head(Walk *walk, bool also_track)
         leave_submodule(walk, g_ptr_array_index(submodules, i));
 }
 
-/* *out_learnt: whether the index could be read. False where it is this process that cannot open it. */
+/* *out_learnt: whether the index could be read. False: this process cannot open any more files. */
 static bool learn_index(Walk *walk, bool *out_learnt)
 {
     g_autoptr(git_index) index = NULL;
@@ -321,7 +322,7 @@ static bool learn_index(Walk *walk, bool *out_learnt)
     return true;
 }
 
-/* The files of the git folder that say which files are taken. */
+/* Marks the files of the git folder that determine which files are taken. */
 static void mark_git_files(const Walk *walk)
 {
     const char *own = walk->snapshot->repo->path, *common = acr_git.repository_commondir(walk->git);

@@ -1,5 +1,5 @@
 /*
- * What the files of vcs share. libgit2's types go no further than this folder.
+ * Shared by the files of vcs. libgit2's types stay in this folder.
  */
 #ifndef ACR_VCS_PRIVATE_H
 #define ACR_VCS_PRIVATE_H
@@ -10,23 +10,24 @@
 #include "vcs/libgit2_private.h"
 #include "vcs/vcs.h"
 
-#define ACR_VCS_MAX_DEPTH 200      /* folders inside each other, on disk and in trees */
+#define ACR_VCS_MAX_DEPTH 200      /* nesting of folders, on disk and in trees */
 #define ACR_VCS_MAX_PATH 4096      /* bytes of one path */
 #define ACR_VCS_MAX_LEFT_SHOWN 10u /* names listed in a remark */
 #define ACR_VCS_MODE_SUBMODULE 0160000u
 
 /* ---- error.c ---- */
 
-/* Set an error; false, for `return`. The message is shown as acr_vcs_show_path does it. */
+/* Sets an error; returns false, for `return`. The message is made printable as by
+ * acr_vcs_show_path. */
 bool acr_vcs_fail(GError **error, AcrVcsError code, const char *format, ...) G_GNUC_PRINTF(3, 4);
-/* Likewise, with libgit2's message: right after the failed call. */
+/* The same with libgit2's message; call it right after the failed call. */
 bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
-/* `path` on one line, as UTF-8 that can be printed; owned (g_free). */
+/* `path` on one line as printable UTF-8; owned (g_free). */
 char *acr_vcs_show_path(const char *path) ACR_MUST_USE;
 
-/* Whether an errno says that this process, or the system, can open nothing more: this shows nothing of
- * what is there. */
+/* Whether an errno means that this process or the system cannot open any more files, which says
+ * nothing about the file. */
 static inline bool acr_vcs_is_exhausted(int err)
 {
     return err == EMFILE || err == ENFILE || err == ENOMEM;
@@ -39,7 +40,7 @@ struct AcrRepo {
     char *path;
     char *workdir;        /* NULL if bare */
     git_repository *git;  /* NULL: a folder without git */
-    pthread_mutex_t lock; /* held around every use of `git` by a snapshot */
+    pthread_mutex_t lock; /* held during every use of `git` by a snapshot */
 };
 
 /* Initialises libgit2 and its process-wide options, once. Errors: FAILED. */
@@ -54,8 +55,8 @@ int acr_vcs_compare_names(const void *a, const void *b);
 
 /* ---- odb.c ---- */
 
-/* The objects that lie in a repository's folder of them, and in its alternates; owned (git_odb_free).
- * Errors: TOO_BIG (alternates), FAILED. */
+/* The objects in a repository's folder of objects and its alternates; owned (git_odb_free). Errors:
+ * TOO_BIG (alternates), FAILED. */
 git_odb *acr_vcs_odb_open(const char *objects, const char *tree, GError **error) ACR_MUST_USE;
 
 /* ---- snapshot.c ---- */
@@ -64,7 +65,7 @@ git_odb *acr_vcs_odb_open(const char *objects, const char *tree, GError **error)
 typedef enum {
     ACR_VCS_IN_ODB,   /* in the repository */
     ACR_VCS_KEPT,     /* in `kept`, or a file in `blob_dir` */
-    ACR_VCS_NOT_KEPT, /* over ACR_VCS_MAX_FILE_BYTES: nowhere */
+    ACR_VCS_NOT_KEPT, /* larger than ACR_VCS_MAX_FILE_BYTES: nowhere */
     ACR_VCS_WHERE_LAST,
 } AcrVcsWhere;
 
@@ -73,52 +74,55 @@ typedef enum {
     ACR_VCS_LEFT_SUBMODULE,
     ACR_VCS_LEFT_NESTED, /* a repository inside the working tree */
     ACR_VCS_LEFT_UNREADABLE,
-    ACR_VCS_LEFT_BAD_NAME, /* a tree entry called "..", ".git" or the like */
+    ACR_VCS_LEFT_BAD_NAME, /* a tree entry named "..", ".git" or similar */
     ACR_VCS_LEFT_LAST,
 } AcrVcsLeft;
 
 struct AcrSnapshot {
     gatomicrefcount refs;
-    AcrRepo *repo; /* NULL: loaded without one */
+    AcrRepo *repo; /* NULL: loaded without a repository */
     GStringChunk *paths;
     GArray *entries;  /* AcrEntry, sorted by path, unique once sealed */
     GHashTable *kept; /* id (20 bytes) -> GBytes */
-    char *blob_dir; /* of a loaded snapshot: where KEPT contents are files named by id; else NULL */
+    /* of a loaded snapshot: the folder with KEPT contents, named by id; else NULL */
+    char *blob_dir;
     GPtrArray *left[ACR_VCS_LEFT_LAST]; /* paths left out, by reason */
-    char *note;                         /* one more remark, or NULL */
+    char *note;                         /* a further remark, or NULL */
     char *remarks;                      /* made when sealed */
     char commit[41];                    /* empty: none */
     bool worktree;
-    struct AcrVcsHistory *history; /* NULL: not asked for yet; under the repository's lock */
-    struct AcrVcsMarks *marks;     /* of a working tree, where they were asked for; else NULL */
+    struct AcrVcsHistory *history; /* NULL: not read yet; protected by the repository's lock */
+    struct AcrVcsMarks *marks;     /* of a working tree, if they were wanted; else NULL */
 };
 
-/* What the file system said of a working tree when it was walked (worktree_marks.c). */
+/* The file system's data on a working tree at the time of the walk (worktree_marks.c). */
 typedef struct AcrVcsMarks AcrVcsMarks;
-AcrVcsMarks *acr_vcs_marks_new(void) ACR_MUST_USE; /* owned; from before the walk begins */
+AcrVcsMarks *acr_vcs_marks_new(void) ACR_MUST_USE; /* owned; made before the walk begins */
 void acr_vcs_marks_free(AcrVcsMarks *marks);
-/* Marks a path below the working tree, as it was before it was read; NULL `marks`: nothing is done. */
+/* Records a path below the working tree in the state before it was read; `marks` NULL: does
+ * nothing. */
 struct stat;
 void acr_vcs_marks_add(AcrVcsMarks *marks, const char *path, const struct stat *st);
-/* Likewise a file by its absolute path, which need not exist. */
+/* The same for a file by its absolute path, which need not exist. */
 void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path);
 
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo) ACR_MUST_USE; /* shared; `repo` may be NULL */
-/* Adds an entry; false once ACR_VCS_MAX_FILES are there. */
+/* Adds an entry; false: there are ACR_VCS_MAX_FILES already. */
 bool acr_vcs_snapshot_add(AcrSnapshot *snapshot, const char *path, guint32 mode, const guint8 *id,
                           AcrVcsWhere where, GError **error) ACR_MUST_USE;
 void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *path);
-/* Sorts, drops repeated paths, writes the remarks. The snapshot is immutable from here on. */
+/* Sorts, removes repeated paths, writes the remarks. The snapshot is immutable from then on. */
 void acr_vcs_snapshot_seal(AcrSnapshot *snapshot);
 
 /* Git's id of a blob with that content. */
 void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN]);
 void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41]);
-/* For GHashTable: keys are pointers to 20 bytes. */
+/* For GHashTable: keys point to 20 bytes. */
 guint acr_vcs_id_hash(gconstpointer id);
 gboolean acr_vcs_id_equal(gconstpointer a, gconstpointer b);
 
-/* One part of a path that may occur: not empty, ".", "..", nor ".git" in any case, no slash. */
+/* Whether a part of a path is allowed: not empty, ".", ".." or ".git" in any case, and without
+ * slash. */
 bool acr_vcs_part_ok(const char *part, gsize len);
 /* A relative path of such parts, at most ACR_VCS_MAX_PATH bytes. */
 bool acr_vcs_path_ok(const char *path);
@@ -127,8 +131,8 @@ bool acr_vcs_path_ok(const char *path);
 
 /* Adds all entries of commit `id` to `snapshot`. Errors: MISSING, TOO_BIG, FAILED. */
 bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error) ACR_MUST_USE;
-/* Whether the files of HEAD and of the references that `rev` may name are short, as those are that git
- * writes: libgit2 takes the square of their length. */
+/* Whether the files of HEAD and of the references that `rev` may name are short: libgit2 takes time
+ * proportional to the square of their length. */
 bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev);
 
 /* ---- snapshot_history.c ---- */
@@ -137,25 +141,26 @@ bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev);
 
 typedef struct {
     git_oid id;
-    bool is_cut; /* it is written as one without parents */
+    bool is_cut; /* it is written without parents */
 } AcrVcsCommit;
 
 typedef struct {
     char *name;
-    GArray *ids; /* of git_oid: what it names, and what that leads to; the last is the commit's */
+    /* of git_oid: the object that it names, and those to which that leads; the last is the
+     * commit */
+    GArray *ids;
 } AcrVcsTag;
 
-/* What a git folder for a snapshot's commit shows. */
+/* The history that a git folder for a snapshot's commit shows. */
 typedef struct AcrVcsHistory {
-    GArray *commits; /* of AcrVcsCommit: the snapshot's, then its ancestors, nearest first */
-    GHashTable
-        *tags; /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *, sorted where shown */
+    GArray *commits;  /* of AcrVcsCommit: the snapshot's own, then its ancestors, nearest first */
+    GHashTable *tags; /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *, sorted if shown */
     bool has_all_tags;
-    const char *autocrlf; /* of the configuration: whether CR LF in a work tree is a change */
+    const char *autocrlf; /* from the configuration: whether CR LF in a working tree is a change */
     char *digest;         /* over all that is shown */
 } AcrVcsHistory;
 
-/* Borrowed from a snapshot that has a repository and a commit; its lock is held. */
+/* Borrowed from a snapshot with a repository and a commit; the caller holds its lock. */
 const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot);
 
 /* ---- wildmatch.c, ignore_rules.c ---- */
@@ -163,18 +168,17 @@ const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot);
 /* Whether git's wildcard `pattern` matches all of `text`. */
 bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case);
 
-/* The ignore rules that hold in the folder a walk is in. */
+/* The ignore rules that apply in the folder of a walk. */
 typedef struct AcrVcsIgnore AcrVcsIgnore;
 AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
-    ACR_MUST_USE; /* owned; the rules outside the working tree */
+    ACR_MUST_USE; /* owned; with the rules outside the working tree */
 void acr_vcs_ignore_free(AcrVcsIgnore *ignore);
-/* Adds the rules of an open folder's .gitignore; `base` is the length of its path, with its slash
- * (0 at the root). False, with errno, where it cannot be opened although it may be there: then nothing was
- * added. */
+/* Adds the rules in an open folder's .gitignore; `base` is the length of its path with the slash (0
+ * at the root). False with errno: it may exist but cannot be opened; nothing was added. */
 bool acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base) ACR_MUST_USE;
-void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* takes off what the last enter added */
-/* Whether `path`, in the folder entered last, is ignored. `folder`: it is one (a symlink is not).
- */
+void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* removes what the last enter added */
+/* Whether `path`, in the folder entered last, is ignored. `folder`: it is a folder (a symlink is
+ * not). */
 bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folder);
 
 /* ---- overlay.c ---- */
@@ -193,12 +197,12 @@ struct AcrOverlay {
 
 /* ---- attributes.c ---- */
 
-/* What the `diff` attribute of a path says. */
+/* The meaning of a path's `diff` attribute. */
 typedef enum {
     ACR_VCS_DIFF_AUTO,
     ACR_VCS_DIFF_TEXT,
     ACR_VCS_DIFF_BINARY,
-    ACR_VCS_DIFF_PYTHON, /* the driver for Python: other words of context in hunk headers */
+    ACR_VCS_DIFF_PYTHON, /* the Python driver: other text in hunk headers */
 } AcrVcsDiffKind;
 
 /* The rules of the .gitattributes files of `overlay` that concern `paths`. */

@@ -1,8 +1,8 @@
 /*
- * Git's wildcards, as gitignore(5) states them: "*" and "?" stop at slashes, "**" between slashes
- * stands for any number of folders. Each part of a path is matched by fnmatch(3), whose time is
- * bounded by the product of both lengths; of several "**" only the last is tried at other places, as
- * with the stars of a plain wildcard.
+ * Git's wildcards as gitignore(5) defines them: "*" and "?" do not match slashes; "**" between
+ * slashes matches any number of folders. Each part of a path is matched by fnmatch(3), whose time
+ * is bounded by the product of both lengths. Of several "**" only the last is retried at other
+ * positions, as with the stars of a plain wildcard.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -19,7 +19,7 @@ bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case)
 {
     g_auto(GStrv) wanted = g_strsplit(pattern, "/", -1), parts = g_strsplit(text, "/", -1);
     char *const *want = wanted, *const *part = parts;
-    char *const *want_again = NULL, *const *part_again = NULL; /* behind the last "**" */
+    char *const *want_again = NULL, *const *part_again = NULL; /* after the last "**" */
     while (*part) {
         if (*want && is_any_folders(*want)) {
             if (!want[1])

@@ -1,11 +1,11 @@
 /*
- * Writing an overlay into a working tree: the only writer.
+ * Writes an overlay to a working tree: the only code that does.
  *
- * Three passes over the changed files. Check: each is still what the snapshot says. Stage: new
- * contents go into temporary files beside them. Commit: rename and unlink, each after a last look
- * that the file is the one checked. A file that holds its new bytes already is done: an apply that
- * was killed half way is finished by the next. All names are opened relative to their folder, part
- * by part, and no part may be a symlink.
+ * Three passes over the changed files. Check: each is still as in the snapshot. Stage: write new
+ * contents to temporary files beside them. Commit: rename and unlink, each after a last check that
+ * the file has not changed since. A file that already has its new bytes is done, so that an apply
+ * that was killed is completed by the next. All names are opened relative to their folder, part by
+ * part, and no part may be a symlink.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,14 +16,14 @@
 
 #include "vcs_private.h"
 
-/* One file on its way. */
+/* One file that is being written. */
 typedef struct {
     const char *path;           /* borrowed from the list of paths */
     const AcrVcsChange *change; /* borrowed from the overlay */
-    const AcrEntry *entry;      /* of the snapshot; NULL: a new file */
-    struct stat seen;           /* when checked; of an existing file */
+    const AcrEntry *entry;      /* from the snapshot; NULL: a new file */
+    struct stat seen;           /* at the time of the check; of an existing file */
     char *temp;                 /* name of the staged file in the same folder, or NULL */
-    bool done;                  /* the file is as it shall be already */
+    bool done;                  /* the file already has its new contents */
 } Step;
 
 static void step_clear(Step *step)
@@ -49,9 +49,9 @@ static const char *base_name(const char *path)
 }
 
 /*
- * Opens the folder that holds `path`; the caller closes it. With `make`, missing folders are made.
- * -1 and errno: ENOENT when a folder is missing, ELOOP or ENOTDIR when a part is a symlink or a
- * file.
+ * Opens the folder that contains `path`; the caller closes it. With `make`, missing folders are
+ * created. -1 with errno: ENOENT (a folder is missing), ELOOP or ENOTDIR (a part is a symlink or a
+ * file).
  */
 static int open_parent_beneath(int root, const char *path, bool make)
 {
@@ -68,9 +68,9 @@ static int open_parent_beneath(int root, const char *path, bool make)
 
 /* ---- Check ---- */
 
-/* What lies in a file's place. */
+/* What was found in place of a file. */
 typedef struct {
-    guint32 mode; /* of git; 0: nothing */
+    guint32 mode; /* git's mode; 0: nothing */
     guint8 id[ACR_BLOB_ID_LEN];
 } Found;
 
@@ -87,7 +87,7 @@ static GBytes *read_worktree_file(int folder, const char *name)
     return fd < 0 ? NULL : acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
 }
 
-/* False where it is neither a file nor a link, or cannot be read. */
+/* False: neither a file nor a link, or unreadable. */
 static bool look_at_file(int folder, const char *name, struct stat *out_st, Found *out)
 {
     if (fstatat(folder, name, out_st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -118,7 +118,7 @@ static bool check_worktree(int root, Step *step, GError **error)
     bool is_known = folder < 0 || look_at_file(folder, base_name(step->path), &step->seen, &found);
     bool is_unchanged =
         is_known && is_found(&found, entry ? entry->mode : 0, entry ? entry->id : NULL);
-    /* Of an apply that was killed, or by the user's own hand. */
+    /* written by an apply that was killed, or by the user */
     step->done = is_known && is_found(&found, step->change->mode, step->change->id);
     return is_unchanged || step->done ||
            fail_path(error, step->path,
@@ -137,8 +137,8 @@ static bool write_all_bytes(int fd, GBytes *content)
     return err == 0 && fsync(fd) == 0;
 }
 
-/* The permissions, and where possible the owner, of the file that is replaced; x bits follow a
- * change of mode. */
+/* Copies permissions and, if possible, the owner of the replaced file; the x bits follow a change
+ * of mode. */
 static bool copy_permissions(int fd, const Step *step)
 {
     mode_t mode = step->seen.st_mode & 07777;
@@ -160,7 +160,7 @@ static bool stage_link(int folder, Step *step)
 static bool stage_file(int folder, Step *step)
 {
     mode_t mode =
-        step->change->mode == ACR_MODE_EXEC ? 0777 : 0666; /* less the umask: what git does */
+        step->change->mode == ACR_MODE_EXEC ? 0777 : 0666; /* minus the umask, as git does */
     ACR_AUTO_FD fd =
         openat(folder, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     bool regular = step->entry && step->entry->mode != ACR_MODE_LINK;
@@ -177,7 +177,7 @@ static bool stage(int root, Step *step, GError **error)
         return fail_worktree(error, step->path, "make the folder of");
     g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
     step->temp = g_strdup_printf(".acr-%.16s.tmp", hash);
-    unlinkat(folder, step->temp, 0); /* of an apply that was killed */
+    unlinkat(folder, step->temp, 0); /* left by an apply that was killed */
     bool done =
         step->change->mode == ACR_MODE_LINK ? stage_link(folder, step) : stage_file(folder, step);
     return done || fail_worktree(error, step->path, "write");
@@ -215,7 +215,7 @@ static bool put_file(int folder, Step *step, GError **error)
     return true;
 }
 
-/* Removes the folders that a removal left empty, as git does. */
+/* Removes the folders that became empty, as git does. */
 static void remove_empty_folders(int root, const char *path)
 {
     g_autofree char *folder = g_strdup(path);

@@ -1,11 +1,11 @@
 /*
- * Whether a working tree is still as it was when a snapshot of it was taken, without reading a file
- * again: the walk leaves a mark of each folder that it listed and each file that it took, a hash of
- * what the file system says of it (number, size, mode, times). A file or folder that comes, goes or is
- * written changes one of them; the folders' marks see new names.
+ * Whether a working tree has changed since a snapshot of it was taken, without reading a file
+ * again. The walk leaves a mark of each folder that it listed and each file that it took: a hash of
+ * the file system's data on it (inode, size, mode, times). Any addition, removal or write changes a
+ * mark; new names change that of their folder.
  *
- * Times have a grain, so what was changed just before the walk could change once more without a
- * trace: such a snapshot is not settled, and is never current.
+ * Time stamps have limited resolution: what changed just before the walk could change once more
+ * without a trace. Such a snapshot is not settled, and is never current.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,10 +17,10 @@
 #include "vcs_private.h"
 
 #define NS_PER_S 1000000000ll
-#define FINE_GRAIN_NS (20ll * 1000 * 1000) /* more than a tick of the kernel's clock */
-#define MAX_LOOKERS 8u                     /* threads that look whether marks have changed */
-#define MIN_LOOK 500u                      /* marks that are worth one */
-#define COARSE_GRAIN_NS (2 * NS_PER_S)     /* of file systems that keep whole seconds */
+#define FINE_GRAIN_NS (20ll * 1000 * 1000) /* longer than a tick of the kernel's clock */
+#define MAX_LOOKERS 8u                     /* threads that check marks */
+#define MIN_LOOK 500u                      /* marks for which a thread is worth its start */
+#define COARSE_GRAIN_NS (2 * NS_PER_S)     /* for file systems that store whole seconds */
 
 typedef struct {
     const char *path; /* in `paths`; relative to `root` */
@@ -54,7 +54,7 @@ void acr_vcs_marks_free(AcrVcsMarks *marks)
     g_free(marks);
 }
 
-/* NULL: what does not exist. */
+/* `st` NULL: the path does not exist. */
 static guint64 hash_of(const struct stat *st)
 {
     guint64 hash = 0xcbf29ce484222325ull; /* FNV-1a over whole numbers */
@@ -94,12 +94,12 @@ void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path)
 
 /* ---- Looking ---- */
 
-/* Some marks, every `step`th from `first`, which one thread looks at. */
+/* The marks that one thread checks: every `step`th from `first`. */
 typedef struct {
     const GArray *marks;
     int root;
     guint first, step;
-    gint *is_changed; /* of all threads */
+    gint *is_changed; /* shared by all threads */
 } Look;
 
 static void *look_at_mark(void *data)
@@ -128,7 +128,7 @@ bool acr_snapshot_is_current(const AcrSnapshot *snapshot)
     pthread_t others[MAX_LOOKERS];
     bool is_running[MAX_LOOKERS] = {false};
     for (guint i = step;
-         i-- > 0 && !g_atomic_int_get(&is_changed);) { /* the last part is this thread's own */
+         i-- > 0 && !g_atomic_int_get(&is_changed);) { /* this thread checks the last part itself */
         parts[i] = (Look){marks->marks, root, i, step, &is_changed};
         is_running[i] = i > 0 && pthread_create(&others[i], NULL, look_at_mark, &parts[i]) == 0;
         if (!is_running[i])
