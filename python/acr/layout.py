@@ -21,6 +21,7 @@ EXECUTION = "execution_%u_%u.json"
 REVIEW = "review_p%u_t%u.json"
 VALIDATION = "validation_%u.json"
 REGRESSION = "regression_%u.json"
+EVAL_REPORT = "report.json"
 
 
 def numbers(name: str, path: object) -> tuple[int, ...] | None:

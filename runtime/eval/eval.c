@@ -16,8 +16,8 @@ struct AcrEval {
     GHashTable *by_id; /* id -> AcrInstance, borrowed */
     AcrGraded *graded; /* of each prediction */
     bool *is_graded;
-    AcrOtherRun other; /* to compare with, if any */
-    int folder;        /* of the run, locked */
+    AcrJson *other; /* the run to compare with; NULL: none */
+    int folder;     /* of the run, locked */
     pthread_mutex_t lock;
     guint next, ended, resolved;
     AcrLiveNote note;
@@ -126,8 +126,9 @@ AcrEval *acr_eval_new(const AcrEvalOptions *options, const GPtrArray *tasks,
             return NULL;
         }
     }
-    bool ok =
-        !options->spec->compare || acr_other_run_read(options->spec->compare, &eval->other, error);
+    if (options->spec->compare)
+        eval->other = acr_eval_read_other(options->python, options->spec->compare, error);
+    bool ok = eval->other || !options->spec->compare;
     eval->folder = ok ? acr_eval_run_open(options->spec, error) : -1;
     if (eval->folder >= 0 && acr_eval_write_run(options->spec, error)) {
         begin_note(eval);
@@ -148,7 +149,7 @@ void acr_eval_free(AcrEval *eval)
     g_hash_table_unref(eval->by_id);
     g_free(eval->graded);
     g_free(eval->is_graded);
-    acr_other_run_clear(&eval->other);
+    acr_json_free(eval->other);
     acr_fd_close(&eval->folder);
     pthread_mutex_destroy(&eval->lock);
     g_free(eval);
@@ -156,16 +157,18 @@ void acr_eval_free(AcrEval *eval)
 
 /* ---- At the end ---- */
 
-/* Adds why a prediction was not resolved, where its logs show that the environment is at fault. */
-static bool add_sign(const AcrEval *eval, guint i, AcrJson *signs, GError **error)
+/* Why a prediction was not resolved, where its logs show that the environment is at fault: [reason, tier], owned;
+ * else NULL. */
+static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **error)
 {
     const AcrPrediction *prediction = eval->predictions->pdata[i];
     g_auto(AcrEvalFolder) folder = {.fd = -1};
     g_autofree char *reason = NULL, *tier = NULL;
-    if (eval->graded[i].grade != ACR_GRADE_UNRESOLVED && eval->graded[i].grade != ACR_GRADE_ERROR)
-        return true;
-    if (!acr_eval_folder_open(eval->options->spec, prediction, false, &folder, NULL))
-        return true; /* which its grade has told */
+    AcrGrade grade = eval->graded[i].grade;
+    bool has_failed = grade == ACR_GRADE_UNRESOLVED || grade == ACR_GRADE_ERROR;
+    if (!eval->is_graded[i] || !has_failed ||
+        !acr_eval_folder_open(eval->options->spec, prediction, false, &folder, NULL))
+        return true; /* of a folder that cannot be opened its grade has told */
     g_autoptr(GBytes) output = acr_eval_folder_read(&folder, ACR_FILE_EVAL_OUTPUT),
                       log = acr_eval_folder_read(&folder, ACR_FILE_EVAL_LOG);
     GBytes *logs[2];
@@ -176,26 +179,39 @@ static bool add_sign(const AcrEval *eval, guint i, AcrJson *signs, GError **erro
         logs[n++] = log;
     if (n && !acr_grading_failure(eval->options->python, logs, n, &reason, &tier, error))
         return false;
-    if (!reason)
-        return true;
-    AcrJson *pair = acr_json_new_array();
-    acr_json_append(pair, acr_json_new_string(reason));
-    acr_json_append(pair, acr_json_new_string(tier));
-    acr_json_set(signs, prediction->instance_id, pair);
+    if (reason)
+        *out = acr_json_new_strings((const char *const[]){reason, tier, NULL});
     return true;
+}
+
+/* The file that the harness of the tasks' data set writes, beside the final report: its name stands in their rows.
+ * Owned; NULL: there is none. */
+static char *find_results_name(const AcrEval *eval)
+{
+    const AcrInstance *task = eval->tasks->len ? eval->tasks->pdata[0] : NULL;
+    g_autoptr(AcrJson) row = task && task->row && strstr(task->row, "\"results\"")
+                                 ? acr_json_parse(task->row, strlen(task->row), NULL)
+                                 : NULL;
+    const char *name = acr_json_get_string(row, "results");
+    return name && acr_name_is_safe(name, "") ? g_strdup(name) : NULL;
 }
 
 bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error)
 {
     const AcrRunSpec *spec = eval->options->spec;
-    g_autoptr(AcrJson) signs = acr_json_new_object();
-    const AcrEvalSums sums = {eval->options,
-                              eval->tasks,
-                              eval->predictions,
-                              eval->graded,
-                              eval->is_graded,
-                              signs,
-                              spec->compare ? &eval->other : NULL};
+    g_autoptr(AcrJson) tasks = acr_json_new_array(), rows = acr_json_new_array();
+    g_autofree char *results_name = find_results_name(eval);
+    bool is_over = acr_interrupted(eval->options->host->interrupt) || eval->stopped;
+    for (guint i = 0; i < eval->tasks->len; i++)
+        acr_json_append(tasks, ACR_TEXT(((AcrInstance *)eval->tasks->pdata[i])->instance_id));
+    for (guint i = 0; i < eval->predictions->len; i++) {
+        AcrJson *sign = NULL;
+        if (!is_over && !find_sign(eval, i, &sign, error))
+            return false;
+        acr_json_append(rows, acr_eval_row_of(eval->predictions->pdata[i], &eval->graded[i],
+                                              eval->is_graded[i], sign));
+    }
+    const AcrEvalSums sums = {eval->options, tasks, rows, eval->other, results_name};
     *out = (AcrEvalResult){0};
     acr_eval_count(&sums, out);
     if (acr_interrupted(eval->options->host->interrupt))
@@ -203,9 +219,6 @@ bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error)
     if (eval->stopped)
         return acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_STOP, "%s; rerun to resume",
                              eval->stopped);
-    for (guint i = 0; i < eval->predictions->len; i++)
-        if (eval->is_graded[i] && !add_sign(eval, i, signs, error))
-            return false;
     return (eval->predictions->len == 0 || acr_eval_final(&sums, out, error)) &&
            (!spec->shard || acr_eval_part_write(&sums, error));
 }

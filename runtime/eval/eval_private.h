@@ -39,30 +39,27 @@ bool acr_eval_folder_write(const AcrEvalFolder *folder, const char *name, const 
                            gsize len, GError **error) ACR_MUST_USE;
 void acr_eval_folder_remove(const AcrEvalFolder *folder, const char *name);
 
-/* Another run, to compare with: ids, owned. Zero-initialise. */
-typedef struct {
-    GHashTable *submitted, *resolved;
-} AcrOtherRun;
-/* Reads a final report, or a folder that holds one, or the reports of one run's predictions, ours or the
- * package's. Errors: INPUT. */
-bool acr_other_run_read(const char *path, AcrOtherRun *out, GError **error) ACR_MUST_USE;
-void acr_other_run_clear(AcrOtherRun *run);
+/*
+ * Another run to compare with, as python/acr/evaluation.py reads it: of a final report, a folder that holds one, or
+ * the reports of a run's predictions, ours or the package's. Owned JSON. Errors: INPUT, those of py.
+ */
+AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error) ACR_MUST_USE;
 
-/* What a summary is made of; all borrowed. */
+/* What a whole run is told of; all borrowed. */
 typedef struct {
     const AcrEvalOptions *options;
-    const GPtrArray *tasks, *predictions;
-    const AcrGraded *graded; /* of each prediction */
-    const bool *is_graded;
-    const AcrJson
-        *signs; /* {id: [reason, tier]}: what in its logs says that the environment is at fault */
-    const AcrOtherRun *other; /* NULL: there is none to compare with */
+    const AcrJson *tasks; /* [id] */
+    const AcrJson *rows;  /* of each prediction, in their order */
+    const AcrJson *other; /* as acr_eval_read_other gives it; NULL: there is none to compare with */
+    const char *results_name; /* of the file that the data set's own harness writes; NULL: none */
 } AcrEvalSums;
-/* What a run has come to, as JSON, owned; sets the texts `table` and `sums` of `out`, whose counts and path
- * are set. */
-AcrJson *acr_eval_summary(const AcrEvalSums *sums, AcrEvalResult *out) ACR_MUST_USE;
-/* The same of both runs, as JSON, owned; appends a line for a person. */
-AcrJson *acr_eval_compare(const AcrEvalSums *sums, GString *lines) ACR_MUST_USE;
+
+/* What became of a prediction, as grades.json has it; `sign`: what in its logs says that the environment is at
+ * fault, [reason, tier], taken, may be NULL. Owned. */
+AcrJson *acr_eval_row_of(const AcrPrediction *prediction, const AcrGraded *graded, bool is_graded,
+                         AcrJson *sign) ACR_MUST_USE;
+/* Its grade; -1: it has none, or not one of ours. */
+int acr_eval_row_grade(const AcrJson *row) ACR_MUST_USE;
 
 /* ---- The whole run (final.c) ---- */
 
@@ -76,11 +73,6 @@ bool acr_eval_write_run(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Writes what a shard has come to (parts.c): its row for each task, beside those of tasks that it graded
  * before. Errors: of base. */
 bool acr_eval_part_write(const AcrEvalSums *sums, GError **error) ACR_MUST_USE;
-
-/* The interval in which a share lies with 95%, by Wilson; 0 to 1 for no tries. */
-void acr_wilson(guint good, guint all, double *out_low, double *out_high);
-/* McNemar's exact test: how likely changes as uneven as these, or more, are by chance. */
-double acr_mcnemar(guint gained, guint lost);
 
 /* What running a task's tests with a patch gave. Texts are owned. */
 typedef struct {

@@ -1,73 +1,109 @@
 /*
- * The files of a whole run: the final report, the summary beside the logs, and what version 5 notes of a run.
+ * The files of a whole run: the final report, the summary beside the logs, and what version 5 notes of a run. What
+ * they say is put together in python/acr/evaluation.py.
  */
 #include "eval/eval_private.h"
 
 #include <string.h>
 
-static AcrJson *describe_run(const AcrEvalSums *sums)
+#define PYTHON_MS 120000
+#define MODULE "evaluation"
+#define MICROS 1e6
+
+/* ---- What became of each prediction ---- */
+
+AcrJson *acr_eval_row_of(const AcrPrediction *prediction, const AcrGraded *graded, bool is_graded,
+                         AcrJson *sign)
 {
-    AcrJson *json = acr_json_new_object();
-    AcrJson *ids = acr_json_new_array(), *endings = acr_json_new_object();
-    acr_json_set(json, "tasks", ids);
-    acr_json_set(json, "endings", endings);
-    acr_json_set(json, "failures", acr_json_copy(sums->signs));
-    acr_json_set(json, "engine", acr_json_new_null());
-    for (guint i = 0; i < sums->tasks->len; i++)
-        acr_json_append(
-            ids, acr_json_new_string(((const AcrInstance *)sums->tasks->pdata[i])->instance_id));
-    for (guint i = 0; i < sums->predictions->len; i++) {
-        const AcrPrediction *prediction = sums->predictions->pdata[i];
-        if (sums->is_graded[i])
-            acr_json_set_string(endings, prediction->instance_id,
-                                acr_grade_name(sums->graded[i].grade));
+    const AcrEvalCost *cost = &graded->cost;
+    return acr_json_of("task", ACR_TEXT(prediction->instance_id), "model",
+                       ACR_TEXT(prediction->model), "number", acr_json_new_int(prediction->number),
+                       "grade", ACR_TEXT(is_graded ? acr_grade_name(graded->grade) : NULL), "late",
+                       acr_json_new_bool(graded->is_late), "failure", ACR_TEXT(graded->failure),
+                       "doubt", ACR_TEXT(graded->doubt), "ungradable", ACR_TEXT(graded->ungradable),
+                       "total_ms", acr_json_new_int(cost->total_ms), "tests_ms",
+                       acr_json_new_int(cost->tests_ms), "peak_bytes",
+                       acr_json_new_int(cost->peak_bytes), "image_bytes",
+                       acr_json_new_int(cost->image_bytes), "sign", sign, NULL);
+}
+
+int acr_eval_row_grade(const AcrJson *row)
+{
+    const char *grade = acr_json_get_string(row, "grade");
+    for (AcrGrade i = ACR_GRADE_RESOLVED; grade && i <= ACR_GRADE_EMPTY; i++)
+        if (strcmp(grade, acr_grade_name(i)) == 0)
+            return (int)i;
+    return -1;
+}
+
+void acr_eval_count(const AcrEvalSums *sums, AcrEvalResult *out)
+{
+    guint *const counts[] = {&out->resolved, &out->unresolved, &out->errors, &out->empty};
+    out->tasks = (guint)acr_json_size(sums->tasks);
+    for (const AcrJson *row = acr_json_first(sums->rows); row; row = acr_json_next(row)) {
+        int grade = acr_eval_row_grade(row);
+        out->predictions += grade >= 0;
+        out->late += acr_json_get_bool(row, "late", false);
+        out->doubted += acr_json_get_string(row, "doubt") != NULL;
+        out->ungradable += acr_json_get_string(row, "ungradable") != NULL;
+        if (grade >= 0)
+            ++*counts[grade];
     }
-    return json;
 }
 
-/* The file that the harness of the tasks' data set writes, beside the final report; its name stands in their rows. */
-static bool write_results(const AcrEvalSums *sums, const AcrJson *told, GError **error)
+/* ---- The whole run ---- */
+
+AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error)
 {
-    const AcrInstance *task = sums->tasks->len ? sums->tasks->pdata[0] : NULL;
-    g_autoptr(AcrJson) row = task && task->row && strstr(task->row, "\"results\"")
-                                 ? acr_json_parse(task->row, strlen(task->row), NULL)
-                                 : NULL;
-    const char *name = acr_json_get_string(row, "results");
-    if (!name || !acr_name_is_safe(name, ""))
-        return true;
-    g_autofree char *text = acr_grading_results(sums->options->python, told, name, error),
-                    *path = g_build_filename(sums->options->spec->out, name, NULL);
-    return text && acr_file_write_atomic(path, text, strlen(text), 0644, error);
+    g_autoptr(AcrJson) argument = acr_json_new_string(path);
+    g_autoptr(AcrJson) other =
+        acr_python_json(python, MODULE, "read_other", argument, PYTHON_MS, error);
+    const char *fault = acr_json_get_string(other, "fault");
+    if (!fault)
+        return g_steal_pointer(&other);
+    return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, "%s", fault));
 }
 
-/* The report with the summary as one more member, on one line; owned. */
-static char *join_summary(const char *report, AcrJson *summary)
+static AcrJson *describe_run(const AcrEvalSums *sums, const char *path)
 {
-    AcrJson *json = acr_json_parse(report, strlen(report), NULL);
-    acr_json_set(json, "summary", summary);
-    char *line = acr_json_print(json);
-    acr_json_free(json);
-    return line;
+    const gint64 *spent = sums->options->spent_microusd;
+    return acr_json_of(
+        "rules", acr_json_new_int(sums->options->spec->rules), "path", ACR_TEXT(path), "tasks",
+        acr_json_copy(sums->tasks), "rows", acr_json_copy(sums->rows), "other",
+        acr_json_copy(sums->other), "results", ACR_TEXT(sums->results_name), "usd",
+        spent ? acr_json_new_double((double)*spent / MICROS) : acr_json_new_null(), NULL);
+}
+
+static bool write_text(const char *path, const char *text, GError **error)
+{
+    return acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
 bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
 {
     const AcrRunSpec *spec = sums->options->spec;
-    const AcrPrediction *first = sums->predictions->pdata[0];
-    g_autoptr(AcrJson) told = describe_run(sums);
-    g_autofree char *text = NULL, *line = NULL,
-                    *name = g_strdup_printf(ACR_FILE_FINAL_REPORT, first->model, spec->run_id);
-    if (!acr_grading_final(sums->options->python, told, (int)spec->rules, &text, &line, error))
-        return false;
+    const char *model = acr_json_get_string(acr_json_first(sums->rows), "model");
+    g_autofree char *name = g_strdup_printf(ACR_FILE_FINAL_REPORT, model, spec->run_id);
     out->path = g_build_filename(spec->out, name, NULL);
-    if (!acr_eval_write_final(spec, out->path, text, error) || !write_results(sums, told, error))
+    g_autoptr(AcrJson) run = describe_run(sums, out->path);
+    g_autoptr(AcrJson) told =
+        acr_python_json(sums->options->python, MODULE, "finish", run, PYTHON_MS, error);
+    if (!told || !acr_eval_write_final(spec, out->path, acr_json_get_string(told, "report"), error))
         return false;
-    AcrJson *summary = acr_eval_summary(sums, out);
-    g_autofree char *pretty = acr_json_print_pretty(summary),
+    const AcrJson *line = acr_json_get(told, "line");
+    const char *results = acr_json_get_string(told, "results");
+    g_autofree char *pretty = acr_json_print_pretty(acr_json_get(line, "summary")),
                     *path = g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id,
                                              ACR_FILE_SUMMARY, NULL);
-    out->line = join_summary(line, summary);
-    return acr_file_write_atomic(path, pretty, strlen(pretty), 0644, error);
+    if (results) {
+        g_autofree char *own = g_build_filename(spec->out, sums->results_name, NULL);
+        if (!write_text(own, results, error))
+            return false;
+    }
+    out->table = g_strdup(acr_json_get_string(told, "table"));
+    out->sums = g_strdup(acr_json_get_string(told, "sums"));
+    out->line = acr_json_print(line);
+    return write_text(path, pretty, error);
 }
 
 bool acr_eval_write_run(const AcrRunSpec *spec, GError **error)
@@ -76,26 +112,9 @@ bool acr_eval_write_run(const AcrRunSpec *spec, GError **error)
                     *file = g_build_filename(path, ACR_FILE_EVAL_RUN, NULL);
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *time = g_date_time_format(now, "%Y-%m-%dT%H:%M:%S+00:00");
-    g_autoptr(AcrJson) json = acr_json_new_object();
-    acr_json_set_string(json, "dataset", spec->dataset);
-    acr_json_set_string(json, "split", spec->split ? spec->split : "test");
-    acr_json_set_string(json, "task_repo", NULL);
-    acr_json_set_string(json, "created_at", time);
+    g_autoptr(AcrJson) json = acr_json_of("dataset", ACR_TEXT(spec->dataset), "split",
+                                          ACR_TEXT(spec->split ? spec->split : "test"), "task_repo",
+                                          acr_json_new_null(), "created_at", ACR_TEXT(time), NULL);
     g_autofree char *text = acr_json_print_pretty(json);
-    return spec->rules == 4 || acr_file_write_atomic(file, text, strlen(text), 0644, error);
-}
-
-void acr_eval_count(const AcrEvalSums *sums, AcrEvalResult *out)
-{
-    out->tasks = sums->tasks->len;
-    for (guint i = 0; i < sums->predictions->len; i++) {
-        guint *const counts[] = {&out->resolved, &out->unresolved, &out->errors, &out->empty};
-        const AcrGraded *graded = &sums->graded[i];
-        out->predictions += sums->is_graded[i];
-        out->late += graded->is_late;
-        if (sums->is_graded[i])
-            ++*counts[graded->grade];
-        out->doubted += graded->doubt != NULL;
-        out->ungradable += graded->ungradable != NULL;
-    }
+    return spec->rules == 4 || write_text(file, text, error);
 }

@@ -29,26 +29,6 @@ char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *re
 
 /* ---- One part ---- */
 
-static void describe_grade(const AcrEvalSums *sums, guint i, AcrJson *row)
-{
-    const AcrPrediction *prediction = sums->predictions->pdata[i];
-    const AcrGraded *graded = &sums->graded[i];
-    const AcrJson *sign = acr_json_get(sums->signs, prediction->instance_id);
-    acr_json_set_string(row, "model", prediction->model);
-    acr_json_set_int(row, "number", prediction->number);
-    acr_json_set_string(row, "grade", sums->is_graded[i] ? acr_grade_name(graded->grade) : NULL);
-    acr_json_set_bool(row, "late", graded->is_late);
-    acr_json_set_string(row, "failure", graded->failure);
-    acr_json_set_string(row, "doubt", graded->doubt);
-    acr_json_set_string(row, "ungradable", graded->ungradable);
-    acr_json_set_int(row, "total_ms", graded->cost.total_ms);
-    acr_json_set_int(row, "tests_ms", graded->cost.tests_ms);
-    acr_json_set_int(row, "peak_bytes", graded->cost.peak_bytes);
-    acr_json_set_int(row, "image_bytes", graded->cost.image_bytes);
-    if (sign)
-        acr_json_set(row, "sign", acr_json_copy(sign));
-}
-
 static AcrJson *describe_part(const AcrEvalSums *sums)
 {
     const AcrEvalOptions *options = sums->options;
@@ -104,16 +84,13 @@ bool acr_eval_part_write(const AcrEvalSums *sums, GError **error)
     g_autoptr(AcrJson) json = describe_part(sums), was = NULL;
     AcrJson *rows = acr_json_new_array();
     acr_json_set(json, "rows", rows);
-    for (guint i = 0; i < sums->tasks->len; i++) {
-        const AcrInstance *task = sums->tasks->pdata[i];
-        AcrJson *row = acr_json_new_object();
-        acr_json_set_string(row, "task", task->instance_id);
-        acr_json_append(rows, row);
-        g_hash_table_insert(own, task->instance_id, row);
-    }
-    for (guint i = 0; i < sums->predictions->len; i++) {
-        const AcrPrediction *prediction = sums->predictions->pdata[i];
-        describe_grade(sums, i, g_hash_table_lookup(own, prediction->instance_id));
+    for (const AcrJson *row = acr_json_first(sums->rows); row; row = acr_json_next(row))
+        g_hash_table_insert(own, (gpointer)acr_json_get_string(row, "task"), (gpointer)row);
+    for (const AcrJson *at = acr_json_first(sums->tasks); at; at = acr_json_next(at)) {
+        const char *id = acr_json_string(at);
+        const AcrJson *row = g_hash_table_lookup(own, id);
+        acr_json_append(rows, row ? acr_json_copy(row) : acr_json_of("task", ACR_TEXT(id), NULL));
+        g_hash_table_insert(own, (gpointer)id, (gpointer)at);
     }
     if (read_grades(path, &was, NULL))
         keep_rows(was, json, own, rows);
@@ -123,42 +100,24 @@ bool acr_eval_part_write(const AcrEvalSums *sums, GError **error)
 
 /* ---- All of them ---- */
 
-/* All owned but the parts' folders. */
+/* All owned but the shards. */
 typedef struct {
     const AcrShards *shards;
-    GPtrArray *parts;     /* of AcrJson *, by number from 0; NULL: not there */
-    const AcrJson *first; /* of these that is there */
-    GHashTable *rows;     /* id -> its row in its part, borrowed */
-    GPtrArray *tasks, *predictions;
-    AcrGraded *graded;
-    bool *is_graded;
-    AcrJson *signs;
-    AcrOtherRun other;
+    GPtrArray *parts;              /* of AcrJson *, by number from 0; NULL: not there */
+    const AcrJson *first;          /* of these that is there */
+    GHashTable *found;             /* id -> its row in its part, borrowed */
+    AcrJson *tasks, *rows, *other; /* as AcrEvalSums has them */
 } Merging;
 
 static void merging_clear(Merging *merging)
 {
-    for (guint i = 0; merging->graded && i < merging->predictions->len; i++)
-        acr_graded_clear(&merging->graded[i]);
-    g_free(merging->graded);
-    g_free(merging->is_graded);
-    acr_json_free(merging->signs);
-    acr_other_run_clear(&merging->other);
-    g_clear_pointer(&merging->tasks, g_ptr_array_unref);
-    g_clear_pointer(&merging->predictions, g_ptr_array_unref);
-    g_clear_pointer(&merging->rows, g_hash_table_unref);
+    acr_json_free(merging->tasks);
+    acr_json_free(merging->rows);
+    acr_json_free(merging->other);
+    g_clear_pointer(&merging->found, g_hash_table_unref);
     g_clear_pointer(&merging->parts, g_ptr_array_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Merging, merging_clear)
-
-static int grade_of(const AcrJson *row)
-{
-    const char *grade = acr_json_get_string(row, "grade");
-    for (AcrGrade i = ACR_GRADE_RESOLVED; grade && i <= ACR_GRADE_EMPTY; i++)
-        if (strcmp(grade, acr_grade_name(i)) == 0)
-            return (int)i;
-    return -1;
-}
 
 /* A row that names no task of its part is one of another time, and is left out. */
 static bool take_grade_rows(Merging *merging, guint number, const char *path, GError **error)
@@ -169,11 +128,11 @@ static bool take_grade_rows(Merging *merging, guint number, const char *path, GE
         const char *id = acr_json_get_string(at, "task"), *model = acr_json_get_string(at, "model");
         gpointer owner = id ? g_hash_table_lookup(merging->shards->parts, id) : NULL;
         bool is_sound = id && (!model || acr_name_is_safe(model, NULL)) &&
-                        (grade_of(at) >= 0 || !acr_json_get_string(at, "grade"));
+                        (acr_eval_row_grade(at) >= 0 || !acr_json_get_string(at, "grade"));
         if (!is_sound)
             return refuse(error, "'%s' is damaged; run its shard again", path);
         if (GPOINTER_TO_UINT(owner) == number + 1)
-            g_hash_table_insert(merging->rows, (gpointer)id, (gpointer)at);
+            g_hash_table_insert(merging->found, (gpointer)id, (gpointer)at);
     }
     return true;
 }
@@ -199,71 +158,38 @@ static bool has_row(void *ctx, guint number, const char *id)
 {
     const Merging *merging = ctx;
     return (!merging->first && !merging->shards->is_eval) || /* a batch that is not graded */
-           g_hash_table_contains(merging->rows, id);
+           g_hash_table_contains(merging->found, id);
 }
 
 static gint by_number(gconstpointer a, gconstpointer b)
 {
-    const AcrPrediction *one = *(const AcrPrediction *const *)a,
-                        *other = *(const AcrPrediction *const *)b;
-    return (one->number > other->number) - (one->number < other->number);
+    gint64 one = acr_json_get_int(*(const AcrJson *const *)a, "number", 0),
+           other = acr_json_get_int(*(const AcrJson *const *)b, "number", 0);
+    return (one > other) - (one < other);
 }
 
-/* The predictions in their order; those of a batch have no numbers and are in the tasks' order. */
-static void make_predictions(Merging *merging)
+/* The rows of predictions in their order; those of a batch have no numbers and are in the tasks' order. */
+static void sort_rows(Merging *merging)
 {
-    g_autoptr(GPtrArray) ids = acr_shards_tasks(merging->shards);
-    merging->tasks = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    merging->predictions = g_ptr_array_new_with_free_func((GDestroyNotify)acr_prediction_free);
+    g_autoptr(GPtrArray) ids = acr_shards_tasks(merging->shards), rows = g_ptr_array_new();
+    merging->tasks = acr_json_new_texts(ids);
+    merging->rows = acr_json_new_array();
     for (guint i = 0; i < ids->len; i++) {
-        const AcrJson *row = g_hash_table_lookup(merging->rows, ids->pdata[i]);
-        AcrInstance *task = g_new0(AcrInstance, 1);
-        task->instance_id = g_strdup(ids->pdata[i]);
-        g_ptr_array_add(merging->tasks, task);
-        if (!acr_json_get_string(row, "model"))
-            continue;
-        AcrPrediction *prediction = g_new0(AcrPrediction, 1);
-        prediction->instance_id = g_strdup(ids->pdata[i]);
-        prediction->model = g_strdup(acr_json_get_string(row, "model"));
-        prediction->number = (guint)acr_json_get_int(row, "number", 0);
-        g_ptr_array_add(merging->predictions, prediction);
+        AcrJson *row = g_hash_table_lookup(merging->found, ids->pdata[i]);
+        if (acr_json_get_string(row, "model"))
+            g_ptr_array_add(rows, row);
     }
-    g_ptr_array_sort(merging->predictions, by_number);
-}
-
-static void make_grades(Merging *merging)
-{
-    merging->graded = g_new0(AcrGraded, merging->predictions->len);
-    merging->is_graded = g_new0(bool, merging->predictions->len);
-    merging->signs = acr_json_new_object();
-    for (guint i = 0; i < merging->predictions->len; i++) {
-        const AcrPrediction *prediction = merging->predictions->pdata[i];
-        const AcrJson *row = g_hash_table_lookup(merging->rows, prediction->instance_id);
-        const AcrJson *sign = acr_json_get(row, "sign");
-        int grade = grade_of(row);
-        merging->is_graded[i] = grade >= 0;
-        merging->graded[i] = (AcrGraded){
-            .grade = (AcrGrade)MAX(grade, 0),
-            .is_late = acr_json_get_bool(row, "late", false),
-            .failure = g_strdup(acr_json_get_string(row, "failure")),
-            .doubt = g_strdup(acr_json_get_string(row, "doubt")),
-            .ungradable = g_strdup(acr_json_get_string(row, "ungradable")),
-            .cost = {acr_json_get_int(row, "total_ms", 0), acr_json_get_int(row, "tests_ms", 0),
-                     acr_json_get_int(row, "peak_bytes", 0),
-                     acr_json_get_int(row, "image_bytes", 0)},
-        };
-        if (sign)
-            acr_json_set(merging->signs, prediction->instance_id, acr_json_copy(sign));
-    }
+    g_ptr_array_sort(rows, by_number);
+    for (guint i = 0; i < rows->len; i++)
+        acr_json_append(merging->rows, acr_json_copy(rows->pdata[i]));
 }
 
 /* The logs of what was graded outside of the shards would no longer be those of the report. */
 static bool check_replaced(const Merging *merging, const AcrRunSpec *spec, GError **error)
 {
-    for (guint i = 0; i < merging->predictions->len; i++) {
-        const AcrPrediction *prediction = merging->predictions->pdata[i];
-        g_autofree char *path =
-            g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id, prediction->model, NULL);
+    for (const AcrJson *at = acr_json_first(merging->rows); at; at = acr_json_next(at)) {
+        g_autofree char *path = g_build_filename(spec->out, ACR_DIR_EVALUATIONS, spec->run_id,
+                                                 acr_json_get_string(at, "model"), NULL);
         if (g_file_test(path, G_FILE_TEST_IS_DIR))
             return refuse(
                 error, "'%s' is of an evaluation that is in no shard; move it or the shards away",
@@ -276,24 +202,16 @@ static bool write_whole(Merging *merging, AcrEvalOptions *options, AcrEvalResult
                         GError **error)
 {
     const AcrRunSpec *spec = options->spec;
-    const AcrEvalSums sums = {options,
-                              merging->tasks,
-                              merging->predictions,
-                              merging->graded,
-                              merging->is_graded,
-                              merging->signs,
-                              spec->compare ? &merging->other : NULL};
-    if (!check_replaced(merging, spec, error) ||
-        (spec->compare && !acr_other_run_read(spec->compare, &merging->other, error)))
+    g_autoptr(AcrPython) python = acr_python_new(options->host->python_dir, error);
+    if (!python || !check_replaced(merging, spec, error))
+        return false;
+    if (spec->compare && !(merging->other = acr_eval_read_other(python, spec->compare, error)))
         return false;
     ACR_AUTO_FD folder = acr_eval_run_open(spec, error);
-    g_autoptr(AcrPython) python =
-        folder >= 0 ? acr_python_new(options->host->python_dir, error) : NULL;
-    if (!python)
-        return false;
     options->python = python;
+    const AcrEvalSums sums = {options, merging->tasks, merging->rows, merging->other, NULL};
     acr_eval_count(&sums, out);
-    return acr_eval_write_run(spec, error) && acr_eval_final(&sums, out, error);
+    return folder >= 0 && acr_eval_write_run(spec, error) && acr_eval_final(&sums, out, error);
 }
 
 bool acr_eval_merge(AcrHost *host, const AcrShards *shards, const gint64 *spent_microusd,
@@ -303,16 +221,15 @@ bool acr_eval_merge(AcrHost *host, const AcrShards *shards, const gint64 *spent_
     *out = (AcrEvalResult){0};
     merging.parts = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
     g_ptr_array_set_size(merging.parts, (gint)shards->of);
-    merging.rows = g_hash_table_new(g_str_hash, g_str_equal);
+    merging.found = g_hash_table_new(g_str_hash, g_str_equal);
     for (guint i = 0; i < shards->of; i++)
         if (!take_part(&merging, i, error))
             return false;
     const AcrShardsWanted wanted = {"are not graded", has_row, &merging};
     *out_missing = acr_shards_missing(shards, &wanted);
-    make_predictions(&merging);
-    if ((*out_missing)->len || merging.predictions->len == 0)
+    sort_rows(&merging);
+    if ((*out_missing)->len || acr_json_size(merging.rows) == 0)
         return true;
-    make_grades(&merging);
     const AcrJson *first = merging.first;
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_EVAL);
     spec.out = g_strdup(shards->out);

@@ -201,29 +201,3 @@ bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, c
     *out_tier = texts->len == 2 ? g_strdup(texts->pdata[1]) : NULL;
     return true;
 }
-
-bool acr_grading_final(AcrPython *python, const AcrJson *told, int rules, char **out_text,
-                       char **out_line, GError **error)
-{
-    GByteArray *fields = g_byte_array_new();
-    g_autofree char *json = acr_json_print(told);
-    add_text(fields, json);
-    add_rules(fields, rules);
-    g_autoptr(GPtrArray) texts = ask_grading(python, "final", fields, LOG_TIMEOUT_MS, 2, 2, error);
-    if (!texts)
-        return false;
-    *out_text = g_strdup(texts->pdata[0]);
-    *out_line = g_strdup(texts->pdata[1]);
-    return true;
-}
-
-char *acr_grading_results(AcrPython *python, const AcrJson *told, const char *name, GError **error)
-{
-    GByteArray *fields = g_byte_array_new();
-    g_autofree char *json = acr_json_print(told);
-    add_text(fields, json);
-    add_text(fields, name);
-    g_autoptr(GPtrArray) texts =
-        ask_grading(python, "results", fields, LOG_TIMEOUT_MS, 1, 1, error);
-    return texts ? g_strdup(texts->pdata[0]) : NULL;
-}

@@ -73,15 +73,5 @@ AcrJson *acr_grading_tests(AcrPython *python, const char *row, int rules, GBytes
  * "ambiguous"; owned; NULL in both: there is none. */
 bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, char **out_reason,
                          char **out_tier, GError **error) ACR_MUST_USE;
-/*
- * The final report, as its file has it and on one line; owned. `told`: {"tasks": [id], "endings": {id:
- * "resolved" | "unresolved" | "error" | "empty"}, "failures": {id: [reason, tier]}, "engine": null |
- * {"containers": [name], "images": [name]}}.
- */
-bool acr_grading_final(AcrPython *python, const AcrJson *told, int rules, char **out_text,
-                       char **out_line, GError **error) ACR_MUST_USE;
-/* The same as the harness of another data set writes it, by the name of its file; owned. */
-char *acr_grading_results(AcrPython *python, const AcrJson *told, const char *name,
-                          GError **error) ACR_MUST_USE;
 
 #endif

@@ -1,10 +1,19 @@
 /*
  * Lists of byte strings as one byte string, the way python/acr/packing.py writes them: each field is
- * its length (8 bytes, little-endian) and its bytes.
+ * its length (8 bytes, little-endian) and its bytes. And calls whose argument and result are JSON.
  */
 #include "py/py_private.h"
 
 #include <string.h>
+
+AcrJson *acr_python_json(AcrPython *python, const char *module, const char *function,
+                         const AcrJson *argument, gint64 deadline_ms, GError **error)
+{
+    char *text = acr_json_print(argument);
+    g_autoptr(GBytes) given = g_bytes_new_take(text, strlen(text)), result = NULL;
+    bool ok = acr_python_call(python, module, function, given, deadline_ms, &result, error);
+    return ok ? acr_json_parse_bytes(result, error) : NULL;
+}
 
 void acr_py_fields_add(GByteArray *fields, const void *data, gsize len)
 {

@@ -99,6 +99,10 @@ GPtrArray *acr_python_experiment(AcrPython *python, const AcrJson *state, const 
 bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument,
                      gint64 deadline_ms, GBytes **out, GError **error) ACR_MUST_USE;
 
+/* The same of a function that takes and gives JSON; owned. */
+AcrJson *acr_python_json(AcrPython *python, const char *module, const char *function,
+                         const AcrJson *argument, gint64 deadline_ms, GError **error) ACR_MUST_USE;
+
 /* The version of libpython; owned (g_free). */
 char *acr_python_library(void) ACR_MUST_USE;
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-from acr.grading import environments, reports, rules
+from acr.grading import environments, rules
 from acr.grading.classes import class_of
-from acr.grading.failures import Failure, classify
+from acr.grading.failures import classify
 from acr.grading.parsers import UnknownParser, parser_of
 from acr.grading.scripts import UnknownProject, directives, script_of, words
 from acr.packing import pack, unpack
@@ -120,20 +120,3 @@ def failure(argument: bytes) -> bytes:
     """Logs -> reason and tier of the first sign that the environment is at fault; nothing without one."""
     found = classify("\n".join(rules.read_log(log) for log in unpack(argument)))
     return pack([field.encode() for field in found] if found else [])
-
-
-def final(argument: bytes) -> bytes:
-    """Tasks, endings, failures, engine (JSON), rules -> the final report's text, indented and on one line."""
-    raw, version = unpack(argument)
-    given = json.loads(raw)
-    failures = {task: Failure(*found) for task, found in given["failures"].items()}
-    report = reports.final(given["tasks"], given["endings"], failures, int(version), given["engine"])
-    return pack([json.dumps(report, indent=4).encode() + b"\n", json.dumps(report).encode()])
-
-
-def results(argument: bytes) -> bytes:
-    """Tasks, endings (JSON), the name of a data set's own file -> its content."""
-    raw, name = unpack(argument)
-    given = json.loads(raw)
-    content = reports.results(given["tasks"], given["endings"], name.decode())
-    return pack([json.dumps(content, indent=4).encode() + b"\n"])

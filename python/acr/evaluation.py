@@ -1,0 +1,236 @@
+"""What grading many predictions came to: the final report, a summary of our own, and another run to compare with."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from acr import layout
+from acr.grading import reports
+from acr.grading.failures import Failure
+
+_Z95 = 1.959963984540054  # the normal distribution's 97.5%
+_MB = 1024.0 * 1024
+_MAX_NAMED = 5  # ids of a class that are printed
+_MAX_DEPTH = 5  # logs/run_evaluation/RUN_ID/MODEL/ID
+_MAX_REPORT_BYTES = 256 * 1024 * 1024
+_SUBMITTED = ("submitted_ids", "completed_ids", "error_ids", "empty_patch_ids", "resolved_ids")
+# Classes of failures, as people read them. Others stand for themselves.
+_WORDS = {
+    "patch_does_not_apply": "the patch does not apply",
+    "issue_remains": "tests of the issue fail",
+    "tests_break": "other tests fail",
+    "no_tests_found": "no tests were found in the output",
+    "script_ended_early": "the script ended before the tests did",
+    "time_out": "the tests took too long",
+    "too_much_output": "the tests printed too much",
+    "environment": "it could not be run here",
+}
+
+
+def finish(argument: bytes) -> bytes:
+    """What a run came to (JSON, as runtime/eval/final.c sends it) -> the texts of its files and of the terminal (JSON)."""
+    run = json.loads(argument)
+    graded = [row for row in run["rows"] if row["grade"]]
+    endings = {row["task"]: row["grade"] for row in graded}
+    failures = {row["task"]: Failure(*row["sign"]) for row in run["rows"] if row.get("sign")}
+    report = reports.final(run["tasks"], endings, failures, run["rules"], None)
+    lines: list[str] = []
+    summary = _summary(run, graded, lines)
+    told = {
+        "report": json.dumps(report, indent=4) + "\n",
+        "line": {**report, "summary": summary},
+        "table": _table(graded),
+        "sums": "\n".join(lines),
+    }
+    if run["results"]:
+        told["results"] = json.dumps(reports.results(run["tasks"], endings, run["results"]), indent=4) + "\n"
+    return json.dumps(told).encode()
+
+
+def _table(graded: list[dict]) -> str:
+    width = max([len("task"), *(len(row["task"]) for row in graded)])
+    lines = [f"{'task':{width}}  {'grade':10}  {'time':>9}  {'memory':>8}  why"]
+    for row in graded:
+        was_run = row["total_ms"] > 0
+        time = f"{row['total_ms'] / 1000:.1f} s" if was_run else "-"
+        memory = f"{row['peak_bytes'] / _MB:.0f} MB" if was_run else "-"
+        why = "there is no patch" if row["grade"] == reports.EMPTY else _in_words(row["failure"] or "")
+        lines.append(f"{row['task']:{width}}  {row['grade']:10}  {time:>9}  {memory:>8}  {why}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _in_words(failure: str) -> str:
+    return _WORDS.get(failure, failure)
+
+
+def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
+    resolved, total = sum(row["grade"] == reports.RESOLVED for row in graded), len(run["tasks"])
+    interval = _wilson(resolved, total)
+    lines.append(_counts(run, graded, interval))
+    late = sum(row["late"] for row in run["rows"])
+    if late:
+        lines.append(f"{late:5}  not graded within the time")
+    failures: dict[str, list[str]] = {}
+    for row in graded:
+        if row["failure"]:
+            failures.setdefault(row["failure"], []).append(row["task"])
+    for failure, tasks in failures.items():
+        named = ", ".join(tasks[:_MAX_NAMED]) + (", …" if len(tasks) > _MAX_NAMED else "")
+        lines.append(f"{len(tasks):5}  {_in_words(failure)}: {named}")
+    summary = {"tasks": total, "resolved": resolved, "interval_95": interval, "failures": failures}
+    summary.update(_costs(run["rows"], lines))
+    if run["usd"] is not None:
+        each = run["usd"] / resolved if resolved else None
+        summary.update(usd=run["usd"], usd_per_resolved=each)
+        lines.append(f"{run['usd']:.6f} USD" + (f", {each:.6f} USD for each resolved task" if resolved else ""))
+    if run["other"]:
+        summary["comparison"] = _compare(run["other"], graded, lines)
+    return {**summary, "instances": {row["task"]: _instance(row) for row in graded}}
+
+
+def _counts(run: dict, graded: list[dict], interval: list[float]) -> str:
+    def count(grade: str) -> int:
+        return sum(row["grade"] == grade for row in graded)
+
+    total, late = len(run["tasks"]), sum(row["late"] for row in run["rows"])
+    resolved, low, high = count(reports.RESOLVED), 100 * interval[0], 100 * interval[1]
+    share = 100 * resolved / total if total else 0
+    return (
+        f"{resolved} of {total} tasks resolved ({share:.1f}%; 95%: {low:.1f} to {high:.1f}%): "
+        f"{count(reports.UNRESOLVED)} unresolved, {count(reports.ERROR)} with an error, "
+        f"{count(reports.EMPTY)} with an empty patch, {total - len(graded) - late} without a prediction; "
+        f"report in '{run['path']}'"
+    )
+
+
+def _costs(rows: list[dict], lines: list[str]) -> dict:
+    """What grading took, the greatest memory of one task, and images as often as they were used."""
+    total, tests, images = (sum(row[key] for row in rows) for key in ("total_ms", "tests_ms", "image_bytes"))
+    peak = max((row["peak_bytes"] for row in rows), default=0)
+    if total:
+        told = f"graded in {total / 1000:.1f} s of all jobs, tests {tests / 1000:.1f} s; memory {peak / _MB:.0f} MB"
+        lines.append(told + (f"; images {images / _MB:.0f} MB" if images else ""))
+    return {"seconds": total / 1000, "test_seconds": tests / 1000, "peak_bytes": peak, "image_bytes": images}
+
+
+def _instance(row: dict) -> dict:
+    return {
+        "grade": row["grade"],
+        "failure": row["failure"],
+        "seconds": row["total_ms"] / 1000,
+        "test_seconds": row["tests_ms"] / 1000,
+        "peak_bytes": row["peak_bytes"],
+        "image_bytes": row["image_bytes"],
+    }
+
+
+def _wilson(good: int, total: int) -> list[float]:
+    """The interval in which a share lies with 95% (E. B. Wilson, 1927); 0 to 1 for no tries."""
+    if total == 0:
+        return [0, 1]
+    share, z2 = good / total, _Z95 * _Z95 / total
+    middle = (share + z2 / 2) / (1 + z2)
+    half = _Z95 * math.sqrt(share * (1 - share) / total + z2 / 4 / total) / (1 + z2)
+    return [max(0, middle - half), min(1, middle + half)]
+
+
+def _mcnemar(gained: int, lost: int) -> float:
+    """McNemar's exact test, two-sided: how likely changes as uneven as these, or more, are by chance."""
+    n = gained + lost
+    return min(1, 2 * sum(math.comb(n, k) for k in range(min(gained, lost) + 1)) / 2**n)
+
+
+# ---- Another run ----
+
+
+class _Unusable(Exception):
+    pass
+
+
+def read_other(argument: bytes) -> bytes:
+    """The path of a final report, of a folder that holds one, or of one with the reports of a run's predictions (a JSON
+    text) -> {"path", "submitted", "resolved"}, or {"fault"}: why it cannot be compared with."""
+    path = json.loads(argument)
+    try:
+        submitted, resolved = _read(Path(path))
+    except _Unusable as error:
+        return json.dumps({"fault": f"--compare: {error}"}).encode()
+    return json.dumps({"path": path, "submitted": sorted(submitted), "resolved": sorted(resolved)}).encode()
+
+
+def _read(path: Path) -> tuple[set[str], set[str]]:
+    if not path.is_dir():
+        if not path.exists():
+            raise _Unusable(f"there is no '{path}'; name a final report or a run's folder")
+        return _ids(path, _load(path))
+    finals = [file for file in sorted(path.glob("*.json")) if _is_final(_load(file))]
+    if len(finals) > 1:
+        raise _Unusable(f"'{path}' holds several final reports; name one, as '{finals[0]}'")
+    if finals:
+        return _ids(finals[0], _load(finals[0]))
+    submitted: set[str] = set()
+    resolved: set[str] = set()
+    _walk(path, _MAX_DEPTH, submitted, resolved)
+    if not submitted:
+        raise _Unusable(f"'{path}' holds neither a final report nor report.json files")
+    return submitted, resolved
+
+
+def _load(path: Path) -> object:
+    """A file's JSON; None where it holds none."""
+    try:
+        if path.stat().st_size <= _MAX_REPORT_BYTES:
+            return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        pass
+    return None
+
+
+def _is_final(report: object) -> bool:
+    return isinstance(report, dict) and isinstance(report.get("resolved_ids"), list)
+
+
+def _ids(path: Path, report: object) -> tuple[set[str], set[str]]:
+    if not _is_final(report):
+        raise _Unusable(f"'{path}' is not a final report")
+    lists = (report.get(key) for key in _SUBMITTED)
+    found = [{each for each in ids if isinstance(each, str)} for ids in lists if isinstance(ids, list)]
+    return set().union(*found), found[-1]
+
+
+def _walk(path: Path, depth: int, submitted: set[str], resolved: set[str]) -> None:
+    if (path / layout.PATCH).exists() or (path / layout.EVAL_REPORT).exists():
+        if path.name in submitted:
+            raise _Unusable(f"'{path.name}' is in the folder twice; name the folder of one run")
+        submitted.add(path.name)
+        report = _load(path / layout.EVAL_REPORT)
+        own = report.get(path.name) if isinstance(report, dict) else None
+        if isinstance(own, dict) and own.get("resolved") is True:
+            resolved.add(path.name)
+        return
+    for inner in sorted(path.iterdir()) if depth else ():
+        if inner.is_dir() and not inner.is_symlink():
+            _walk(inner, depth - 1, submitted, resolved)
+
+
+def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
+    """Which tasks were gained and lost; a task is compared where both runs had a prediction for it."""
+    groups: dict[str, list[str]] = {name: [] for name in ("gained", "lost", "both", "neither", "only_here")}
+    submitted, resolved = set(other["submitted"]), set(other["resolved"])
+    names = {(True, True): "both", (True, False): "gained", (False, True): "lost", (False, False): "neither"}
+    for row in graded:
+        task = row["task"]
+        name = names[row["grade"] == reports.RESOLVED, task in resolved] if task in submitted else "only_here"
+        groups[name].append(task)
+    counts = {name: len(tasks) for name, tasks in groups.items()}
+    compared = len(graded) - counts["only_here"]
+    p = _mcnemar(counts["gained"], counts["lost"])
+    only_there = len(submitted) - compared
+    lines.append(
+        f"beside '{other['path']}': {counts['gained']} gained, {counts['lost']} lost, {counts['both']} in both, "
+        f"{counts['neither']} in neither (McNemar's exact p = {p:.3g}); {counts['only_here']} only here, "
+        f"{only_there} only there"
+    )
+    return {"other": other["path"], **groups, "compared": compared, "only_there": only_there, "mcnemar_p": p}
