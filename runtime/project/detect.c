@@ -52,16 +52,18 @@ static AcrJson *paths_of(const AcrProject *project)
     return paths;
 }
 
-AcrJson *acr_project_detect(const AcrProject *project, GError **error)
+/* Asks about the project's paths, with the texts of those that `wanted` names. */
+static AcrJson *ask_about_files(const AcrProject *project, const char *wanted, const char *function,
+                                GError **error)
 {
     g_autoptr(AcrJson) question = acr_json_new_object();
     acr_json_set(question, "paths", paths_of(project));
-    g_autoptr(AcrJson) wanted = acr_project_ask(project, "wanted", question, error);
-    if (!wanted)
+    g_autoptr(AcrJson) names = acr_project_ask(project, wanted, question, error);
+    if (!names)
         return NULL;
     AcrJson *texts = acr_json_new_array();
     gsize total = 0;
-    for (const AcrJson *at = acr_json_first(wanted); at; at = acr_json_next(at)) {
+    for (const AcrJson *at = acr_json_first(names); at; at = acr_json_next(at)) {
         const char *path = acr_json_string(at);
         gssize index = path ? acr_snapshot_find(project->snapshot, path) : -1;
         if (index >= 0)
@@ -69,7 +71,18 @@ AcrJson *acr_project_detect(const AcrProject *project, GError **error)
     }
     acr_json_set(question, "texts", texts);
     acr_json_set_string(question, "given", project->command);
-    return acr_project_ask(project, "detect", question, error);
+    return acr_project_ask(project, function, question, error);
+}
+
+AcrJson *acr_project_detect(const AcrProject *project, GError **error)
+{
+    return ask_about_files(project, "wanted", "detect", error);
+}
+
+AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snapshot, GError **error)
+{
+    const AcrProject project = {.worker = worker, .snapshot = snapshot};
+    return ask_about_files(&project, "settings", "folders", error);
 }
 
 AcrJson *acr_project_order(const AcrProject *project, const char *const *changed, GError **error)

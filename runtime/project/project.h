@@ -39,6 +39,11 @@ typedef struct {
     bool network;
 } AcrProject;
 
+/* The folders that a project's modules are imported from where it is not installed, [path], relative to the tree,
+ * without the root itself; owned. Errors: those of py. */
+AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snapshot,
+                                    GError **error) ACR_MUST_USE;
+
 /* ---- Outcomes ---- */
 
 /* Best to worst. */

@@ -79,19 +79,14 @@ typedef struct {
 void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
                                const AcrReferee *inner);
 
-/* ---- Import folders (import_folders.c) ---- */
-
-/* The folders that the project's modules are imported from where it is not installed, relative to the
- * tree, without the root itself; owned array of char *, at most 64. O(files * folders). */
-GPtrArray *acr_import_folders(AcrSnapshot *snapshot) ACR_MUST_USE;
-
 /* ---- Trials (trial_runner.c) ---- */
 
 /* Runs trials in the sandbox of a run; records nothing. Zero-initialise. */
 typedef struct {
     AcrSnapshot *snapshot;
-    AcrPython *python;
-    AcrSandbox *sandbox; /* NULL until it is needed */
+    AcrRefereeWorker *worker; /* borrowed */
+    AcrSandbox *sandbox;      /* NULL until it is needed */
+    AcrJson *import_folders;  /* of the project; NULL until they are needed */
     AcrSandboxOptions options;
     char *work_tree, *cache;
     const AcrBudget *budget; /* with the deadline of the run; NULL in a replay */

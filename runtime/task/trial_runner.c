@@ -51,15 +51,15 @@ char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
 
 /* ---- Trials ---- */
 
-/* The PYTHONPATH of a project that is not installed; owned; NULL: it needs none. */
+/* The PYTHONPATH of a project that is not installed; owned. */
 static char *python_path(const AcrTrialRunner *self)
 {
-    g_autoptr(GPtrArray) folders = acr_import_folders(self->snapshot);
-    g_autoptr(GString) path = g_string_new(NULL);
-    for (guint i = 0; i < folders->len; i++)
+    GString *path = g_string_new(NULL);
+    const AcrJson *at = acr_json_first(self->import_folders);
+    for (; at; at = acr_json_next(at))
         g_string_append_printf(path, "%s%s/%s", path->len ? ":" : "",
-                               acr_sandbox_dir(self->sandbox), (char *)folders->pdata[i]);
-    return path->len ? g_string_free(g_steal_pointer(&path), FALSE) : NULL;
+                               acr_sandbox_dir(self->sandbox), acr_json_string(at));
+    return g_string_free(path, FALSE);
 }
 
 static GBytes *replace_bytes(GBytes *text, const char *from, const char *to)
@@ -99,7 +99,7 @@ static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial
     char **env = g_new0(char *, 1);
     env = g_environ_setenv(env, "PYTHONDONTWRITEBYTECODE", "1", TRUE);
     env = g_environ_setenv(env, "PYTHONHASHSEED", "0", TRUE);
-    if (path)
+    if (*path)
         env = g_environ_setenv(env, "PYTHONPATH", path, TRUE);
     for (const char *const *at = trial->env; at && *at; at++) {
         g_auto(GStrv) pair = g_strsplit(*at, "=", 2);
@@ -113,6 +113,10 @@ static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial
 static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecution *execution,
                         AcrExecuted *out, GError **error)
 {
+    if (!self->import_folders)
+        self->import_folders = acr_project_import_folders(self->worker, self->snapshot, error);
+    if (!self->import_folders)
+        return false;
     g_auto(GStrv) env = make_environment(self, trial);
     execution->env = (const char *const *)env;
     execution->limits.wall_ms = CLAMP(acr_budget_left_ms(self->budget), 1,
@@ -207,7 +211,8 @@ void acr_trial_runner_init(AcrTrialRunner *self, const AcrRunSpec *spec, AcrWork
                            const char *work_tree, const AcrBudget *budget, const AcrHost *host)
 {
     self->snapshot = workspace->snapshot;
-    self->python = workspace->python;
+    (void)acr_workspace_referee(workspace, host);
+    self->worker = workspace->referee;
     self->work_tree = work_tree ? acr_path_real(work_tree) : NULL;
     self->cache = host->cache ? acr_host_default_cache(ACR_CACHE_SANDBOX) : NULL;
     self->budget = budget;
@@ -219,6 +224,7 @@ void acr_trial_runner_init(AcrTrialRunner *self, const AcrRunSpec *spec, AcrWork
 void acr_trial_runner_clear(AcrTrialRunner *self)
 {
     acr_sandbox_free(self->sandbox);
+    acr_json_free(self->import_folders);
     g_free(self->work_tree);
     g_free(self->cache);
     memset(self, 0, sizeof *self);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from acr.project import commands, detect, logs, nearest, service
+from acr.project import commands, detect, import_folders, logs, nearest, service
 
 PATHS = ["pkg/__init__.py", "pkg/a.py", "tests/test_a.py", "tests/conftest.py", "tests/unit/test_b.py"]
 TEXTS = {"tests/test_a.py": "import pytest\n\n\ndef test_a():\n    pass\n"}
@@ -118,3 +118,56 @@ def test_service() -> None:
     assert (plan["runner"], plan["command"]) == ("command", "./odd --run")
     text = {"text": "E   ModuleNotFoundError: No module named 'numpy.core'\nNo module named scipy\n"}
     assert json.loads(service.missing(json.dumps(text).encode())) == ["numpy", "scipy"]
+
+
+# ---- Where modules are imported from ----
+
+
+@pytest.mark.parametrize(
+    ("files", "folders"),
+    [
+        pytest.param({"shop/__init__.py": ""}, [], id="flat"),
+        pytest.param({"src/shop.py": ""}, ["src"], id="a module in src"),
+        pytest.param({"src/corp/shop/__init__.py": ""}, ["src"], id="a namespace package in src"),
+        pytest.param({"src/__init__.py": ""}, [], id="src that is a package itself"),
+        pytest.param({"lib/tool.py": ""}, [], id="lib of other things"),
+        pytest.param({"code/a.py": "", "setup.py": "setup(package_dir={'': 'code'})\n"}, ["code"], id="setup.py"),
+        pytest.param(
+            {
+                "code/shop/a.py": "",
+                "tools/b.py": "",
+                "setup.py": "setup(packages=find_packages('code', exclude=['tools']))\n",
+            },
+            ["code"],
+            id="find_packages",
+        ),
+        pytest.param(
+            {"code/a.py": "", "setup.cfg": "[options]\npackage_dir =\n    = code\nname = x\n"}, ["code"], id="setup.cfg"
+        ),
+        pytest.param(
+            {"code/a.py": "", "pyproject.toml": '[tool.setuptools.package-dir]\n"" = "code"\n'}, ["code"], id="a table"
+        ),
+        pytest.param(
+            {"code/a.py": "", "pyproject.toml": '[tool.x]\nwhere = [\n  "code",\n]\n'}, ["code"], id="a list of TOML"
+        ),
+        pytest.param(
+            {"code/shop/__init__.py": "", "setup.py": "setup(package_dir={'shop': 'code/shop'})\n"},
+            ["code"],
+            id="a package by its own folder",
+        ),
+        pytest.param(
+            {"code/a.py": "", "tox.ini": "setenv =\n  PYTHONPATH = {toxinidir}/code\n"}, ["code"], id="tox.ini"
+        ),
+        pytest.param({"code/a.py": "", "setup.cfg": "omit = code\n"}, [], id="another key"),
+        pytest.param({"code/a.py": "", "setup.cfg": "package_dir = ../code/../..\n"}, [], id="a way out"),
+        pytest.param(
+            {"one/src/a.py": "", "one/setup.py": "", "two/b/__init__.py": "", "two/pyproject.toml": ""},
+            ["one/src", "two"],
+            id="several projects",
+        ),
+        pytest.param({"tests/x/src/a.py": "", "tests/x/setup.py": ""}, [], id="projects of tests"),
+    ],
+)
+def test_modules_are_found_where_developers_find_them(files: dict[str, str], folders: list[str]) -> None:
+    paths = sorted(files)
+    assert import_folders.find(paths, {path: files[path] for path in import_folders.wanted(paths)}) == folders

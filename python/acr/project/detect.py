@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acr.project import commands, configs
+from acr.project import commands, configs, import_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def wanted(paths: Iterable[str]) -> list[str]:
     tests = sorted(filter(is_test_file, paths))
     step = max(1, len(tests) // _MAX_SAMPLES)
     conftests = [path for path in paths if path.rpartition("/")[2] == "conftest.py"]
-    return [path for path in paths if path in _ROOT or _CI.fullmatch(path)] + tests[::step] + conftests[:3]
+    found = [path for path in paths if path in _ROOT or _CI.fullmatch(path)] + tests[::step] + conftests[:3]
+    return list(dict.fromkeys([*found, *import_folders.wanted(paths)]))
 
 
 def detect(paths: list[str], texts: dict[str, str]) -> list[dict]:
@@ -59,16 +60,14 @@ def detect(paths: list[str], texts: dict[str, str]) -> list[dict]:
         key = (plan["runner"], plan["args"], plan["cwd"])
         if key not in [(other["runner"], other["args"], other["cwd"]) for other in found]:
             found.append(plan)
-    return [with_paths(plan, known) for plan in found]
+    return [with_paths(plan, paths, texts) for plan in found]
 
 
-def with_paths(plan: dict, paths: frozenset[str]) -> dict:
+def with_paths(plan: dict, paths: list[str], texts: dict[str, str]) -> dict:
     """The plan, which finds the project's packages although it is not installed."""
-    more = ["src"] if any(re.match(r"src/.+\.py", path) for path in paths) else []
-    if any(re.match(r"lib/[^/]+/__init__\.py", path) for path in paths):
-        more.append("lib")
     is_moved = plan["cwd"] not in ("", ".") and not plan["path"]
-    return {**plan, "path": [*plan["path"], *more, *(["."] if is_moved else [])]}
+    path = [*plan["path"], *import_folders.find(paths, texts), *(["."] if is_moved else [])]
+    return {**plan, "path": path}
 
 
 def _own(paths: frozenset[str]) -> Iterator[dict]:

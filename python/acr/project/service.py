@@ -6,7 +6,7 @@ import base64
 import json
 import re
 
-from acr.project import commands, logs, nearest
+from acr.project import commands, import_folders, logs, nearest
 from acr.project import detect as detection
 
 _MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
@@ -34,9 +34,19 @@ def detect(argument: bytes) -> bytes:
     paths = list(map(_text, asked["paths"]))
     if asked["given"] is None:
         return json.dumps(detection.detect(paths, _texts(asked["texts"]))).encode()
-    known = frozenset(paths)
-    plan = {**commands.given(asked["given"], known), "why": "it was given"}
-    return json.dumps([detection.with_paths(plan, known)]).encode()
+    plan = {**commands.given(asked["given"], frozenset(paths)), "why": "it was given"}
+    return json.dumps([detection.with_paths(plan, paths, _texts(asked["texts"]))]).encode()
+
+
+def settings(argument: bytes) -> bytes:
+    """Paths -> those of the files that `folders` wants to see."""
+    return json.dumps(import_folders.wanted(list(map(_text, json.loads(argument)["paths"])))).encode()
+
+
+def folders(argument: bytes) -> bytes:
+    """{"paths", "texts"} -> the folders that the project's modules are imported from."""
+    asked = json.loads(argument)
+    return json.dumps(import_folders.find(list(map(_text, asked["paths"])), _texts(asked["texts"]))).encode()
 
 
 def order(argument: bytes) -> bytes:

@@ -45,7 +45,6 @@ int main(int argc, char **argv)
     add_recorded_model_tests();
     add_cost_tests();
     add_outlines_tests();
-    add_import_folders_tests();
     add_recorded_referee_tests();
     add_window_tests();
     add_run_spec_tests();

@@ -26,7 +26,6 @@ void add_meta_tests(void);
 void add_recorded_model_tests(void);
 void add_cost_tests(void);
 void add_outlines_tests(void);
-void add_import_folders_tests(void);
 void add_recorded_referee_tests(void);
 void add_window_tests(void);
 void add_run_spec_tests(void);
