@@ -45,7 +45,7 @@ void acr_eval_folder_remove(const AcrEvalFolder *folder, const char *name);
  */
 AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error) ACR_MUST_USE;
 
-/* What a whole run is told of; all borrowed. */
+/* A whole run, for its report; all borrowed. */
 typedef struct {
     const AcrEvalOptions *options;
     const AcrJson *tasks; /* [id] */
