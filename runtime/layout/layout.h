@@ -8,64 +8,70 @@
 
 /* ---- A run folder ---- */
 #define ACR_FILE_META "meta.json" /* makes a folder a run folder; written first */
-#define ACR_FILE_LOCK "lock"      /* also of a shard's folder */
-#define ACR_FILE_ISSUE "issue.md"
-#define ACR_FILE_JOURNAL "journal.jsonl"
-#define ACR_FILE_LEDGER "ledger.jsonl"  /* also in a batch's ACR_DIR_SHARED, of all its tasks */
-#define ACR_FILE_LIVE "live.json"       /* what is going on; also in a batch's ACR_DIR_SHARED */
-#define ACR_FILE_GRADING "grading.json" /* in ACR_DIR_SHARED: how far gradings are */
-#define ACR_FILE_COST "cost.json"
-#define ACR_FILE_PATCH "patch.diff" /* also of a graded prediction */
-#define ACR_FILE_SCRIPT "reproducer.py"
-#define ACR_FILE_SELECTED "selected_patch.json"
-#define ACR_FILE_RESULT "result.json"
-#define ACR_FILE_SPECTRUM "sbfl.json"
-#define ACR_FILE_REPORT "report.html" /* also of a folder of many runs */
-#define ACR_DIR_PROMPTS "prompts"
-#define ACR_DIR_SNAPSHOT "snapshot"
-#define ACR_DIR_GIVEN "candidates" /* patches from elsewhere, and what is decided about all */
-#define ACR_FILE_GIVEN "%u.diff"   /* in ACR_DIR_GIVEN */
-#define ACR_DIR_ATTEMPT "attempt_%u"
+#define ACR_FILE_LOCK "lock"      /* held by the process that works there; a shard has one too */
+#define ACR_FILE_ISSUE "issue.md" /* the issue */
+#define ACR_FILE_JOURNAL "journal.jsonl" /* everything that came from outside */
+#define ACR_FILE_LEDGER                                                                            \
+    "ledger.jsonl"                /* reserved and spent money and tokens; of a batch in `shared` */
+#define ACR_FILE_LIVE "live.json" /* what the run is doing; of a batch in `shared` */
+#define ACR_FILE_GRADING "grading.json"         /* of a batch in `shared`: how far grading is */
+#define ACR_FILE_COST "cost.json"               /* what was used, by role and by stage */
+#define ACR_FILE_PATCH "patch.diff"             /* the patch; also of a graded prediction */
+#define ACR_FILE_SCRIPT "reproducer.py"         /* the script that `reproduce` wrote */
+#define ACR_FILE_SELECTED "selected_patch.json" /* which candidate was chosen, and why */
+#define ACR_FILE_RESULT "result.json"           /* the result, as `run --json` prints it */
+#define ACR_FILE_SPECTRUM "sbfl.json"           /* where failing tests point */
+#define ACR_FILE_REPORT                                                                            \
+    "report.html"                 /* the page that `report` writes; also in a folder of many runs */
+#define ACR_DIR_PROMPTS "prompts" /* the prompts that were used */
+#define ACR_DIR_SNAPSHOT "snapshot"  /* the files on which the run began */
+#define ACR_DIR_GIVEN "candidates"   /* patches from elsewhere, and what was decided about all */
+#define ACR_FILE_GIVEN "%u.diff"     /* in `candidates`: one of them */
+#define ACR_DIR_ATTEMPT "attempt_%u" /* an attempt, from 0 */
 
-/* In the folder of an attempt; numbers of rounds, tries, scripts. */
-#define ACR_DIR_SEARCH "search/"
+/* ---- The folder of an attempt; rounds, tries and scripts count from 1 ---- */
+#define ACR_DIR_SEARCH "search/" /* the retrieval conversation: the next five files */
 #define ACR_FILE_SEARCH_ROUND                                                                      \
-    "search_round_%u.json" /* this one and the next four in ACR_DIR_SEARCH */
-#define ACR_FILE_AGENT_PROXY "agent_proxy_%u.json"
-#define ACR_FILE_TOOL_CALLS "tool_call_layers.json"
-#define ACR_FILE_NAMED_LOCATIONS "bug_locations_before_process.json"
-#define ACR_FILE_LOCATIONS "bug_locations_after_process.json"
-#define ACR_FILE_PATCH_ANSWER "patch_raw_%u.md"
-#define ACR_FILE_PATCH_CONVERSATION "conv_patch_%u.json"
-#define ACR_FILE_EXTRACTED "extracted_patch_%u.diff"
-#define ACR_FILE_EXTRACT_STATUS "extract_status.json"
-#define ACR_FILE_REPRODUCER "reproducer_%u.py"
-#define ACR_FILE_TEST_CONVERSATION "conv_test_%u.json"
-#define ACR_FILE_EXECUTION "execution_%u_%u.json" /* patch (0: none), script */
-#define ACR_FILE_REVIEW "review_p%u_t%u.json"
-#define ACR_FILE_VALIDATION "validation_%u.json"
-#define ACR_FILE_REGRESSION "regression_%u.json"
+    "search_round_%u.json"                         /* in `search`: the conversation up to a round */
+#define ACR_FILE_AGENT_PROXY "agent_proxy_%u.json" /* in `search`: how an answer became JSON */
+#define ACR_FILE_TOOL_CALLS "tool_call_layers.json" /* in `search`: the calls of each round */
+#define ACR_FILE_NAMED_LOCATIONS                                                                   \
+    "bug_locations_before_process.json" /* in `search`: bug locations as the model named them */
+#define ACR_FILE_LOCATIONS "bug_locations_after_process.json" /* in `search`: their code */
+#define ACR_FILE_PATCH_ANSWER "patch_raw_%u.md"               /* the patch writer's answer */
+#define ACR_FILE_PATCH_CONVERSATION "conv_patch_%u.json"      /* its conversation */
+#define ACR_FILE_EXTRACTED "extracted_patch_%u.diff"          /* the diff made of the answer */
+#define ACR_FILE_EXTRACT_STATUS "extract_status.json"         /* the status of each answer */
+#define ACR_FILE_REPRODUCER "reproducer_%u.py"                /* a script that shows the issue */
+#define ACR_FILE_TEST_CONVERSATION                                                                 \
+    "conv_test_%u.json"                           /* the conversation in which it was written */
+#define ACR_FILE_EXECUTION "execution_%u_%u.json" /* an execution: patch (0: without), script */
+#define ACR_FILE_REVIEW "review_p%u_t%u.json"     /* a review of a patch and a script */
+#define ACR_FILE_VALIDATION "validation_%u.json"  /* the run of `--validate` on a patch */
+#define ACR_FILE_REGRESSION "regression_%u.json"  /* the project's tests with a patch */
 
-/* ---- A batch: a run folder for each task, and ---- */
-#define ACR_FILE_PREDICTIONS "preds.jsonl"
-#define ACR_FILE_SUMMARY "summary.json" /* also of an evaluation, in the folder of its RUN_ID */
-#define ACR_DIR_SHARED "shared"         /* what its tasks have in common */
-#define ACR_DIR_ENVIRONMENTS "environments"
-#define ACR_DIR_SHARD "shard-%u-of-%u" /* one of its parts, from 1: a batch of its own */
-#define ACR_FILE_SHARD "shard.json"    /* in that: which tasks it has */
+/* ---- A batch, which has a run folder for each task ---- */
+#define ACR_FILE_PREDICTIONS "preds.jsonl" /* predictions in SWE-bench's format */
+#define ACR_FILE_SUMMARY                                                                           \
+    "summary.json" /* the result of each task, and sums; also of an evaluation, below its RUN_ID */
+#define ACR_DIR_SHARED "shared"             /* what its tasks share */
+#define ACR_DIR_ENVIRONMENTS "environments" /* environments that were made for grading */
+#define ACR_DIR_SHARD "shard-%u-of-%u"      /* a part of the batch, from 1; a batch of its own */
+#define ACR_FILE_SHARD "shard.json"         /* in a shard: its tasks */
 
-/* ---- An evaluation: as SWE-bench's package names them, with some of our own ---- */
-#define ACR_DIR_LOGS "logs"
-#define ACR_DIR_EVALUATIONS ACR_DIR_LOGS "/run_evaluation" /* …/RUN_ID/MODEL/ID */
-#define ACR_FILE_FINAL_REPORT "%s.%s.json"                 /* model, RUN_ID */
-#define ACR_FILE_EVAL_RUN "run.json"                       /* of a RUN_ID */
-#define ACR_FILE_GRADES "grades.json"                      /* of a shard */
-/* Of a prediction, beside ACR_FILE_PATCH. */
-#define ACR_FILE_EVAL_SCRIPT "eval.sh"
-#define ACR_FILE_EVAL_LOG "run_instance.log"
-#define ACR_FILE_EVAL_OUTPUT "test_output.txt"
-#define ACR_FILE_EVAL_REPORT "report.json"
-#define ACR_FILE_VERDICT "verdict.json"
-#define ACR_FILE_WATCHED_OUTPUT "watched_output.txt" /* of the second run */
+/* ---- An evaluation, with the names of SWE-bench's package and some of our own ---- */
+#define ACR_DIR_LOGS "logs" /* the logs of all evaluations */
+#define ACR_DIR_EVALUATIONS                                                                        \
+    ACR_DIR_LOGS "/run_evaluation" /* below it RUN_ID/MODEL/ID, the folder of a prediction */
+#define ACR_FILE_FINAL_REPORT "%s.%s.json"     /* the final report: model, RUN_ID */
+#define ACR_FILE_EVAL_RUN "run.json"           /* the options of a RUN_ID */
+#define ACR_FILE_GRADES "grades.json"          /* the grades of a shard */
+#define ACR_FILE_EVAL_SCRIPT "eval.sh"         /* of a prediction: the script that runs its tests */
+#define ACR_FILE_EVAL_LOG "run_instance.log"   /* of a prediction: what was done */
+#define ACR_FILE_EVAL_OUTPUT "test_output.txt" /* of a prediction: the output of its tests */
+#define ACR_FILE_EVAL_REPORT "report.json"     /* of a prediction: the official report */
+#define ACR_FILE_VERDICT "verdict.json"        /* of a prediction: our verdict */
+#define ACR_FILE_WATCHED_OUTPUT                                                                    \
+    "watched_output.txt" /* of a prediction: the output of the second run */
 
 #endif

@@ -94,7 +94,8 @@ def roff(text: str) -> str:
     return "\\&" + escaped if escaped[:1] in ".'" else escaped
 
 
-def _help_of(option: Row) -> str:
+def help_of(option: Row) -> str:
+    """What an option does, with its values, default and variable."""
     more = f" ({option['values']})" if option["values"] else ""
     more += f"; without a value: {option['implicit']}" if option["implicit"] else ""
     more += f"; also by the variable {option['variable']}" if option["variable"] else ""
@@ -109,7 +110,7 @@ def _options(options: list[Row]) -> Iterator[str]:
             yield f".SS {group}\n"
         letter = f"\\fB\\-{option['letter']}\\fR, " if option["letter"] else ""
         argument = f" \\fI{roff(option['argument'])}\\fR" if option["argument"] else ""
-        yield f".TP\n{letter}\\fB\\-\\-{roff(option['name'])}\\fR{argument}\n{roff(_help_of(option))}\n"
+        yield f".TP\n{letter}\\fB\\-\\-{roff(option['name'])}\\fR{argument}\n{roff(help_of(option))}\n"
 
 
 def _page(name: str, version: str, summary: str, body: str) -> str:

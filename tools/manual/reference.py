@@ -1,0 +1,105 @@
+"""Writes the reference pages docs/options.md and docs/files.md from the tables that the program has.
+
+usage: reference.py PROGRAM ROOT [--check]; --check writes nothing, prints which page is out of date, and exits with 1 if one is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from write import EXITS, Row, help_of
+
+GROUPS = ["Input", "Model", "Verification", "Sandbox", "Limits", "Output"]
+MADE = "<!-- Written by tools/manual/reference.py from the program's tables; do not edit. -->"
+
+
+def table(head: str, rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """Lines of a Markdown table; `head` names its columns, separated by "|"."""
+    columns = head.split("|")
+    yield f"| {' | '.join(columns)} |"
+    yield "|---" * len(columns) + "|"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def _said(option: Row) -> str:
+    letter = f"`-{option['letter']}`, " if option["letter"] else ""
+    return f"{letter}`--{option['name']}{' ' + option['argument'] if option['argument'] else ''}`"
+
+
+def options_page(told: Row) -> Iterator[str]:
+    """docs/options.md: exit codes, variables, and each option with the verbs that take it."""
+    yield from ["# Options, variables and exit codes", "", MADE, ""]
+    yield "Every option of every verb, with its default. `acr-host VERB --help` prints those of one verb; names of verbs are in the last column."
+    yield from ["", "## Exit codes", "", *table("code|meaning", [(code, text) for code, text in EXITS])]
+    yield from ["", "## Where a value comes from", ""]
+    yield "An option on the command line takes precedence over the environment, which takes precedence over the configuration file"
+    yield "`$XDG_CONFIG_HOME/acr-host/config` (lines `option = value`). No file of the repository that is worked on is read. `acr-host config` prints each value and its source."
+    rows: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for verb in told["verbs"]:
+        for option in verb["options"]:
+            verbs = rows.setdefault((option["group"], _said(option)), {})
+            verbs.setdefault(help_of(option), []).append(verb["name"])
+    everywhere = len(told["verbs"])
+    for group in GROUPS:
+        lines = [
+            (said, text, "all" if len(verbs) == everywhere else ", ".join(verbs))
+            for (its, said), helps in rows.items()
+            if its == group
+            for text, verbs in helps.items()
+        ]
+        yield from ["", f"## {group}", "", *table("option|what it does|verbs", lines)]
+    lines = [
+        (f"`{one['name']}/…`", *(", ".join(f"`{name}`" for name in one[key]) for key in ("keys", "addresses")))
+        for one in told["providers"]
+    ]
+    yield from ["", "## Variables of model providers", ""]
+    yield "The first variable that is set and not empty is used. `native/llm/ENVIRONMENT.md` has further ones."
+    yield from ["", *table("`--model`|key|address", lines)]
+
+
+def files_page(layout: str, schemas: dict[str, Row]) -> Iterator[str]:
+    """docs/files.md: the files that the program leaves, and the JSON that it prints."""
+    yield from ["# Files and JSON", "", MADE, ""]
+    yield "The files that runs, batches and evaluations leave on disk. `N` stands for a number."
+    for part in re.split(r"/\* ---- (?=.*? ---- \*/)", layout)[1:]:
+        title = part.partition(" ---- ")[0]
+        found = re.findall(
+            r'#define ACR_(FILE|DIR)_\w+\s+(?:\\\s+)?(?:ACR_DIR_LOGS )?"([^"]+)"\s*/\* (.*?) \*/', part, re.S
+        )
+        lines = []
+        for kind, name, text in found:
+            shown = re.sub("%[us]", "N", name).lstrip("/").rstrip("/") + ("/" if kind == "DIR" else "")
+            lines.append((f"`{shown}`", re.sub(r"\s*\n[\s*]*", " ", text)))
+        yield from ["", f"## {title}", "", *table("name|what it holds", lines)]
+    yield from ["", "## JSON", ""]
+    yield "Each schema is installed to `share/acr-host/schemas` (in the source: `runtime/schemas`). Members may be added, but none is removed or renamed."
+    yield from ["", *table("schema|what it describes", [(f"`{name}`", one["title"]) for name, one in schemas.items()])]
+
+
+def main(program: str, root: Path, is_check: bool) -> int:
+    """Writes or checks both pages."""
+    told = json.loads(subprocess.run([program, "describe"], check=True, capture_output=True).stdout)
+    schemas = {
+        path.name: json.loads(path.read_text("utf-8")) for path in sorted((root / "runtime/schemas").glob("*.json"))
+    }
+    layout = (root / "runtime/layout/layout.h").read_text("utf-8")
+    pages = {"docs/options.md": options_page(told), "docs/files.md": files_page(layout, schemas)}
+    stale = 0
+    for name, lines in pages.items():
+        text, path = "\n".join(lines) + "\n", root / name
+        if is_check and (not path.is_file() or path.read_text("utf-8") != text):
+            print(f"{name}: is out of date; run tools/manual/reference.py PROGRAM ROOT")
+            stale += 1
+        elif not is_check:
+            path.write_text(text, "utf-8")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), "--check" in sys.argv[3:]))
