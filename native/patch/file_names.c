@@ -169,10 +169,8 @@ static GPtrArray *near_names(const AcrFileNames *names, const char *name)
     return near;
 }
 
-char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
-                             GPtrArray **out_near)
+static char *resolve_clean(const AcrFileNames *names, const char *clean, bool may_be_new)
 {
-    g_autofree char *clean = acr_file_name_clean(name);
     guint n = 0, n_rest = 0;
     const char *path = path_that_ends_in(names, clean, &n);
     const char *rest = n == 0 ? without_first_part(names, clean) : NULL;
@@ -181,10 +179,24 @@ char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool m
     const GPtrArray *same = g_hash_table_lookup(names->by_base, base_of(clean));
     if (!path && n == 0 && n_rest == 0 && same && same->len == 1 && !may_be_new)
         path = same->pdata[0];
-    if (path)
-        return g_strdup(path);
-    *out_near = near_names(names, clean);
-    return NULL;
+    return g_strdup(path);
+}
+
+char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
+                             GPtrArray **out_near)
+{
+    /* Some systems write file names with their accents apart, which a model seldom does. */
+    static const GNormalizeMode forms[] = {G_NORMALIZE_NFC, G_NORMALIZE_NFD};
+    g_autofree char *clean = acr_file_name_clean(name);
+    char *path = resolve_clean(names, clean, may_be_new);
+    for (gsize i = 0; i < G_N_ELEMENTS(forms) && !path; i++) {
+        g_autofree char *form = g_utf8_normalize(clean, -1, forms[i]);
+        if (form && strcmp(form, clean) != 0)
+            path = resolve_clean(names, form, may_be_new);
+    }
+    if (!path)
+        *out_near = near_names(names, clean);
+    return path;
 }
 
 char *acr_file_names_make(const AcrFileNames *names, const char *name)

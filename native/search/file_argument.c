@@ -54,7 +54,7 @@ static void add_matching_file(AcrFileMatch *match, gsize entry)
 }
 
 /* Adds the files that end in `tail`, an exact match first. */
-static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
+static bool match_tail_as_is(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     gssize exact = acr_snapshot_find(search->snapshot, tail);
     if (exact >= 0 && search->file_of_entry[exact] >= 0)
@@ -73,6 +73,18 @@ static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
         if (ends_in_parts(acr_search_path(search, i), tail))
             add_matching_file(match, i);
     return match->entries->len > 0;
+}
+
+/* Likewise; else those whose accents are written together, or apart. */
+static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
+{
+    static const GNormalizeMode forms[] = {G_NORMALIZE_NFC, G_NORMALIZE_NFD};
+    bool is_found = match_tail_as_is(match, search, tail);
+    for (gsize i = 0; i < G_N_ELEMENTS(forms) && !is_found; i++) {
+        g_autofree char *form = g_utf8_normalize(tail, -1, forms[i]);
+        is_found = form && strcmp(form, tail) != 0 && match_tail_as_is(match, search, form);
+    }
+    return is_found;
 }
 
 static bool match_with_endings(AcrFileMatch *match, AcrSearch *search, const char *stem)

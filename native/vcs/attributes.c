@@ -1,12 +1,13 @@
 /*
- * The `diff` attribute of changed files, as the snapshot's own .gitattributes files (with the
- * overlay's changes) set it: the nearest file decides, in it the last matching rule, and in that
- * rule the last word.
+ * The attributes of paths, as .gitattributes files set them: the nearest file decides, in it the last
+ * matching rule, and in that rule the last word. For `diff` of changed files we read the overlay's own
+ * files only, so that a diff depends on nothing else; for line endings those on disk, and the
+ * rules of the repository and the user, as git does.
  *
  * We match ourselves, because libgit2's wildcards take time that grows with a power of the stars in
- * a pattern, and a stranger or a model may have written it. The attributes of the repository and
- * the user are not read.
+ * a pattern, and a stranger or a model may have written it.
  */
+#include <fcntl.h>
 #include <string.h>
 
 #include "vcs_private.h"
@@ -35,6 +36,9 @@ typedef struct {
 struct AcrVcsAttributes {
     GArray *rules;      /* of Rule; later ones take precedence */
     GHashTable *macros; /* name -> GArray of Word */
+    /* Of a working tree only. */
+    AcrVcsAttributes *own; /* the repository's own rules, which go before all; NULL: none */
+    bool autocrlf;         /* line endings are converted where no rule says otherwise */
 };
 
 static void word_clear(Word *word)
@@ -159,14 +163,20 @@ static GPtrArray *folders_above(char **paths)
     return folders;
 }
 
-AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths, GError **error)
+static AcrVcsAttributes *new_attributes(void)
 {
-    g_autoptr(AcrVcsAttributes) attributes = g_new0(AcrVcsAttributes, 1);
+    AcrVcsAttributes *attributes = g_new0(AcrVcsAttributes, 1);
     attributes->rules = g_array_new(FALSE, FALSE, sizeof(Rule));
     g_array_set_clear_func(attributes->rules, (GDestroyNotify)rule_clear);
     attributes->macros =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
     add_attributes_line(attributes, MACRO "binary -diff -merge -text", "");
+    return attributes;
+}
+
+AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths, GError **error)
+{
+    g_autoptr(AcrVcsAttributes) attributes = new_attributes();
     g_autoptr(GPtrArray) folders = folders_above(paths);
     for (guint i = 0; i < folders->len; i++) {
         g_autofree char *file = g_strconcat(folders->pdata[i], ".gitattributes", NULL);
@@ -180,12 +190,43 @@ AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths
     return g_steal_pointer(&attributes);
 }
 
+/* Adds the rules of a file, if it can be read. */
+static void add_file_at(AcrVcsAttributes *attributes, int folder, const char *name, bool is_outside,
+                        const char *path)
+{
+    ACR_AUTO_FD fd = acr_file_open(folder, name, is_outside);
+    g_autoptr(GBytes) content = fd < 0 ? NULL : acr_fd_read_file(fd, "", MAX_FILE_BYTES, NULL);
+    if (content)
+        add_attributes_file(attributes, content, path);
+}
+
+AcrVcsAttributes *acr_vcs_attributes_of_worktree(git_repository *git)
+{
+    AcrVcsAttributes *attributes = new_attributes();
+    g_autofree char *user = acr_vcs_user_file(git, "core.attributesfile", "attributes");
+    g_autofree char *own =
+        g_build_filename(acr_git.repository_commondir(git), "info", "attributes", NULL);
+    if (user)
+        add_file_at(attributes, AT_FDCWD, user, true, "");
+    attributes->own = new_attributes();
+    add_file_at(attributes->own, AT_FDCWD, own, true, "");
+    attributes->autocrlf = !g_str_equal(acr_vcs_autocrlf(git), "false");
+    return attributes;
+}
+
+void acr_vcs_attributes_enter(AcrVcsAttributes *attributes, int fd, const char *path)
+{
+    g_autofree char *folder = *path ? g_strconcat(path, "/", NULL) : g_strdup("");
+    add_file_at(attributes, fd, ".gitattributes", false, folder);
+}
+
 void acr_vcs_attributes_free(AcrVcsAttributes *attributes)
 {
     if (!attributes)
         return;
     g_array_unref(attributes->rules);
     g_hash_table_unref(attributes->macros);
+    acr_vcs_attributes_free(attributes->own);
     g_free(attributes);
 }
 
@@ -202,29 +243,44 @@ static bool rule_matches(const Rule *rule, const char *path)
                              false);
 }
 
-/* The word that decides `diff`, among words that earlier ones in `decided` do not override; NULL:
- * none. A macro that is set stands for its words. */
+/* The word that decides attribute `name`, among words that earlier ones in `decided` do not override;
+ * NULL: none. A macro that is set stands for its words. */
 static const Word *find_word(const AcrVcsAttributes *attributes, const GArray *words,
-                             GHashTable *decided)
+                             const char *name, GHashTable *decided)
 {
     for (guint i = words->len; i > 0; i--) {
         const Word *word = &g_array_index(words, Word, i - 1), *inside = NULL;
         if (!g_hash_table_add(decided, word->name))
             continue;
-        if (strcmp(word->name, "diff") == 0)
+        if (strcmp(word->name, name) == 0)
             return word;
         const GArray *macro = g_hash_table_lookup(attributes->macros, word->name);
         if (macro && word->value && !*word->value)
-            inside = find_word(attributes, macro, decided);
+            inside = find_word(attributes, macro, name, decided);
         if (inside)
             return inside;
     }
     return NULL;
 }
 
-static AcrVcsDiffKind kind_of(const Word *word)
+/* Likewise of all rules for a path. */
+static const Word *attribute_of(const AcrVcsAttributes *attributes, const char *path,
+                                const char *name)
 {
-    if (!word || word->is_unset)
+    g_autoptr(GHashTable) decided = g_hash_table_new(g_str_hash, g_str_equal);
+    const Word *word = attributes->own ? attribute_of(attributes->own, path, name) : NULL;
+    for (guint i = attributes->rules->len; i > 0 && !word; i--) {
+        const Rule *rule = &g_array_index(attributes->rules, Rule, i - 1);
+        if (rule_matches(rule, path))
+            word = find_word(attributes, rule->words, name, decided);
+    }
+    return word && word->is_unset ? NULL : word;
+}
+
+AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path)
+{
+    const Word *word = attribute_of(attributes, path, "diff");
+    if (!word)
         return ACR_VCS_DIFF_AUTO;
     if (!word->value)
         return ACR_VCS_DIFF_BINARY;
@@ -233,14 +289,50 @@ static AcrVcsDiffKind kind_of(const Word *word)
     return strcmp(word->value, "python") == 0 ? ACR_VCS_DIFF_PYTHON : ACR_VCS_DIFF_AUTO;
 }
 
-AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path)
+bool acr_vcs_attributes_converts(const AcrVcsAttributes *attributes, const char *path)
 {
-    g_autoptr(GHashTable) decided = g_hash_table_new(g_str_hash, g_str_equal);
-    const Word *word = NULL;
-    for (guint i = attributes->rules->len; i > 0 && !word; i--) {
-        const Rule *rule = &g_array_index(attributes->rules, Rule, i - 1);
-        if (rule_matches(rule, path))
-            word = find_word(attributes, rule->words, decided);
+    const Word *text = attribute_of(attributes, path, "text"), *eol;
+    text = text ? text : attribute_of(attributes, path, "crlf");
+    if (text && !text->value)
+        return false;
+    if (text &&
+        (!*text->value || g_str_equal(text->value, "auto") || g_str_equal(text->value, "input")))
+        return true;
+    eol = attribute_of(attributes, path, "eol");
+    return attributes->autocrlf ||
+           (eol && (g_strcmp0(eol->value, "lf") == 0 || g_strcmp0(eol->value, "crlf") == 0));
+}
+
+/* ---- Line endings ---- */
+
+GBytes *acr_vcs_crlf_to_lf(GBytes *content)
+{
+    gsize len;
+    const char *text = g_bytes_get_data(content, &len), *end = text + len, *from = text;
+    const char *feed = len ? memchr(text, '\n', len) : NULL;
+    if (!feed || feed == text || feed[-1] != '\r' || memchr(text, '\0', len))
+        return NULL;
+    g_autoptr(GString) out = g_string_sized_new(len);
+    for (; feed; feed = memchr(from, '\n', (gsize)(end - from))) {
+        if (feed == from || feed[-1] != '\r')
+            return NULL;
+        g_string_append_len(out, from, feed - 1 - from);
+        g_string_append_c(out, '\n');
+        from = feed + 1;
     }
-    return kind_of(word);
+    g_string_append_len(out, from, end - from);
+    return g_string_free_to_bytes(g_steal_pointer(&out));
+}
+
+GBytes *acr_vcs_lf_to_crlf(GBytes *content)
+{
+    gsize len;
+    const char *text = g_bytes_get_data(content, &len);
+    g_autoptr(GString) out = g_string_sized_new(len + len / 16);
+    for (gsize i = 0; i < len; i++) {
+        if (text[i] == '\n' && (i == 0 || text[i - 1] != '\r'))
+            g_string_append_c(out, '\r');
+        g_string_append_c(out, text[i]);
+    }
+    return g_string_free_to_bytes(g_steal_pointer(&out));
 }

@@ -81,18 +81,27 @@ static guint name_bit(const char *line, gsize n)
     return 0;
 }
 
+/* Ends a header that no hunk follows, as an empty file has it when it is made or removed: libgit2 wants
+ * a line of ids there, which other tools leave out, and does not see the end without a line that ends a
+ * patch. `kind`: 'n' of a new file, 'd' of a deleted one; upper case: it has its ids. */
+static void end_bare_header(GString *text, char kind)
+{
+    if (g_ascii_islower(kind))
+        g_string_append(text,
+                        kind == 'n' ? "index 0000000..e69de29\n" : "index e69de29..0000000\n");
+    g_string_append(text, "-- \n");
+}
+
 /*
- * The diff in a form that libgit2 reads; owned. libgit2 does not recognise the end of a header
- * without hunks (an empty file that is created or deleted), so it gets a line there that ends a
- * patch. NULL: a header gives the same name of a renamed file twice, of which libgit2 would lose
- * the first.
+ * The diff in a form that libgit2 reads; owned: headers without hunks get an end, and so does the last
+ * line, which text loses in a shell or a trim. NULL: a header gives the same name of a renamed file
+ * twice, of which libgit2 would lose the first.
  */
 static GString *mend_headers(const char *diff, gsize len)
 {
-    static const char end_line[] = "-- \n";
-    g_autoptr(GString) text = g_string_sized_new(len + sizeof end_line);
-    bool is_bare = false; /* a header without hunks may end here */
-    guint seen = 0;       /* names, as bits */
+    g_autoptr(GString) text = g_string_sized_new(len + 64);
+    char bare = 0;  /* the kind of a header that may end here */
+    guint seen = 0; /* names, as bits */
     for (gsize at = 0; at < len;) {
         const char *line = diff + at, *feed = memchr(line, '\n', len - at);
         gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
@@ -101,21 +110,22 @@ static GString *mend_headers(const char *diff, gsize len)
         if (seen & bit)
             return NULL;
         seen = is_header ? 0 : seen | bit;
-        if (is_bare && is_header)
-            g_string_append(text, end_line);
-        is_bare = starts_with(line, n, "new file mode ") ||
-                  starts_with(line, n, "deleted file mode ") ||
-                  (is_bare && starts_with(line, n, "index "));
+        if (bare && is_header)
+            end_bare_header(text, bare);
+        bare = starts_with(line, n, "new file mode ")       ? 'n'
+               : starts_with(line, n, "deleted file mode ") ? 'd'
+               : starts_with(line, n, "index ")             ? g_ascii_toupper(bare)
+                                                            : 0;
         if (is_header)
             append_file_header(text, line, n);
         else
             g_string_append_len(text, line, (gssize)n);
         at += n;
     }
-    if (is_bare && text->str[text->len - 1] != '\n')
+    if (text->len && text->str[text->len - 1] != '\n')
         g_string_append_c(text, '\n');
-    if (is_bare)
-        g_string_append(text, end_line);
+    if (bare)
+        end_bare_header(text, bare);
     return g_steal_pointer(&text);
 }
 

@@ -115,21 +115,21 @@ static void push_outside(AcrVcsIgnore *ignore, const char *path)
     (void)push_file(ignore, acr_file_open(AT_FDCWD, path, true), 0);
 }
 
-/* core.excludesFile, or git's default for it; NULL: none. Owned. */
-static char *excludes_file(git_config *config)
+char *acr_vcs_user_file(git_repository *git, const char *key, const char *name)
 {
     git_buf value = GIT_BUF_INIT;
-    char *path = NULL;
-    if (acr_git.config_get_path(&value, config, "core.excludesfile") == 0) {
-        path = g_strdup(value.ptr);
+    g_autoptr(git_config) config = NULL;
+    if (acr_git.repository_config(&config, git) == 0 &&
+        acr_git.config_get_path(&value, config, key) == 0) {
+        char *path = g_strdup(value.ptr);
         acr_git.buf_dispose(&value);
         return path;
     }
     const char *xdg = g_getenv("XDG_CONFIG_HOME");
     const char *home = g_getenv("HOME");
     if (xdg && *xdg)
-        return g_build_filename(xdg, "git", "ignore", NULL);
-    return home ? g_build_filename(home, ".config", "git", "ignore", NULL) : NULL;
+        return g_build_filename(xdg, "git", name, NULL);
+    return home ? g_build_filename(home, ".config", "git", name, NULL) : NULL;
 }
 
 AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
@@ -138,13 +138,11 @@ AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
     g_autoptr(git_config) config = NULL;
     int folds = 0;
     ignore->levels = g_ptr_array_new_with_free_func((GDestroyNotify)level_free);
-    if (acr_git.repository_config(&config, git) == 0) {
-        g_autofree char *excludes = excludes_file(config);
-        if (excludes)
-            push_outside(ignore, excludes);
-        ignore->ignore_case =
-            acr_git.config_get_bool(&folds, config, "core.ignorecase") == 0 && folds;
-    }
+    g_autofree char *excludes = acr_vcs_user_file(git, "core.excludesfile", "ignore");
+    if (excludes)
+        push_outside(ignore, excludes);
+    ignore->ignore_case = acr_git.repository_config(&config, git) == 0 &&
+                          acr_git.config_get_bool(&folds, config, "core.ignorecase") == 0 && folds;
     g_autofree char *exclude =
         g_build_filename(acr_git.repository_commondir(git), "info", "exclude", NULL);
     push_outside(ignore, exclude);

@@ -153,6 +153,7 @@ void acr_repo_unref(AcrRepo *repo)
     pthread_mutex_destroy(&repo->lock);
     g_free(repo->path);
     g_free(repo->workdir);
+    g_free(repo->note);
     g_free(repo);
 }
 
@@ -225,11 +226,20 @@ static bool value_is(git_config *config, const char *name, const char *expected)
     return same;
 }
 
-static bool check_format(git_config *config, const char *path, GError **error)
+#define SHA256 "'%s' uses SHA-256 object ids, which cannot be read yet"
+
+/* The working tree of a repository whose objects cannot be read, as a folder without git. */
+static AcrRepo *open_tree_only(const char *path, const char *workdir, GError **error)
 {
-    if (!value_is(config, "extensions.objectformat", "sha1"))
-        return acr_vcs_fail(error, ACR_VCS_ERROR_UNSUPPORTED,
-                            "'%s' uses SHA-256 object ids, which cannot be read yet", path);
+    if (!workdir)
+        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_UNSUPPORTED, SHA256, path));
+    AcrRepo *repo = repo_new(NULL, workdir, workdir);
+    repo->note = g_strdup_printf(SHA256 ": its working tree is read as a folder without git", path);
+    return repo;
+}
+
+static bool check_refs_format(git_config *config, const char *path, GError **error)
+{
     return value_is(config, "extensions.refstorage", "files") ||
            acr_vcs_fail(
                error, ACR_VCS_ERROR_UNSUPPORTED,
@@ -302,7 +312,9 @@ static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
                                          "cannot read the configuration of '%s'", path));
     add_worktree_config(git, config);
     g_autofree char *workdir = find_worktree(git, config, path);
-    if (!check_format(config, path, error) || !set_objects(git, workdir, error))
+    if (!value_is(config, "extensions.objectformat", "sha1"))
+        return open_tree_only(path, workdir, error);
+    if (!check_refs_format(config, path, error) || !set_objects(git, workdir, error))
         return NULL;
     return repo_new(g_steal_pointer(&mine), acr_git.repository_path(git), workdir);
 }

@@ -114,12 +114,14 @@ void acr_snapshot_unref(AcrSnapshot *snapshot)
 }
 
 bool acr_vcs_snapshot_add(AcrSnapshot *snapshot, const char *path, guint32 mode, const guint8 *id,
-                          AcrVcsWhere where, GError **error)
+                          AcrVcsWhere where, guint8 on_disk, GError **error)
 {
     if (snapshot->entries->len >= ACR_VCS_MAX_FILES)
         return acr_vcs_fail(error, ACR_VCS_ERROR_TOO_BIG, "more than %u files", ACR_VCS_MAX_FILES);
-    AcrEntry entry = {
-        .path = g_string_chunk_insert(snapshot->paths, path), .mode = mode, .where = (guint8)where};
+    AcrEntry entry = {.path = g_string_chunk_insert(snapshot->paths, path),
+                      .mode = mode,
+                      .where = (guint8)where,
+                      .on_disk = on_disk};
     memcpy(entry.id, id, ACR_BLOB_ID_LEN);
     g_array_append_val(snapshot->entries, entry);
     return true;
@@ -177,6 +179,8 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot)
         {"nested repository was left out", "nested repositories were left out"},
         {"path cannot be read and was left out", "paths cannot be read and were left out"},
         {"entry with a forbidden name was left out", "entries with forbidden names were left out"},
+        {"file outside the sparse checkout was left out",
+         "files outside the sparse checkout were left out"},
     };
     sort_entries(snapshot->entries);
     GString *out = g_string_new(snapshot->note);

@@ -65,7 +65,7 @@ static int list_entry(const char *folder, const git_tree_entry *entry, void *ctx
                    : -1;
     }
     mode = mode == ACR_MODE_LINK || mode == ACR_MODE_EXEC ? mode : ACR_MODE_FILE;
-    return acr_vcs_snapshot_add(listing->snapshot, path, mode, id->id, ACR_VCS_IN_ODB,
+    return acr_vcs_snapshot_add(listing->snapshot, path, mode, id->id, ACR_VCS_IN_ODB, 0,
                                 &listing->error)
                ? 0
                : -1;

@@ -168,7 +168,7 @@ static void find_way(Finding *finding)
 
 /* ---- The whole ---- */
 
-static const char *find_autocrlf(git_repository *git)
+const char *acr_vcs_autocrlf(git_repository *git)
 {
     static const git_configmap values[] = {{GIT_CONFIGMAP_FALSE, NULL, 0},
                                            {GIT_CONFIGMAP_TRUE, NULL, 1},
@@ -233,7 +233,7 @@ const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot)
         find_tags(&finding);
     }
     find_way(&finding);
-    history->autocrlf = find_autocrlf(finding.git);
+    history->autocrlf = acr_vcs_autocrlf(finding.git);
     history->digest = make_digest(history);
     return history;
 }

@@ -10,7 +10,9 @@
 #include "vcs_private.h"
 
 #define FORMAT 2u
-/* Paths are byte strings. An omitted path: why, path; an entry: mode, where, id, path. */
+/* Paths are byte strings. An omitted path: why, path; an entry: mode (above it `on_disk`), where, id,
+ * path. */
+#define DISK_SHIFT 24
 #define LEFT_TYPE "a(yay)"
 #define ENTRIES_TYPE "a(uyayay)"
 #define MANIFEST_TYPE "(ubssay" LEFT_TYPE ENTRIES_TYPE ")"
@@ -65,7 +67,7 @@ static GVariant *entries_of(const AcrSnapshot *snapshot)
     for (guint i = 0; snapshot->worktree && i < snapshot->entries->len; i++) {
         const AcrEntry *entry = acr_snapshot_entry(snapshot, i);
         g_variant_builder_add(
-            &list, "(uy@ay^ay)", entry->mode, entry->where,
+            &list, "(uy@ay^ay)", entry->mode | (guint32)entry->on_disk << DISK_SHIFT, entry->where,
             g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, entry->id, ACR_BLOB_ID_LEN, 1),
             entry->path);
     }
@@ -127,9 +129,11 @@ static bool take_entry(GVariant *entries, gsize index, AcrSnapshot *snapshot)
     g_autofree char *path = NULL;
     g_variant_get_child(entries, index, "(uy@ay^ay)", &mode, &where, &id, &path);
     const guint8 *bytes = g_variant_get_fixed_array(id, &len, 1);
+    guint8 on_disk = (guint8)(mode >> DISK_SHIFT);
+    mode &= (1u << DISK_SHIFT) - 1;
     return len == ACR_BLOB_ID_LEN && where < ACR_VCS_WHERE_LAST && acr_vcs_path_ok(path) &&
            (mode == ACR_MODE_FILE || mode == ACR_MODE_EXEC || mode == ACR_MODE_LINK) &&
-           acr_vcs_snapshot_add(snapshot, path, mode, bytes, (AcrVcsWhere)where, NULL);
+           acr_vcs_snapshot_add(snapshot, path, mode, bytes, (AcrVcsWhere)where, on_disk, NULL);
 }
 
 /* Fills an empty snapshot from its manifest; false: the manifest has another format. */

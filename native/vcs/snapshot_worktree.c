@@ -4,7 +4,8 @@
  * We walk the tree ourselves, because libgit2's status and diff may refresh the index file and
  * compare converted contents. Every folder is opened relative to its parent without following
  * symlinks. Every file is read and hashed, because sizes and times in the index do not tell whether
- * a filter has changed the bytes. libgit2 is only asked which files the index names.
+ * a filter has changed the bytes. libgit2 is only asked which files the index names. We undo git's
+ * conversion of line endings, so that a file that git calls unchanged is unchanged here.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,8 +21,11 @@
 
 typedef struct {
     AcrSnapshot *snapshot;
-    git_repository *git;    /* NULL: a folder without git */
-    git_odb *odb;           /* borrowed during the walk; NULL without git */
+    git_repository *git;          /* NULL: a folder without git */
+    git_odb *odb;                 /* borrowed during the walk; NULL without git */
+    git_index *index;             /* NULL: without git, or it cannot be read */
+    AcrVcsAttributes *attributes; /* NULL without git */
+    bool ignores_modes;     /* core.fileMode is off: the index says which files are executable */
     GHashTable *tracked;    /* paths of files in the index */
     GHashTable *folders;    /* paths of all folders that contain them */
     GHashTable *submodules; /* paths */
@@ -68,13 +72,51 @@ static bool keep_entry(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWher
     return true;
 }
 
-static bool add_content(Walk *walk, guint32 mode, GBytes *content)
+static bool add_content(Walk *walk, guint32 mode, GBytes *content, guint8 on_disk)
 {
     guint8 id[ACR_BLOB_ID_LEN];
     AcrVcsWhere where;
     acr_vcs_blob_id(g_bytes_get_data(content, NULL), g_bytes_get_size(content), id);
     return keep_entry(walk, id, content, &where) &&
-           acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, where, &walk->error);
+           acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, where, on_disk,
+                                &walk->error);
+}
+
+/* The current file in the index; NULL: it is not there, or in conflict. */
+static const git_index_entry *index_entry(const Walk *walk)
+{
+    return walk->index ? acr_git.index_get_bypath(walk->index, walk->path->str, 0) : NULL;
+}
+
+static bool has_bare_cr(const Walk *walk, const git_oid *id)
+{
+    g_autoptr(git_odb_object) object = NULL;
+    return acr_git.odb_read(&object, walk->odb, id) < 0 ||
+           memchr(acr_git.odb_object_data(object), '\r', acr_git.odb_object_size(object));
+}
+
+/* The content of a file as git stores it, where that has other line endings than the disk; owned. Git
+ * leaves them where the stored file has CR itself. */
+static GBytes *stored_content(const Walk *walk, GBytes *content)
+{
+    guint8 id[ACR_BLOB_ID_LEN];
+    const git_index_entry *known = NULL;
+    g_autoptr(GBytes) stored = walk->index ? acr_vcs_crlf_to_lf(content) : NULL;
+    if (!stored || !(known = index_entry(walk)))
+        return NULL;
+    acr_vcs_blob_id(g_bytes_get_data(stored, NULL), g_bytes_get_size(stored), id);
+    bool is_clean = acr_vcs_id_equal(id, known->id.id);
+    return acr_vcs_attributes_converts(walk->attributes, walk->path->str) &&
+                   (is_clean || !has_bare_cr(walk, &known->id))
+               ? g_steal_pointer(&stored)
+               : NULL;
+}
+
+/* The mode of a file as git has it. */
+static guint32 stored_mode(const Walk *walk, guint32 mode)
+{
+    const git_index_entry *known = walk->ignores_modes ? index_entry(walk) : NULL;
+    return known ? known->mode : walk->ignores_modes ? ACR_MODE_FILE : mode;
 }
 
 /* The id of a file that is too large to be kept, computed in pieces; false if its size changes
@@ -121,15 +163,19 @@ static bool add_open_file(Walk *walk, int fd)
     guint8 id[ACR_BLOB_ID_LEN];
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return true;
-    guint32 mode = st.st_mode & S_IXUSR ? ACR_MODE_EXEC : ACR_MODE_FILE;
+    guint32 mode = stored_mode(walk, st.st_mode & S_IXUSR ? ACR_MODE_EXEC : ACR_MODE_FILE);
+    guint8 on_disk = walk->ignores_modes ? ACR_VCS_DISK_MODE : 0;
     bool is_large = st.st_size > (goffset)ACR_VCS_MAX_FILE_BYTES;
     g_autoptr(GBytes) content =
         is_large ? NULL : acr_fd_read_file(fd, walk->path->str, ACR_VCS_MAX_FILE_BYTES, NULL);
+    g_autoptr(GBytes) stored = content ? stored_content(walk, content) : NULL;
+    if (stored)
+        return add_content(walk, mode, stored, on_disk | ACR_VCS_DISK_CRLF);
     if (content)
-        return add_content(walk, mode, content);
+        return add_content(walk, mode, content, on_disk);
     if (is_large && hash_large(walk, fd, st.st_size, id))
         return acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, ACR_VCS_NOT_KEPT,
-                                    &walk->error);
+                                    on_disk, &walk->error);
     acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
     return true;
 }
@@ -147,7 +193,7 @@ static bool add_link(Walk *walk, int folder, const char *name)
     if (len < 0 || len == sizeof target)
         return leave_unreadable(walk);
     g_autoptr(GBytes) content = g_bytes_new(target, (gsize)len);
-    return add_content(walk, ACR_MODE_LINK, content);
+    return add_content(walk, ACR_MODE_LINK, content, 0);
 }
 
 /* ---- The walk ---- */
@@ -245,6 +291,8 @@ static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
 /* Walks an open folder, with its own ignore rules if they apply. */
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
 {
+    if (walk->git)
+        acr_vcs_attributes_enter(walk->attributes, fd, walk->path->str);
     if (!walk->git || taking == TAKE_TRACKED)
         return walk_folder(walk, fd, taking, depth);
     if (!acr_vcs_ignore_enter(walk->ignore, fd, walk->path->len ? walk->path->len + 1 : 0))
@@ -300,9 +348,8 @@ static void learn_head(Walk *walk, bool also_track)
 /* *out_learnt: whether the index could be read. False: this process cannot open any more files. */
 static bool learn_index(Walk *walk, bool *out_learnt)
 {
-    g_autoptr(git_index) index = NULL;
     errno = 0;
-    *out_learnt = acr_git.repository_index(&index, walk->git) == 0;
+    *out_learnt = acr_git.repository_index(&walk->index, walk->git) == 0;
     if (!*out_learnt && acr_vcs_is_exhausted(errno))
         return leave_unreadable(walk);
     if (!*out_learnt) {
@@ -312,8 +359,8 @@ static bool learn_index(Walk *walk, bool *out_learnt)
             "the index cannot be read (%s): the files of HEAD count as tracked", cause);
         return true;
     }
-    for (size_t i = 0; i < acr_git.index_entrycount(index); i++) {
-        const git_index_entry *entry = acr_git.index_get_byindex(index, i);
+    for (size_t i = 0; i < acr_git.index_entrycount(walk->index); i++) {
+        const git_index_entry *entry = acr_git.index_get_byindex(walk->index, i);
         if (entry->mode == ACR_VCS_MODE_SUBMODULE)
             leave_submodule(walk, entry->path);
         else
@@ -328,10 +375,44 @@ static void mark_git_files(const Walk *walk)
     const char *own = walk->snapshot->repo->path, *common = acr_git.repository_commondir(walk->git);
     g_autofree char *index = g_build_filename(own, "index", NULL),
                     *head = g_build_filename(own, "HEAD", NULL),
-                    *exclude = g_build_filename(common, "info", "exclude", NULL);
+                    *exclude = g_build_filename(common, "info", "exclude", NULL),
+                    *attributes = g_build_filename(common, "info", "attributes", NULL);
     acr_vcs_marks_add_file(walk->marks, index);
     acr_vcs_marks_add_file(walk->marks, head);
     acr_vcs_marks_add_file(walk->marks, exclude);
+    acr_vcs_marks_add_file(walk->marks, attributes);
+}
+
+static bool config_is(git_repository *git, const char *name, bool value, bool default_value)
+{
+    int found = default_value;
+    g_autoptr(git_config) config = NULL;
+    if (acr_git.repository_config(&config, git) < 0 ||
+        acr_git.config_get_bool(&found, config, name) < 0)
+        found = default_value;
+    return !found == !value;
+}
+
+/* Tracked files that a sparse checkout does not have. An index that libgit2 cannot read, as one with
+ * whole folders in it, does not say which they are: then all that the disk lacks. */
+static void leave_sparse(Walk *walk)
+{
+    struct stat st;
+    GHashTableIter iter;
+    gpointer path;
+    bool is_known = walk->index != NULL;
+    if (!is_known && config_is(walk->git, "core.sparsecheckout", false, false))
+        return;
+    g_hash_table_iter_init(&iter, walk->tracked);
+    while (g_hash_table_iter_next(&iter, &path, NULL)) {
+        const git_index_entry *entry =
+            is_known ? acr_git.index_get_bypath(walk->index, path, 0) : NULL;
+        if (is_known && !(entry && entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE))
+            continue;
+        g_autofree char *file = g_build_filename(walk->snapshot->repo->workdir, path, NULL);
+        if (lstat(file, &st) < 0)
+            acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SPARSE, path);
+    }
 }
 
 static bool walk_all(Walk *walk)
@@ -350,7 +431,11 @@ static bool walk_all(Walk *walk)
         return false;
     if (walk->git)
         learn_head(walk, !has_index);
-    return walk_entered(walk, fd, TAKE_ALL, 0);
+    if (!walk_entered(walk, fd, TAKE_ALL, 0))
+        return false;
+    if (walk->git)
+        leave_sparse(walk);
+    return true;
 }
 
 static GHashTable *new_names(void)
@@ -372,11 +457,16 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, bool is_marked, GError **erro
     g_autoptr(GHashTable) head = walk.head =
         g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free, NULL);
     g_autoptr(GString) path = walk.path = g_string_new(NULL);
+    g_autoptr(AcrVcsAttributes) attributes = walk.attributes =
+        repo->git ? acr_vcs_attributes_of_worktree(repo->git) : NULL;
     walk.ignore = repo->git ? acr_vcs_ignore_new(repo->git) : NULL;
+    walk.ignores_modes = repo->git && config_is(repo->git, "core.filemode", false, true);
+    snapshot->note = g_strdup(repo->note);
     snapshot->worktree = true;
     walk.marks = snapshot->marks = is_marked ? acr_vcs_marks_new() : NULL;
     bool done = walk_all(&walk);
     acr_vcs_ignore_free(walk.ignore);
+    acr_git.index_free(walk.index);
     if (!done)
         return ACR_NULL(g_propagate_error(error, walk.error));
     acr_vcs_snapshot_seal(snapshot);

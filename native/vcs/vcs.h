@@ -16,7 +16,7 @@ typedef enum {
     ACR_VCS_ERROR_EMPTY,     /* the repository has no commits */
     /* an object is missing (shallow or partial clone); the message names it */
     ACR_VCS_ERROR_MISSING,
-    ACR_VCS_ERROR_UNSUPPORTED, /* a kind of repository that cannot be read, such as SHA-256 */
+    ACR_VCS_ERROR_UNSUPPORTED, /* a kind of repository that cannot be read, such as reftable */
     ACR_VCS_ERROR_TOO_BIG,
     ACR_VCS_ERROR_NO_IDENTITY, /* git's configuration does not name an author */
 } AcrVcsError;
@@ -37,7 +37,8 @@ typedef struct AcrRepo AcrRepo;
  * linked worktree, or a plain folder. The working tree is the folder whose `.git` leads to the git
  * folder, never the one that core.worktree names. The owner does not matter, nor do extensions that
  * concern writers only (partialClone, worktreeConfig, preciousObjects, relativeWorktrees); any
- * other extension is UNSUPPORTED and named. Errors: NOT_FOUND (no such folder), UNSUPPORTED, FAILED
+ * other extension is UNSUPPORTED and named. A working tree with SHA-256 object ids opens as a plain
+ * folder, and its snapshots have a remark. Errors: NOT_FOUND (no such folder), UNSUPPORTED, FAILED
  * (a file; a `.git` that leads nowhere).
  */
 AcrRepo *acr_repo_open(const char *path, GError **error) ACR_MUST_USE;
@@ -71,8 +72,9 @@ typedef struct {
     /* borrowed from the snapshot; bytes as git stores them, with slashes, may not be UTF-8; never
      * "..", ".git" */
     const char *path;
-    guint32 mode; /* one of ACR_MODE_… */
-    guint8 where; /* private to vcs */
+    guint32 mode;   /* one of ACR_MODE_… */
+    guint8 where;   /* private to vcs, as is the next */
+    guint8 on_disk; /* how a file in the working tree differs from what git stores of it */
     /* git blob id (SHA-1) of the content; for a symlink, of its target */
     guint8 id[ACR_BLOB_ID_LEN];
 } AcrEntry;
@@ -89,7 +91,9 @@ typedef struct AcrSnapshot AcrSnapshot;
 AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
 /*
  * Snapshot of tracked files and of untracked files that are not ignored, with their current bytes
- * and executable bits; no line-ending or other conversion. Contents that HEAD lacks are kept in the
+ * and executable bits. Two things are as git stores them: a tracked file whose lines all end in CR LF
+ * has LF where git's attributes or core.autocrlf say so (acr_overlay_apply writes CR LF again), and
+ * modes are the index's where core.fileMode is off. Contents that HEAD lacks are kept in the
  * snapshot (up to ACR_VCS_MAX_WORKTREE_BYTES), so that it does not change with the tree. Of a
  * folder without git: every regular file and symlink below it, except in nested `.git` folders.
  * Untracked files in a Python environment (with pyvenv.cfg) count as ignored. A file that vanishes
@@ -216,9 +220,8 @@ char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
  * The unified diff snapshot -> overlay, byte for byte as `git diff --full-index --binary
  * --no-renames` prints it in a checkout (default configuration, three lines of context). The `diff`
  * attribute of the overlay's own .gitattributes files applies; of its drivers only "python" changes
- * the hunk headers. Contents are compared as bytes on disk, even if attributes convert line
- * endings. In a file with form feeds, git may choose another of several equal diffs. Any bytes;
- * owned (g_bytes_unref); empty if nothing differs. Errors: those of acr_snapshot_read.
+ * the hunk headers. In a file with form feeds, git may choose another of several equal diffs. Any
+ * bytes; owned (g_bytes_unref); empty if nothing differs. Errors: those of acr_snapshot_read.
  */
 GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE;
 

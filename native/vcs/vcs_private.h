@@ -40,6 +40,7 @@ struct AcrRepo {
     char *path;
     char *workdir;        /* NULL if bare */
     git_repository *git;  /* NULL: a folder without git */
+    char *note;           /* a remark for its snapshots, or NULL */
     pthread_mutex_t lock; /* held during every use of `git` by a snapshot */
 };
 
@@ -69,12 +70,17 @@ typedef enum {
     ACR_VCS_WHERE_LAST,
 } AcrVcsWhere;
 
+/* Bits of an entry's `on_disk`. */
+#define ACR_VCS_DISK_CRLF 1u /* its lines end in CR LF there */
+#define ACR_VCS_DISK_MODE 2u /* its mode says nothing there (core.fileMode is off) */
+
 /* Why a path was left out. */
 typedef enum {
     ACR_VCS_LEFT_SUBMODULE,
     ACR_VCS_LEFT_NESTED, /* a repository inside the working tree */
     ACR_VCS_LEFT_UNREADABLE,
     ACR_VCS_LEFT_BAD_NAME, /* a tree entry named "..", ".git" or similar */
+    ACR_VCS_LEFT_SPARSE,   /* outside a sparse checkout: the index names it, the disk lacks it */
     ACR_VCS_LEFT_LAST,
 } AcrVcsLeft;
 
@@ -109,7 +115,7 @@ void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path);
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo) ACR_MUST_USE; /* shared; `repo` may be NULL */
 /* Adds an entry; false: there are ACR_VCS_MAX_FILES already. */
 bool acr_vcs_snapshot_add(AcrSnapshot *snapshot, const char *path, guint32 mode, const guint8 *id,
-                          AcrVcsWhere where, GError **error) ACR_MUST_USE;
+                          AcrVcsWhere where, guint8 on_disk, GError **error) ACR_MUST_USE;
 void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *path);
 /* Sorts, removes repeated paths, writes the remarks. The snapshot is immutable from then on. */
 void acr_vcs_snapshot_seal(AcrSnapshot *snapshot);
@@ -126,6 +132,10 @@ gboolean acr_vcs_id_equal(gconstpointer a, gconstpointer b);
 bool acr_vcs_part_ok(const char *part, gsize len);
 /* A relative path of such parts, at most ACR_VCS_MAX_PATH bytes. */
 bool acr_vcs_path_ok(const char *path);
+
+/* `content` with LF for CR LF; owned; NULL: not all of its lines end in CR LF, or it is no text. */
+GBytes *acr_vcs_crlf_to_lf(GBytes *content) ACR_MUST_USE;
+GBytes *acr_vcs_lf_to_crlf(GBytes *content) ACR_MUST_USE; /* the way back */
 
 /* ---- snapshot_commit.c ---- */
 
@@ -160,6 +170,8 @@ typedef struct AcrVcsHistory {
     char *digest;         /* over all that is shown */
 } AcrVcsHistory;
 
+/* core.autocrlf: "true", "false" or "input". */
+const char *acr_vcs_autocrlf(git_repository *git);
 /* Borrowed from a snapshot with a repository and a commit; the caller holds its lock. */
 const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot);
 
@@ -173,6 +185,8 @@ typedef struct AcrVcsIgnore AcrVcsIgnore;
 AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
     ACR_MUST_USE; /* owned; with the rules outside the working tree */
 void acr_vcs_ignore_free(AcrVcsIgnore *ignore);
+/* The user's file that the configuration names under `key`, or git's default for it; owned; NULL: none. */
+char *acr_vcs_user_file(git_repository *git, const char *key, const char *name) ACR_MUST_USE;
 /* Adds the rules in an open folder's .gitignore; `base` is the length of its path with the slash (0
  * at the root). False with errno: it may exist but cannot be opened; nothing was added. */
 bool acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base) ACR_MUST_USE;
@@ -210,10 +224,16 @@ typedef struct AcrVcsAttributes AcrVcsAttributes;
 /* Owned. Errors: those of acr_overlay_read. */
 AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
                                          GError **error) ACR_MUST_USE;
+/* The user's rules and the repository's own, of a walk through the working tree; owned. */
+AcrVcsAttributes *acr_vcs_attributes_of_worktree(git_repository *git) ACR_MUST_USE;
+/* Adds those of a folder that the walk enters; `path` without a slash at its end. */
+void acr_vcs_attributes_enter(AcrVcsAttributes *attributes, int fd, const char *path);
 void acr_vcs_attributes_free(AcrVcsAttributes *attributes);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrVcsAttributes, acr_vcs_attributes_free)
 /* O(rules * (pattern * path)). */
 AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path);
+/* Whether git stores CR LF of that file in the working tree as LF. */
+bool acr_vcs_attributes_converts(const AcrVcsAttributes *attributes, const char *path);
 
 /* ---- diff_hunks.c, diff_binary.c ---- */
 

@@ -87,8 +87,9 @@ static GBytes *read_worktree_file(int folder, const char *name)
     return fd < 0 ? NULL : acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
 }
 
-/* False: neither a file nor a link, or unreadable. */
-static bool look_at_file(int folder, const char *name, struct stat *out_st, Found *out)
+/* False: neither a file nor a link, or unreadable. `entry`: the snapshot's, or NULL. */
+static bool look_at_file(int folder, const char *name, const AcrEntry *entry, struct stat *out_st,
+                         Found *out)
 {
     if (fstatat(folder, name, out_st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT;
@@ -98,8 +99,14 @@ static bool look_at_file(int folder, const char *name, struct stat *out_st, Foun
                                           : NULL;
     if (!content)
         return false;
-    out->mode = is_link ? ACR_MODE_LINK : out_st->st_mode & S_IXUSR ? ACR_MODE_EXEC : ACR_MODE_FILE;
-    acr_vcs_blob_id(g_bytes_get_data(content, NULL), g_bytes_get_size(content), out->id);
+    guint8 on_disk = entry && is_file ? entry->on_disk : 0;
+    g_autoptr(GBytes) stored = on_disk & ACR_VCS_DISK_CRLF ? acr_vcs_crlf_to_lf(content) : NULL;
+    GBytes *compared = stored ? stored : content;
+    out->mode = is_link                       ? ACR_MODE_LINK
+                : on_disk & ACR_VCS_DISK_MODE ? entry->mode
+                : out_st->st_mode & S_IXUSR   ? ACR_MODE_EXEC
+                                              : ACR_MODE_FILE;
+    acr_vcs_blob_id(g_bytes_get_data(compared, NULL), g_bytes_get_size(compared), out->id);
     return true;
 }
 
@@ -115,7 +122,8 @@ static bool check_worktree(int root, Step *step, GError **error)
     if (folder < 0 && errno != ENOENT)
         return fail_worktree(error, step->path, "open the folder of");
     const AcrEntry *entry = step->entry;
-    bool is_known = folder < 0 || look_at_file(folder, base_name(step->path), &step->seen, &found);
+    bool is_known =
+        folder < 0 || look_at_file(folder, base_name(step->path), entry, &step->seen, &found);
     bool is_unchanged =
         is_known && is_found(&found, entry ? entry->mode : 0, entry ? entry->id : NULL);
     /* written by an apply that was killed, or by the user */
@@ -144,7 +152,7 @@ static bool copy_permissions(int fd, const Step *step)
     mode_t mode = step->seen.st_mode & 07777;
     if (step->change->mode == ACR_MODE_EXEC && step->entry->mode != ACR_MODE_EXEC)
         mode |= (mode & 0444) >> 2;
-    if (step->change->mode == ACR_MODE_FILE)
+    if (step->change->mode == ACR_MODE_FILE && step->entry->mode == ACR_MODE_EXEC)
         mode &= ~(mode_t)0111;
     if (fchown(fd, step->seen.st_uid, step->seen.st_gid) < 0 && errno != EPERM)
         return false;
@@ -164,8 +172,10 @@ static bool stage_file(int folder, Step *step)
     ACR_AUTO_FD fd =
         openat(folder, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     bool regular = step->entry && step->entry->mode != ACR_MODE_LINK;
-    return fd >= 0 && write_all_bytes(fd, step->change->content) &&
-           (!regular || copy_permissions(fd, step));
+    bool is_crlf = step->entry && step->entry->on_disk & ACR_VCS_DISK_CRLF;
+    g_autoptr(GBytes) content =
+        is_crlf ? acr_vcs_lf_to_crlf(step->change->content) : g_bytes_ref(step->change->content);
+    return fd >= 0 && write_all_bytes(fd, content) && (!regular || copy_permissions(fd, step));
 }
 
 static bool stage(int root, Step *step, GError **error)

@@ -197,8 +197,30 @@ static void it_is_applied_to_what_the_overlay_holds(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
 }
 
+static void what_other_tools_leave_out(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    static const char diff[] = /* no ids of the empty files, no end of the last line */
+        HEAD_OF("p/__init__.py") "new file mode 100755\n" HEAD_OF(
+            "empty") "deleted file mode 100644\n" HEAD_OF("n") NEW_FILE
+        "+++ b/n\n@@ -0,0 +1 @@\n+x";
+    g_assert_true(take(overlay, diff, &error));
+    g_assert_no_error(error);
+    g_autoptr(GBytes) bytes = acr_overlay_read(overlay, "n", &error);
+    g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), "x\n", 2);
+    g_assert_cmphex(acr_overlay_mode(overlay, "p/__init__.py"), ==, ACR_MODE_EXEC);
+    g_assert_false(acr_overlay_has(overlay, "empty"));
+    g_assert_true(take(overlay, HEAD_OF("q/__init__.py") "new file mode 100644", &error));
+    g_assert_true(acr_overlay_has(overlay, "q/__init__.py"));
+}
+
 void add_diff_apply_tests(void)
 {
+    g_test_add_func("/vcs/diff_apply/what_other_tools_leave_out", what_other_tools_leave_out);
     g_test_add_func("/vcs/diff_apply/what_git_prints_of_any_change", what_git_prints_of_any_change);
     g_test_add_func("/vcs/diff_apply/what_is_refused_changes_nothing",
                     what_is_refused_changes_nothing);

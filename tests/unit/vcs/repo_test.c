@@ -153,14 +153,19 @@ static void extensions(void)
     g_assert_true(acr_repo_is_bare(bare));
 }
 
-static void sha256_is_named(void)
+static void sha256_tree_is_a_folder(void)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
     git(&box, "", "init -q --object-format=sha256 r");
-    put(&box, "r/f", "x");
+    put(&box, "r/d/f", "x");
     commit_all(&box, "r");
-    open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED,
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r/d");
+    g_autofree char *list = listing(tree);
+    g_assert_cmpstr(list, ==, "100644 d/f\n");
+    g_assert_nonnull(strstr(acr_snapshot_remarks(tree), "its working tree is read as a folder"));
+    git(&box, "", "clone -q --bare r bare");
+    open_fails(&box, "bare", ACR_VCS_ERROR_UNSUPPORTED,
                "uses SHA-256 object ids, which cannot be read yet");
 }
 
@@ -265,7 +270,7 @@ void add_repo_tests(void)
                     linked_working_tree);
     g_test_add_func("/vcs/repo/git_folder_may_lie_elsewhere", git_folder_elsewhere);
     g_test_add_func("/vcs/repo/harmless_extensions_do_not_matter", extensions);
-    g_test_add_func("/vcs/repo/sha256_is_refused_by_name", sha256_is_named);
+    g_test_add_func("/vcs/repo/sha256_is_refused_by_name", sha256_tree_is_a_folder);
     g_test_add_func("/vcs/repo/unknown_formats_are_unsupported", unknown_format);
     g_test_add_func("/vcs/repo/owner_does_not_matter", another_owner);
 }

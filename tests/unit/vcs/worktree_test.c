@@ -310,23 +310,102 @@ static void what_was_committed_below(void)
     g_assert_true(same == below);
 }
 
-static void converted_line_endings(void)
+/* A repository where a.py has LF in git and CR LF in the working tree. */
+static void put_crlf(const Sandbox *box, const char *name, const char *text, const char *path)
+{
+    put(box, "r/a.py", "a\nb\n");
+    make_repo(box, "r");
+    if (path)
+        put(box, path, text);
+    commit_all(box, "r");
+    if (name)
+        git(box, "r", name);
+    put(box, "r/a.py", "a\r\nb\r\n");
+}
+
+/* What git takes for an unchanged file is one, and what it takes for a changed one is that. */
+static void line_endings_are_gits(void)
+{
+    static const struct {
+        const char *command, *path, *text;
+        bool is_clean;
+    } rows[] = {
+        {NULL, "r/.gitattributes", "* text eol=crlf\n", true},
+        {NULL, "r/.gitattributes", "* text=auto\n", true},
+        {NULL, "r/.gitattributes", "*.py crlf=input\n", true},
+        {NULL, "r/.git/info/attributes", "a.py text\n", true},
+        {"config core.autocrlf true", NULL, NULL, true},
+        {"config core.autocrlf input", NULL, NULL, true},
+        {"config core.autocrlf true", "r/.gitattributes", "*.py -text\n", false},
+        {"config core.autocrlf true", "r/.git/info/attributes", "*.py binary\n", false},
+        {NULL, "r/.gitattributes", "*.txt text\n", false},
+        {NULL, NULL, NULL, false},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_auto(Sandbox) box;
+        sandbox_init(&box);
+        g_autoptr(GError) error = NULL;
+        put_crlf(&box, rows[i].command, rows[i].text, rows[i].path);
+        g_test_message("%s, %s", rows[i].command, rows[i].text);
+        const char *argv[] = {"git", "diff", "--quiet", NULL};
+        g_assert_cmpint(run_in(&box, "r", argv, NULL, NULL), ==, !rows[i].is_clean);
+        g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+        g_autofree char *lying = content(tree, "a.py"), *saved = sandbox_path(&box, "saved");
+        g_assert_cmpstr(lying, ==, rows[i].is_clean ? "a\nb\n" : "a\r\nb\r\n");
+        if (!rows[i].is_clean)
+            continue;
+        /* Its diff is of what git holds, and it is written with the line endings of the disk. */
+        g_autoptr(AcrRepo) repo = open_ok(&box, "r");
+        g_assert_true(acr_snapshot_save(tree, saved, &error));
+        g_autoptr(AcrSnapshot) loaded = acr_snapshot_load(repo, saved, &error);
+        g_autoptr(AcrOverlay) overlay = acr_overlay_new(loaded);
+        write_ok(overlay, "a.py", "a\nB\n");
+        g_autoptr(GBytes) diff = acr_overlay_diff(overlay, &error);
+        const char *apply[] = {"git", "apply", "--check", "--index", NULL};
+        git(&box, "r", "add a.py");
+        g_assert_cmpint(run_in(&box, "r", apply, diff, NULL), ==, 0);
+        g_assert_true(acr_overlay_apply(overlay, acr_repo_workdir(repo), &error));
+        g_assert_no_error(error);
+        g_autofree char *written = get(&box, "r/a.py");
+        g_assert_cmpstr(written, ==, "a\r\nB\r\n");
+    }
+}
+
+static void mixed_line_endings_stay(void)
 {
     g_auto(Sandbox) box;
     sandbox_init(&box);
-    make_repo(&box, "r");
-    put(&box, "r/.gitattributes", "* text eol=crlf\n");
-    put(&box, "r/f", "a\nb\n");
-    commit_all(&box, "r");
-    g_autofree char *file = sandbox_path(&box, "r/f");
-    g_assert_cmpint(unlink(file), ==, 0);
-    git(&box, "r", "checkout -q -- f");
-    g_autoptr(AcrSnapshot) head = commit_ok(&box, "r", "HEAD");
+    put_crlf(&box, NULL, "* text=auto\n", "r/.gitattributes");
+    put(&box, "r/a.py", "a\r\nb\n");
     g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-    g_autofree char *committed = content(head, "f");
-    g_autofree char *lying = content(tree, "f");
-    g_assert_cmpstr(committed, ==, "a\nb\n");
-    g_assert_cmpstr(lying, ==, "a\r\nb\r\n");
+    g_autofree char *lying = content(tree, "a.py");
+    g_assert_cmpstr(lying, ==, "a\r\nb\n");
+}
+
+static void modes_are_the_indexs_where_the_disk_has_none(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(GError) error = NULL;
+    make_repo(&box, "r");
+    put(&box, "r/plain", "x\n");
+    put(&box, "r/run", "x\n");
+    git(&box, "r", "add -A");
+    git(&box, "r", "update-index --chmod=+x run");
+    git(&box, "r", "commit -qm x");
+    git(&box, "r", "config core.fileMode false");
+    put(&box, "r/new", "x\n");
+    g_autofree char *plain = sandbox_path(&box, "r/plain"), *new = sandbox_path(&box, "r/new");
+    g_assert_true(chmod(plain, 0755) == 0 && chmod(new, 0755) == 0);
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autofree char *list = listing(tree), *root = sandbox_path(&box, "r");
+    g_assert_cmpstr(list, ==, "100644 new\n100644 plain\n100755 run\n");
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(tree);
+    write_ok(overlay, "plain", "y\n");
+    write_ok(overlay, "run", "y\n");
+    g_assert_true(acr_overlay_apply(overlay, root, &error));
+    g_assert_no_error(error);
+    g_assert_true(g_file_test(plain, G_FILE_TEST_IS_EXECUTABLE));
 }
 
 static void split_index(void)
@@ -368,6 +447,11 @@ static void conflict_and_sparse(void)
     git(&box, "r", "reset -q --hard");
     git(&box, "r", "sparse-checkout set --cone --sparse-index other");
     expect_listing(&box, "r", "100644 f\n");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_assert_nonnull(strstr(acr_snapshot_remarks(tree),
+                            "1 file outside the sparse checkout was left out: out/g"));
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(tree);
+    g_assert_false(acr_overlay_path_ok(overlay, "out/g"));
 }
 
 static void nothing_is_written(void)
@@ -514,7 +598,10 @@ void add_worktree_tests(void)
     g_test_add_func("/vcs/worktree/too_deep_folders_are_refused", too_deep);
     g_test_add_func("/vcs/worktree/the_commit_below_is_told_and_empty_where_there_is_none",
                     what_was_committed_below);
-    g_test_add_func("/vcs/worktree/line_endings_are_those_on_disk", converted_line_endings);
+    g_test_add_func("/vcs/worktree/line_endings_are_gits", line_endings_are_gits);
+    g_test_add_func("/vcs/worktree/mixed_line_endings_stay", mixed_line_endings_stay);
+    g_test_add_func("/vcs/worktree/modes_are_the_indexs_where_the_disk_has_none",
+                    modes_are_the_indexs_where_the_disk_has_none);
     g_test_add_func("/vcs/worktree/split_index_is_survived", split_index);
     g_test_add_func("/vcs/worktree/conflicts_and_sparse_checkouts", conflict_and_sparse);
     g_test_add_func("/vcs/worktree/nothing_in_the_repository_changes", nothing_is_written);
