@@ -4,8 +4,9 @@
  *
  * Quote and replacement are aligned. A comment is read only where code of the quote is gone and a
  * new comment stands in its place: it is a placeholder if it says that the code stays (in many
- * languages), or names only the code that is gone. A comment that gives a reason, or that contains
- * the code, replaces the code on purpose.
+ * languages), names only the code that is gone, or stands alone for two lines or more and explains
+ * nothing, neither by a reason nor as a sentence with its full stop. A comment that contains the code
+ * replaces it on purpose.
  */
 #include <string.h>
 
@@ -22,8 +23,8 @@
 /* The code stays as it is, or is omitted here. */
 static const char stays[] =
     "unchanged|unmodified|unaltered|untouched|as before|as above|as is|as-is|as it was|as it is|as "
-    "previously|same as|same here|same code|from before|here before|was here|goes here|stay|stays|"
-    "remain|remains|remain* as|remaining code|remaining logic|remaining line*|remaining part*|"
+    "previously|same as|same here|same code|from before|here before|was here|goes here|"
+    "remain* as|remaining code|remaining logic|remaining line*|remaining part*|"
     "remaining method*|remaining function*|remaining implementation|remaining statement*|existing "
     "code|existing logic|existing implementation|existing body|existing method*|existing function*|"
     "existing content*|existing statement*|previous code|previous logic|previous implementation|"
@@ -33,39 +34,47 @@ static const char stays[] =
     "the rest|keep as|keep everything|keep all|keep existing|keep the existing|keep the code|keep "
     "the "
     "same|keep your|leave as|leave the rest|leave the code|like before|code continues|continues as|"
-    "and so on|ditto|etc|your code|implementation here|code here|logic here|"
+    "and so on|ditto|etc|your code|implementation here|code here|logic here|identical to|is "
+    "identical|as they are|as they were|as in the|unaffected|not affected|left alone|intact|the "
+    "way it was|the way they were|"
     /* German */
-    "unverändert*|unveraendert*|wie bisher|wie zuvor|wie vorher|wie gehabt|wie oben|bleibt|bleiben|"
+    "unverändert*|unveraendert*|wie bisher|wie zuvor|wie vorher|wie gehabt|wie oben|"
     "ausgelassen|weggelassen|gekürzt|usw|bestehend*|bisherig*|restlich*|übrig*|rest der|rest "
     "des|rest "
-    "vom|rest wie|keine änderung*|ohne änderung*|"
+    "vom|rest wie|keine änderung*|ohne änderung*|unangetastet|unberührt|gleich geblieben|"
+    "originalcode|wie in der|wie im|alte code|alten code|alter code|"
     /* French */
     "inchangé*|inchange*|comme avant|comme précédemment|sans changement*|sans modification*|reste "
     "du|"
     "reste de|le reste|suite du|suite de|code existant|logique existant*|code "
     "restant|identique*|omis|"
-    "même code|code précédent|pas de changement*|ne change pas|"
+    "même code|code précédent|pas de changement*|ne change pas|ne bouge pas|code d'origine|code "
+    "actuel|même logique|tel quel|telle quelle|idem|"
     /* Spanish, Italian, Portuguese */
     "resto de*|el resto|sin cambio*|sin modific*|como antes|como estaba|igual que|se mantiene*|"
     "permanece*|código existente|codigo existente|lógica existente|código restante|código anterior|"
-    "mismo código|omitid*|il resto|invariat*|come prima|codice esistente|omess*|o "
+    "mismo código|omitid*|sin tocar|queda igual|lo demás|no cambia|código original|tal cual|il "
+    "resto|invariat*|come prima|codice esistente|omess*|o "
     "resto|inalterad*|sem "
-    "mudança*|sem alteraç*|"
+    "mudança*|sem alteraç*|código original|codice originale|immutat*|"
     /* Dutch, Polish, Russian */
     "ongewijzigd*|zoals voorheen|bestaande code|bez zmian|reszta*|остальн*|без изменени*|как "
     "раньше|"
     "как было|как прежде|как и раньше|прежн*|существующ*|не изменя*|не измени*|пропущен*|"
+    "не меня*|исходный код|тот же код|"
     /* Chinese, Japanese, Korean */
     "其余|其他代码|剩余|保持|不变|原有|现有|省略|同上|同前|原来|原样|照旧|未更改|未修改|未改|"
-    "与之前|和之前|已有代码|"
+    "与之前|和之前|已有代码|不动|修改|略|原代码|原逻辑|其它|其他|一样|维持|"
     "保留|其餘|不變|現有|残り|変更なし|既存|そのまま|従来|以前と同|元のコード|同じ|나머지|기존|"
-    "변경 없*|그대로|생략|동일";
+    "변경 없*|그대로|생략|동일|変わら|変更し|元のまま|同様|略|원래|유지";
 
 /* The same, unless a reason is given. */
 static const char may_stay[] =
     "rest|existing|remaining|remainder|same|other|others|previous|previously|original|originally|"
     "keep|"
-    "kept|continue*|more code|more lines|vorhanden*|gleich*|existant*|restant*|même*|existente*|"
+    "kept|stay|stays|remain|remains|bleibt|bleiben|continue*|more code|more lines|old code|current "
+    "code|current implementation|retain*|"
+    "insert|paste|copy|hidden|vorhanden*|gleich*|existant*|restant*|même*|existente*|"
     "anterior*|mismo*|resto|esistent*|precedent*|précédent*|mesmo*|restante*";
 
 /* A reason, or what happened to the code. */
@@ -78,7 +87,8 @@ static const char reasons[] =
     "to|never|always|already|intentional*|deliberate*|purpose*|by design|so that|so the|so "
     "we|would|"
     "used to|only|done in|done by|done "
-    "elsewhere|computed|validated|verified|validation|callers|caller|"
+    "elsewhere|computed|recomput*|overrid*|subclass*|filter*|without|véase|ver|veja|vedi|validated|"
+    "verified|validation|callers|caller|"
     "upstream|until|bug|issue|workaround|legacy|unused|dead|redundant|duplicate*|unsupported|"
     "supported|"
     "no-op|noop|nothing to|inherited|delegate*|super*|via|by the|in "
@@ -92,7 +102,7 @@ static const char reasons[] =
     "mais|removid*|"
     "agora|потому|больше "
     "не|удален*|теперь|因为|不再|已移|已删|现在|改为|由调用|无需|不需要|废弃|负责|削除|不要|"
-    "呼び出し|더 이상|삭제|필요 없";
+    "由|已|避免|防止|不|无|仅|只|呼び出し|더 이상|삭제|필요 없";
 
 /* Words that name code of any kind, or say nothing. */
 static const char kinds[] =
@@ -100,7 +110,9 @@ static const char kinds[] =
     "class*|"
     "part*|section*|snippet*|calculation*|processing|here|above|below|the|and|for|all|this|that|"
     "these|"
-    "then|with|from|before|after|thing*|stuff|content*|main|usual|setup|branch*|case*";
+    "then|with|from|before|after|thing*|stuff|content*|main|usual|setup|branch*|case*|over|each|"
+    "every|into|iterat*|walk*|comput*|calculat*|apply|applie*|add*|sum*|process*|handle*|update*|"
+    "check|checks|collect*|build*|total*";
 
 static bool is_wide(const char *at)
 {
@@ -168,6 +180,7 @@ typedef struct {
     const AcrLines *quote, *patched; /* borrowed; without outer blanks */
     gsize a, b, c, d;                /* quote lines [a, b) become replacement lines [c, d) */
     gsize lost, made;                /* lines of code */
+    bool is_alone;                   /* no new code follows the last remark */
     GString *remark;                 /* owned; in lower case */
     GString *code;                   /* owned; the deleted lines, in lower case */
 } Gap;
@@ -217,6 +230,7 @@ static bool fill_gap(Gap *gap)
         bool is_code = false;
         AcrLine remark = read_remark(&gap->patched->line[k], &is_code);
         gap->made += is_code;
+        gap->is_alone = !is_code && (gap->is_alone || remark.core > 0);
         if (remark.core == 0)
             continue;
         append_lower(gap->remark, &remark);
@@ -244,6 +258,17 @@ static bool names_only_code(const Gap *gap)
     return named > 0;
 }
 
+/* Whether the comment is a sentence: three words or more, and a full stop. */
+static bool is_sentence(const char *remark)
+{
+    gsize n = strlen(remark), words = 0;
+    while (n > 0 && g_ascii_isspace(remark[n - 1]))
+        n--;
+    for (gsize i = 1; i < n; i++)
+        words += acr_is_blank(remark[i]) && !acr_is_blank(remark[i - 1]);
+    return words >= 2 && remark[n - 1] == '.' && remark[n - 2] != '.';
+}
+
 /* Whether the comment stands for the deleted code. */
 static bool is_placeholder(const Gap *gap)
 {
@@ -254,8 +279,8 @@ static bool is_placeholder(const Gap *gap)
         return net > 0 || gap->made == 0;
     if (has_any_phrase(remark, reasons) || net == 0)
         return false;
-    return has_any_phrase(remark, may_stay) || (dots && gap->made == 0) ||
-           (net > 1 && names_only_code(gap));
+    return has_any_phrase(remark, may_stay) || (dots && gap->is_alone) ||
+           (net > 1 && (names_only_code(gap) || (gap->is_alone && !is_sentence(remark))));
 }
 
 static char *refuse_gap(const Gap *gap)
@@ -306,8 +331,8 @@ void acr_placeholder_check(AcrMatch *match)
     g_autofree gssize *pair = g_new(gssize, patched.n + 1);
     acr_lines_align(quote.line, quote.n, patched.line, patched.n, pair);
     for (gsize j = 0, k = 0; (j < quote.n || k < patched.n) && !match->why; j++, k++) {
-        g_auto(Gap)
-            gap = {&quote, &patched, j, j, k, k, 0, 0, g_string_new(NULL), g_string_new(NULL)};
+        g_auto(Gap) gap = {
+            &quote, &patched, j, j, k, k, 0, 0, false, g_string_new(NULL), g_string_new(NULL)};
         while (k < patched.n && pair[k] < 0)
             k++;
         j = k < patched.n ? (gsize)pair[k] : quote.n;

@@ -147,13 +147,15 @@ def test_a_damaged_object_is_no_crash(run_host: Run, tiny: Repo, script: Path, t
     run_host(*arguments).one_line(ENVIRONMENT)
 
 
-def test_a_sha256_repository_is_refused(run_host: Run, script: Path, tmp_path: Path) -> None:
-    """By name, before a folder is made."""
+def test_the_objects_of_a_sha256_repository_are_refused(run_host: Run, script: Path, tmp_path: Path) -> None:
+    """By name, before a folder is made; its working tree is read as a folder."""
     path = tmp_path / "sha256"
     path.mkdir()
     repo = Repo(path)
     repo.git("init", "-q", "--object-format=sha256")
     repo.commit(TINY)
+    assert b"SHA-256" in run_host("search", "--repo", str(path), "class", "Nobody").stderr
+    repo.git("config", "core.bare", "true")
     result = run_host(*tiny_run(repo, tmp_path / "out", script), env=whole_stacks())
     result.one_line(ENVIRONMENT, "256")
     assert not (tmp_path / "out").exists()
