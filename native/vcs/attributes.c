@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "vcs_private.h"
+#include "rules_private.h"
 
 #define MAX_FILE_BYTES (4u * 1024 * 1024) /* a larger file is ignored */
 #define MAX_LINE_BYTES 2048u              /* a longer line is ignored, as in git */

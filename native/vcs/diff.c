@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "vcs_private.h"
+#include "rules_private.h"
 
 /* One side of a file's change. mode 0: no file. */
 typedef struct {

@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "vcs_private.h"
+#include "rules_private.h"
 
 #define MAX_FILE_BYTES (4u * 1024 * 1024)
 #define MAX_RULES 100000u

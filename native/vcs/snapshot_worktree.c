@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vcs_private.h"
+#include "rules_private.h"
 
 #define PIECE_BYTES ((gsize)1024 * 1024)    /* bytes of a large file that are read at a time */
 #define MAX_HASHED_BYTES ((goffset)1 << 30) /* of all large files together; the rest is left out */

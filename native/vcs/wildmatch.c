@@ -7,7 +7,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "vcs_private.h"
+#include "rules_private.h"
 
 static bool is_any_folders(const char *part)
 {

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "vcs_private.h"
+#include "rules_private.h"
 
 /* One file that is being written. */
 typedef struct {

@@ -371,17 +371,6 @@ static void line_endings_are_gits(void)
     }
 }
 
-static void mixed_line_endings_stay(void)
-{
-    g_auto(Sandbox) box;
-    sandbox_init(&box);
-    put_crlf(&box, NULL, "* text=auto\n", "r/.gitattributes");
-    put(&box, "r/a.py", "a\r\nb\n");
-    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
-    g_autofree char *lying = content(tree, "a.py");
-    g_assert_cmpstr(lying, ==, "a\r\nb\n");
-}
-
 static void modes_are_the_indexs_where_the_disk_has_none(void)
 {
     g_auto(Sandbox) box;
@@ -599,7 +588,6 @@ void add_worktree_tests(void)
     g_test_add_func("/vcs/worktree/the_commit_below_is_told_and_empty_where_there_is_none",
                     what_was_committed_below);
     g_test_add_func("/vcs/worktree/line_endings_are_gits", line_endings_are_gits);
-    g_test_add_func("/vcs/worktree/mixed_line_endings_stay", mixed_line_endings_stay);
     g_test_add_func("/vcs/worktree/modes_are_the_indexs_where_the_disk_has_none",
                     modes_are_the_indexs_where_the_disk_has_none);
     g_test_add_func("/vcs/worktree/split_index_is_survived", split_index);
