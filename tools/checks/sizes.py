@@ -28,7 +28,7 @@ BUDGETS = {
     "native/sandbox": 7_050,
     "native/search": 5_850,
     "native/spectrum": 190,
-    "native/vcs": 6_050,
+    "native/vcs": 6_200,
     "python/acr": 10_800,
     "python/acr_host": 310,
     "python/examples": 290,
