@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+from fewer import usually
 from host import SLOWNESS, Host, Result
 from hostile import TINY, deep_digest, journal_of, tiny_run, write_script
 from indexing import SANITIZED, limited, run_command
@@ -158,7 +159,10 @@ def test_with_few_descriptors_a_result_is_whole_or_there_is_none(
 
 
 @pytest.mark.skipif(SANITIZED, reason="shadow memory takes more of everything")
-@pytest.mark.parametrize("limit", ["-s 64", "-s 128", "-s 256", "-s 1024", "-v 50000", "-v 150000", "-v 400000"])
+@pytest.mark.parametrize(
+    "limit",
+    usually(["-s 128", "-v 150000"], ["-s 64", "-s 128", "-s 256", "-s 1024", "-v 50000", "-v 150000", "-v 400000"]),
+)
 @pytest.mark.parametrize("verb", ["index", "search", "patch", "run", "replay"])
 def test_with_little_memory_a_result_is_whole_or_there_is_none(
     host: Host, tiny: Repo, tmp_path: Path, verb: str, limit: str
@@ -275,7 +279,10 @@ DAY = 86400
 YEARS = 365 * DAY
 
 
-@pytest.mark.parametrize("offset", [-56 * YEARS, -60 * YEARS, -DAY, DAY, 75 * YEARS, 5000 * YEARS])
+@pytest.mark.parametrize(
+    "offset",
+    usually([-60 * YEARS, 5000 * YEARS], [-56 * YEARS, -60 * YEARS, -DAY, DAY, 75 * YEARS, 5000 * YEARS]),
+)
 @pytest.mark.parametrize("cached", [True, False])
 def test_a_replay_does_not_change_with_the_clock(
     host: Host, sample_repo: Repo, tmp_path: Path, clock: Path, offset: int, cached: bool

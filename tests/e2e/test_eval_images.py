@@ -193,7 +193,14 @@ def test_a_level_keeps_images(grading: Grading, registry: Registry, root: Path) 
     grading.engine.remove_image(name)
 
 
-@pytest.mark.parametrize(("level", "kept"), [("none", set()), ("base", {"base"}), ("env", {"base", "env"})])
+@pytest.mark.parametrize(
+    ("level", "kept"),
+    [
+        pytest.param("none", set(), marks=pytest.mark.full),
+        ("base", {"base"}),
+        pytest.param("env", {"base", "env"}, marks=pytest.mark.full),
+    ],
+)
 def test_levels_of_what_a_build_brings_along(
     grading: Grading, registry: Registry, root: Path, level: str, kept: set[str]
 ) -> None:
@@ -343,7 +350,9 @@ def test_an_image_for_another_machine(grading: Grading, registry: Registry, fore
     assert f"the image '{name}' cannot be run here: it is for s390x, and the engine's machine is amd64" in said
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", "/kill"), ("DELETE", "?force=1")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/kill"), pytest.param("DELETE", "?force=1", marks=pytest.mark.full)]
+)
 def test_a_container_that_somebody_ends(grading: Grading, method: str, path: str) -> None:
     assert grading.engine
     started = grading.start([SLOW])

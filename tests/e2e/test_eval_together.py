@@ -442,7 +442,7 @@ def seed() -> int:
     return int(os.environ.get("ACR_SEED") or random.randrange(10**6))
 
 
-@pytest.mark.parametrize("moments", [6, pytest.param(30, marks=pytest.mark.full)])
+@pytest.mark.parametrize("moments", [2, pytest.param(30, marks=pytest.mark.full)])
 def test_killed_in_bubblewrap(host: Host, tmp_path: Path, cache: Path, moments: int) -> None:
     sandboxes.need("bubblewrap")
     place = ["--sandbox", "environment", "--repos", str(tmp_path / "repos")]

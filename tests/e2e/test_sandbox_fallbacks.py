@@ -19,6 +19,7 @@ import hostile
 import pytest
 import runs
 import sandboxes
+from fewer import usually
 from host import ROOT, Host, Result
 from repos import Repo
 from verifying import need_bubblewrap, sandbox_options
@@ -316,7 +317,7 @@ print(made)
 """
 
 
-@pytest.fixture(params=MACHINES)
+@pytest.fixture(params=usually(["without control groups", "with few processes"], MACHINES))
 def machine(request: pytest.FixtureRequest) -> Iterator[list[str]]:
     """What runs a command as on that machine."""
     need_bubblewrap()

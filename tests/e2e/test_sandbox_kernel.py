@@ -26,6 +26,7 @@ from conformance import (  # noqa: F401
     untouched,
     wait_for,
 )
+from fewer import usually
 from host import SLOWNESS
 from sandboxes import LOCAL, Sandbox
 
@@ -520,7 +521,7 @@ def _tool_here(tool: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=PLAIN_PATH)
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", usually(["compiler", "git", "pytest"], TOOLS))
 def test_tools_of_this_machine_go_on(sandbox: Sandbox, repo: Path, tool: str) -> None:
     limit_of(sandbox, "podman", "dockerd", why="the image has no tools")
     here = _tool_here(tool)

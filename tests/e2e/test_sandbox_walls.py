@@ -248,6 +248,7 @@ def test_an_engine_that_goes_away(
         engine.stop()
 
 
+@pytest.mark.full
 def test_an_engine_without_an_init(
     sandbox: Sandbox, repo: Path, image: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -1,0 +1,16 @@
+"""Parameters of which a few run ordinarily, one for each way through the program; the others run with `tools/check --full`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import pytest
+
+
+def usually(few: Collection[Any], parameters: Iterable[Any], ids: Callable[[Any], str] | None = None) -> list[Any]:
+    """The parameters, in their order, those that are not among `few` marked as long ones."""
+    return [
+        pytest.param(each, marks=() if each in few else pytest.mark.full, id=ids(each) if ids else None)
+        for each in parameters
+    ]
