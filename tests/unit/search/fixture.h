@@ -38,10 +38,6 @@ void fixture_expect(Fixture *fixture, const char *name, const char *first, const
  * strings over lines. */
 bool mini_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error);
 
-void add_name_tests(void);
-void add_class_tests(void);
-void add_method_tests(void);
-void add_code_tests(void);
 void add_pattern_tests(void);
 void add_large_tests(void);
 void add_bound_tests(void);

@@ -4,10 +4,6 @@
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    add_name_tests();
-    add_class_tests();
-    add_method_tests();
-    add_code_tests();
     add_pattern_tests();
     add_large_tests();
     add_bound_tests();

@@ -1,4 +1,4 @@
-/* Bug locations: each level, context, uniqueness, bounds. */
+/* Bug locations: uniqueness and bounds. */
 #include <string.h>
 
 #include "fixture.h"
@@ -43,90 +43,6 @@ static GPtrArray *locate(Fixture *fixture, const char *file, const char *klass, 
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     g_ptr_array_add(locations, acr_bug_location_new(file, klass, method, "be right"));
     return acr_search_locate(fixture->search, locations);
-}
-
-static void expect(Fixture *fixture, const char *file, const char *klass, const char *method,
-                   const char *expected)
-{
-    g_autoptr(GPtrArray) found = locate(fixture, file, klass, method);
-    g_autofree char *text = described(found);
-    g_assert_cmpstr(text, ==, expected);
-}
-
-static void each_level_hits_in_its_turn(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "pkg/shapes.py", shapes, "pkg/other.py", "x = 1\n", NULL);
-    expect(&fixture, NULL, "Square", "area",
-           "bug method+class pkg/shapes.py:12-13 Square area\nclass method+class "
-           "pkg/shapes.py:9-13 Square -\n"
-           "overridden method+class pkg/shapes.py:2-3 Base area");
-    expect(
-        &fixture, "shapes.py", NULL, "name",
-        "bug method+file pkg/shapes.py:5-6 Base name\nclass method+file pkg/shapes.py:1-6 Base -");
-    expect(&fixture, "shapes.py", "Square", NULL, "bug class+file pkg/shapes.py:9-13 Square -");
-    expect(&fixture, "pkg/other.py", "Square", NULL, "bug class pkg/shapes.py:9-13 Square -");
-    expect(&fixture, "pkg/none.py", "Nobody", "name",
-           "bug method pkg/shapes.py:5-6 Base name\nclass method pkg/shapes.py:1-6 Base -");
-    expect(&fixture, "pkg/other.py", "Nobody", "nothing", "bug file pkg/other.py:1-1 - -");
-    expect(&fixture, "none.py", "Nobody", "nothing", "");
-    expect(&fixture, NULL, NULL, NULL, "");
-    expect(&fixture, "", " ", "\n", "");
-}
-
-static void a_dotted_method_is_split(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "shapes.py", shapes, NULL);
-    expect(&fixture, NULL, NULL, "Base.name",
-           "bug method+class shapes.py:5-6 Base name\nclass method+class shapes.py:1-6 Base -");
-    expect(&fixture, NULL, NULL, "`Base.name(self)`",
-           "bug method+class shapes.py:5-6 Base name\nclass method+class shapes.py:1-6 Base -");
-}
-
-static void an_inherited_method_is_located_in_its_class(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "shapes.py", shapes, NULL);
-    expect(&fixture, NULL, "Square", "name",
-           "bug method+class shapes.py:5-6 Base name\nclass method+class shapes.py:1-6 Base -");
-}
-
-static void the_nearest_overridden_method_is_found_breadth_first(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "m.py",
-                 "class Far:\n    def go(self):\n        pass\n"
-                 "class Left(Far):\n    pass\n"
-                 "class Right:\n    def go(self):\n        pass\n"
-                 "class Leaf(Left, Right):\n    def go(self):\n        pass\n",
-                 NULL);
-    expect(&fixture, NULL, "Leaf", "go",
-           "bug method+class m.py:10-11 Leaf go\nclass method+class m.py:9-11 Leaf -\n"
-           "overridden method+class m.py:7-8 Right go");
-}
-
-static void code_is_bare_and_context_is_signatures(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "shapes.py", shapes, NULL);
-    g_autoptr(GPtrArray) found = locate(&fixture, NULL, "Square", "area");
-    const AcrLocated *bug = g_ptr_array_index(found, 0), *context = g_ptr_array_index(found, 1);
-    g_assert_cmpstr(bug->code, ==, "    def area(self):\n        return self.side ** 2\n");
-    g_assert_cmpstr(bug->intended_behavior, ==, "be right");
-    g_assert_cmpstr(context->code, ==, "class Square(Base):\n    side = 1\n    def area(self):\n");
-    g_assert_null(context->intended_behavior);
-}
-
-static void a_file_narrows_classes_of_one_name(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "a.py", shapes, "b.py", shapes, NULL);
-    expect(&fixture, "b.py", "Base", "name",
-           "bug method+class b.py:5-6 Base name\nclass method+class b.py:1-6 Base -");
-    expect(&fixture, NULL, "Base", "name",
-           "bug method+class a.py:5-6 Base name\nbug method+class b.py:5-6 Base name\n"
-           "class method+class a.py:1-6 Base -\nclass method+class b.py:1-6 Base -");
 }
 
 static void places_are_unique_and_their_intentions_joined(void)
@@ -206,41 +122,6 @@ static void long_code_is_shortened(void)
     g_assert_cmpstr(whole->code, ==, "class Huge:\n    def one(self):\n    def two(self):\n");
 }
 
-static void fields_that_name_another_kind_are_understood(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "pkg/shapes.py", shapes, "pkg/units.py",
-                 "SI = make()\n\ndef area():\n    pass\n\nclass Si:\n    pass\n", NULL);
-    expect(&fixture, "units.py", NULL, "SI", "bug method+file pkg/units.py:1-1 - -");
-    expect(&fixture, NULL, "pkg.units", "area", "bug method+file pkg/units.py:3-4 - area");
-    expect(&fixture, NULL, "pkg.units", NULL, "bug file pkg/units.py:1-7 - -");
-    expect(&fixture, NULL, "name", NULL,
-           "bug method pkg/shapes.py:5-6 Base name\nclass method pkg/shapes.py:1-6 Base -");
-    expect(&fixture, NULL, "SI", "name",
-           "bug method pkg/shapes.py:5-6 Base name\nclass method pkg/shapes.py:1-6 Base -");
-    expect(&fixture, NULL, "sI", NULL, "bug class pkg/units.py:6-7 Si -");
-    expect(&fixture, "shapes.py", NULL, "Square", "bug method+file pkg/shapes.py:9-13 Square -");
-}
-
-static void a_special_method_that_many_define_is_no_place(void)
-{
-    g_auto(Fixture) fixture;
-    g_autoptr(GString) text = g_string_new(NULL);
-    for (int i = 0; i < 6; i++)
-        g_string_append_printf(text, "class C%d:\n    def __repr__(self):\n        pass\n", i);
-    fixture_init(&fixture, "a.py", text->str, NULL);
-    expect(&fixture, NULL, "Nobody", "__repr__", "");
-    expect(&fixture, NULL, "C1", "__repr__",
-           "bug method+class a.py:5-6 C1 __repr__\nclass method+class a.py:4-6 C1 -");
-}
-
-static void test_files_are_no_places(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "tests/test_m.py", "def test():\n    pass\n", NULL);
-    expect(&fixture, "tests/test_m.py", NULL, "test", "");
-}
-
 /* Shows one place of a file of three lines; what it was refused for, or NULL; owned. */
 static char *refused(Fixture *fixture, const char *file, guint start, guint end,
                      const char *expected)
@@ -279,16 +160,6 @@ static void places_are_shown_where_they_are(void)
 
 void add_locate_tests(void)
 {
-    g_test_add_func("/search/locate/each_level_hits_in_its_turn", each_level_hits_in_its_turn);
-    g_test_add_func("/search/locate/a_dotted_method_is_split", a_dotted_method_is_split);
-    g_test_add_func("/search/locate/an_inherited_method_is_located_in_its_class",
-                    an_inherited_method_is_located_in_its_class);
-    g_test_add_func("/search/locate/the_nearest_overridden_method_is_found_breadth_first",
-                    the_nearest_overridden_method_is_found_breadth_first);
-    g_test_add_func("/search/locate/code_is_bare_and_context_is_signatures",
-                    code_is_bare_and_context_is_signatures);
-    g_test_add_func("/search/locate/a_file_narrows_classes_of_one_name",
-                    a_file_narrows_classes_of_one_name);
     g_test_add_func("/search/locate/places_are_unique_and_their_intentions_joined",
                     places_are_unique_and_their_intentions_joined);
     g_test_add_func("/search/locate/a_common_method_gives_few_places",
@@ -296,11 +167,6 @@ void add_locate_tests(void)
     g_test_add_func("/search/locate/all_places_together_are_bounded",
                     all_places_together_are_bounded);
     g_test_add_func("/search/locate/long_code_is_shortened", long_code_is_shortened);
-    g_test_add_func("/search/locate/fields_that_name_another_kind_are_understood",
-                    fields_that_name_another_kind_are_understood);
-    g_test_add_func("/search/locate/a_special_method_that_many_define_is_no_place",
-                    a_special_method_that_many_define_is_no_place);
-    g_test_add_func("/search/locate/test_files_are_no_places", test_files_are_no_places);
     g_test_add_func("/search/show/places_are_shown_where_they_are",
                     places_are_shown_where_they_are);
 }

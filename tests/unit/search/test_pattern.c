@@ -1,4 +1,4 @@
-/* search_code and search_code_in_file with "re:…". */
+/* Patterns ("re:…") that have no end, or are as large as they may be. */
 #include <string.h>
 
 #include "fixture.h"
@@ -16,47 +16,6 @@ static void expect(Fixture *fixture, const char *pattern, const char *places)
     fixture_expect(fixture, "search_code", pattern, NULL, places);
 }
 
-static void a_marked_text_is_a_pattern(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "a.py", "def f():\n    return x42\n", "b.py", "y = x7\n", "test_c.py",
-                 "x42\n", NULL);
-    expect(&fixture, "re:x\\d+", "a.py:1-2 - f\nb.py:1-1 - -");
-    expect(&fixture, "re:X\\d+", "");
-    expect(&fixture, "re:(?i)X\\d\\d", "a.py:1-2 - f");
-    expect(&fixture, "x\\d+", "");
-    fixture_expect(&fixture, "search_code_in_file", "re:x\\d", "test_c.py", "test_c.py:1-1 - -");
-    fixture_expect(&fixture, "search_code_in_file", "re:x\\d\\d", "b.py", "");
-    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "re:x\\d+", NULL, NULL);
-    assert_has(&answer, "Found 2 lines that match re:x\\d+:");
-}
-
-static void the_mark_wins_over_the_same_text(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "m.py", "s = 're:x'\n\n\n\n\n\n\n\n\ny = x\n", NULL);
-    expect(&fixture, "re:x$", "m.py:7-10 - -");
-}
-
-static void anchors_are_ends_of_lines_of_all_kinds(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "crlf.py", "a = 1\r\n\r\n\r\n\r\n\r\nb = 2\r\n", "lf.py",
-                 "a = 1\n\n\n\n\nb = 2", NULL);
-    expect(&fixture, "re:^b", "crlf.py:3-6 - -\nlf.py:3-6 - -");
-    expect(&fixture, "re:1$", "crlf.py:1-4 - -\nlf.py:1-4 - -");
-    expect(&fixture, "re:^a.*2", "");
-}
-
-static void a_match_may_go_over_lines(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "m.py", "x = f(\n    1,\n)\ny = f(\n    2,\n)\n", NULL);
-    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "re:f\\(\\s+\\d", NULL, NULL);
-    fixture_assert_places(&answer, "m.py:1-6 - -");
-    assert_has(&answer, "Found 2 lines that match");
-}
-
 static void a_match_of_many_lines_is_shown_in_part(void)
 {
     g_auto(Fixture) fixture;
@@ -67,39 +26,14 @@ static void a_match_of_many_lines_is_shown_in_part(void)
     expect(&fixture, "re:[\\s\\S]+", "m.py:1-43 - -");
 }
 
-static void what_is_no_pattern_is_said_with_its_place(void)
+static void a_pattern_that_is_too_long_is_refused(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "m.py", "f(x)\n", NULL);
-    g_auto(AcrAnswer) open = fixture_call(&fixture, "search_code", "re:f(x", NULL, NULL);
-    g_assert_false(open.ok);
-    assert_has(
-        &open,
-        "Cannot search for re:f(x: it is not a valid pattern: missing closing parenthesis, at "
-        "offset 3.\n");
-    g_auto(AcrAnswer) back = fixture_call(&fixture, "search_code", "re:é\\", NULL, NULL);
-    assert_has(&back, "at offset 2.\n");
     g_autofree char *many = g_strnfill(ACR_PATTERN_MAX_BYTES + 1, 'x');
     g_autofree char *argument = g_strconcat("re:", many, NULL);
     g_auto(AcrAnswer) refused = fixture_call(&fixture, "search_code", argument, NULL, NULL);
     assert_has(&refused, "it is not a valid pattern: pattern string is longer than the limit");
-    g_auto(AcrAnswer) nowhere =
-        fixture_call(&fixture, "search_code_in_file", "re:x", "none.py", NULL);
-    assert_has(&nowhere, "There is no file of that name.\n");
-}
-
-static void a_match_of_nothing_does_not_count(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "m.py", "\n\n\n\n\n\nxx\n", NULL);
-    static const char *const empty[] = {"re:", "re:^", "re:$", "re:y*", "re:(?=x)", "re:\\b"};
-    for (gsize i = 0; i < G_N_ELEMENTS(empty); i++) {
-        g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", empty[i], NULL, NULL);
-        g_assert_false(answer.ok);
-        assert_has(&answer, "The pattern matches the empty string; only a match of at least one "
-                            "character counts.\nFound no code that matches re:");
-    }
-    expect(&fixture, "re:x*", "m.py:4-7 - -");
 }
 
 /* Patterns that take exponential, cubic or quadratic time on a line. */
@@ -182,18 +116,10 @@ static void many_matches_are_counted_and_a_thousand_listed(void)
 
 void add_pattern_tests(void)
 {
-    g_test_add_func("/search/pattern/a_marked_text_is_a_pattern", a_marked_text_is_a_pattern);
-    g_test_add_func("/search/pattern/the_mark_wins_over_the_same_text",
-                    the_mark_wins_over_the_same_text);
-    g_test_add_func("/search/pattern/anchors_are_ends_of_lines_of_all_kinds",
-                    anchors_are_ends_of_lines_of_all_kinds);
-    g_test_add_func("/search/pattern/a_match_may_go_over_lines", a_match_may_go_over_lines);
     g_test_add_func("/search/pattern/a_match_of_many_lines_is_shown_in_part",
                     a_match_of_many_lines_is_shown_in_part);
-    g_test_add_func("/search/pattern/what_is_no_pattern_is_said_with_its_place",
-                    what_is_no_pattern_is_said_with_its_place);
-    g_test_add_func("/search/pattern/a_match_of_nothing_does_not_count",
-                    a_match_of_nothing_does_not_count);
+    g_test_add_func("/search/pattern/one_that_is_too_long_is_refused",
+                    a_pattern_that_is_too_long_is_refused);
     g_test_add_func("/search/pattern/a_pattern_without_end_is_cut_and_says_so",
                     a_pattern_without_end_is_cut_and_says_so);
     g_test_add_func("/search/pattern/all_steps_of_a_search_are_bounded",

@@ -76,6 +76,41 @@ static void calls_from_json(void)
     }
 }
 
+static void a_call_prints_as_python(void)
+{
+    g_auto(AcrCall) call = {.spec = acr_search_call_spec("get_code_around_line")};
+    call.values[0] = g_strdup("a\"b\\c\n.py");
+    call.values[1] = g_strdup("12");
+    call.values[2] = g_strdup("3");
+    g_autofree char *text = acr_call_print(&call);
+    g_assert_cmpstr(text, ==, "get_code_around_line(\"a\\\"b\\\\c\\n.py\", 12, 3)");
+    g_assert_null(acr_search_call_spec("search_nothing"));
+}
+
+static void every_call_of_the_table_is_answered(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "m.py", "x = 1\n", NULL);
+    gsize n = 0;
+    const AcrCallSpec *specs = acr_search_call_specs(&n);
+    g_assert_cmpuint(n, ==, 9);
+    for (gsize i = 0; i < n; i++) {
+        g_auto(AcrAnswer) answer = fixture_call(&fixture, specs[i].name, "1", "1", "1");
+        g_assert_nonnull(answer.output);
+    }
+}
+
+static void a_missing_argument_is_a_bad_call(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "m.py", "x = 1\n", NULL);
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrCall) call = {.spec = acr_search_call_spec("search_class")};
+    g_auto(AcrAnswer) answer = {0};
+    g_assert_false(acr_search_run(fixture.search, &call, &answer, &error));
+    g_assert_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL);
+}
+
 /* Every row has a schema whose members are its parameters, each described. */
 static void schemas(void)
 {
@@ -157,6 +192,11 @@ static void map_that_does_not_fit(void)
 
 void add_schema_tests(void)
 {
+    g_test_add_func("/search/calls/print_as_python", a_call_prints_as_python);
+    g_test_add_func("/search/calls/every_row_of_the_table_is_answered",
+                    every_call_of_the_table_is_answered);
+    g_test_add_func("/search/calls/a_missing_argument_is_a_bad_call",
+                    a_missing_argument_is_a_bad_call);
     g_test_add_func("/search/schema/calls_are_bound_from_json", calls_from_json);
     g_test_add_func("/search/schema/every_parameter_is_described", schemas);
     g_test_add_func("/search/schema/answers_are_of_their_schema", answers_as_json);
