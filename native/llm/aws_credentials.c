@@ -4,7 +4,7 @@
  * programs that print keys, no services that issue them. Files are parsed in place, and their
  * memory is then wiped.
  */
-#include "llm/aws.h"
+#include "llm/llm_private.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "llm/aws.h"
+#include "llm/llm_private.h"
 #include "llm/provider.h"
 
 /* the service's name in signatures; its hosts are named bedrock-runtime */

@@ -2,8 +2,7 @@
 #ifndef ACR_LLM_ENDPOINT_H
 #define ACR_LLM_ENDPOINT_H
 
-#include "llm/aws.h"
-#include "llm/redact.h"
+#include "llm/llm_private.h"
 
 typedef struct AcrProvider AcrProvider;
 

@@ -6,7 +6,7 @@
  * and memory grows with the bytes that came, not with an announced length. Payloads are not parsed
  * here.
  */
-#include "llm/framing.h"
+#include "llm/llm_private.h"
 
 #include <string.h>
 #include <zlib.h>

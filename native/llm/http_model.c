@@ -9,7 +9,7 @@
 #include "base/trace.h"
 #include "http/http.h"
 #include "llm/provider.h"
-#include "llm/rate_limiter.h"
+#include "llm/llm_private.h"
 #include "llm/response_reader.h"
 #include "llm/spend.h"
 

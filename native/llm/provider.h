@@ -3,7 +3,7 @@
 #define ACR_LLM_PROVIDER_H
 
 #include "llm/endpoint.h"
-#include "llm/framing.h"
+#include "llm/llm_private.h"
 #include "llm/partial_answer.h"
 
 /* What is known about a server and its model beside the request: options, and what was learnt from

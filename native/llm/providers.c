@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "llm/scripted_model.h"
+#include "llm/llm_private.h"
 
 static const AcrProvider *const providers[] = {
     &acr_provider_openai,     &acr_provider_openai_responses,

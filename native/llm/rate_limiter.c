@@ -7,7 +7,7 @@
  * an open circuit breaker: no one sends. The names of both contain a hash, not the key. If a file
  * cannot be locked, read or written, there is no limit here; the server still has its own.
  */
-#include "llm/rate_limiter.h"
+#include "llm/llm_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include <glib/gstdio.h>
 
 #include "llm/failure.h"
-#include "llm/redact.h"
 
 #define HOLD_DIGITS 20 /* of the text in the file */
 #define SLOTS_AT 2048  /* the slots are the bytes after this offset */

@@ -4,7 +4,7 @@
  * a secret is removed, since servers and ceilings cut texts. A secret that the server encodes in
  * another way (base64, hexadecimal) is not found.
  */
-#include "llm/redact.h"
+#include "llm/llm_private.h"
 
 #include <string.h>
 

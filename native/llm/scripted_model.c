@@ -5,11 +5,9 @@
  * numbers begin again, a new attempt has begun, and unused lines of the earlier attempt are
  * skipped.
  */
-#include "llm/scripted_model.h"
+#include "llm/llm_private.h"
 
 #include <string.h>
-
-#include "llm/redact.h"
 
 #define SHOWN 2000u /* bytes of the newest messages that an EXPECT error shows */
 

@@ -5,12 +5,10 @@
  * requires are signed. Pure: the caller gives the time. libcurl's signer is not used, because
  * before 8.9 it does not encode the colon in a model's id, and before 8.14 not a "%3A".
  */
-#include "llm/aws.h"
+#include "llm/llm_private.h"
 
 #include <string.h>
 #include <time.h>
-
-#include "llm/redact.h"
 
 #define ALGORITHM "AWS4-HMAC-SHA256"
 #define SCOPE_END "aws4_request"

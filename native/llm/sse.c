@@ -3,7 +3,7 @@
  * CR), and the fields of a block until its empty line. Data are passed on as bytes when their event
  * is complete.
  */
-#include "llm/framing.h"
+#include "llm/llm_private.h"
 
 #include <string.h>
 

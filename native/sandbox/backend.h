@@ -2,8 +2,7 @@
 #ifndef ACR_SANDBOX_BACKEND_H
 #define ACR_SANDBOX_BACKEND_H
 
-#include "sandbox/error.h"
-#include "sandbox/find_python.h"
+#include "sandbox/sandbox_private.h"
 #include "sandbox/helper_spec.h"
 #include "sandbox/tree_cache.h"
 

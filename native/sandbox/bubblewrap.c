@@ -6,7 +6,7 @@
  * Only the tree and the temporary folders are writable.
  */
 #include "sandbox/helper_run.h"
-#include "sandbox/tree.h"
+#include "sandbox/sandbox_private.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -4,7 +4,7 @@
  * is used.
  */
 #include "sandbox/confine.h"
-#include "sandbox/seccomp.h"
+#include "sandbox/sandbox_private.h"
 
 #include <fcntl.h>
 #include <linux/landlock.h>

@@ -9,7 +9,7 @@
 
 #include "sandbox/container_engine.h"
 #include "sandbox/backend.h"
-#include "sandbox/tar.h"
+#include "sandbox/sandbox_private.h"
 
 #define SIGNAL_EXIT 128
 #define SMALL_MS (30 * 1000)

@@ -4,7 +4,7 @@
  * read inside the container by shell built-ins, so no other program is needed.
  */
 #include "sandbox/container_engine_private.h"
-#include "sandbox/memory_group.h"
+#include "sandbox/sandbox_private.h"
 
 #define READ_TRIES 3
 #define READ_AGAIN_US 200000

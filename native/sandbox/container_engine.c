@@ -4,7 +4,7 @@
  * only if there is no error beside it.
  */
 #include "sandbox/container_engine_private.h"
-#include "sandbox/tar.h"
+#include "sandbox/sandbox_private.h"
 
 #include <string.h>
 #include <sys/stat.h>

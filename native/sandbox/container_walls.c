@@ -5,9 +5,7 @@
  * container.
  */
 #include "sandbox/container_engine_private.h"
-#include "sandbox/seccomp.h"
-#include "sandbox/tar.h"
-#include "sandbox/tree.h"
+#include "sandbox/sandbox_private.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The error domain of sandbox, and helpers that set its errors. */
-#include "sandbox/error.h"
+#include "sandbox/sandbox_private.h"
 
 G_DEFINE_QUARK(acr_sandbox_error_quark, acr_sandbox_error)
 

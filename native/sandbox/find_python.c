@@ -3,8 +3,7 @@
  * links and pyvenv.cfg and executes nothing, because a virtual environment in the repository is as
  * untrusted as the repository.
  */
-#include "sandbox/find_python.h"
-#include "sandbox/error.h"
+#include "sandbox/sandbox_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

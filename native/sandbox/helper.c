@@ -4,10 +4,7 @@
  * and cleans up after it. Its own environment is empty from the start, because all processes in a
  * namespace can see what its first process was started with.
  */
-#include "sandbox/helper_steps.h"
-#include "sandbox/seccomp.h"
-#include "sandbox/error.h"
-#include "sandbox/tree.h"
+#include "sandbox/sandbox_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

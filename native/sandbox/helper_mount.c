@@ -7,10 +7,7 @@
  * rights from a user namespace. In both cases the command's namespaces lie below a user namespace
  * made here, so that the limit on processes counts only those of this sandbox.
  */
-#include "sandbox/helper_steps.h"
-#include "sandbox/namespace_refusal.h"
-#include "sandbox/error.h"
-#include "sandbox/tree.h"
+#include "sandbox/sandbox_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * sends a few lines at most.
  */
 #include "sandbox/helper_run.h"
-#include "sandbox/tree.h"
+#include "sandbox/sandbox_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

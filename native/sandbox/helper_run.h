@@ -3,7 +3,7 @@
 #define ACR_SANDBOX_HELPER_RUN_H
 
 #include "sandbox/backend.h"
-#include "sandbox/memory_group.h"
+#include "sandbox/sandbox_private.h"
 
 typedef struct {
     gint64 bytes;      /* of memory; near the limit, shared pages are counted once */

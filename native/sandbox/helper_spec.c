@@ -4,7 +4,7 @@
  * writes.
  */
 #include "sandbox/helper_spec.h"
-#include "sandbox/error.h"
+#include "sandbox/sandbox_private.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>

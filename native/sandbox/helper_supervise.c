@@ -5,8 +5,7 @@
  * ends with its parent, except while it assembles the root: killed at that moment, it would leave
  * the whole sandbox running.
  */
-#include "sandbox/helper_steps.h"
-#include "sandbox/error.h"
+#include "sandbox/sandbox_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * below this process's own. The second allows no groups below one with processes, so the group is
  * made beside it, but only if this process's own has no limit, since that would not apply there.
  */
-#include "sandbox/memory_group.h"
+#include "sandbox/sandbox_private.h"
 
 #include <stdio.h>
 #include <string.h>

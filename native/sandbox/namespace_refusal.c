@@ -3,7 +3,7 @@
  * settings of distributions, a container's filter of calls and security modules each show in a
  * different place. The first row that applies is the cause.
  */
-#include "sandbox/namespace_refusal.h"
+#include "sandbox/sandbox_private.h"
 
 #include <errno.h>
 #include <string.h>

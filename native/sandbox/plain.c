@@ -5,7 +5,7 @@
  * if asked for by name.
  */
 #include "sandbox/helper_run.h"
-#include "sandbox/tree.h"
+#include "sandbox/sandbox_private.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
  */
 #include "base/trace.h"
 #include "sandbox/backend.h"
-#include "sandbox/tree.h"
+#include "sandbox/sandbox_private.h"
 
 #include <stdarg.h>
 #include <string.h>

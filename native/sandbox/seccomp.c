@@ -8,7 +8,7 @@
  * it could take keys from the host's keyrings by their numbers. Nor do they separate vsock, through
  * which a virtual machine reaches its host.
  */
-#include "sandbox/seccomp.h"
+#include "sandbox/sandbox_private.h"
 
 #include <errno.h>
 #include <linux/audit.h>

@@ -3,7 +3,7 @@
  * fixed field or not ASCII. All files get the current time, because an image may hold compiled code
  * of a file with the same size and the time 0.
  */
-#include "sandbox/tar.h"
+#include "sandbox/sandbox_private.h"
 
 #include <string.h>
 

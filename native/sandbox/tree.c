@@ -3,8 +3,7 @@
  * contain any links and names: every step goes from a folder's descriptor to a name in it, and no
  * link is followed.
  */
-#include "sandbox/tree.h"
-#include "sandbox/error.h"
+#include "sandbox/sandbox_private.h"
 
 #include <dirent.h>
 #include <errno.h>

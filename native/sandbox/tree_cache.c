@@ -7,8 +7,7 @@
  * are gone are swept.
  */
 #include "sandbox/tree_cache.h"
-#include "sandbox/error.h"
-#include "sandbox/tree.h"
+#include "sandbox/sandbox_private.h"
 
 #include <dirent.h>
 #include <errno.h>

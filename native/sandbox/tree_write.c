@@ -2,8 +2,7 @@
  * Writes files into a tree: those of a snapshot, and changed ones. The tree may contain any links;
  * none is followed, because the folder of a path is opened part by part.
  */
-#include "sandbox/tree.h"
-#include "sandbox/error.h"
+#include "sandbox/sandbox_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

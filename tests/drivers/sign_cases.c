@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "llm/aws.h"
+#include "llm/llm_private.h"
 
 static const char *text(const AcrJson *json, const char *key)
 {

@@ -4,7 +4,7 @@
  * byte says how it is fed, and whether the sums (and a last length that passes the end) are made
  * right first, without which hardly any input would come further than the first sum.
  */
-#include "llm/framing.h"
+#include "llm/llm_private.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Fuzzes scripted models: any bytes are a script or are refused in one line; a script answers a
  * fixed walk through rounds and attempts with valid text or with one of its errors, and ends.
  */
-#include "llm/scripted_model.h"
+#include "llm/llm_private.h"
 
 #include <string.h>
 

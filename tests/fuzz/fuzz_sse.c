@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "llm/framing.h"
+#include "llm/llm_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "http/http.h"
-#include "llm/aws.h"
-#include "llm/rate_limiter.h"
+#include "llm/llm_private.h"
 #include "llm/response_reader.h"
-#include "llm/scripted_model.h"
 #include "llm/spend.h"
 
 /* A whole body of that status, read as a response of the provider. */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "llm/scripted_model.h"
+#include "llm/llm_private.h"
 
 static bool open_executor(void *ctx, bool *out_available, char **out_text, GError **error)
 {

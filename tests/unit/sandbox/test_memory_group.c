@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "sandbox/memory_group.h"
+#include "sandbox/sandbox_private.h"
 
 /* `want` is relative to the box; NULL: there is no place. */
 static void expect_parent(const Box *box, const char *lines, const char *want, bool want_old)

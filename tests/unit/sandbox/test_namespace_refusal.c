@@ -1,5 +1,5 @@
 /* The cause that is named where user namespaces are refused, on machines that are folders. */
-#include "sandbox/namespace_refusal.h"
+#include "sandbox/sandbox_private.h"
 #include "test_sandbox.h"
 
 #include <errno.h>

@@ -6,8 +6,7 @@
 #include <stdbool.h>
 
 #include "sandbox/helper_run.h"
-#include "sandbox/helper_steps.h"
-#include "sandbox/tree.h"
+#include "sandbox/sandbox_private.h"
 
 void add_tree_cache_tests(void);
 void add_tree_tests(void);

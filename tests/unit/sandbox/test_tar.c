@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "sandbox/tar.h"
+#include "sandbox/sandbox_private.h"
 
 static void add(GPtrArray *files, const char *path, guint32 mode, const char *text, gsize len)
 {

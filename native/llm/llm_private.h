@@ -1,0 +1,126 @@
+/* Private to llm: what its files share besides endpoints, failures and providers. */
+#ifndef ACR_LLM_PRIVATE_H
+#define ACR_LLM_PRIVATE_H
+
+#include "llm/llm.h"
+
+/* ---- Texts without secrets (redact.c) ---- */
+
+/* Makes one line of at most `max` bytes: removes every occurrence of the `secrets` (strings; may be
+ * NULL) and of long parts of them, also percent-encoded or escaped as in JSON, and replaces control
+ * characters by spaces; owned. */
+char *acr_redact_line(const char *text, const GPtrArray *secrets, gsize max) ACR_MUST_USE;
+/* An answer's text without secrets; secrets shorter than ACR_SECRET_IN_ANSWER bytes stay, since
+ * they may be ordinary words; owned; NULL: it contains none. */
+#define ACR_SECRET_IN_ANSWER 12u
+char *acr_redact_answer(const char *text, const GPtrArray *secrets) ACR_MUST_USE;
+/* Overwrites a text and frees it; accepts NULL. */
+void acr_wipe(gpointer text);
+
+/* ---- A user's AWS credentials and region (aws_credentials.c), signatures (sigv4.c) ---- */
+
+/* Has both keys or neither; a session token only with keys. Clearing wipes them. */
+typedef struct {
+    char *access_key, *secret_key; /* owned; NULL: none found */
+    char *session_token;           /* owned, or NULL */
+    char *region;                  /* owned; NULL: not found; lower-case letters, digits and "-" */
+} AcrAwsCredentials;
+void acr_aws_credentials_clear(AcrAwsCredentials *credentials);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAwsCredentials, acr_aws_credentials_clear)
+
+/*
+ * Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and
+ * AWS_DEFAULT_REGION. What is missing there comes from the profile's section in ~/.aws/credentials
+ * and ~/.aws/config (or the files that AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name). A
+ * missing file counts as empty. Errors: AUTH (half a pair of keys; an unreadable file), USAGE (an
+ * invalid region name).
+ */
+bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error) ACR_MUST_USE;
+/* AWS_PROFILE, AWS_DEFAULT_PROFILE or "default". Borrowed from the environment. */
+const char *acr_aws_profile(void);
+
+/*
+ * Signs a POST of JSON to `url`, which has no query: appends X-Amz-Date, X-Amz-Security-Token and
+ * Authorization of AWS Signature Version 4 (owned strings). `now_unix` in seconds. Pure.
+ */
+void acr_sigv4_sign(const AcrAwsCredentials *keys, const char *service, const char *url,
+                    const char *content_type, const void *body, gsize len, gint64 now_unix,
+                    GPtrArray *out_headers);
+
+/* ---- Bytes of a stream to events (sse.c, eventstream.c) ---- */
+
+#define ACR_MAX_EVENT_BYTES (24u * 1024 * 1024) /* bytes of an event's data, or of a line */
+
+typedef struct {
+    const char *name; /* borrowed; "" if the event has no name */
+    const char *data; /* borrowed; followed by a NUL */
+    gsize len;
+    bool is_exception; /* AWS's frames: :message-type is exception or error */
+} AcrEvent;
+/* Returns false to stop the stream. */
+typedef bool (*AcrOnEvent)(void *ctx, const AcrEvent *event);
+
+/* Server-sent events from bytes that may be cut anywhere. LF, CRLF and CR end a line. Lines of bare
+ * JSON are treated as data, because some servers write errors that way (sse.c). */
+typedef struct AcrSse AcrSse;
+AcrSse *acr_sse_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
+void acr_sse_free(AcrSse *sse);
+/* False: on_event stopped the stream, or a line or an event exceeds ACR_MAX_EVENT_BYTES (then
+ * acr_sse_is_too_big). */
+bool acr_sse_feed(AcrSse *sse, const char *data, gsize len) ACR_MUST_USE;
+/* Ends the stream: an event without its final empty line is still passed on. */
+bool acr_sse_end(AcrSse *sse) ACR_MUST_USE;
+bool acr_sse_is_too_big(const AcrSse *sse);
+
+/* Messages of application/vnd.amazon.eventstream, checksums verified (eventstream.c). */
+typedef struct AcrEventStream AcrEventStream;
+AcrEventStream *acr_eventstream_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
+void acr_eventstream_free(AcrEventStream *stream);
+/* False: on_event stopped the stream, or the bytes are invalid (then acr_eventstream_problem). */
+bool acr_eventstream_feed(AcrEventStream *stream, const char *data, gsize len) ACR_MUST_USE;
+/* Why the bytes are invalid; NULL: they are valid. Static. */
+const char *acr_eventstream_problem(const AcrEventStream *stream);
+
+/* ---- Limits that all processes with one endpoint and key share (rate_limiter.c) ---- */
+
+typedef struct AcrLimiter AcrLimiter;
+/* The limiter of one endpoint and key, in the folder `dir`; owned (acr_limiter_free). Errors:
+ * FAILED. */
+AcrLimiter *acr_limiter_open(const char *dir, const char *endpoint, const char *key,
+                             GError **error) ACR_MUST_USE;
+void acr_limiter_free(AcrLimiter *limiter);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLimiter, acr_limiter_free)
+typedef enum {
+    ACR_LIMITER_ENTERED,
+    ACR_LIMITER_INTERRUPTED,
+    ACR_LIMITER_TOO_LATE, /* no slot is free before `deadline_us` */
+    ACR_LIMITER_PAUSED,   /* the circuit breaker is open; *out_why says why */
+} AcrLimiterEntry;
+/* Waits until sending is allowed and takes a slot. `deadline_us`: g_get_monotonic_time; 0: none.
+ * `on_wait` (may be NULL) is called once if it must wait. *out_why owned. */
+AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
+                                  const AcrInterrupt *interrupt,
+                                  void (*on_wait)(void *ctx, const char *why, gint64 wait_ms),
+                                  void *on_wait_ctx, gint64 *out_waited_ms, char **out_why);
+/* Returns the slot. `throttled`: no one sends before `hold_ms` have passed (a few seconds if it is
+ * not above 0), and then one process after the other begins. */
+void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms);
+/* Opens the circuit breaker for all users of the endpoint and key: no try begins until
+ * acr_llm_resume. `why` begins with the name of the error class and contains no secrets. */
+void acr_limiter_pause(AcrLimiter *limiter, const char *why);
+/* The error class at the beginning of a pause's text. */
+AcrLlmError acr_llm_paused_class(const char *why);
+
+/* ---- Scripted answers: "script:FILE" (scripted_model.c) ---- */
+
+#define ACR_SCRIPT_MAX_BYTES (512u * 1024 * 1024) /* bytes of the file */
+
+/* A model that answers from a script's text; its name and its messages contain `path`. Owned
+ * (acr_model_free). Errors: USAGE (names the line); calls fail with USED_UP or EXPECT. */
+AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
+                           const AcrModelOptions *options, GError **error) ACR_MUST_USE;
+/* The same for a file. */
+AcrModel *acr_script_model_new(const char *path, const AcrModelOptions *options,
+                               GError **error) ACR_MUST_USE;
+
+#endif

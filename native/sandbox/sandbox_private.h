@@ -1,0 +1,129 @@
+/* Private to sandbox: what its files share. */
+#ifndef ACR_SANDBOX_PRIVATE_H
+#define ACR_SANDBOX_PRIVATE_H
+
+#include <sys/stat.h>
+
+#include "sandbox/helper_spec.h"
+#include "sandbox/sandbox.h"
+
+/* ---- Errors (error.c): both functions set one and return false, for `return` ---- */
+
+#define acr_sandbox_fail(error, code, ...)                                                         \
+    acr_set_error(error, ACR_SANDBOX_ERROR, code, __VA_ARGS__)
+/* Sets FAILED with "WHAT 'PATH': " and the text of an errno. */
+bool acr_sandbox_fail_errno(GError **error, int err, const char *what, const char *path);
+
+/* ---- Why this machine refuses a user namespace (namespace_refusal.c) ---- */
+
+/*
+ * The cause and the remedy in one line; owned (g_free). `root`: where the machine's /proc, /run and
+ * so on are, "" for this machine. `err`: the errno of the failed step.
+ */
+char *acr_namespace_refusal(const char *root, int err) ACR_MUST_USE;
+
+/* ---- Control groups (memory_group.c) ---- */
+
+/* A control group counts all memory of an execution, even what no process has mapped: System V shared
+ * memory, files in memory, the kernel's own buffers. Few users may make one. Zero-initialise. */
+typedef struct {
+    char *dir;   /* owned; NULL: none could be made */
+    bool is_old; /* of the first version of control groups */
+} AcrMemoryGroup;
+/* The number in the first line of a kernel's file that begins with those words; 0: none. */
+gint64 acr_kernel_number(const char *text, const char *words);
+/* The folder in which this process may make groups, from the lines of /proc/self/cgroup; `root` is
+ * where control groups are mounted. Owned; NULL: none. */
+char *acr_memory_group_parent(const char *root, const char *lines, bool *out_is_old) ACR_MUST_USE;
+/* Makes a group, if possible, that limits memory to `limit_bytes`. */
+void acr_memory_group_make(gint64 limit_bytes, AcrMemoryGroup *out);
+/* The file through which a process with one thread enters the group, by writing a zero; owned;
+ * NULL: no group. */
+char *acr_memory_group_entry(const AcrMemoryGroup *group) ACR_MUST_USE;
+/* The memory of the group without files on disk; 0: unknown. */
+gint64 acr_memory_group_bytes(const AcrMemoryGroup *group);
+/* Whether the kernel killed a process of the group for lack of memory. */
+bool acr_memory_group_was_short(const AcrMemoryGroup *group);
+/* Removes the group after its processes are gone; if that fails, a later run removes it. */
+void acr_memory_group_remove(AcrMemoryGroup *group);
+
+/* ---- Filters of kernel calls (seccomp.c) ---- */
+
+/*
+ * The filter of a command: an array of struct sock_filter, as bubblewrap takes it.
+ * `refuses_unmapped`: also refuse memory that no process maps, which only a control group could
+ * count. Owned.
+ */
+GBytes *acr_seccomp_walls(bool refuses_unmapped) ACR_MUST_USE;
+/* Installs that filter and more for a process that works alone: no processes, no sockets; threads
+ * are allowed. False if the kernel cannot. */
+bool acr_seccomp_alone(void);
+
+/* ---- The Python that a project is run with (find_python.c) ---- */
+
+/* A Python and what must be visible for it to run. All owned. */
+typedef struct {
+    char *path;       /* its path in the sandbox; not resolved, so that it finds its environment */
+    char *venv;       /* the folder of its virtual environment, or NULL */
+    GPtrArray *roots; /* char *: folders outside /usr that must be visible, the venv first */
+    GPtrArray *links; /* char *: pairs of link and target, on the way to the executable */
+    char *remark;     /* which Python, and why */
+    char *not_taken;  /* which Python was not used, and why; or NULL */
+    char *stamp;      /* changes when the Python or its packages change */
+} AcrSandboxPython;
+void acr_sandbox_python_clear(AcrSandboxPython *python);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSandboxPython, acr_sandbox_python_clear)
+/*
+ * Finds the Python: `given` (a path, or a name in PATH), else `work_tree`/.venv if it is not part
+ * of the snapshot, else that of the active environment (VIRTUAL_ENV, CONDA_PREFIX, a virtual
+ * environment in PATH), else the system's. Executes nothing. Errors: UNAVAILABLE.
+ */
+bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapshot *snapshot,
+                             AcrSandboxPython *out, GError **error) ACR_MUST_USE;
+
+/* ---- Files as a tar archive, the form that container engines take (tar.c) ---- */
+
+/* An archive of regular files owned by root, with paths of any length and bytes (by pax headers if
+ * needed). Owned. */
+GBytes *acr_tar_write(const GPtrArray *files) ACR_MUST_USE;
+/* Whether the archive's first file (folders are ignored) is a regular one with this content. */
+bool acr_tar_holds(GBytes *archive, GBytes *content);
+
+/* ---- Trees of files on disk (tree.c, tree_write.c) ---- */
+
+/* Writes the files of the snapshot into the empty folder `dir`, owned by `uid` (-1: this user).
+ * Files that are too large to be read are left out and named in *out_remark (owned; NULL: none). */
+bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
+                     GError **error) ACR_MUST_USE;
+/* Writes and removes files (AcrHelperFile *) below the folder `root`, without following links; they
+ * belong to `uid` (-1: this user). */
+bool acr_tree_write(int root, const GPtrArray *files, gint64 uid, GError **error) ACR_MUST_USE;
+/* Copies a tree into the folder `to`, parts of which may exist, sharing blocks if the file system
+ * can; links stay links; other kinds than files, folders and links are skipped. */
+bool acr_tree_copy(const char *from, const char *to, GError **error) ACR_MUST_USE;
+/* Makes a folder with this mode, whatever the umask is; an existing one is not changed. */
+bool acr_tree_folder(const char *path, mode_t mode, GError **error) ACR_MUST_USE;
+/* Gives a tree to a user, without following links. */
+bool acr_tree_give(const char *path, gint64 uid, GError **error) ACR_MUST_USE;
+/* Gives this user, its owner, the right to read and copy the whole tree. */
+bool acr_tree_open_up(const char *path, GError **error) ACR_MUST_USE;
+/* Everything except folders below a folder: path -> struct stat *, owned (g_hash_table_unref). NULL
+ * if the folder cannot be read; unreadable folders in it are skipped. */
+GHashTable *acr_tree_list(const char *path) ACR_MUST_USE;
+/* Keeps in `now` what was added, changed or removed (with its old state) since `before`, a list of
+ * the same folder. */
+void acr_tree_drop_same(GHashTable *now, GHashTable *before);
+/* Bytes on disk of a tree, as far as it is readable. */
+gint64 acr_tree_bytes(const char *path);
+
+/* ---- The steps of the helper (helper_mount.c, helper_supervise.c); their errors are FAILED ---- */
+
+/* Makes namespaces, the stage and its mounts; *out_stage is a descriptor of the stage (owned). */
+bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error) ACR_MUST_USE;
+/* Sets how readily the kernel kills this process, and those that it starts, when memory runs out;
+ * up to 1000: before all others. */
+void acr_helper_offer_to_end(const char *score);
+/* Runs the command of a spec and kills all that it left behind; its status as from wait(). */
+bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **error) ACR_MUST_USE;
+
+#endif
