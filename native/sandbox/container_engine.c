@@ -52,7 +52,7 @@ static void clean_message(AcrJson *json)
 bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out,
                      GError **error)
 {
-    g_autofree char *url = g_strconcat(ACR_ENGINE_API, what->path, NULL);
+    g_autofree char *url = g_strconcat(engine->api, what->path, NULL);
     g_autofree char *text = what->json ? acr_json_print(what->json) : NULL;
     gsize len = text ? strlen(text) : 0;
     const void *body = what->tar ? g_bytes_get_data(what->tar, &len) : text;
@@ -73,10 +73,10 @@ bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnsw
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) reason = NULL;
     if (!acr_http_exchange(engine->client, &request, &response, &reason))
-        return acr_sandbox_fail(
-            error,
-            is_interrupt(reason) ? ACR_SANDBOX_ERROR_INTERRUPTED : ACR_SANDBOX_ERROR_UNAVAILABLE,
-            "the container engine at '%s': %s", engine->socket, reason->message);
+        return acr_sandbox_fail(error,
+                                is_interrupt(reason) ? ACR_SANDBOX_ERROR_INTERRUPTED
+                                                     : ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                "the container engine at '%s': %s", engine->place, reason->message);
     if (what->is_archive && response.status == 200) {
         *out = (AcrEngineAnswer){.status = 200, .archive = g_bytes_ref(response.body)};
         return true;
@@ -118,23 +118,13 @@ static bool is_socket(const char *path)
     return path && stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* The path in "unix:///run/docker.sock". An address of another kind is kept: no engine answers
- * there, and no other engine is used instead. */
-static char *path_of_host(const char *name)
-{
-    const char *host = g_getenv(name);
-    if (!host || !*host)
-        return NULL;
-    return g_strdup(g_str_has_prefix(host, "unix://") ? host + strlen("unix://") : host);
-}
-
-/* The socket that the variables name, and no other; without them the first of the usual places. If
+/* The address that the variables name, and no other; without them the first of the usual sockets. If
  * none exists, `tried` lists them. */
-static char *find_socket(GString *tried)
+static char *find_place(GString *tried)
 {
-    g_autofree char *docker = path_of_host("DOCKER_HOST"), *podman = path_of_host("CONTAINER_HOST");
-    if (docker || podman)
-        return docker ? g_steal_pointer(&docker) : g_steal_pointer(&podman);
+    const char *docker = g_getenv("DOCKER_HOST"), *podman = g_getenv("CONTAINER_HOST");
+    if ((docker && *docker) || (podman && *podman))
+        return g_strdup(docker && *docker ? docker : podman);
     const char *runtime = g_getenv("XDG_RUNTIME_DIR");
     g_autofree char *own = runtime ? g_build_filename(runtime, "podman/podman.sock", NULL) : NULL,
                     *own_docker = runtime ? g_build_filename(runtime, "docker.sock", NULL) : NULL;
@@ -149,19 +139,49 @@ static char *find_socket(GString *tried)
     return NULL;
 }
 
+/* Reads unix://PATH, a path, and tcp://HOST:PORT on this machine: elsewhere, what is run and its files
+ * would be on the network as plain text. */
+static bool set_place(AcrEngine *engine, const char *place, GError **error)
+{
+    const char *tls = g_getenv("DOCKER_TLS_VERIFY"), *scheme = strstr(place, "://");
+    bool is_tcp = g_str_has_prefix(place, "tcp://") || g_str_has_prefix(place, "http://");
+    if (!scheme || g_str_has_prefix(place, "unix://")) {
+        engine->place = g_strdup(scheme ? scheme + strlen("://") : place);
+        engine->socket = engine->place;
+        engine->api = g_strdup("http://engine" ACR_ENGINE_VERSION);
+        return true;
+    }
+    g_autofree char *host = g_strdup(scheme + strlen("://"));
+    host[strcspn(host, "/")] = '\0';
+    const char *port = strrchr(host, ':');
+    bool has_port = port && !strchr(port, ']');
+    engine->place = g_strdup(place);
+    engine->api = g_strconcat("http://", port == host ? "127.0.0.1" : "", host,
+                              has_port ? "" : ":2375", ACR_ENGINE_VERSION, NULL);
+    return (is_tcp && !(tls && *tls) && acr_http_url_is_loopback(engine->api)) ||
+           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                            "cannot use the container engine at '%s'%s: name unix://PATH, or "
+                            "tcp://127.0.0.1:PORT "
+                            "without TLS; reach an engine elsewhere through 'ssh -nNT -L "
+                            "/tmp/engine.sock:/var/run/docker.sock HOST'",
+                            place, tls && *tls ? " (DOCKER_TLS_VERIFY is set)" : "");
+}
+
 AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
 {
     g_autoptr(AcrEngine) engine = g_new0(AcrEngine, 1);
     g_autoptr(GString) tried = g_string_new(NULL);
     engine->interrupt = interrupt;
     engine->client = acr_http_client_new();
-    engine->socket = find_socket(tried);
-    if (!engine->socket)
+    g_autofree char *place = find_place(tried);
+    if (!place)
         return ACR_NULL(acr_sandbox_fail(
             error, ACR_SANDBOX_ERROR_UNAVAILABLE,
             "no container engine is there: there is no socket at any of %s (DOCKER_HOST=unix://… "
             "names another)",
             tried->str));
+    if (!set_place(engine, place, error))
+        return NULL;
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
     /* /_ping instead of the version, for which podman first asks other programs. */
@@ -173,7 +193,7 @@ AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
     if (!there || answer.status != 200)
         return ACR_NULL(acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                          "the container engine at '%s' does not answer: %s",
-                                         engine->socket,
+                                         engine->place,
                                          there ? message_of(&answer) : reason->message));
     return g_steal_pointer(&engine);
 }
@@ -183,7 +203,8 @@ void acr_engine_free(AcrEngine *engine)
     if (!engine)
         return;
     acr_http_client_free(engine->client);
-    g_free(engine->socket);
+    g_free(engine->place);
+    g_free(engine->api);
     g_free(engine);
 }
 

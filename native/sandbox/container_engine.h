@@ -11,8 +11,8 @@
 
 typedef struct AcrEngine AcrEngine;
 /*
- * Finds the engine's socket and connects: the one that DOCKER_HOST or CONTAINER_HOST names (unix://
- * only), else the first of the usual places. Owned. Errors: UNAVAILABLE.
+ * Connects to the engine that DOCKER_HOST or CONTAINER_HOST names (unix://, or tcp:// on this machine
+ * without TLS), else at the first of the usual sockets. Owned. Errors: UNAVAILABLE.
  */
 AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 void acr_engine_free(AcrEngine *engine);

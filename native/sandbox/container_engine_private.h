@@ -7,10 +7,12 @@
 
 #include "http/http.h"
 
-#define ACR_ENGINE_API "http://engine/v1.41"
+#define ACR_ENGINE_VERSION "/v1.41" /* of the API */
 
 struct AcrEngine {
-    char *socket;
+    char *place;        /* a socket's path, or tcp://HOST:PORT: as messages show it */
+    const char *socket; /* borrowed from `place`; NULL: it is reached by TCP */
+    char *api;          /* the URL in front of the paths of calls */
     AcrHttpClient *client;
     const AcrInterrupt *interrupt;
     AcrWalls walls; /* how walls are put into containers; lowered after a failure */

@@ -113,7 +113,7 @@ static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GEr
     static const char *const headers[] = {"Content-Type: application/json", NULL};
     AcrEngineExec *exec = reading->exec;
     g_autofree char *path = g_strdup_printf("/exec/%s/start", exec_id);
-    g_autofree char *url = g_strconcat(ACR_ENGINE_API, path, NULL);
+    g_autofree char *url = g_strconcat(engine->api, path, NULL);
     AcrHttpRequest request = {
         .method = "POST",
         .url = url,

@@ -121,7 +121,7 @@ static bool work(AcrEngine *engine, const char *path, GBytes *tar, const char *w
 {
     g_autoptr(GString) line = g_string_new(NULL);
     Telling telling = {.line = line};
-    g_autofree char *url = g_strconcat(ACR_ENGINE_API, path, NULL);
+    g_autofree char *url = g_strconcat(engine->api, path, NULL);
     static const char *const headers[] = {"Content-Type: application/x-tar", NULL};
     gsize len = 0;
     AcrHttpRequest request = {

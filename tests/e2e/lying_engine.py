@@ -1,4 +1,4 @@
-"""A container engine on a unix socket that answers as its mode says: in order, too slowly, or wrongly.
+"""A container engine on a unix socket, or a port, that answers as its mode says: in order, too slowly, or wrongly.
 
 Modes that begin with "start-" are about the stream of a command, "code-" about its exit code, "crowded-" about how many
 processes there are where no more command can be run; all others are about every answer. The trial of the image's shell is a command that is answered in order.
@@ -44,15 +44,17 @@ FLOODS = {"start-flood": b"\x01\0\0\0\0\1\0\0" + b"x" * 65536, "start-empty": b"
 
 
 class LyingEngine:
-    """The engine; it listens until `close`. `asked` are the lines of the requests."""
+    """The engine; it listens until `close`: on a socket, or without a path on `port` of this machine. `asked` are the
+    lines of the requests."""
 
-    def __init__(self, path: Path, mode: str) -> None:
+    def __init__(self, path: Path | None, mode: str) -> None:
         self.mode = mode
         self.asked: list[str] = []
         self._closed = threading.Event()
         self._slow_at: float | None = None
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(str(path))
+        self._socket = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+        self._socket.bind(str(path) if path else ("127.0.0.1", 0))
+        self.port = 0 if path else self._socket.getsockname()[1]
         self._socket.listen(16)
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()

@@ -334,7 +334,7 @@ def test_an_engine_that_says_nothing_is_given_up(host: Host, tmp_path: Path) -> 
     _with_engine("silent", host, tmp_path, timeout=40).one_line(125, "does not answer")
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "ssh://nowhere", "unix://", "unix:///dev/null"])
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "unix://", "unix:///dev/null"])
 def test_an_engine_that_is_named_is_not_replaced(address: str, host: Host, tmp_path: Path) -> None:
     repo = repos.make_repo(tmp_path / "repo", TREE).path
     runtime = tmp_path / "run"
@@ -349,3 +349,27 @@ def test_an_engine_that_is_named_is_not_replaced(address: str, host: Host, tmp_p
         assert engine.asked
     finally:
         engine.close()
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:{}", "tcp://localhost:{}/", "http://127.0.0.1:{}", "tcp://:{}"])
+def test_an_engine_on_a_port_of_this_machine_is_used(address: str, host: Host, tmp_path: Path) -> None:
+    repo = repos.make_repo(tmp_path / "repo", TREE).path
+    engine = LyingEngine(None, "in order")
+    try:
+        env = {"DOCKER_HOST": address.format(engine.port)}
+        host.run("exec", "--repo", str(repo), "--image", "img", "--", "true", env=env).check(0)
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        *({"DOCKER_HOST": host} for host in ("ssh://nowhere", "tcp://192.0.2.1:2375", "https://127.0.0.1:1", "fd://")),
+        {"DOCKER_HOST": "tcp://127.0.0.1:1", "DOCKER_TLS_VERIFY": "1"},
+    ],
+)
+def test_an_engine_that_cannot_be_used_is_told(env: dict[str, str], host: Host, tmp_path: Path) -> None:
+    repo = repos.make_repo(tmp_path / "repo", TREE).path
+    result = host.run("exec", "--repo", str(repo), "--image", "img", "--", "true", env=env)
+    result.one_line(125, "cannot use the container engine", env["DOCKER_HOST"], "ssh -nNT")
