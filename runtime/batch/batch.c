@@ -104,8 +104,10 @@ static void run_instance(const Batch *batch, const AcrInstance *instance, AcrRun
     };
     g_autofree char *place =
         g_build_filename(batch->options->spec->out, instance->instance_id, NULL);
-    bool is_ready = repo && check_no_link(place, &error);
-    if (!repo)
+    bool is_ready = repo && !instance->fault && check_no_link(place, &error);
+    if (instance->fault)
+        g_set_error_literal(&error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, instance->fault);
+    else if (!repo)
         g_set_error(&error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED,
                     "no repository of '%s' in '%s'", instance->repo, repos);
     if (is_ready && acr_spawn_run(&spawn, &ended, &error))

@@ -22,6 +22,8 @@ GQuark acr_batch_error_quark(void);
 typedef struct {
     char *instance_id, *repo, *base_commit, *problem_statement;
     char *row; /* the whole row, JSON; NULL: it was read to be solved */
+    char
+        *fault; /* why the row cannot be used: its task fails, and the others go on; NULL: it can */
 } AcrInstance;
 void acr_instance_free(AcrInstance *instance);
 

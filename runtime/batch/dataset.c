@@ -17,6 +17,7 @@ void acr_instance_free(AcrInstance *instance)
     g_free(instance->repo);
     g_free(instance->base_commit);
     g_free(instance->problem_statement);
+    g_free(instance->fault);
     g_free(instance->row);
     g_free(instance);
 }
@@ -76,6 +77,11 @@ static AcrInstance *read_row(const Set *set, const AcrJson *row, guint number, G
     instance->repo = g_strdup(values[1]);
     instance->base_commit = g_strdup(values[2]);
     instance->problem_statement = g_strdup(values[3]);
+    instance->fault = g_strdup(acr_json_get_string(row, "fault"));
+    for (guint i = 2; set->use == ACR_DATASET_SOLVE && i < G_N_ELEMENTS(keys); i++)
+        if (!instance->fault && values[i][strspn(values[i], " \t\r\n")] == '\0')
+            instance->fault =
+                g_strdup_printf("row %u of '%s' has an empty \"%s\"", number, path, keys[i]);
     instance->row = set->use == ACR_DATASET_GRADE ? acr_json_print(row) : NULL;
     return instance;
 }
@@ -176,11 +182,10 @@ bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances, GError
     g_autoptr(GString) commands = g_string_new(NULL);
     const char *first = NULL;
     for (guint i = 0; i < instances->len; i++) {
-        const char *name = ((const AcrInstance *)instances->pdata[i])->repo;
+        const AcrInstance *instance = instances->pdata[i];
+        const char *name = instance->repo;
         g_autofree char *path = acr_dataset_repo(dir, name);
-        bool is_faulty =
-            !*((const AcrInstance *)instances->pdata[i])->base_commit; /* fails alone */
-        if (path || is_faulty || !g_hash_table_add(missing, (char *)name))
+        if (path || instance->fault || !g_hash_table_add(missing, (char *)name))
             continue;
         g_autofree char *place = g_build_filename(dir, name, NULL), *word = g_shell_quote(place);
         first = first ? first : name;

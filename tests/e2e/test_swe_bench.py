@@ -328,14 +328,14 @@ FAILING_ROWS: dict[str, Change] = {
     "no object": lambda row: [1, 2],
     "no repo": without("repo"),
     "no commit": without("base_commit"),
+    "empty issue": lambda row: row | {"problem_statement": " \n"},
     "id is a number": lambda row: row | {"instance_id": 7},
     "empty id": lambda row: row | {"instance_id": ""},
     "twice": lambda row: row | {"instance_id": GOOD},
 }
 
 
-def with_bad_row(rows: list[dict[str, str]], change: Change, tmp_path: Path) -> Path:
-    """A data set whose second row is a bad one, between two good ones."""
+def with_second_row_bad(rows: list[dict[str, str]], change: Change, tmp_path: Path) -> Path:
     return write_lines(tmp_path / "tasks.jsonl", [rows[0], change(rows[2] | {"instance_id": "brook__bill-9"}), rows[2]])
 
 
@@ -343,7 +343,7 @@ def with_bad_row(rows: list[dict[str, str]], change: Change, tmp_path: Path) -> 
 def test_bad_row_is_refused(run_host: RunHost, repos: Path, rows: list[Any], tmp_path: Path, case: str) -> None:
     """Before anything is begun."""
     change, words = REFUSED_ROWS[case]
-    dataset = with_bad_row(rows, change, tmp_path)
+    dataset = with_second_row_bad(rows, change, tmp_path)
     run = batch(dataset, repos, f"script:{SCRIPT}", tmp_path / "out")
     run_host(*run).one_line(2, str(dataset), *words)
     assert not (tmp_path / "out").exists()
@@ -353,9 +353,10 @@ def test_bad_row_is_refused(run_host: RunHost, repos: Path, rows: list[Any], tmp
 def test_bad_row_fails_alone(
     run_host: RunHost, repos: Path, rows: list[dict[str, str]], model: str, tmp_path: Path, case: str
 ) -> None:
-    dataset = with_bad_row(rows, FAILING_ROWS[case], tmp_path)
+    dataset = with_second_row_bad(rows, FAILING_ROWS[case], tmp_path)
     result = run_host(*batch(dataset, repos, model, tmp_path / "out")).check(3)
     assert "3 tasks: 1 with a patch, 1 without, 1 failed" in result.err, result.told()
+    assert f"row 2 of '{dataset}'" in result.err, result.told()
 
 
 def test_bad_datasets(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
