@@ -33,8 +33,8 @@ static void on_signal(int number)
 }
 
 /*
- * Something does not come back that was asked to end, or whose time is over: a library that reads
- * what a stranger has written. Whatever is on disk survives a kill at any moment.
+ * Ends the program when something does not return after a signal or a timeout, such as a library that
+ * reads what a stranger has written. What is on disk survives a kill at any moment.
  */
 static void on_alarm(int number)
 {

@@ -51,8 +51,7 @@ void acr_http_guard(AcrHttpIncoming *incoming)
     if (!host || !is_of_loopback(host))
         refuse_client(incoming, MHD_HTTP_FORBIDDEN, "the Host is not this machine\n");
     else if (origin && g_ascii_strcasecmp(origin, own) != 0)
-        refuse_client(incoming, MHD_HTTP_FORBIDDEN,
-                      "requests from pages of other origins are refused\n");
+        refuse_client(incoming, MHD_HTTP_FORBIDDEN, "cross-origin requests are rejected\n");
     else if (!has_token(incoming)) {
         refuse_client(incoming, MHD_HTTP_UNAUTHORIZED, "the token is missing or wrong\n");
         acr_http_incoming_set_header(incoming, "WWW-Authenticate", "Bearer");

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "task/task.h"
 
-/* Seconds in which what was interrupted, or whose time is over, must end by itself. */
+/* Seconds in which a program that was interrupted or timed out must end by itself. */
 #define ACR_GRACE_S 10
 
 typedef struct AcrVerb AcrVerb;

@@ -1,87 +1,92 @@
-"""Refuses turns of phrase that stop a reader.
+"""Rejects paraphrases of the glossary's terms, and warns of sentences that a reader may have to read twice.
 
-usage: words.py [ROOT]; one line per finding, exit 1 if there is one. READMEs, comments, help and error texts are read,
-not the tests' code nor what a model is shown from prompts/.
+usage: words.py [ROOT | --kinds [ROOT]]. One line per paraphrase in READMEs, guides, comments and messages, exit 1 if there
+is one; docs/design/glossary.md lists them. --kinds prints sentences with a suspicious form instead, and exits with 0.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import source
 
-# What stops a reader -> the field's words. A blank stands for the gap between words, also across lines of a comment or
-# of a string.
-PHRASES = {
-    r"(?:gone|goes|going|go|went) on with": "resume, continue",
-    r"same command goes on": "rerun the same command to resume",
-    r"(?:count|hold|serve|matter|suffice)s not": "is ignored, does not",
-    r"(?:is|are) not any more": "was removed, was truncated",
-    r"(?<!user\sshould\s)(?<!model\s)(?<!user\s)(?<!helper\s)(?<!writer\s)(?<!try\s)(?<!role\s)"
-    r"(?:is|are|was|were|be|been) told": "print, report, show, give",
-    r"told apart": "distinguish",
-    r"told so": "say what is said",
-    r"so (?:long|many|much)(?! (?:as|that))": "name the unit: SECONDS, at most N tokens",
-    r"(?:is|are|was|were|be) held for": "judge, reject",
-    r"(?:is|are|was|were|be) looked at": "check, sample, read",
-    r"(?:is|are|was|were|be) taken to be": "is assumed to be",
-    r"for good": "permanent, permanently",
-    r"(?:fails?|failed|failures?) for the moment": "transient",
-    r"(?:that|which) may pass": "transient",
-    r"failures? (?:that|which) pass(?:es)?": "a transient failure",
-    r"(?:is|are|was) none of": "is not one of, was not started by this program",
-    r"(?:that|which|what) (?:is|are|was) none": "is not one, is malformed",
-    r"(?:what|there) (?:is|was) (?:there )?then|(?:is|are) there then": "what exists by then",
-    r"(?:is|are) as \d+": "is raised to",
-    r"(?<!here\s)(?:is|are|was) no (?!longer|more|less|way|need|such|other|better|shorter|deeper|later)[a-z]+": "is not a",
-    r"(?:goes|go|went) before (?:it|both|that|them|the|what)": "takes precedence over",
-    r"takes? at once": "name the size",
-    r"what (?:is|was) said": "the answer, the message",
-    r"(?:comes?|came) of (?:it|them|that)": "the result, the verdict",
-    r"goes by chance": "depends on randomness",
-    r"lets? nobody": "refuse, rate limited",
-    r"the dearest": "the most expensive",
-    r"(?:is|are) written nowhere": "is never written to disk",
-    r"begun with another": "was started with",
-    r"has nothing to do": "does not apply",
-    r"to others the": "make private",
-    r"(?:something|anything|nothing) else than": "other than",
-    r"(?:does|do) not suffice": "is too small",
-    r"(?:is|are) allowed is over": "--max-time reached",
-    r"since (?:these|it|they) could not be": "these failed",
-    r"something else each time": "is not deterministic",
-    r"(?:take|takes|taking|in) (?:the )?place of (?:its|their|the) own": "override",
-    r"\bas that is\b": "because",
-}
-_GAP = r"""(?:\s+(?:\*(?!/)|\#|//)?\s*|\s*"\s*\n\s*"\s*)"""
-_PHRASE = {re.compile(rf"\b(?:{old.replace(' ', _GAP)})\b"): new for old, new in PHRASES.items()}
+GLOSSARY = "docs/design/glossary.md"
+_GAP = r"""(?:\s+(?:\*(?!/)|\#|//)?\s*|\s*"\s*\n\s*"\s*)"""  # between words, also across lines of a comment or a string
 _PROSE = (".md", ".h", ".c", ".py", ".pyi", ".cmake", ".txt")
+_ARTICLE = "file|folder|repository|patch|model|commit|snapshot|script|sandbox|run|command|caller|server|test"
+
+# What a sentence may suffer from -> a pattern of that form.
+KINDS = {
+    "the subject comes after two clauses": r"^(?:Where|If|When|What|As|Since|Whatever)\b[^,;:]+, (?:where|if|when|as|since|while|what|which)\b",
+    "the subject is a clause": r"^(?:What|Whatever|Whoever) (?:is|are|was|has|comes|lies|stands|can|cannot|may|must)\b",
+    "a chain of 'that'": r"(?:\bthat\b[^.;]*){4}",
+    "an article is missing": rf"\b(?:of|in|by|with|from|to|on) (?:{_ARTICLE})(?=[.,;)]|$)",
+    "a riddle": r"\b(?:of (?:it|them) that|that of|of those that|what it is|as it (?:is|was|lies|stands)|so does|likewise of|but for)\b",
+}
 
 
 def has_phrases(path: Path) -> bool:
-    """Whether phrases are looked for in a file, given relative to the root."""
-    if path.parts[0] == "prompts" or path.name in ("words.py", "LICENSE"):
+    """Whether the prose of a file, given relative to the root, is checked."""
+    if path.parts[0] == "prompts" or path.name in ("words.py", "LICENSE", Path(GLOSSARY).name):
         return False
     return path.suffix in _PROSE and (path.parts[0] != "tests" or path.suffix == ".md")
 
 
-def phrases(path: Path, text: str) -> Iterator[str]:
-    """Findings on the phrases of a file."""
-    for rule, instead in _PHRASE.items():
-        for match in rule.finditer(text):
-            found = " ".join(re.sub(r'[*#"\s]+', " ", match[0]).split())
-            yield f"{path}:{source.line_of(text, match.start())}: {found!r} stops a reader; rather: {instead}"
+def paraphrases(root: Path) -> dict[re.Pattern[str], str]:
+    """The glossary's pairs: what must not be said -> the term."""
+    part = source.read(root / GLOSSARY).partition("| say | not |")[2] if (root / GLOSSARY).is_file() else ""
+    found = {}
+    for term, phrases in re.findall(r"^\| (?!-)([^|]+) \| ([^|]+) \|$", part, re.M):
+        for phrase in phrases.split("; "):
+            found[re.compile(rf"\b{_GAP.join(map(re.escape, phrase.split()))}\b", re.I)] = term
+    return found
+
+
+def sentences(path: Path, text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each sentence of Markdown, or of C and Python comments."""
+    if path.suffix == ".md":
+        blocks = re.finditer(r"(?:^(?![#|`\s]).+\n?)+", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
+    else:
+        blocks = re.finditer(r'/\*.*?\*/|(?:^\s*# .*\n)+|"""[^"]+"""', text, re.M | re.S)
+    for block in blocks:
+        words = re.sub(r'^[\s*#/"-]+|[*/"]+$', " ", block[0], flags=re.M)
+        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`*])", " ".join(words.split())):
+            yield source.line_of(text, block.start()), sentence
+
+
+def prose(root: Path) -> Iterator[tuple[Path, str]]:
+    """The files that are checked, relative to the root, with their texts."""
+    for path in source.files(root):
+        if has_phrases(path.relative_to(root)):
+            yield path.relative_to(root), source.read(path)
 
 
 def check(root: Path) -> Iterator[str]:
-    """All findings."""
-    for path in source.files(root):
-        inside = path.relative_to(root)
-        if has_phrases(inside):
-            yield from phrases(inside, source.read(path))
+    """All paraphrases."""
+    rules = paraphrases(root)
+    for path, text in prose(root):
+        for rule, term in rules.items():
+            for match in rule.finditer(text):
+                found = " ".join(re.sub(r'[*#"\s]+', " ", match[0]).split())
+                yield f"{path}:{source.line_of(text, match.start())}: {found!r} paraphrases a term; say: {term}"
+
+
+def warn(root: Path) -> Iterator[str]:
+    """All sentences of a suspicious form."""
+    for path, text in prose(root):
+        for line, sentence in sentences(path, text):
+            for kind, form in KINDS.items():
+                if re.search(form, sentence):
+                    yield f"{path}:{line}: {kind}: {sentence[:160]}"
 
 
 if __name__ == "__main__":
-    source.run(check)
+    if "--kinds" in sys.argv[1:]:
+        sys.argv.remove("--kinds")
+        for finding in warn(Path(sys.argv[1]) if sys.argv[1:] else source.ROOT):
+            print(finding)
+    else:
+        source.run(check)

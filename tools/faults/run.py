@@ -3,8 +3,8 @@
 
 usage: run.py [--seed TEXT] [--each N] [--rooms ROOM,...] [--jobs N] [--minutes N] [--again survived|KEY,...] [--list]
 
-Results are JSON lines in WORK/results.jsonl, the last line of a key counts; a run that was interrupted goes on where it
-was. Root is needed, as the faulty programs run behind `walls.py`.
+Results are JSON lines in WORK/results.jsonl, of which the last one for each key counts; rerun the same command
+to resume an interrupted run. Root is needed, because faulty programs run behind `walls.py`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ EXITS = [
 # For each verb: what someone wants, and the command.
 EXAMPLES = {
     "run": [
-        ("Fix an issue of the repository around the current folder", "run --issue issue.md --model openai/gpt-4.1"),
+        ("Fix an issue of the enclosing repository", "run --issue issue.md --model openai/gpt-4.1"),
         ("See what that would do and cost at most", "run --issue issue.md --model openai/gpt-4.1 --dry-run"),
         (
             "Fix an issue on GitHub, spend at most a dollar, and write the patch to the working tree",
