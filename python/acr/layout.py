@@ -19,7 +19,6 @@ EXTRACT_STATUS = "extract_status.json"
 REPRODUCER = "reproducer_%u.py"
 EXECUTION = "execution_%u_%u.json"
 REVIEW = "review_p%u_t%u.json"
-VALIDATION = "validation_%u.json"
 REGRESSION = "regression_%u.json"
 EVAL_REPORT = "report.json"
 

@@ -47,7 +47,6 @@
     "conv_test_%u.json"                           /* the conversation in which it was written */
 #define ACR_FILE_EXECUTION "execution_%u_%u.json" /* an execution: patch (0: without), script */
 #define ACR_FILE_REVIEW "review_p%u_t%u.json"     /* a review of a patch and a script */
-#define ACR_FILE_VALIDATION "validation_%u.json"  /* the run of `--validate` on a patch */
 #define ACR_FILE_REGRESSION "regression_%u.json"  /* the project's tests with a patch */
 
 /* ---- A batch, which has a run folder for each task ---- */

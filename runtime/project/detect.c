@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "py/project_files.h"
-
 #define ASK_TIMEOUT_MS 60000
 #define MAX_TEXT_BYTES ((gsize)256 * 1024) /* of a file that may say how tests are run */
 #define IMPORT_BYTES ((gsize)12 * 1024)    /* of a file whose imports are wanted: its beginning */
@@ -16,9 +14,10 @@
 AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
                          GError **error)
 {
-    g_autofree char *text = acr_json_print(question);
+    g_autofree char *text = acr_json_print(question),
+                    *name = g_strconcat("project.service.", function, NULL);
     g_autoptr(GBytes) argument = g_bytes_new(text, strlen(text)), answer = NULL;
-    if (!acr_project_files_ask(project->worker, function, argument, ASK_TIMEOUT_MS, &answer, error))
+    if (!acr_py_referee_ask(project->worker, name, argument, ASK_TIMEOUT_MS, &answer, error))
         return NULL;
     return acr_json_parse_bytes(answer, error);
 }

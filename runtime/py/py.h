@@ -134,6 +134,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRefereeWorker, acr_referee_worker_free)
  * any thread. */
 const AcrReferee *acr_referee_worker_referee(AcrRefereeWorker *worker);
 
+/* Asks MODULE.FUNCTION of the package in the worker; *out_answer: owned. Errors: ENVIRONMENT (it
+ * cannot be started), TIMEOUT, LOST, INTERRUPTED, FAILED (an exception). */
+bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, GBytes *argument,
+                        gint64 timeout_ms, GBytes **out_answer, GError **error) ACR_MUST_USE;
+
 /* Appends a byte string to a list of them, as python/acr/packing.py unpacks it. */
 void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
 void acr_py_fields_add_bytes(GByteArray *fields, GBytes *bytes);

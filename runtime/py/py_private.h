@@ -43,9 +43,4 @@ GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
  * a list of fields. */
 GPtrArray *acr_py_texts_split(GBytes *data) ACR_MUST_USE;
 
-/* Asks MODULE.FUNCTION of the package in the worker; *out_answer: owned. Errors: ENVIRONMENT (it
- * cannot be started), TIMEOUT, LOST, INTERRUPTED, FAILED (an exception). */
-bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, GBytes *argument,
-                        gint64 timeout_ms, GBytes **out_answer, GError **error) ACR_MUST_USE;
-
 #endif

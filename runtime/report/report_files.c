@@ -76,13 +76,9 @@ static GPtrArray *list_names(const char *path, const char *const *formats, guint
 
 static void take_attempt(Reader *reader, const char *attempt)
 {
-    static const char *const formats[] = {ACR_FILE_EXTRACT_STATUS,
-                                          ACR_FILE_REPRODUCER,
-                                          ACR_FILE_EXECUTION,
-                                          ACR_FILE_REVIEW,
-                                          ACR_FILE_VALIDATION,
-                                          ACR_FILE_REGRESSION,
-                                          NULL};
+    static const char *const formats[] = {ACR_FILE_EXTRACT_STATUS, ACR_FILE_REPRODUCER,
+                                          ACR_FILE_EXECUTION,      ACR_FILE_REVIEW,
+                                          ACR_FILE_REGRESSION,     NULL};
     g_autofree char *path = acr_folder_path(reader->folder, attempt);
     g_autoptr(GPtrArray) names = list_names(path, formats, MAX_FILES);
     g_autofree char *places = g_build_filename(attempt, ACR_DIR_SEARCH ACR_FILE_LOCATIONS, NULL);

@@ -76,7 +76,7 @@ def test_of_many_steps_the_first_and_the_last_are_kept() -> None:
 def files(value: Any) -> list[bytes]:
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     names = ["meta", "result", "cost", "selected_patch", "attempt_0/extract_status", "attempt_0/execution_0_1"]
-    names += ["attempt_0/review_p1_t1", "attempt_0/validation_1", "attempt_0/search/bug_locations_after_process"]
+    names += ["attempt_0/review_p1_t1", "attempt_0/regression_1", "attempt_0/search/bug_locations_after_process"]
     plain = ["issue.md", "patch.diff", "journal.jsonl", "attempt_0/reproducer_1.py", "(unread)"]
     return [part for name in [*(f"{each}.json" for each in names), *plain] for part in (name.encode(), data)]
 

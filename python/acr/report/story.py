@@ -157,7 +157,7 @@ def _add(attempt: Attempt, name: str, data: bytes) -> None:
         attempt.executions[(pair[0], pair[1])] = _execution(load(data))
     elif numbers(layout.REVIEW, name):
         attempt.reviews += rows_of([load(data)])
-    elif numbers(layout.VALIDATION, name) or numbers(layout.REGRESSION, name):
+    elif numbers(layout.REGRESSION, name):
         attempt.others[line_of(name, 60)] = text_of(_indented(load(data)))
 
 
