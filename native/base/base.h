@@ -151,6 +151,12 @@ AcrJson *acr_json_of(const char *key, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
 #define acr_json_add(list, ...) acr_json_added(list, acr_json_of(__VA_ARGS__, NULL))
 AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
 #define ACR_TEXT(text) acr_json_new_string(text)
+/* A pair of such an object: a text, a number, a truth value, another value (NULL: null). */
+#define ACR_STRING(key, text) key, acr_json_new_string(text)
+#define ACR_INT(key, value) key, acr_json_new_int(value)
+#define ACR_BOOL(key, value) key, acr_json_new_bool(value)
+#define ACR_JSON(key, value) key, acr_json_or_null(value)
+AcrJson *acr_json_or_null(AcrJson *value) ACR_MUST_USE; /* taken; null of NULL; owned */
 /* The string member `key` as a new value; null if the object has no such string. */
 #define ACR_MEMBER(object, key) acr_json_new_string(acr_json_get_string(object, key))
 

@@ -223,14 +223,18 @@ AcrJson *acr_json_new_texts(const GPtrArray *texts)
     return array;
 }
 
+AcrJson *acr_json_or_null(AcrJson *value)
+{
+    return value ? value : acr_json_new_null();
+}
+
 void acr_json_set(AcrJson *object, const char *key, AcrJson *value)
 {
     g_assert(is_object(object) && key);
     g_autofree char *repaired = NULL;
     if (!g_utf8_validate(key, -1, NULL))
         key = repaired = acr_utf8_repair(key, strlen(key));
-    if (!value)
-        value = acr_json_new_null();
+    value = acr_json_or_null(value);
     cJSON *old = cJSON_GetObjectItemCaseSensitive(node_of(object), key);
     bool done = old ? cJSON_ReplaceItemInObjectCaseSensitive(node_of(object), key, node_of(value))
                     : cJSON_AddItemToObject(node_of(object), key, node_of(value));
@@ -256,9 +260,7 @@ void acr_json_set_bool(AcrJson *object, const char *key, bool value)
 void acr_json_append(AcrJson *array, AcrJson *value)
 {
     g_assert(cJSON_IsArray(node_of(array)));
-    if (!value)
-        value = acr_json_new_null();
-    cJSON_AddItemToArray(node_of(array), node_of(value));
+    cJSON_AddItemToArray(node_of(array), node_of(acr_json_or_null(value)));
 }
 
 /* ---- Looking ---- */

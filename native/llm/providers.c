@@ -89,10 +89,10 @@ AcrJson *acr_llm_describe_providers(void)
 {
     AcrJson *json = acr_json_new_array();
     for (gsize i = 0; i < G_N_ELEMENTS(providers); i++) {
-        AcrJson *row = acr_json_new_object();
-        acr_json_set_string(row, "name", providers[i]->name);
-        acr_json_set(row, "keys", describe_variables(providers[i]->key_variables));
-        acr_json_set(row, "addresses", describe_variables(providers[i]->base_variables));
+        AcrJson *row = acr_json_of(
+            ACR_STRING("name", providers[i]->name),
+            ACR_JSON("keys", describe_variables(providers[i]->key_variables)),
+            ACR_JSON("addresses", describe_variables(providers[i]->base_variables)), NULL);
         acr_json_append(json, row);
     }
     return json;

@@ -294,18 +294,16 @@ static bool owner_is_gone(const char *text)
 
 static void add_ulimit(AcrJson *list, const char *name, gint64 value)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "Name", name);
-    acr_json_set_int(json, "Soft", value);
-    acr_json_set_int(json, "Hard", value);
+    AcrJson *json =
+        acr_json_of(ACR_STRING("Name", name), ACR_INT("Soft", value), ACR_INT("Hard", value), NULL);
     acr_json_append(list, json);
 }
 
 static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *container)
 {
     const AcrSandboxLimits *limits = container->limits;
-    AcrJson *json = acr_json_new_object(), *ulimits = acr_json_new_array(),
-            *tmpfs = acr_json_new_object(), *log = acr_json_new_object();
+    AcrJson *ulimits = acr_json_new_array(), *tmpfs = acr_json_new_object(),
+            *log = acr_json_new_object();
     /* This list replaces the engine's own limits: without both of them, podman requests more than
      * it may. */
     add_ulimit(ulimits, "nofile", NOFILE);
@@ -315,13 +313,12 @@ static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *c
     add_ulimit(ulimits, "cpu", limits->cpu_s);
     acr_json_set_string(tmpfs, "/dev/shm", "size=64m");
     acr_json_set_string(log, "Type", "none");
-    acr_json_set_string(json, "NetworkMode", container->network ? "bridge" : "none");
-    acr_json_set_int(json, "Memory", limits->memory_bytes);
-    acr_json_set_int(json, "MemorySwap", limits->memory_bytes);
-    acr_json_set_int(json, "PidsLimit",
-                     MAX((gint64)limits->processes + OWN_PROCESSES, FEWEST_PROCESSES));
-    acr_json_set(json, "Ulimits", ulimits);
-    acr_json_set(json, "CapDrop", acr_json_new_strings((const char *const[]){"ALL", NULL}));
+    AcrJson *json = acr_json_of(
+        ACR_STRING("NetworkMode", container->network ? "bridge" : "none"),
+        ACR_INT("Memory", limits->memory_bytes), ACR_INT("MemorySwap", limits->memory_bytes),
+        ACR_INT("PidsLimit", MAX((gint64)limits->processes + OWN_PROCESSES, FEWEST_PROCESSES)),
+        ACR_JSON("Ulimits", ulimits),
+        ACR_JSON("CapDrop", acr_json_new_strings((const char *const[]){"ALL", NULL})), NULL);
     acr_json_set(
         json, "CapAdd",
         acr_json_new_strings((const char *const[]){"CHOWN", "DAC_OVERRIDE", "FOWNER", NULL}));
@@ -349,17 +346,14 @@ static AcrJson *first_command(const AcrEngine *engine)
 static AcrJson *container_json(const AcrEngine *engine, const AcrEngineContainer *container)
 {
     g_autofree char *owner = owner_text();
-    AcrJson *json = acr_json_new_object(), *labels = acr_json_new_object();
+    AcrJson *labels = acr_json_new_object();
     acr_json_set_string(labels, LABEL, owner);
-    acr_json_set_string(json, "Image", container->image);
-    acr_json_set(json, "Cmd", first_command(engine));
-    acr_json_set_string(json, "Hostname", container->host_name);
-    acr_json_set_bool(json, "OpenStdin", true);
-    acr_json_set(json, "Entrypoint", acr_json_new_strings(NULL));
-    acr_json_set_string(json, "WorkingDir", container->dir);
-    acr_json_set(json, "Labels", labels);
-    acr_json_set(json, "HostConfig", host_config(engine, container));
-    return json;
+    return acr_json_of(ACR_STRING("Image", container->image),
+                       ACR_JSON("Cmd", first_command(engine)),
+                       ACR_STRING("Hostname", container->host_name), ACR_BOOL("OpenStdin", true),
+                       ACR_JSON("Entrypoint", acr_json_new_strings(NULL)),
+                       ACR_STRING("WorkingDir", container->dir), ACR_JSON("Labels", labels),
+                       ACR_JSON("HostConfig", host_config(engine, container)), NULL);
 }
 
 static char *create(AcrEngine *engine, const AcrEngineContainer *container, GError **error)

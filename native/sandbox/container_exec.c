@@ -88,14 +88,12 @@ static AcrJson *command_json(const AcrEngine *engine, const char *const *argv)
 
 static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec, GError **error)
 {
-    g_autoptr(AcrJson) json = acr_json_new_object();
     g_autofree char *path = g_strdup_printf("/containers/%s/exec", id);
     g_auto(AcrEngineAnswer) answer = {0};
-    acr_json_set_bool(json, "AttachStdout", true);
-    acr_json_set_bool(json, "AttachStderr", true);
-    acr_json_set_string(json, "WorkingDir", exec->dir);
-    acr_json_set(json, "Cmd", command_json(engine, exec->argv));
-    acr_json_set(json, "Env", acr_json_new_strings(exec->env));
+    g_autoptr(AcrJson) json = acr_json_of(
+        ACR_BOOL("AttachStdout", true), ACR_BOOL("AttachStderr", true),
+        ACR_STRING("WorkingDir", exec->dir), ACR_JSON("Cmd", command_json(engine, exec->argv)),
+        ACR_JSON("Env", acr_json_new_strings(exec->env)), NULL);
     if (!acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path, .json = json},
                            "prepare a command", &answer, error))
         return NULL;

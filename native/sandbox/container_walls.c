@@ -51,11 +51,10 @@ char *acr_engine_walls_folder(AcrTreeCache *cache, GError **error)
 
 void acr_engine_walls_mount(const char *folder, AcrJson *host_config)
 {
-    AcrJson *mounts = acr_json_new_array(), *mount = acr_json_new_object();
-    acr_json_set_string(mount, "Type", "bind");
-    acr_json_set_string(mount, "Source", folder);
-    acr_json_set_string(mount, "Target", ACR_ENGINE_WALLS);
-    acr_json_set_bool(mount, "ReadOnly", true);
+    AcrJson *mounts = acr_json_new_array();
+    AcrJson *mount =
+        acr_json_of(ACR_STRING("Type", "bind"), ACR_STRING("Source", folder),
+                    ACR_STRING("Target", ACR_ENGINE_WALLS), ACR_BOOL("ReadOnly", true), NULL);
     acr_json_append(mounts, mount);
     acr_json_set(host_config, "Mounts", mounts);
 }

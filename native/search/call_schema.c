@@ -54,10 +54,8 @@ AcrJson *acr_call_schema(const AcrCallSpec *spec)
 static AcrJson *name_or_null(const char *description)
 {
     static const char *const types[] = {"string", "null", NULL};
-    AcrJson *schema = acr_json_new_object();
-    acr_json_set(schema, "type", acr_json_new_strings(types));
-    acr_json_set_string(schema, "description", description);
-    return schema;
+    return acr_json_of(ACR_JSON("type", acr_json_new_strings(types)),
+                       ACR_STRING("description", description), NULL);
 }
 
 static AcrJson *place_schema(void)
@@ -158,12 +156,9 @@ bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const
 
 AcrJson *acr_answer_to_json(const char *call, const AcrAnswer *answer)
 {
-    AcrJson *json = acr_json_new_object(), *results = acr_json_new_array();
+    AcrJson *results = acr_json_new_array();
     for (guint i = 0; answer->places && i < answer->places->len; i++)
         acr_json_append(results, acr_place_to_json(answer->places->pdata[i]));
-    acr_json_set_string(json, "call", call);
-    acr_json_set_bool(json, "ok", answer->ok);
-    acr_json_set_string(json, "output", answer->output);
-    acr_json_set(json, "results", results);
-    return json;
+    return acr_json_of(ACR_STRING("call", call), ACR_BOOL("ok", answer->ok),
+                       ACR_STRING("output", answer->output), ACR_JSON("results", results), NULL);
 }

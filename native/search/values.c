@@ -78,13 +78,9 @@ void acr_place_free(AcrPlace *place)
 
 AcrJson *acr_place_to_json(const AcrPlace *place)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "file", place->file);
-    acr_json_set_int(json, "start", place->start);
-    acr_json_set_int(json, "end", place->end);
-    acr_json_set_string(json, "class", place->klass);
-    acr_json_set_string(json, "func", place->func);
-    return json;
+    return acr_json_of(ACR_STRING("file", place->file), ACR_INT("start", place->start),
+                       ACR_INT("end", place->end), ACR_STRING("class", place->klass),
+                       ACR_STRING("func", place->func), NULL);
 }
 
 void acr_answer_clear(AcrAnswer *answer)

@@ -154,11 +154,8 @@ bool acr_agent_extract_read(AcrPython *python, const AcrCalls *calls, const char
 
 static AcrJson *tool_of(const char *name, const char *about, AcrJson *schema)
 {
-    AcrJson *tool = acr_json_new_object();
-    acr_json_set_string(tool, "name", name);
-    acr_json_set_string(tool, "description", about);
-    acr_json_set(tool, "schema", schema);
-    return tool;
+    return acr_json_of(ACR_STRING("name", name), ACR_STRING("description", about),
+                       ACR_JSON("schema", schema), NULL);
 }
 
 AcrJson *acr_agent_tools(const AcrCalls *calls)

@@ -64,9 +64,8 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     task.batch_deadline_us = deadline_us ? deadline_us : ACR_UNSET;
     task.shared_dir = batch->shared_dir;
     task.jobs = CLAMP(g_get_num_processors() / spec->tasks_at_once, 1, ACR_OUTLINE_MAX_JOBS);
-    g_autoptr(AcrJson) json = acr_json_new_object();
-    acr_json_set_int(json, "parent", getpid());
-    acr_json_set(json, "spec", acr_run_spec_to_json(&task, 0));
+    g_autoptr(AcrJson) json = acr_json_of(ACR_INT("parent", getpid()),
+                                          ACR_JSON("spec", acr_run_spec_to_json(&task, 0)), NULL);
     return acr_json_print(json);
 }
 

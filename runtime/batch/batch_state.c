@@ -24,32 +24,26 @@ char *acr_batch_note_path(const char *part, const char *name)
 
 void acr_batch_note_write(const AcrBatchNote *note)
 {
-    g_autoptr(AcrJson) json = acr_json_new_object();
-    AcrJson *tasks = acr_json_new_array(), *running = acr_json_new_array(),
-            *left = acr_json_new_object(), *ceilings = acr_json_new_object();
+    AcrJson *tasks = acr_json_new_array(), *running = acr_json_new_array();
     const AcrRunSpec *spec = note->spec;
     for (guint i = 0; i < note->instances->len; i++) {
         const char *id = ((const AcrInstance *)note->instances->pdata[i])->instance_id;
         acr_json_append(tasks, acr_json_new_string(id));
         if (!note->task_begun_ms[i])
             continue;
-        AcrJson *task = acr_json_new_object();
-        acr_json_set_string(task, "task", id);
-        acr_json_set_int(task, "begun_ms", note->task_begun_ms[i]);
+        AcrJson *task =
+            acr_json_of(ACR_STRING("task", id), ACR_INT("begun_ms", note->task_begun_ms[i]), NULL);
         acr_json_append(running, task);
     }
-    acr_json_set_int(left, "ms", note->left_ms);
-    acr_json_set_int(left, "cost_microusd", note->left_microusd);
-    acr_json_set(json, "process", acr_live_process_to_json(note->begun_ms));
-    acr_json_set_bool(json, "over", note->is_over);
-    acr_json_set_string(json, "why", note->why);
-    acr_json_set_int(json, "next", note->next);
-    acr_json_set(json, "running", running);
-    acr_json_set(json, "left", left);
-    acr_json_set_int(ceilings, "cost_microusd",
-                     spec->max_cost < 0 ? ACR_UNSET : acr_microusd(spec->max_cost));
-    acr_json_set_int(ceilings, "tokens", spec->max_tokens_total);
-    acr_json_set_int(ceilings, "ms", spec->max_ms);
+    AcrJson *left = acr_json_of(ACR_INT("ms", note->left_ms),
+                                ACR_INT("cost_microusd", note->left_microusd), NULL);
+    g_autoptr(AcrJson) json = acr_json_of(
+        ACR_JSON("process", acr_live_process_to_json(note->begun_ms)),
+        ACR_BOOL("over", note->is_over), ACR_STRING("why", note->why), ACR_INT("next", note->next),
+        ACR_JSON("running", running), ACR_JSON("left", left), NULL);
+    AcrJson *ceilings = acr_json_of(
+        ACR_INT("cost_microusd", spec->max_cost < 0 ? ACR_UNSET : acr_microusd(spec->max_cost)),
+        ACR_INT("tokens", spec->max_tokens_total), ACR_INT("ms", spec->max_ms), NULL);
     acr_json_set(json, "ceilings", ceilings);
     acr_json_set(json, "tasks", tasks);
     g_autofree char *name = acr_batch_note_path("", NOTE);

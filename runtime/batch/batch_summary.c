@@ -134,16 +134,13 @@ static const char *error_class_of(const AcrRunResult *result)
 
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result, double seconds)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "instance_id", id);
-    acr_json_set_string(json, "status", acr_batch_status(result));
-    acr_json_set_string(json, "verdict", acr_verdict_name(result->verdict));
-    acr_json_set_int(json, "exit", result->exit_code);
-    acr_json_set_string(json, "error", result->error);
-    acr_json_set_string(json, "error_class", error_class_of(result));
-    acr_json_set(json, "seconds", acr_json_new_double(seconds));
-    acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
-    return json;
+    return acr_json_of(ACR_STRING("instance_id", id),
+                       ACR_STRING("status", acr_batch_status(result)),
+                       ACR_STRING("verdict", acr_verdict_name(result->verdict)),
+                       ACR_INT("exit", result->exit_code), ACR_STRING("error", result->error),
+                       ACR_STRING("error_class", error_class_of(result)),
+                       ACR_JSON("seconds", acr_json_new_double(seconds)),
+                       ACR_JSON("cost", acr_cost_sum_to_json(&result->cost)), NULL);
 }
 
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
@@ -202,16 +199,16 @@ static AcrJson *count_by(const AcrBatchSummary *summary, bool only_new, const ch
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_new_object();
-    AcrJson *tasks = acr_json_new_array(), *totals = acr_json_new_object();
+    AcrJson *tasks = acr_json_new_array();
     Sum all = sum_of(summary, false, NULL, NULL);
     for (guint i = 0; i < summary->rows->len; i++)
         acr_json_append(tasks, acr_json_copy(g_array_index(summary->rows, Row, i).json));
-    acr_json_set_int(totals, "tasks", all.tasks);
-    acr_json_set(totals, "by_status", count_by(summary, false, "status"));
-    acr_json_set(totals, "by_verdict", count_by(summary, false, "verdict"));
-    acr_json_set(totals, "by_error_class", count_by(summary, false, "error_class"));
-    acr_json_set(totals, "seconds", acr_json_new_double(all.seconds));
-    acr_json_set(totals, "cost", acr_cost_sum_to_json(&all.cost));
+    AcrJson *totals = acr_json_of(
+        ACR_INT("tasks", all.tasks), ACR_JSON("by_status", count_by(summary, false, "status")),
+        ACR_JSON("by_verdict", count_by(summary, false, "verdict")),
+        ACR_JSON("by_error_class", count_by(summary, false, "error_class")),
+        ACR_JSON("seconds", acr_json_new_double(all.seconds)),
+        ACR_JSON("cost", acr_cost_sum_to_json(&all.cost)), NULL);
     acr_json_set(json, "tasks", tasks);
     acr_json_set(json, "totals", totals);
     g_autofree char *text = acr_json_print_pretty(json);

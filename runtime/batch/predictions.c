@@ -96,10 +96,9 @@ static void add_prediction(const AcrRunSpec *spec, const AcrInstance *instance,
                            const AcrRunResult *result, GString *out)
 {
     g_autofree char *model = acr_batch_model(spec), *text = patch_text(result);
-    g_autoptr(AcrJson) line = acr_json_new_object();
-    acr_json_set_string(line, "instance_id", instance->instance_id);
-    acr_json_set_string(line, "model_patch", text);
-    acr_json_set_string(line, "model_name_or_path", model);
+    g_autoptr(AcrJson) line =
+        acr_json_of(ACR_STRING("instance_id", instance->instance_id),
+                    ACR_STRING("model_patch", text), ACR_STRING("model_name_or_path", model), NULL);
     if (result->tag)
         acr_json_set_string(line, "tag", result->tag);
     g_autofree char *printed = acr_json_print(line);

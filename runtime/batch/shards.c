@@ -62,16 +62,14 @@ static char *digest_ids(const GPtrArray *rows)
 /* The note of a part of the tasks `rows`; owned. */
 static AcrJson *make_note(const GPtrArray *rows, const AcrShardBound *bound, Part part)
 {
-    AcrJson *note = acr_json_new_object(), *tasks = acr_json_new_array();
+    AcrJson *tasks = acr_json_new_array();
     g_autofree char *ids = digest_ids(rows);
     for (guint i = part.number - 1; i < rows->len; i += part.of)
         acr_json_append(tasks,
                         acr_json_new_string(((const AcrInstance *)rows->pdata[i])->instance_id));
-    acr_json_set_int(note, "shard", part.number);
-    acr_json_set_int(note, "of", part.of);
-    acr_json_set_int(note, "total", rows->len);
-    acr_json_set_string(note, "ids", ids);
-    acr_json_set_string(note, "options", bound->options);
+    AcrJson *note = acr_json_of(ACR_INT("shard", part.number), ACR_INT("of", part.of),
+                                ACR_INT("total", rows->len), ACR_STRING("ids", ids),
+                                ACR_STRING("options", bound->options), NULL);
     if (bound->predictions)
         acr_json_set_string(note, PREDICTIONS, bound->predictions);
     acr_json_set(note, "tasks", tasks);

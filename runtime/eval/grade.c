@@ -182,12 +182,11 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
 static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
 {
     const AcrEvalRun *run = &work->run;
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_int(json, "schema_version", VERDICT_VERSION);
-    acr_json_set_string(json, "digest", work->is_partial ? NULL : work->digest);
-    acr_json_set_bool(json, "official_resolved", graded->grade == ACR_GRADE_RESOLVED);
-    acr_json_set_string(json, "error", graded->error);
-    acr_json_set_string(json, "failure", graded->failure);
+    AcrJson *json = acr_json_of(ACR_INT("schema_version", VERDICT_VERSION),
+                                ACR_STRING("digest", work->is_partial ? NULL : work->digest),
+                                ACR_BOOL("official_resolved", graded->grade == ACR_GRADE_RESOLVED),
+                                ACR_STRING("error", graded->error),
+                                ACR_STRING("failure", graded->failure), NULL);
     describe_trust(work, graded, json);
     if (!run->log)
         return json;

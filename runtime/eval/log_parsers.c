@@ -35,9 +35,8 @@ static bool fail_parser(const AcrExecuted *executed, GError **error)
 static bool run_source(AcrSandbox *sandbox, const char *program, const char *source,
                        const char *output, AcrJson **out, GError **error)
 {
-    g_autoptr(AcrJson) given = acr_json_new_object();
-    acr_json_set_string(given, "source", source);
-    acr_json_set_string(given, "log", output);
+    g_autoptr(AcrJson) given =
+        acr_json_of(ACR_STRING("source", source), ACR_STRING("log", output), NULL);
     g_autofree char *text = acr_json_print(given);
     g_autoptr(GBytes) input = g_bytes_new(text, strlen(text));
     const char *python = acr_sandbox_python(sandbox, error);

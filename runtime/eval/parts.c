@@ -33,15 +33,11 @@ static AcrJson *describe_part(const AcrEvalSums *sums)
 {
     const AcrEvalOptions *options = sums->options;
     const AcrRunSpec *spec = options->spec;
-    AcrJson *json = acr_json_new_object();
     g_autofree char *bound = acr_eval_bound(spec, options->in_environment, options->recipes);
-    acr_json_set_string(json, "options", bound);
-    acr_json_set_string(json, "run_id", spec->run_id);
-    acr_json_set_int(json, "rules", spec->rules);
-    acr_json_set_string(json, "dataset", spec->dataset);
-    acr_json_set_string(json, "split", spec->split);
-    acr_json_set_string(json, "compare", spec->compare);
-    return json;
+    return acr_json_of(ACR_STRING("options", bound), ACR_STRING("run_id", spec->run_id),
+                       ACR_INT("rules", spec->rules), ACR_STRING("dataset", spec->dataset),
+                       ACR_STRING("split", spec->split), ACR_STRING("compare", spec->compare),
+                       NULL);
 }
 
 /* Where the options are the same, rows of tasks that this run does not have are still right. */

@@ -149,10 +149,9 @@ static bool take_diff(Reader *reader, const char *name, const char *model, guint
     g_autofree char *patch = bytes ? acr_bytes_text(bytes) : NULL;
     if (!patch)
         return false;
-    g_autoptr(AcrJson) json = acr_json_new_object();
-    acr_json_set_string(json, "instance_id", id);
-    acr_json_set_string(json, "model_name_or_path", model);
-    acr_json_set_string(json, "model_patch", patch);
+    g_autoptr(AcrJson) json =
+        acr_json_of(ACR_STRING("instance_id", id), ACR_STRING("model_name_or_path", model),
+                    ACR_STRING("model_patch", patch), NULL);
     return take_prediction(reader, json, number, error);
 }
 

@@ -106,12 +106,10 @@ bool acr_eval_repeat(const AcrEvalOptions *options, const AcrInstance *task,
                      const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
                      gint64 times, AcrJson **out, GError **error)
 {
-    g_autoptr(AcrJson) json = acr_json_new_object(), must = acr_json_new_object(),
-                       stay = acr_json_new_object();
+    g_autoptr(AcrJson) must = acr_json_new_object(), stay = acr_json_new_object();
     AcrJson *const passes[2] = {must, stay}, *flaky = acr_json_new_object();
     gint64 runs = times + 1;
-    acr_json_set_int(json, "runs", runs);
-    acr_json_set(json, "flaky", flaky);
+    g_autoptr(AcrJson) json = acr_json_of(ACR_INT("runs", runs), ACR_JSON("flaky", flaky), NULL);
     if (!count_passes(options, plan, run->output, passes, error))
         return false;
     for (gint64 i = 0; i < times; i++)

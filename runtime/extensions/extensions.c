@@ -113,14 +113,13 @@ static AcrJson *encode_question(void *call, GError **error)
 {
     const Question *asked = call;
     const AcrJson *question = asked->question;
-    AcrJson *json = acr_json_new_object();
     g_autofree char *text = question ? acr_json_print(question) : NULL;
     g_autofree char *digest = text ? acr_sha256_hex(text, strlen(text)) : NULL;
-    acr_json_set_string(json, "extension", asked->one->path);
-    acr_json_set_string(json, "kind", question ? acr_json_get_string(question, "kind") : "load");
-    acr_json_set_string(json, "name", acr_json_get_string(question, "name"));
-    acr_json_set_string(json, "question", digest);
-    return json;
+    return acr_json_of(
+        ACR_STRING("extension", asked->one->path),
+        ACR_STRING("kind", question ? acr_json_get_string(question, "kind") : "load"),
+        ACR_STRING("name", acr_json_get_string(question, "name")), ACR_STRING("question", digest),
+        NULL);
 }
 
 /* The answer of the process; of one that was started with another file only a failure. */
@@ -168,11 +167,8 @@ static bool ask_extension(AcrExtensions *all, Extension *one, const AcrJson *que
 /* `argument` is taken; owned. */
 static AcrJson *make_question(const char *kind, const char *name, AcrJson *argument)
 {
-    AcrJson *question = acr_json_new_object();
-    acr_json_set_string(question, "kind", kind);
-    acr_json_set_string(question, "name", name);
-    acr_json_set(question, "argument", argument);
-    return question;
+    return acr_json_of(ACR_STRING("kind", kind), ACR_STRING("name", name),
+                       ACR_JSON("argument", argument), NULL);
 }
 
 /*

@@ -155,9 +155,9 @@ static bool begin_process(AcrExtensionProcess *process, const char *name, const 
 
 bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out, GError **error)
 {
-    g_autoptr(AcrJson) question = acr_json_new_object();
-    acr_json_set_string(question, "path", process->path);
-    acr_json_set(question, "source", acr_json_new_gbytes(process->source));
+    g_autoptr(AcrJson) question =
+        acr_json_of(ACR_STRING("path", process->path),
+                    ACR_JSON("source", acr_json_new_gbytes(process->source)), NULL);
     return begin_process(process, "load", question, out, error);
 }
 

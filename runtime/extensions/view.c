@@ -50,14 +50,10 @@ static AcrJson *symbol_to_json(const AcrIndex *index, const AcrSymbol *symbol)
         [ACR_SYMBOL_METHOD] = "method", [ACR_SYMBOL_ASSIGN] = "assignment",
         [ACR_SYMBOL_IMPORT] = "import",
     };
-    AcrJson *row = acr_json_new_object();
-    acr_json_set_string(row, "kind", kinds[symbol->kind]);
-    acr_json_set_string(row, "file", acr_index_file(index, symbol->file)->path);
-    acr_json_set_string(row, "name", symbol->name);
-    acr_json_set_string(row, "qualname", symbol->qualname);
-    acr_json_set_int(row, "start", symbol->first);
-    acr_json_set_int(row, "end", symbol->last);
-    return row;
+    return acr_json_of(ACR_STRING("kind", kinds[symbol->kind]),
+                       ACR_STRING("file", acr_index_file(index, symbol->file)->path),
+                       ACR_STRING("name", symbol->name), ACR_STRING("qualname", symbol->qualname),
+                       ACR_INT("start", symbol->first), ACR_INT("end", symbol->last), NULL);
 }
 
 static AcrJson *symbols(AcrSearch *search, const AcrJson *asked)

@@ -27,10 +27,8 @@ bool acr_observe_call(const AcrRun *run, const char *call, char **out_veto, GErr
 bool acr_observe_result(const AcrRun *run, const char *call, AcrAnswer *answer, GError **error)
 {
     g_autofree char *note = NULL;
-    AcrJson *data = acr_json_new_object();
-    acr_json_set_string(data, "call", call);
-    acr_json_set_bool(data, "ok", answer->ok);
-    acr_json_set_string(data, "output", answer->output);
+    AcrJson *data = acr_json_of(ACR_STRING("call", call), ACR_BOOL("ok", answer->ok),
+                                ACR_STRING("output", answer->output), NULL);
     if (!tell_extensions(run, "result", data, &note, NULL, error))
         return false;
     if (note) {
@@ -44,11 +42,10 @@ bool acr_observe_result(const AcrRun *run, const char *call, AcrAnswer *answer, 
 bool acr_observe_patch(const AcrAttemptWork *work, const AcrPatchResult *patch, GError **error)
 {
     g_autofree char *note = NULL, *diff = NULL;
-    AcrJson *data = acr_json_new_object();
     diff = patch->diff ? acr_utf8_repair_bytes(patch->diff) : NULL;
-    acr_json_set_int(data, "attempt", work->attempt);
-    acr_json_set_int(data, "try", work->writer.number);
-    acr_json_set_string(data, "status", acr_extract_status_name(patch->status));
-    acr_json_set_string(data, "diff", diff);
+    AcrJson *data =
+        acr_json_of(ACR_INT("attempt", work->attempt), ACR_INT("try", work->writer.number),
+                    ACR_STRING("status", acr_extract_status_name(patch->status)),
+                    ACR_STRING("diff", diff), NULL);
     return tell_extensions(work->run, "patch", data, &note, NULL, error);
 }

@@ -91,12 +91,10 @@ AcrJson *acr_edits_to_json(const GPtrArray *edits, bool with_why)
     AcrJson *list = acr_json_new_array();
     for (guint i = 0; i < edits->len; i++) {
         const AcrEditOutcome *edit = edits->pdata[i];
-        AcrJson *json = acr_json_new_object();
-        acr_json_set_string(json, "file", edit->file);
-        acr_json_set_string(json, "level", acr_level_name(edit->level));
-        acr_json_set_int(json, "start", edit->start);
-        acr_json_set_int(json, "end", edit->end);
-        acr_json_set_string(json, "status", acr_edit_status_name(edit->status));
+        AcrJson *json = acr_json_of(ACR_STRING("file", edit->file),
+                                    ACR_STRING("level", acr_level_name(edit->level)),
+                                    ACR_INT("start", edit->start), ACR_INT("end", edit->end),
+                                    ACR_STRING("status", acr_edit_status_name(edit->status)), NULL);
         if (with_why)
             acr_json_set_string(json, "why", edit->why);
         acr_json_append(list, json);

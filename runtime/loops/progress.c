@@ -210,9 +210,8 @@ static void read_field(const Field *field, const AcrJson *json, AcrProgressEvent
 
 AcrJson *acr_progress_to_json(const AcrProgressEvent *event)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "event", kinds[event->kind].name);
-    acr_json_set_int(json, "time_ms", event->time_ms);
+    AcrJson *json = acr_json_of(ACR_STRING("event", kinds[event->kind].name),
+                                ACR_INT("time_ms", event->time_ms), NULL);
     write_fields(event, json);
     return json;
 }

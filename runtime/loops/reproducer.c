@@ -75,12 +75,10 @@ static bool save_execution(const AcrAttemptWork *work, guint patch, const AcrTes
                            GError **error)
 {
     static const char *const results[] = {"passed", "reproduced", "broken"};
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_int(json, "patch", patch);
-    acr_json_set_int(json, "test", work->reproducer.number);
-    acr_json_set_string(json, "result", results[verdict->result]);
-    acr_json_set_string(json, "why", verdict->why);
-    acr_json_set(json, "doubts", acr_json_new_texts(verdict->doubts));
+    AcrJson *json =
+        acr_json_of(ACR_INT("patch", patch), ACR_INT("test", work->reproducer.number),
+                    ACR_STRING("result", results[verdict->result]), ACR_STRING("why", verdict->why),
+                    ACR_JSON("doubts", acr_json_new_texts(verdict->doubts)), NULL);
     acr_executed_to_json(verdict->executed, json);
     return acr_loops_write_json(work->run, work->attempt, json, error, ACR_FILE_EXECUTION, patch,
                                 work->reproducer.number);

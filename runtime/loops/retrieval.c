@@ -197,14 +197,12 @@ static AcrRetrievalEvent do_extract(Driver *driver)
 /* {"func_name", "arguments", "call_ok"} of one call. */
 static AcrJson *call_to_json(const AcrCall *call, bool ok)
 {
-    AcrJson *json = acr_json_new_object(), *arguments = acr_json_new_object();
+    AcrJson *arguments = acr_json_new_object();
     for (guint i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++)
         if (call->values[i])
             acr_json_set_string(arguments, call->spec->params[i].name, call->values[i]);
-    acr_json_set_string(json, "func_name", call->spec->name);
-    acr_json_set(json, "arguments", arguments);
-    acr_json_set_bool(json, "call_ok", ok);
-    return json;
+    return acr_json_of(ACR_STRING("func_name", call->spec->name), ACR_JSON("arguments", arguments),
+                       ACR_BOOL("call_ok", ok), NULL);
 }
 
 /* Runs a call, unless an extension is against it. */

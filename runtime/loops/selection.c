@@ -118,9 +118,8 @@ static AcrStep cross(AcrAttemptWork *work, const Script *script, AcrCandidate *c
         return step;
     g_auto(AcrTestVerdict) verdict = {0};
     acr_test_judge(executed, script->text, executor->dir(executor->ctx), &verdict);
-    AcrJson *row = acr_json_new_object();
-    acr_json_set_string(row, "script", script->name);
-    acr_json_set_string(row, "result", names[verdict.result]);
+    AcrJson *row = acr_json_of(ACR_STRING("script", script->name),
+                               ACR_STRING("result", names[verdict.result]), NULL);
     acr_json_append(candidate->scripts, row);
     candidate->passes += verdict.result == ACR_TEST_PASSED;
     return ACR_STEP_DONE;
@@ -211,17 +210,16 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
     for (guint i = 0; i < candidates->len; i++) {
         const AcrCandidate *candidate = candidates->pdata[i];
         g_autofree char *path = candidate_path(candidate);
-        AcrJson *row = acr_json_new_object();
-        acr_json_set_string(row, "patch", path);
-        acr_json_set_string(row, "status", acr_extract_status_name(candidate->status));
-        acr_json_set_bool(row, "selected", candidate == best && path);
-        acr_json_set_string(row, "proof", path ? acr_proof_name(candidate->proof) : NULL);
-        acr_json_set_string(row, "why", candidate->why);
-        acr_json_set(row, "no_regressions",
-                     candidate->tests && !candidate->tests->why
-                         ? acr_json_new_bool(candidate->is_free)
-                         : acr_json_new_null());
-        acr_json_set_int(row, "same_change", acr_candidates_count_same(candidates, candidate));
+        AcrJson *row = acr_json_of(
+            ACR_STRING("patch", path),
+            ACR_STRING("status", acr_extract_status_name(candidate->status)),
+            ACR_BOOL("selected", candidate == best && path),
+            ACR_STRING("proof", path ? acr_proof_name(candidate->proof) : NULL),
+            ACR_STRING("why", candidate->why),
+            ACR_JSON("no_regressions", candidate->tests && !candidate->tests->why
+                                           ? acr_json_new_bool(candidate->is_free)
+                                           : acr_json_new_null()),
+            ACR_INT("same_change", acr_candidates_count_same(candidates, candidate)), NULL);
         if (candidate->scripts) {
             acr_json_set(row, "reproducers", acr_json_copy(candidate->scripts));
             acr_json_set_int(row, "same_behaviour", candidate->agrees);

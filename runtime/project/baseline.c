@@ -54,13 +54,12 @@ static char *baseline_path(const AcrProject *project, const AcrProbe *probe, con
 static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline, const char *path)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrJson) json = acr_json_new_object();
-    acr_json_set(json, "plan", acr_json_copy(baseline->plan));
-    acr_json_set(json, "tried", acr_json_new_texts(baseline->tried));
-    acr_json_set(json, "flaky", acr_json_new_texts(baseline->flaky));
-    acr_json_set_string(json, "missing", baseline->missing);
-    acr_json_set_int(json, "time_ms", project->time_ms);
-    acr_json_set(json, "run", acr_test_run_to_json(&baseline->run));
+    g_autoptr(AcrJson) json =
+        acr_json_of(ACR_JSON("plan", acr_json_copy(baseline->plan)),
+                    ACR_JSON("tried", acr_json_new_texts(baseline->tried)),
+                    ACR_JSON("flaky", acr_json_new_texts(baseline->flaky)),
+                    ACR_STRING("missing", baseline->missing), ACR_INT("time_ms", project->time_ms),
+                    ACR_JSON("run", acr_test_run_to_json(&baseline->run)), NULL);
     g_autofree char *text = acr_json_print(json);
     if (!acr_dir_make(project->cache, &error) ||
         !acr_file_write_atomic(path, text, strlen(text), 0600, &error))

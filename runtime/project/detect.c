@@ -86,13 +86,12 @@ AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snaps
 
 AcrJson *acr_project_order(const AcrProject *project, const char *const *changed, GError **error)
 {
-    g_autoptr(AcrJson) question = acr_json_new_object();
     AcrJson *texts = acr_json_new_array();
     gsize total = 0;
     for (gsize i = 0; i < acr_snapshot_size(project->snapshot); i++)
         if (g_str_has_suffix(acr_snapshot_entry(project->snapshot, i)->path, ".py"))
             (void)add_snapshot_text(project, i, IMPORT_BYTES, true, texts, &total);
-    acr_json_set(question, "texts", texts);
-    acr_json_set(question, "changed", acr_json_new_strings(changed));
+    g_autoptr(AcrJson) question = acr_json_of(
+        ACR_JSON("texts", texts), ACR_JSON("changed", acr_json_new_strings(changed)), NULL);
     return acr_project_ask(project, "order", question, error);
 }

@@ -136,10 +136,9 @@ static bool read_log_outcomes(const AcrProject *project, const AcrJson *plan, Ac
     const char *parser = acr_json_get_string(plan, "parser");
     if (!parser || run->ids->len > 0 || !run->log)
         return true;
-    g_autoptr(AcrJson) question = acr_json_new_object(), rows = acr_json_new_array(),
-                       whole = acr_json_new_object();
-    acr_json_set_string(question, "parser", parser);
-    acr_json_set_string(question, "log", run->log);
+    g_autoptr(AcrJson) rows = acr_json_new_array(), whole = acr_json_new_object();
+    g_autoptr(AcrJson) question =
+        acr_json_of(ACR_STRING("parser", parser), ACR_STRING("log", run->log), NULL);
     g_autoptr(AcrJson) found = acr_project_ask(project, "outcomes", question, error);
     if (!found)
         return false;

@@ -153,7 +153,7 @@ guint acr_test_run_count(const AcrTestRun *run, AcrTestOutcome outcome)
 
 AcrJson *acr_test_run_to_json(const AcrTestRun *run)
 {
-    AcrJson *json = acr_json_new_object(), *tests = acr_json_new_array();
+    AcrJson *tests = acr_json_new_array();
     for (guint i = 0; i < run->ids->len; i++) {
         const AcrTested *result = g_hash_table_lookup(run->tests, run->ids->pdata[i]);
         AcrJson *row = acr_json_new_array();
@@ -164,14 +164,11 @@ AcrJson *acr_test_run_to_json(const AcrTestRun *run)
             acr_json_append(row, acr_json_new_string(result->message));
         acr_json_append(tests, row);
     }
-    acr_json_set(json, "tests", tests);
-    acr_json_set(json, "not_run", acr_json_new_texts(run->not_run));
-    acr_json_set_string(json, "running", run->running);
-    acr_json_set_int(json, "exit", run->exit_code);
-    acr_json_set_bool(json, "timed_out", run->timed_out);
-    acr_json_set_int(json, "wall_ms", run->wall_ms);
-    acr_json_set_string(json, "log", run->log);
-    return json;
+    return acr_json_of(ACR_JSON("tests", tests),
+                       ACR_JSON("not_run", acr_json_new_texts(run->not_run)),
+                       ACR_STRING("running", run->running), ACR_INT("exit", run->exit_code),
+                       ACR_BOOL("timed_out", run->timed_out), ACR_INT("wall_ms", run->wall_ms),
+                       ACR_STRING("log", run->log), NULL);
 }
 
 GPtrArray *acr_texts_from_json(const AcrJson *list)

@@ -141,10 +141,10 @@ bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **erro
 static void note(AcrPull *pull, const AcrPullServer *server, const char *url, const AcrJson *body)
 {
     const PullDialect *dialect = server->dialect;
-    AcrJson *request = acr_json_new_object(), *headers = acr_json_new_array();
+    AcrJson *headers = acr_json_new_array();
     g_autofree char *key = g_strconcat(acr_forges[dialect->kind].header, "(token)", NULL);
-    acr_json_set_string(request, "method", body ? "POST" : "GET");
-    acr_json_set_string(request, "url", url);
+    AcrJson *request =
+        acr_json_of(ACR_STRING("method", body ? "POST" : "GET"), ACR_STRING("url", url), NULL);
     for (guint i = 0; dialect->headers[i]; i++)
         acr_json_append(headers, acr_json_new_string(dialect->headers[i]));
     acr_json_append(headers, acr_json_new_string(key));
@@ -263,11 +263,9 @@ static char *list_url(const AcrPull *pull, const AcrPullServer *server, guint pa
 static AcrJson *describe_request(const PullDialect *dialect, const AcrJson *answer,
                                  const char *state)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "url", acr_json_get_string(answer, dialect->link));
-    acr_json_set_int(json, "number", acr_json_get_int(answer, dialect->number, 0));
-    acr_json_set_string(json, "state", state);
-    return json;
+    return acr_json_of(ACR_STRING("url", acr_json_get_string(answer, dialect->link)),
+                       ACR_INT("number", acr_json_get_int(answer, dialect->number, 0)),
+                       ACR_STRING("state", state), NULL);
 }
 
 /* Looks for one that is open: *out owned, NULL where there is none. */

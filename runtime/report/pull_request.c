@@ -69,15 +69,14 @@ static bool make_branch(AcrPull *pull, AcrPullServer *server, GError **error)
 
 static void add_branch(const AcrPull *pull, AcrJson *out)
 {
-    AcrJson *json = acr_json_new_object();
     const AcrBranch *branch = &pull->branch;
-    acr_json_set_string(json, "ref", branch->ref);
-    acr_json_set_string(json, "commit", *branch->commit ? branch->commit : NULL);
-    acr_json_set_string(json, "tree", branch->tree);
-    acr_json_set_string(json, "state",
-                        branch->was_there     ? "was there"
-                        : pull->spec->dry_run ? "planned"
-                                              : "written");
+    AcrJson *json = acr_json_of(ACR_STRING("ref", branch->ref),
+                                ACR_STRING("commit", *branch->commit ? branch->commit : NULL),
+                                ACR_STRING("tree", branch->tree),
+                                ACR_STRING("state", branch->was_there     ? "was there"
+                                                    : pull->spec->dry_run ? "planned"
+                                                                          : "written"),
+                                NULL);
     acr_json_set(out, "branch", json);
 }
 
@@ -87,13 +86,11 @@ static bool push_branch(AcrPull *pull, AcrJson *out, GError **error)
     g_autofree char *shown = acr_pull_shown_url(pull->push_url);
     if (!pull->spec->dry_run && !acr_pull_push(pull, &is_new, error))
         return false;
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "remote", pull->spec->push);
-    acr_json_set_string(json, "url", shown);
-    acr_json_set_string(json, "state",
-                        pull->spec->dry_run ? "planned"
-                        : is_new            ? "pushed"
-                                            : "was there");
+    AcrJson *json = acr_json_of(ACR_STRING("remote", pull->spec->push), ACR_STRING("url", shown),
+                                ACR_STRING("state", pull->spec->dry_run ? "planned"
+                                                    : is_new            ? "pushed"
+                                                                        : "was there"),
+                                NULL);
     acr_json_set(out, "push", json);
     return true;
 }

@@ -188,10 +188,10 @@ static AcrJson *fault_to_json(const AcrServeFault *fault)
 
 char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result, const AcrServeFault *fault)
 {
-    g_autoptr(AcrJson) json = acr_json_new_object();
     const AcrJson *id = message ? message->id : NULL;
-    acr_json_set_string(json, "jsonrpc", "2.0");
-    acr_json_set(json, "id", id ? acr_json_copy(id) : acr_json_new_null());
+    g_autoptr(AcrJson) json =
+        acr_json_of(ACR_STRING("jsonrpc", "2.0"),
+                    ACR_JSON("id", id ? acr_json_copy(id) : acr_json_new_null()), NULL);
     if (result && message->era == ACR_SERVE_STATELESS)
         complete_line(result);
     if (result)

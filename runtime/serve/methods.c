@@ -13,15 +13,15 @@
 
 static AcrJson *capabilities(void)
 {
-    AcrJson *json = acr_json_new_object(), *resources = acr_json_new_object();
+    AcrJson *json = acr_json_new_object();
     static const char *const lists[] = {"tools", "prompts"};
     for (gsize i = 0; i < G_N_ELEMENTS(lists); i++) {
         AcrJson *list = acr_json_new_object();
         acr_json_set_bool(list, "listChanged", false);
         acr_json_set(json, lists[i], list);
     }
-    acr_json_set_bool(resources, "listChanged", false);
-    acr_json_set_bool(resources, "subscribe", false);
+    AcrJson *resources =
+        acr_json_of(ACR_BOOL("listChanged", false), ACR_BOOL("subscribe", false), NULL);
     acr_json_set(json, "resources", resources);
     return json;
 }
@@ -56,9 +56,8 @@ static AcrJson *initialize(const AcrServeRequest *request, AcrServeFault *fault)
 static AcrJson *discover(const AcrServeRequest *request, AcrServeFault *fault)
 {
     static const char *const versions[] = {ACR_SERVE_STATELESS_VERSION, NULL};
-    AcrJson *result = acr_json_new_object();
-    acr_json_set(result, "supportedVersions", acr_json_new_strings(versions));
-    acr_json_set(result, "capabilities", capabilities());
+    AcrJson *result = acr_json_of(ACR_JSON("supportedVersions", acr_json_new_strings(versions)),
+                                  ACR_JSON("capabilities", capabilities()), NULL);
     set_instructions(result, request);
     acr_serve_set_ttl(result, request->message, ACR_SERVE_KEEP_MS);
     return result;

@@ -172,9 +172,8 @@ AcrJson *acr_serve_templates_list(const AcrServeRequest *request, AcrServeFault 
         const char *name = acr_serve_repository_name(request->repositories, i);
         g_autofree char *uri = g_strdup_printf(SCHEME "%s/" FILES "{+path}", name),
                         *title = g_strdup_printf("a file of %s", name);
-        AcrJson *template = acr_json_new_object();
-        acr_json_set_string(template, "uriTemplate", uri);
-        acr_json_set_string(template, "name", title);
+        AcrJson *template =
+            acr_json_of(ACR_STRING("uriTemplate", uri), ACR_STRING("name", title), NULL);
         acr_json_append(templates, template);
     }
     acr_json_set(result, "resourceTemplates", templates);
@@ -201,12 +200,11 @@ static AcrJson *contents_of(const char *uri, const char *mime, GBytes *bytes)
     const void *data = g_bytes_get_data(bytes, &len);
     bool is_text = acr_utf8_is_text(data, len);
     g_autofree char *text = is_text ? g_strndup(data ? data : "", len) : g_base64_encode(data, len);
-    AcrJson *contents = acr_json_new_object();
-    acr_json_set_string(contents, "uri", uri);
-    acr_json_set_string(contents, "mimeType",
-                        mime      ? mime
-                        : is_text ? "text/plain"
-                                  : "application/octet-stream");
+    AcrJson *contents = acr_json_of(ACR_STRING("uri", uri),
+                                    ACR_STRING("mimeType", mime      ? mime
+                                                           : is_text ? "text/plain"
+                                                                     : "application/octet-stream"),
+                                    NULL);
     acr_json_set_string(contents, is_text ? "text" : "blob", text);
     return contents;
 }

@@ -276,13 +276,11 @@ static void gone(void *ctx, AcrHttpIncoming *incoming)
 /* The line that a client's configuration takes. */
 static bool announce(const AcrServeOptions *options, const AcrHttpServer *http, GError **error)
 {
-    g_autoptr(AcrJson) json = acr_json_new_object();
     AcrJson *headers = acr_json_new_object();
     g_autofree char *url = g_strdup_printf("http://127.0.0.1:%u" ACR_SERVE_HTTP_PATH,
                                            acr_http_server_port(http)),
                     *bearer = g_strconcat("Bearer ", acr_http_server_token(http), NULL);
-    acr_json_set_string(json, "type", "http");
-    acr_json_set_string(json, "url", url);
+    g_autoptr(AcrJson) json = acr_json_of(ACR_STRING("type", "http"), ACR_STRING("url", url), NULL);
     acr_json_set_string(headers, "Authorization", bearer);
     acr_json_set(json, "headers", headers);
     g_autofree char *text = acr_json_print(json), *line = g_strconcat(text, "\n", NULL);

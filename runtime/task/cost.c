@@ -141,12 +141,10 @@ double acr_cost_cached_share(const AcrCostSum *sum)
 
 AcrJson *acr_cost_to_json(const AcrCost *cost, AcrJson *prices)
 {
-    AcrJson *json = acr_json_new_object();
     gint64 per_mille = (gint64)(acr_cost_cached_share(&cost->total) * 1000 + 0.5);
-    acr_json_set(json, "total", acr_cost_sum_to_json(&cost->total));
-    acr_json_set(json, "cached_share", acr_json_new_double((double)per_mille / 1000));
-    acr_json_set(json, "by_agent", sums_to_json(cost->by_agent));
-    acr_json_set(json, "by_stage", sums_to_json(cost->by_stage));
-    acr_json_set(json, "prices", prices ? prices : acr_json_new_null());
-    return json;
+    return acr_json_of(ACR_JSON("total", acr_cost_sum_to_json(&cost->total)),
+                       ACR_JSON("cached_share", acr_json_new_double((double)per_mille / 1000)),
+                       ACR_JSON("by_agent", sums_to_json(cost->by_agent)),
+                       ACR_JSON("by_stage", sums_to_json(cost->by_stage)),
+                       ACR_JSON("prices", prices ? prices : acr_json_new_null()), NULL);
 }

@@ -15,14 +15,10 @@
 AcrJson *acr_live_process_to_json(gint64 begun_ms)
 {
     AcrOwner self;
-    AcrJson *json = acr_json_new_object();
     acr_owner_self(&self);
-    acr_json_set_int(json, "pid", self.pid);
-    acr_json_set_int(json, "start", self.start);
-    acr_json_set_string(json, "boot", self.boot);
-    acr_json_set_string(json, "host", g_get_host_name());
-    acr_json_set_int(json, "begun_ms", begun_ms);
-    return json;
+    return acr_json_of(ACR_INT("pid", self.pid), ACR_INT("start", self.start),
+                       ACR_STRING("boot", self.boot), ACR_STRING("host", g_get_host_name()),
+                       ACR_INT("begun_ms", begun_ms), NULL);
 }
 
 void acr_live_process_from_json(const AcrJson *json, AcrLiveProcess *out)

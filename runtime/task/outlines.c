@@ -27,9 +27,9 @@ AcrJson *acr_outlines_failed(const AcrIndex *index)
         const AcrIndexFile *file = acr_index_file(index, i);
         if (!file->failed)
             continue;
-        AcrJson *row = acr_json_new_object();
-        acr_json_set(row, "file", acr_json_new_bytes(file->path, strlen(file->path)));
-        acr_json_set_string(row, "why", file->unparsed);
+        AcrJson *row =
+            acr_json_of(ACR_JSON("file", acr_json_new_bytes(file->path, strlen(file->path))),
+                        ACR_STRING("why", file->unparsed), NULL);
         acr_json_append(list, row);
     }
     return list;

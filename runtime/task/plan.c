@@ -36,7 +36,6 @@ static AcrJson *describe_folder(const Plan *plan, GError **error)
 {
     static const char *const states[] = {"unfinished", "unfinished", "finished"};
     const AcrRunSpec *spec = plan->spec;
-    g_autoptr(AcrJson) json = acr_json_new_object();
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(plan->host->prompts_dir, spec->prompts, error);
     const char *state = "new";
     if (!prompts)
@@ -50,9 +49,7 @@ static AcrJson *describe_folder(const Plan *plan, GError **error)
             return NULL;
         state = states[folder.state];
     }
-    acr_json_set_string(json, "path", spec->out);
-    acr_json_set_string(json, "state", state);
-    return g_steal_pointer(&json);
+    return acr_json_of(ACR_STRING("path", spec->out), ACR_STRING("state", state), NULL);
 }
 
 /* {"path", "commit" (null: the working tree as it is), "python_files": outside tests} */
@@ -67,12 +64,10 @@ static AcrJson *describe_repository(const Plan *plan, GError **error)
     if (n == 0)
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                                       "no Python files outside tests in '%s'", plan->spec->repo));
-    AcrJson *json = acr_json_new_object();
     bool is_commit = !acr_snapshot_is_worktree(plan->snapshot);
-    acr_json_set_string(json, "path", plan->spec->repo);
-    acr_json_set_string(json, "commit", is_commit ? acr_snapshot_commit(plan->snapshot) : NULL);
-    acr_json_set_int(json, "python_files", n);
-    return json;
+    return acr_json_of(ACR_STRING("path", plan->spec->repo),
+                       ACR_STRING("commit", is_commit ? acr_snapshot_commit(plan->snapshot) : NULL),
+                       ACR_INT("python_files", n), NULL);
 }
 
 /* {"model", "address", "key", "price": "free" | "known" | "assumed", "usd_per_million_in", "…_out"} */
@@ -87,15 +82,12 @@ static AcrJson *describe_model(const Plan *plan, const char *name, const char *u
     if (!model)
         return NULL;
     acr_model_facts(model, &facts);
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "model", name);
-    acr_json_set_string(json, "use", use);
-    acr_json_set_string(json, "address", facts.address);
-    acr_json_set_string(json, "key", facts.key);
-    acr_json_set_string(json, "price",
-                        facts.is_free     ? "free"
-                        : facts.has_price ? "known"
-                                          : "assumed");
+    AcrJson *json = acr_json_of(ACR_STRING("model", name), ACR_STRING("use", use),
+                                ACR_STRING("address", facts.address), ACR_STRING("key", facts.key),
+                                ACR_STRING("price", facts.is_free     ? "free"
+                                                    : facts.has_price ? "known"
+                                                                      : "assumed"),
+                                NULL);
     double in = facts.is_free ? 0 : (double)facts.price.base.input / PICO_OF_MILLION_TOKENS,
            out = facts.is_free ? 0 : (double)facts.price.base.output / PICO_OF_MILLION_TOKENS;
     acr_json_set(json, "usd_per_million_in", acr_json_new_double(in));
@@ -140,11 +132,8 @@ static AcrJson *describe_limits(const Plan *plan, bool is_free)
 
 static AcrJson *describe_loops(const AcrRunSpec *spec)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_int(json, "attempts", spec->attempts);
-    acr_json_set_int(json, "rounds", spec->rounds);
-    acr_json_set_int(json, "tries", spec->tries);
-    return json;
+    return acr_json_of(ACR_INT("attempts", spec->attempts), ACR_INT("rounds", spec->rounds),
+                       ACR_INT("tries", spec->tries), NULL);
 }
 
 /* {"runs", "where", "python", "why_not", "setup", "validate", "regressions", "test_command"}; `where` is NULL without a sandbox. Errors:
@@ -164,19 +153,15 @@ static AcrJson *describe_code(const Plan *plan, GError **error)
     if (reason && (spec->verify == ACR_VERIFY_ALWAYS ||
                    !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)))
         return ACR_NULL(acr_pass_error(error, &reason));
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_bool(json, "runs", sandbox != NULL);
-    acr_json_set_string(json, "where", sandbox ? acr_sandbox_backend(sandbox) : NULL);
-    acr_json_set_string(json, "python", sandbox ? acr_sandbox_choice(sandbox) : NULL);
-    acr_json_set_string(json, "why_not",
-                        reason      ? reason->message
-                        : is_wanted ? NULL
-                                    : "nothing is to be run");
-    acr_json_set_string(json, "setup", spec->setup);
-    acr_json_set_string(json, "validate", spec->validate);
-    acr_json_set_bool(json, "regressions", has_tests);
-    acr_json_set_string(json, "test_command", spec->test_command);
-    return json;
+    return acr_json_of(ACR_BOOL("runs", sandbox != NULL),
+                       ACR_STRING("where", sandbox ? acr_sandbox_backend(sandbox) : NULL),
+                       ACR_STRING("python", sandbox ? acr_sandbox_choice(sandbox) : NULL),
+                       ACR_STRING("why_not", reason      ? reason->message
+                                             : is_wanted ? NULL
+                                                         : "nothing is to be run"),
+                       ACR_STRING("setup", spec->setup), ACR_STRING("validate", spec->validate),
+                       ACR_BOOL("regressions", has_tests),
+                       ACR_STRING("test_command", spec->test_command), NULL);
 }
 
 bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out, GError **error)

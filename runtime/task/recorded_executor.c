@@ -63,9 +63,8 @@ static AcrJson *open_live(void *call, AcrJson *time, GError **error)
     if (!python && self->is_demanded)
         return ACR_NULL(g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
                                     "code cannot be run here: %s", reason->message));
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_bool(json, "available", python != NULL);
-    acr_json_set_string(json, "text", python ? python : reason->message);
+    AcrJson *json = acr_json_of(ACR_BOOL("available", python != NULL),
+                                ACR_STRING("text", python ? python : reason->message), NULL);
     if (!python)
         return json;
     acr_json_set_string(json, "dir", acr_sandbox_dir(self->runner.sandbox));
@@ -111,11 +110,9 @@ static AcrJson *encode_trial(void *call, GError **error)
             return NULL;
         patch = acr_sha256_bytes(diff);
     }
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "patch", patch);
-    acr_json_set_string(json, "test", test);
-    acr_json_set_string(json, "command", trial->command);
-    acr_json_set_int(json, "repeat", trial->repeat);
+    AcrJson *json =
+        acr_json_of(ACR_STRING("patch", patch), ACR_STRING("test", test),
+                    ACR_STRING("command", trial->command), ACR_INT("repeat", trial->repeat), NULL);
     if (trial->experiment)
         acr_json_set_string(json, "experiment", trial->experiment);
     return json;

@@ -104,10 +104,9 @@ static AcrJson *encode_request(void *call, GError **error)
     const AcrModelRequest *request = ((ModelCall *)call)->request;
     const char *name = acr_conversation_name(request->conversation);
     gsize from = learn(known_messages(self->recorder, name), request->conversation);
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "model", self->model.name);
-    acr_json_set_string(json, "agent", request->label);
-    acr_json_set_int(json, "round", request->step);
+    AcrJson *json =
+        acr_json_of(ACR_STRING("model", self->model.name), ACR_STRING("agent", request->label),
+                    ACR_INT("round", request->step), NULL);
     acr_json_set_bool(json, "json", request->json);
     if (request->tools)
         acr_json_set_bool(json, "tools", true);
@@ -122,9 +121,9 @@ static AcrJson *encode_request(void *call, GError **error)
 /* `window` tokens fit, as far as is known (else 0); `sent`: the model was asked. */
 static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
 {
-    AcrJson *json = acr_json_new_object(), *inside = acr_json_new_object();
-    acr_json_set_string(inside, "class", acr_llm_error_name(failure->code));
-    acr_json_set_string(inside, "message", failure->message);
+    AcrJson *json = acr_json_new_object();
+    AcrJson *inside = acr_json_of(ACR_STRING("class", acr_llm_error_name(failure->code)),
+                                  ACR_STRING("message", failure->message), NULL);
     if (window > 0)
         acr_json_set_int(inside, "window", window);
     if (!sent)

@@ -27,12 +27,12 @@ static AcrJson *encode_lint(void *call, GError **error)
     const AcrRefereeFile *files = asked->files;
     AcrJson *json = acr_json_new_object(), *list = acr_json_new_array();
     for (gsize i = 0; i < asked->n; i++) {
-        AcrJson *row = acr_json_new_object(), *after = acr_json_new_array();
+        AcrJson *after = acr_json_new_array();
         for (gsize k = 0; k < files[i].n_after; k++)
             acr_json_append(after, digest_or_null(files[i].after[k]));
-        acr_json_set(row, "file", acr_json_new_bytes(files[i].path, strlen(files[i].path)));
-        acr_json_set(row, "before", digest_or_null(files[i].before));
-        acr_json_set(row, "after", after);
+        AcrJson *row = acr_json_of(
+            ACR_JSON("file", acr_json_new_bytes(files[i].path, strlen(files[i].path))),
+            ACR_JSON("before", digest_or_null(files[i].before)), ACR_JSON("after", after), NULL);
         acr_json_append(list, row);
         asked->versions += files[i].n_after;
     }
@@ -47,14 +47,12 @@ static AcrJson *lint_live(void *call, AcrJson *time, GError **error)
     g_autofree char *why = NULL;
     if (!inner->lint(inner->ctx, asked->files, asked->n, asked->worse, &why, error))
         return NULL;
-    AcrJson *json = acr_json_new_object(), *list = acr_json_new_array();
+    AcrJson *list = acr_json_new_array();
     for (gsize i = 0; i < asked->versions; i++)
         acr_json_append(list, asked->worse[i] == ACR_LINT_UNKNOWN
                                   ? acr_json_new_null()
                                   : acr_json_new_int(asked->worse[i]));
-    acr_json_set(json, "worse", list);
-    acr_json_set_string(json, "why", why);
-    return json;
+    return acr_json_of(ACR_JSON("worse", list), ACR_STRING("why", why), NULL);
 }
 
 static bool read_lint(void *call, const AcrJson *answer, void *out, GError **error)

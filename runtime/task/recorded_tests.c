@@ -165,12 +165,10 @@ static AcrJson *encode_localizing(void *call, GError **error)
     const LocalizingCall *asked = call;
     const char *script = asked->script;
     g_autofree char *digest = script ? acr_sha256_hex(script, strlen(script)) : NULL;
-    AcrJson *request = acr_json_new_object(), *named = acr_json_new_array();
+    AcrJson *named = acr_json_new_array();
     for (const char *const *at = asked->self->failing; at && *at; at++)
         acr_json_append(named, acr_json_new_string(*at));
-    acr_json_set(request, "failing", named);
-    acr_json_set_string(request, "script", digest);
-    return request;
+    return acr_json_of(ACR_JSON("failing", named), ACR_STRING("script", digest), NULL);
 }
 
 static AcrJson *localize_live(void *call, AcrJson *time, GError **error)
@@ -197,12 +195,10 @@ static AcrJson *localize_live(void *call, AcrJson *time, GError **error)
         return NULL;
     if (!ok)
         return ACR_NULL(acr_pass_error(error, &reason));
-    AcrJson *json = acr_json_new_object();
-    acr_json_set(json, "failing", acr_json_new_texts(found.failing));
-    acr_json_set_int(json, "passing", found.passing);
-    acr_json_set(json, "methods",
-                 acr_suspects_to_json(asked->index, found.methods, MAX_SUSPECTS, true));
-    return json;
+    return acr_json_of(
+        ACR_JSON("failing", acr_json_new_texts(found.failing)), ACR_INT("passing", found.passing),
+        ACR_JSON("methods", acr_suspects_to_json(asked->index, found.methods, MAX_SUSPECTS, true)),
+        NULL);
 }
 
 static bool localizing_is_fatal(void *call, GError **failure)

@@ -63,14 +63,13 @@ void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInt
 
 AcrJson *acr_run_result_to_json(const AcrRunResult *result)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "verdict", acr_verdict_name(result->verdict));
-    acr_json_set_string(json, "why", result->found.why);
-    acr_json_set_string(json, "status", acr_extract_status_name(result->found.status));
-    acr_json_set(json, "patch",
-                 result->found.diff ? acr_json_new_gbytes(result->found.diff)
-                                    : acr_json_new_null());
-    acr_json_set_string(json, "proof", acr_proof_name(result->found.proof));
+    AcrJson *json =
+        acr_json_of(ACR_STRING("verdict", acr_verdict_name(result->verdict)),
+                    ACR_STRING("why", result->found.why),
+                    ACR_STRING("status", acr_extract_status_name(result->found.status)),
+                    ACR_JSON("patch", result->found.diff ? acr_json_new_gbytes(result->found.diff)
+                                                         : acr_json_new_null()),
+                    ACR_STRING("proof", acr_proof_name(result->found.proof)), NULL);
     if (result->is_reproduction)
         acr_json_set_string(json, "script", result->found.script);
     if (result->found.tests) {
@@ -85,9 +84,8 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
     if (result->tag)
         acr_json_set_string(json, "tag", result->tag);
     if (result->error) {
-        AcrJson *inside = acr_json_new_object();
-        acr_json_set_string(inside, "class", result->error_class);
-        acr_json_set_string(inside, "message", result->error);
+        AcrJson *inside = acr_json_of(ACR_STRING("class", result->error_class),
+                                      ACR_STRING("message", result->error), NULL);
         acr_json_set(json, "error", inside);
     }
     return json;
@@ -148,19 +146,18 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
 static AcrJson *describe_selection(const AcrRunResult *result)
 {
     const AcrOutcome *outcome = &result->found;
-    AcrJson *json = acr_json_new_object();
     g_autofree char *path =
         outcome->attempt == ACR_GIVEN_ATTEMPT
             ? g_strdup_printf(ACR_DIR_GIVEN "/" ACR_FILE_GIVEN, outcome->try_number)
             : g_strdup_printf(ACR_DIR_ATTEMPT "/" ACR_FILE_EXTRACTED, outcome->attempt,
                               outcome->try_number);
     const char *why = result->found.why ? result->found.why : "the first applicable patch";
-    acr_json_set_string(json, "selected", result->found.diff ? path : NULL);
-    acr_json_set_string(json, "status", acr_extract_status_name(result->found.status));
-    acr_json_set_string(json, "proof",
-                        result->found.diff ? acr_proof_name(result->found.proof) : NULL);
-    acr_json_set_string(json, "reason",
-                        result->found.diff ? why : "no attempt gave an applicable patch");
+    AcrJson *json = acr_json_of(
+        ACR_STRING("selected", result->found.diff ? path : NULL),
+        ACR_STRING("status", acr_extract_status_name(result->found.status)),
+        ACR_STRING("proof", result->found.diff ? acr_proof_name(result->found.proof) : NULL),
+        ACR_STRING("reason", result->found.diff ? why : "no attempt gave an applicable patch"),
+        NULL);
     if (outcome->choice)
         acr_json_set_string(json, "choice", outcome->choice);
     if (outcome->candidates)

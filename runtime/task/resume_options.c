@@ -29,11 +29,12 @@ static void set_issue_url(AcrJson *json, const char *from)
 
 AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts)
 {
-    AcrJson *json = acr_json_new_object(), *texts = acr_json_new_object();
+    AcrJson *texts = acr_json_new_object();
     for (guint i = 0; i < ACR_PROMPTS; i++)
         set_digest(texts, acr_prompt_file(i), acr_prompts_text(prompts, i));
-    acr_json_set_string(json, "verb", verb_name(spec->verb));
-    acr_json_set(json, "options", acr_run_spec_to_json(spec, ACR_OPTION_BOUND));
+    AcrJson *json =
+        acr_json_of(ACR_STRING("verb", verb_name(spec->verb)),
+                    ACR_JSON("options", acr_run_spec_to_json(spec, ACR_OPTION_BOUND)), NULL);
     set_digest(json, "issue", spec->issue_text);
     set_issue_url(json, spec->issue_file);
     acr_json_set(json, "prompts", texts);

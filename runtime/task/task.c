@@ -60,13 +60,11 @@ static AcrJson *describe_snapshot(const Task *task)
 {
     AcrSnapshot *snapshot = task->workspace.snapshot;
     g_autofree char *digest = acr_snapshot_digest(snapshot);
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "commit", acr_snapshot_commit(snapshot));
-    acr_json_set_string(json, "digest", digest);
-    acr_json_set_bool(json, "worktree", acr_snapshot_is_worktree(snapshot));
-    acr_json_set_bool(json, "git", acr_repo_is_git(task->workspace.repo));
-    acr_json_set_string(json, "git_dir", acr_repo_path(task->workspace.repo));
-    return json;
+    return acr_json_of(ACR_STRING("commit", acr_snapshot_commit(snapshot)),
+                       ACR_STRING("digest", digest),
+                       ACR_BOOL("worktree", acr_snapshot_is_worktree(snapshot)),
+                       ACR_BOOL("git", acr_repo_is_git(task->workspace.repo)),
+                       ACR_STRING("git_dir", acr_repo_path(task->workspace.repo)), NULL);
 }
 
 /* Whether there is a file to work on: found before a folder is made that would be bound to a
@@ -290,10 +288,9 @@ static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
 static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrRunResult *result,
                          GError **error)
 {
-    g_autoptr(AcrJson) data = acr_json_new_object();
     g_autofree char *diff = result->found.diff ? acr_utf8_repair_bytes(result->found.diff) : NULL;
-    acr_json_set_string(data, "verdict", acr_verdict_name(result->verdict));
-    acr_json_set_string(data, "diff", diff);
+    g_autoptr(AcrJson) data = acr_json_of(ACR_STRING("verdict", acr_verdict_name(result->verdict)),
+                                          ACR_STRING("diff", diff), NULL);
     return acr_extensions_tell(extensions, task->workspace.search, "verdict", data, NULL, NULL,
                                error);
 }

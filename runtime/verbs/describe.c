@@ -10,25 +10,19 @@ static AcrJson *describe_option(const AcrOption *option, const char *group)
 {
     g_autofree char *values = acr_option_values(option);
     char letter[2] = {option->letter, '\0'};
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "name", option->name);
-    acr_json_set_string(json, "letter", option->letter ? letter : NULL);
-    acr_json_set_string(json, "argument", option->argument);
-    acr_json_set_string(json, "help", option->help);
-    acr_json_set_string(json, "group", group);
-    acr_json_set_string(json, "values", values);
-    acr_json_set_string(json, "implicit", option->implicit_value);
-    acr_json_set_string(json, "words", option->words);
-    acr_json_set_string(json, "variable", option->variable);
-    acr_json_set_bool(json, "is_path",
-                      option->type == ACR_OPTION_PATH || option->type == ACR_OPTION_PROGRAM);
-    acr_json_set_bool(json, "is_rare", option->flags & ACR_OPTION_RARE);
-    return json;
+    return acr_json_of(
+        ACR_STRING("name", option->name), ACR_STRING("letter", option->letter ? letter : NULL),
+        ACR_STRING("argument", option->argument), ACR_STRING("help", option->help),
+        ACR_STRING("group", group), ACR_STRING("values", values),
+        ACR_STRING("implicit", option->implicit_value), ACR_STRING("words", option->words),
+        ACR_STRING("variable", option->variable),
+        ACR_BOOL("is_path", option->type == ACR_OPTION_PATH || option->type == ACR_OPTION_PROGRAM),
+        ACR_BOOL("is_rare", option->flags & ACR_OPTION_RARE), NULL);
 }
 
 static AcrJson *describe_verb(const AcrVerb *verb)
 {
-    AcrJson *json = acr_json_new_object(), *options = acr_json_new_array();
+    AcrJson *options = acr_json_new_array();
     for (const AcrOptionGroup *group = acr_option_groups; group->heading; group++) {
         g_auto(GStrv) names = g_strsplit(group->names, " ", -1);
         for (guint i = 0; names[i] && verb->takes; i++) {
@@ -37,25 +31,21 @@ static AcrJson *describe_verb(const AcrVerb *verb)
                 acr_json_append(options, describe_option(option, group->heading));
         }
     }
-    acr_json_set_string(json, "name", verb->name);
-    acr_json_set_string(json, "summary", verb->summary);
-    acr_json_set_string(json, "arguments", verb->arguments);
-    acr_json_set(json, "options", options);
-    return json;
+    return acr_json_of(ACR_STRING("name", verb->name), ACR_STRING("summary", verb->summary),
+                       ACR_STRING("arguments", verb->arguments), ACR_JSON("options", options),
+                       NULL);
 }
 
 static int start_describe(AcrHost *host, int argc, char **argv)
 {
-    g_autoptr(AcrJson) json = acr_json_new_object();
     g_autoptr(GPtrArray) topics = acr_help_topics(host);
     AcrJson *verbs = acr_json_new_array();
     for (const AcrVerb *const *at = acr_verbs; *at; at++)
         if ((*at)->summary)
             acr_json_append(verbs, describe_verb(*at));
-    acr_json_set_string(json, "version", ACR_VERSION);
-    acr_json_set(json, "topics", acr_json_new_texts(topics));
-    acr_json_set(json, "providers", acr_llm_describe_providers());
-    acr_json_set(json, "verbs", verbs);
+    g_autoptr(AcrJson) json = acr_json_of(
+        ACR_STRING("version", ACR_VERSION), ACR_JSON("topics", acr_json_new_texts(topics)),
+        ACR_JSON("providers", acr_llm_describe_providers()), ACR_JSON("verbs", verbs), NULL);
     return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
 }
 

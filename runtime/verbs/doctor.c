@@ -31,11 +31,9 @@ typedef struct {
 static void add_check(Doctor *doctor, const char *check, State state, const char *remedy,
                       const char *found)
 {
-    AcrJson *row = acr_json_new_object();
-    acr_json_set_string(row, "check", check);
-    acr_json_set_string(row, "state", states[state]);
-    acr_json_set_string(row, "found", found);
-    acr_json_set_string(row, "remedy", state == OK ? NULL : remedy);
+    AcrJson *row = acr_json_of(ACR_STRING("check", check), ACR_STRING("state", states[state]),
+                               ACR_STRING("found", found),
+                               ACR_STRING("remedy", state == OK ? NULL : remedy), NULL);
     acr_json_append(doctor->rows, row);
     doctor->has_failed = doctor->has_failed || state == FAILED;
 }
@@ -284,7 +282,7 @@ static int run_doctor(AcrHost *host, AcrRunSpec *spec)
     static void (*const checks[])(Doctor *) = {check_prompts, check_python, check_worker,
                                                check_sandbox, check_engine, check_models,
                                                check_places,  check_locale};
-    g_autoptr(AcrJson) rows = acr_json_new_array(), json = acr_json_new_object();
+    g_autoptr(AcrJson) rows = acr_json_new_array();
     Doctor doctor = {.host = host, .spec = spec, .rows = rows};
     for (guint i = 0; i < G_N_ELEMENTS(checks); i++) {
         if (acr_interrupted(host->interrupt))
@@ -292,8 +290,8 @@ static int run_doctor(AcrHost *host, AcrRunSpec *spec)
         checks[i](&doctor);
     }
     g_autofree char *text = write_rows(rows);
-    acr_json_set_bool(json, "ok", !doctor.has_failed);
-    acr_json_set(json, "checks", g_steal_pointer(&rows));
+    g_autoptr(AcrJson) json = acr_json_of(ACR_BOOL("ok", !doctor.has_failed),
+                                          ACR_JSON("checks", g_steal_pointer(&rows)), NULL);
     return acr_out_exit(spec->json ? acr_out_json(json) : acr_out_text(text),
                         doctor.has_failed ? ACR_EXIT_ENVIRONMENT : ACR_EXIT_OK);
 }

@@ -19,9 +19,8 @@ static AcrJson *unparsed_files(const AcrIndex *index)
         const AcrIndexFile *file = acr_index_file(index, i);
         if (!file->unparsed)
             continue;
-        AcrJson *row = acr_json_new_object();
-        acr_json_set_string(row, "file", file->path);
-        acr_json_set_string(row, "reason", file->unparsed);
+        AcrJson *row =
+            acr_json_of(ACR_STRING("file", file->path), ACR_STRING("reason", file->unparsed), NULL);
         acr_json_append(list, row);
     }
     return list;

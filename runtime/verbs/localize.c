@@ -14,16 +14,14 @@
 static AcrJson *describe_ranking(const AcrIndex *index, const AcrBaseline *baseline,
                                  const AcrLocalized *found)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "command", baseline->command);
-    acr_json_set(json, "failing", acr_json_new_texts(found->failing));
-    acr_json_set_int(json, "passing", found->passing);
-    acr_json_set_bool(json, "complete", found->is_whole);
-    acr_json_set(json, "seconds", acr_json_new_double((double)found->run.wall_ms / 1000));
-    acr_json_set(json, "plain_seconds", acr_json_new_double((double)baseline->run.wall_ms / 1000));
-    acr_json_set(json, "methods", acr_suspects_to_json(index, found->methods, MAX_METHODS, true));
-    acr_json_set(json, "lines", acr_suspects_to_json(index, found->lines, MAX_LINES, false));
-    return json;
+    return acr_json_of(
+        ACR_STRING("command", baseline->command),
+        ACR_JSON("failing", acr_json_new_texts(found->failing)), ACR_INT("passing", found->passing),
+        ACR_BOOL("complete", found->is_whole),
+        ACR_JSON("seconds", acr_json_new_double((double)found->run.wall_ms / 1000)),
+        ACR_JSON("plain_seconds", acr_json_new_double((double)baseline->run.wall_ms / 1000)),
+        ACR_JSON("methods", acr_suspects_to_json(index, found->methods, MAX_METHODS, true)),
+        ACR_JSON("lines", acr_suspects_to_json(index, found->lines, MAX_LINES, false)), NULL);
 }
 
 static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)

@@ -9,14 +9,11 @@
 
 static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "file", file);
-    acr_json_set_string(json, "status", acr_extract_status_name(result->status));
-    acr_json_set_string(json, "message", result->message);
-    acr_json_set(json, "diff",
-                 result->diff ? acr_json_new_gbytes(result->diff) : acr_json_new_null());
-    acr_json_set(json, "edits", acr_edits_to_json(result->edits, false));
-    return json;
+    return acr_json_of(
+        ACR_STRING("file", file), ACR_STRING("status", acr_extract_status_name(result->status)),
+        ACR_STRING("message", result->message),
+        ACR_JSON("diff", result->diff ? acr_json_new_gbytes(result->diff) : acr_json_new_null()),
+        ACR_JSON("edits", acr_edits_to_json(result->edits, false)), NULL);
 }
 
 /* A person sees the name of each of many; what is piped stays a patch. */

@@ -9,13 +9,11 @@
 
 static AcrJson *counts_of(const AcrTestRun *run)
 {
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_int(json, "passed", acr_test_run_count(run, ACR_TESTED_PASSED));
-    acr_json_set_int(json, "failed", acr_test_run_count(run, ACR_TESTED_FAILED));
-    acr_json_set_int(json, "errors", acr_test_run_count(run, ACR_TESTED_ERROR));
-    acr_json_set_int(json, "skipped", acr_test_run_count(run, ACR_TESTED_SKIPPED));
-    acr_json_set_int(json, "xfailed", acr_test_run_count(run, ACR_TESTED_XFAILED));
-    return json;
+    return acr_json_of(ACR_INT("passed", acr_test_run_count(run, ACR_TESTED_PASSED)),
+                       ACR_INT("failed", acr_test_run_count(run, ACR_TESTED_FAILED)),
+                       ACR_INT("errors", acr_test_run_count(run, ACR_TESTED_ERROR)),
+                       ACR_INT("skipped", acr_test_run_count(run, ACR_TESTED_SKIPPED)),
+                       ACR_INT("xfailed", acr_test_run_count(run, ACR_TESTED_XFAILED)), NULL);
 }
 
 static AcrJson *list_of(const AcrTestRun *run)
@@ -23,10 +21,9 @@ static AcrJson *list_of(const AcrTestRun *run)
     AcrJson *json = acr_json_new_array();
     for (guint i = 0; i < run->ids->len; i++) {
         const AcrTested *result = g_hash_table_lookup(run->tests, run->ids->pdata[i]);
-        AcrJson *row = acr_json_new_object();
-        acr_json_set_string(row, "test", run->ids->pdata[i]);
-        acr_json_set_string(row, "outcome", acr_test_outcome_name(result->outcome));
-        acr_json_set(row, "seconds", acr_json_new_double(result->seconds));
+        AcrJson *row = acr_json_of(ACR_STRING("test", run->ids->pdata[i]),
+                                   ACR_STRING("outcome", acr_test_outcome_name(result->outcome)),
+                                   ACR_JSON("seconds", acr_json_new_double(result->seconds)), NULL);
         if (result->message)
             acr_json_set_string(row, "message", result->message);
         acr_json_append(json, row);
@@ -38,19 +35,14 @@ static AcrJson *describe_tests(const AcrRunSpec *spec, const AcrBaseline *baseli
                                const AcrTestRun *patched, const AcrTestComparison *found)
 {
     const AcrTestRun *run = &baseline->run, *last = patched ? patched : run;
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "runner", baseline->runner);
-    acr_json_set_string(json, "command", baseline->command);
-    acr_json_set_string(json, "why", baseline->why);
-    acr_json_set(json, "tried", acr_json_new_texts(baseline->tried));
-    acr_json_set_string(json, "python", baseline->version);
-    acr_json_set(json, "counts", counts_of(run));
-    acr_json_set(json, "flaky", acr_json_new_texts(baseline->flaky));
-    acr_json_set(json, "seconds", acr_json_new_double((double)run->wall_ms / 1000));
-    acr_json_set_bool(json, "kept", baseline->is_kept);
-    acr_json_set_bool(json, "complete", acr_test_run_is_whole(last));
-    acr_json_set_string(json, "running", last->running);
-    acr_json_set_string(json, "missing", baseline->missing);
+    AcrJson *json = acr_json_of(
+        ACR_STRING("runner", baseline->runner), ACR_STRING("command", baseline->command),
+        ACR_STRING("why", baseline->why), ACR_JSON("tried", acr_json_new_texts(baseline->tried)),
+        ACR_STRING("python", baseline->version), ACR_JSON("counts", counts_of(run)),
+        ACR_JSON("flaky", acr_json_new_texts(baseline->flaky)),
+        ACR_JSON("seconds", acr_json_new_double((double)run->wall_ms / 1000)),
+        ACR_BOOL("kept", baseline->is_kept), ACR_BOOL("complete", acr_test_run_is_whole(last)),
+        ACR_STRING("running", last->running), ACR_STRING("missing", baseline->missing), NULL);
     if (spec->list)
         acr_json_set(json, "tests", list_of(run));
     if (patched) {

@@ -23,11 +23,10 @@ int acr_version_print(bool as_json)
                 {"cjson", acr_json_library()},
                 {"sqlite", acr_index_library()},
                 {"pcre2", pcre2}};
-    g_autoptr(AcrJson) json = acr_json_new_object();
     AcrJson *libraries = acr_json_new_object();
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
         acr_json_set_string(libraries, rows[i].name, rows[i].version);
-    acr_json_set_string(json, "version", ACR_VERSION);
-    acr_json_set(json, "libraries", libraries);
+    g_autoptr(AcrJson) json =
+        acr_json_of(ACR_STRING("version", ACR_VERSION), ACR_JSON("libraries", libraries), NULL);
     return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
 }

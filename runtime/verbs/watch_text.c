@@ -217,9 +217,8 @@ static const char *state_name(AcrPartState state)
 static AcrJson *part_to_json(gconstpointer item)
 {
     const AcrBatchPart *part = item;
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "name", part->name);
-    acr_json_set_string(json, "state", state_name(part->state));
+    AcrJson *json = acr_json_of(ACR_STRING("name", part->name),
+                                ACR_STRING("state", state_name(part->state)), NULL);
     set_or_null(json, "pid", part->process.pid > 0 ? part->process.pid : -1);
     acr_json_set_string(json, "host", part->process.host[0] ? part->process.host : NULL);
     acr_json_set_string(json, "why", part->why);
@@ -233,14 +232,12 @@ static AcrJson *running_to_json(gconstpointer item)
     const AcrSpent *spent = acr_doing_spent(&running->run.doing);
     gint64 now = acr_now_ms();
     bool has_stage = acr_doing_has_begun(&running->run.doing);
-    AcrJson *json = acr_json_new_object();
     g_autofree char *doing = doing_of(running);
-    acr_json_set_string(json, "task", running->id);
-    acr_json_set_string(json, "doing", doing);
-    acr_json_set_string(json, "stage", has_stage ? stage->stage : NULL);
-    acr_json_set_int(json, "attempt", has_stage ? stage->attempt : 0);
-    acr_json_set_int(json, "number", has_stage ? stage->number : 0);
-    acr_json_set_int(json, "ms", MAX(now - running->begun_ms, 0));
+    AcrJson *json = acr_json_of(ACR_STRING("task", running->id), ACR_STRING("doing", doing),
+                                ACR_STRING("stage", has_stage ? stage->stage : NULL),
+                                ACR_INT("attempt", has_stage ? stage->attempt : 0),
+                                ACR_INT("number", has_stage ? stage->number : 0),
+                                ACR_INT("ms", MAX(now - running->begun_ms, 0)), NULL);
     set_or_null(json, "stage_ms", has_stage ? MAX(now - stage->time_ms, 0) : -1);
     acr_json_set_int(json, "calls", has_stage ? MAX(spent->calls, 0) : 0);
     acr_json_set_int(json, "cost_microusd", has_stage ? MAX(spent->cost_microusd, 0) : 0);
@@ -257,8 +254,8 @@ static AcrJson *lists_to_json(const GPtrArray *items, AcrJson *(*to_json)(gconst
 
 AcrJson *acr_watched_to_json(const AcrBatchState *state)
 {
-    AcrJson *json = acr_json_new_object(), *ceiling = acr_json_new_object(),
-            *left = acr_json_new_object(), *graded = acr_json_new_object();
+    AcrJson *ceiling = acr_json_new_object(), *left = acr_json_new_object(),
+            *graded = acr_json_new_object();
     acr_json_set_int(graded, "ended", state->graded);
     acr_json_set_int(graded, "total", state->to_grade);
     acr_json_set_int(graded, "resolved", state->resolved);
@@ -267,15 +264,13 @@ AcrJson *acr_watched_to_json(const AcrBatchState *state)
     set_or_null(ceiling, "ms", state->max_ms);
     set_or_null(left, "ms", state->left_ms);
     set_or_null(left, "cost_microusd", state->left_microusd);
-    acr_json_set_string(json, "kind", kind_name(state));
-    acr_json_set_string(json, "folder", state->out);
-    acr_json_set_string(json, "state", state_name(acr_batch_state_of(state)));
-    acr_json_set_bool(json, "finished", acr_batch_state_is_finished(state));
-    acr_json_set_int(json, "total", state->total);
-    acr_json_set_int(json, "ended", state->n_ended);
-    acr_json_set(json, "by_status", acr_json_copy(state->by_status));
-    acr_json_set(json, "by_verdict", acr_json_copy(state->by_verdict));
-    acr_json_set(json, "by_error_class", acr_json_copy(state->by_error_class));
+    AcrJson *json = acr_json_of(
+        ACR_STRING("kind", kind_name(state)), ACR_STRING("folder", state->out),
+        ACR_STRING("state", state_name(acr_batch_state_of(state))),
+        ACR_BOOL("finished", acr_batch_state_is_finished(state)), ACR_INT("total", state->total),
+        ACR_INT("ended", state->n_ended), ACR_JSON("by_status", acr_json_copy(state->by_status)),
+        ACR_JSON("by_verdict", acr_json_copy(state->by_verdict)),
+        ACR_JSON("by_error_class", acr_json_copy(state->by_error_class)), NULL);
     set_or_null(json, "ms", state->begun_ms ? MAX(acr_now_ms() - state->begun_ms, 0) : -1);
     acr_json_set(json, "spent", acr_spent_to_json(&state->spent));
     acr_json_set(json, "ceiling", ceiling);
