@@ -18,13 +18,13 @@ MAX_PRIVATE_HEADER_BYTES = 10_240
 # Lines of C and Python that each room may have: about 5 % above what it has. A room that needs more pays with what it deletes;
 # raising a budget is a decision of its own, with its reason in the commit. One that is a tenth too high is lowered.
 BUDGETS = {
-    "native/base": 3_850,
-    "native/http": 1_900,
+    "native/base": 3_650,
+    "native/http": 1_890,
     "native/index": 3_450,
     "native/journal": 770,
-    "native/llm": 7_750,
-    "native/money": 1_750,
-    "native/patch": 8_700,
+    "native/llm": 7_670,
+    "native/money": 1_730,
+    "native/patch": 8_580,
     "native/sandbox": 7_050,
     "native/search": 5_850,
     "native/spectrum": 190,
@@ -35,16 +35,16 @@ BUDGETS = {
     "runtime": 230,
     "runtime/agents": 1_200,
     "runtime/batch": 2_450,
-    "runtime/eval": 2_740,
+    "runtime/eval": 2_730,
     "runtime/extensions": 1_150,
     "runtime/layout": 80,
     "runtime/loops": 5_300,
     "runtime/project": 2_350,
-    "runtime/py": 2_100,
-    "runtime/report": 1_150,
-    "runtime/serve": 2_400,
-    "runtime/task": 6_260,
-    "runtime/verbs": 7_100,
+    "runtime/py": 1_930,
+    "runtime/report": 1_120,
+    "runtime/serve": 2_330,
+    "runtime/task": 6_230,
+    "runtime/verbs": 6_410,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
