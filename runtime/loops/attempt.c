@@ -1,6 +1,6 @@
 /*
- * Drives the attempt machine: for each state one function that does its step and returns the event
- * of its result. A step that cannot be done says why, and the next begins.
+ * Drives the attempt machine: for each state, one function does its step and returns the event of
+ * its result. A step that cannot be done says why, and the next one begins.
  */
 #include "loops/attempt_work.h"
 
@@ -13,7 +13,7 @@ typedef struct {
     GPtrArray *candidates; /* of all attempts */
     GHashTable *said;      /* of acr_said_new */
     GPtrArray *scripts;    /* of acr_scripts_new */
-    char *reason;          /* why the last attempt that gave no answer ended, or NULL */
+    char *reason;          /* why the last attempt without an answer ended, or NULL */
     GError *failure;
 } Driver;
 
@@ -85,15 +85,15 @@ static char *reproducer_clue(const Driver *driver)
                               output, NULL);
 }
 
-/* Appends a part of a clue (may be NULL) below what introduces it. */
+/* Appends a part of a clue (may be NULL) after its introduction. */
 static void add_part(GString *clue, const char *introduction, const char *part)
 {
     if (part)
         g_string_append_printf(clue, "%s%s%s", clue->len ? "\n\n" : "", introduction, part);
 }
 
-/* What the search agent is shown beside the issue: what the reproducer showed, where failing tests point,
- * what extensions suspect. *out: owned; NULL: nothing. */
+/* What the search agent is shown beside the issue: the reproducer's output, where failing tests
+ * point, what extensions suspect. *out: owned; NULL: nothing. */
 static AcrStep make_clue(Driver *driver, char **out)
 {
     const AcrRun *run = driver->run;
@@ -121,14 +121,14 @@ static AcrAttemptEvent do_retrieve(Driver *driver)
     return event_of(driver, ok ? ACR_STEP_DONE : ACR_STEP_FAILED);
 }
 
-/* The latest patch, where nobody has judged it; else NULL. */
+/* The latest patch, if nobody has judged it; else NULL. */
 static AcrCandidate *open_patch(const AcrAttemptWork *work)
 {
     AcrCandidate *latest = work->writer.latest;
     return latest && latest->diff && !latest->is_judged ? latest : NULL;
 }
 
-/* Nobody can judge the latest patch any more: it stays as it is proved. */
+/* Marks the latest patch as judged, because nobody can judge it any more; its proof stays. */
 static void settle_latest(AcrAttemptWork *work)
 {
     AcrCandidate *latest = work->writer.latest;
@@ -139,8 +139,8 @@ static void settle_latest(AcrAttemptWork *work)
         latest->why = g_strdup(work->unproved);
 }
 
-/* Whether the model is asked no more: it repeats itself here, or did before and now wrote no edit.
- * Why it is given up is kept as the attempt's reason. */
+/* Whether to give up the model: it repeats itself now, or did before and has now written no edit.
+ * The reason is kept as the attempt's. */
 static bool is_given_up(Driver *driver)
 {
     const AcrAttemptWork *work = &driver->work;
@@ -185,8 +185,8 @@ static AcrAttemptEvent do_review(Driver *driver)
     return ACR_ATTEMPT_ON_UNAVAILABLE;
 }
 
-/* The patch as it is, judged by the validation alone; after a review that could not go on, the
- * latest may be judged already, or not be applicable. */
+/* Judges the patch by the validation alone. After a review that stopped, the latest patch may be
+ * judged already, or not be applicable. */
 static AcrAttemptEvent do_validate(Driver *driver)
 {
     AcrCandidate *latest = open_patch(&driver->work);
@@ -206,8 +206,8 @@ static AcrAttemptEvent do_regress(Driver *driver)
 
 /* ---- Selection ------------------------------------------------------------------------------- */
 
-/* Validates the attempt's best where a reviewer approved it with a test that it found wrong: then
- * the validation had no turn yet. */
+/* Validates the attempt's best patch if a reviewer approved it but found the test wrong, since then
+ * it was not validated yet. */
 static AcrStep validate_best(Driver *driver)
 {
     AcrCandidate *best;
@@ -223,8 +223,8 @@ static AcrStep validate_best(Driver *driver)
     return ACR_STEP_DONE;
 }
 
-/* Whether the attempt's best ends the run: where a reviewer found patches wrong, it must have found
- * this one right. */
+/* Whether the attempt's best patch ends the run: if a reviewer rejected patches, it must have
+ * approved this one. */
 static bool is_enough(const Driver *driver)
 {
     const AcrCandidate *best = acr_candidates_best(driver->candidates, driver->machine.attempt);
@@ -246,7 +246,7 @@ static AcrAttemptEvent do_select(Driver *driver)
     return is_enough(driver) ? ACR_ATTEMPT_ON_OK : ACR_ATTEMPT_ON_REFUSED;
 }
 
-/* Patches from elsewhere are checked by the first model's reviewer. */
+/* The first model's reviewer checks patches from elsewhere. */
 static AcrAttemptEvent do_weigh(Driver *driver)
 {
     AcrStep step = ACR_STEP_DONE;

@@ -1,5 +1,5 @@
 /*
- * One attempt's work and what its steps share: the model that gives no answer, and trials in
+ * One attempt's data and what its steps share: handling a model that gives no answer, and trials in
  * the sandbox.
  */
 #include "loops/attempt_work.h"

@@ -1,10 +1,10 @@
 /*
- * Candidates and their order: a patch that is proved better is better, whatever its number, and one
- * that the project's tests were run on is better than one that is not verified either, and one that changes
- * tests alone worse; of equals the first, but the latest of those that review or validation rejected: it was written with
- * the verdicts on the others. One that is not applicable is better than none by its status alone.
- * A patch can be judged again, by a better test or by the validation, also where it is written once
- * more: what was found last counts.
+ * Candidates and their order. A patch with a better proof is better, whatever its number. Among
+ * patches with the same proof, one on which the project's tests have run is better, and one that
+ * changes only tests is worse. Among equals the first wins, except that among rejected ones the
+ * latest wins, because it was written with the verdicts on the others. A patch that is not
+ * applicable is better than none only by its status. If a patch is judged again, by a better test
+ * or because it was written again, the last judgement counts.
  */
 #include "loops/attempt_work.h"
 
@@ -85,7 +85,8 @@ static AcrCandidate *last_judged(const GPtrArray *candidates, AcrCandidate *cand
     return candidate;
 }
 
-/* Verified and free of regressions, verified, free, anything else, each by its proof. */
+/* The order: verified without regressions, verified, without regressions, anything else; within
+ * each by proof. */
 guint acr_candidate_worth(const AcrCandidate *candidate)
 {
     bool is_verified = candidate->proof == ACR_PROOF_VERIFIED,
@@ -94,7 +95,7 @@ guint acr_candidate_worth(const AcrCandidate *candidate)
     return (is_verified ? 32 : 0) + (is_free ? 16 : 0) + (guint)candidate->proof;
 }
 
-/* Above 0: `a` is better by what was run; below: `b`. */
+/* Above 0: `a` is better by what was run; below 0: `b` is. */
 static int compare_candidates(const AcrCandidate *a, const AcrCandidate *b)
 {
     const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
@@ -113,7 +114,7 @@ bool acr_candidates_are_equal(const AcrCandidate *a, const AcrCandidate *b)
     return compare_candidates(a, b) == 0;
 }
 
-/* `b` is the earlier one. */
+/* `b` is the earlier candidate. */
 static bool is_better(const AcrCandidate *a, const AcrCandidate *b)
 {
     if (!a->diff != !b->diff)

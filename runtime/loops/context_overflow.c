@@ -1,8 +1,9 @@
 /*
- * What a retrieval conversation gives up when it overflows the model's context: a table of steps,
- * the first of which that finds something to take is made, so that one overflow takes one thing. A
- * note in its place says what is left out, so that the model can ask again. The last message, the
- * question, goes last. Pure: the same overflows give the same conversation, which replays rely on.
+ * Shortens a retrieval conversation that exceeds the model's context, by a table of steps: the
+ * first step that finds something to remove is taken, so that one overflow removes one thing. A
+ * note in its place says what was left out, so that the model can ask again. The last message, the
+ * question, is shortened last. Pure: the same overflows give the same conversation, on which
+ * replays rely.
  */
 #include "loops/retrieval.h"
 
@@ -12,8 +13,8 @@
 #define FIRST_TURN 2u /* after the system prompt and the issue */
 #define TURN 2u       /* messages: an answer, and the message after it */
 
-/* Shows at most `bytes` of results, or their headings. False, and the message as it was: that is no
- * shorter. */
+/* Shows at most `bytes` of the results, or only their headings. False, with the message unchanged,
+ * if that does not shorten it. */
 static bool show_results(AcrRetrieved *retrieved, const AcrRun *run, AcrResults *results,
                          gsize bytes)
 {
@@ -53,7 +54,7 @@ static bool older_to_headings(AcrRetrieved *retrieved, const AcrRun *run, gsize 
     return false;
 }
 
-/* To half of what is shown of them; `least` 0: to their headings. */
+/* Halves what is shown of the newest results; `least` 0: shows only their headings. */
 static bool cut_newest(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
     AcrResults *newest = newest_results(retrieved);
@@ -94,8 +95,8 @@ static bool cut_question(AcrRetrieved *retrieved, const AcrRun *run, gsize least
     return last >= FIRST_TURN && cut_message(retrieved, last, least);
 }
 
-/* The first question as it is asked now: with what is left of the issue, the clue, and the note
- * that turns are missing. */
+/* Writes the first question again, with the rest of the issue, the clue, and a note that turns are
+ * missing. */
 static void show_issue(AcrRetrieved *retrieved, const AcrRun *run)
 {
     gsize bytes = retrieved->issue_bytes ? retrieved->issue_bytes : G_MAXSIZE;
@@ -151,7 +152,7 @@ static bool drop_oldest_turn(AcrRetrieved *retrieved, const AcrRun *run, gsize l
     return true;
 }
 
-/* The same as long as it leaves the newest results alone: code is worth more than old notes. */
+/* Removes a turn, but not the newest results: code is worth more than old notes. */
 static bool drop_turn_before_newest(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
     const AcrResults *newest = newest_results(retrieved);
@@ -161,7 +162,7 @@ static bool drop_turn_before_newest(AcrRetrieved *retrieved, const AcrRun *run, 
 
 static const struct {
     bool (*take)(AcrRetrieved *retrieved, const AcrRun *run, gsize least);
-    gsize least; /* what is kept at least, in bytes */
+    gsize least; /* bytes that are always kept */
     const char *what;
 } steps[] = {
     {older_to_headings, 0, "older results are shortened"},

@@ -1,7 +1,7 @@
 /*
- * When a model is given up; the bounds are in the header. Of 210 recorded runs twelve are cut short
- * by a repetition; the first answer of the patch writer, which comes all the same, was applicable in
- * all of them.
+ * Decides when to give up a model; the bounds are in the header. Of 210 recorded runs, twelve are
+ * cut short by a repetition; the patch writer's first answer, which is still asked for, was
+ * applicable in all of them.
  */
 #include "loops/dead_end.h"
 
@@ -33,7 +33,7 @@ bool acr_dead_end_hear(AcrDeadEnd *end, const char *text)
            give_up_model(end, true, "the model gave three empty answers in a row");
 }
 
-/* Whether the last two texts of the kind are the two before them. */
+/* Whether the last two texts of the kind repeat the two before them. */
 static bool goes_in_circles(const GPtrArray *told, char kind)
 {
     const char *last[4];

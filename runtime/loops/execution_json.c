@@ -1,5 +1,6 @@
 /*
- * Executions as JSON, in the one form that the journal, execution_PATCH_TEST.json and `exec --json` share.
+ * Executions as JSON, in the one form that the journal, execution_PATCH_TEST.json and `exec --json`
+ * share.
  */
 #include "loops/loops.h"
 

@@ -1,6 +1,6 @@
 /*
- * How scripts and their executions are shown to models: shortened, in fences and tags that the text
- * cannot close.
+ * Shows scripts and their executions to models: shortened, in fences and tags that the text cannot
+ * close.
  */
 #include "loops/attempt_work.h"
 

@@ -1,16 +1,16 @@
 /*
- * What an execution of a reproducer shows. An exit code alone says little (a script that cannot be
- * imported fails too), and the word AssertionError may be printed by anything: what counts is how
- * the process ended, and the last traceback on stderr that passes through the script, which Python
- * writes when nothing caught the exception. Its frames must be real ones: a line that it quotes
- * from the script stands in the script at that number. A script that asserts may catch the error, and
- * tell of it in its last line: what it proves, its watched run says.
+ * Decides what an execution of a reproducer shows. The exit code alone says little (a script whose
+ * import fails also exits with non-zero), and anything may print the word AssertionError. So two
+ * things count: how the process ended, and the last traceback on stderr that passes through the
+ * script, which Python writes if nothing caught the exception. Its frames must be real: a line that
+ * it quotes from the script must be that line of the script. A script may catch its own
+ * AssertionError and report it in its last line; the experiments then decide what it proves.
  */
 #include "loops/loops.h"
 
 #include <string.h>
 
-#define MAX_SHOWN 300u /* bytes of a line that is repeated */
+#define MAX_SHOWN 300u /* bytes of a quoted line */
 #define TRACEBACK "Traceback (most recent call last):"
 
 void acr_test_verdict_clear(AcrTestVerdict *verdict)
@@ -21,13 +21,13 @@ void acr_test_verdict_clear(AcrTestVerdict *verdict)
 
 /* The traceback that tells how a script ended, in the lines of stderr. */
 typedef struct {
-    guint end;         /* the exception's own line; 0: there is no traceback */
-    guint script_line; /* of the last frame in the script; 0: none */
-    bool is_quoted;    /* that frame quotes the script as it is, or does not quote it */
+    guint end;         /* line of the exception itself; 0: no traceback */
+    guint script_line; /* line number in the last frame of the script; 0: none */
+    bool is_quoted;    /* that frame quotes the script correctly, or quotes nothing */
 } Traceback;
 
-/* The number in `  File "<dir>/reproducer.py", line 12, in …`; 0: no such frame. Before 3.9 Python
- * gives the path as it was given. */
+/* The number in `  File "<dir>/reproducer.py", line 12, in …`; 0: no such frame. Before 3.9, Python
+ *                  prints the path as it was given. */
 static guint frame_line(const char *line, const char *dir)
 {
     g_autofree char *full = g_build_filename(dir, ACR_FILE_SCRIPT, NULL);
@@ -40,8 +40,8 @@ static guint frame_line(const char *line, const char *dir)
     return 0;
 }
 
-/* Whether line `number` of the script is `quoted`, but for its indentation. A traceback that the script
- * prints by itself may quote nothing. */
+/* Whether line `number` of the script is `quoted`, ignoring indentation. A traceback that the
+ * script prints itself may quote nothing. */
 static bool quotes_script(char **script, guint number, const char *quoted)
 {
     if (number > g_strv_length(script) || !quoted)
@@ -52,15 +52,15 @@ static bool quotes_script(char **script, guint number, const char *quoted)
     return strcmp(g_strstrip(is), g_strstrip(said)) == 0;
 }
 
-/* Whether it is the first line of an exception as Python prints it: not indented, a dotted name,
- * and a colon or the end. */
+/* Whether the line is the first of an exception as Python prints it: not indented, a dotted name,
+ * then a colon or the end. */
 static bool is_exception(const char *line)
 {
     gsize name = strspn(line, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_.");
     return name > 0 && !g_ascii_isdigit(line[0]) && (line[name] == ':' || line[name] == '\0');
 }
 
-/* The traceback whose first line is TRACEBACK in line `first`. */
+/* Reads the traceback that begins with TRACEBACK in line `first`. */
 static Traceback read_traceback(char **lines, guint first, char **script, const char *dir)
 {
     Traceback traceback = {0};
@@ -77,8 +77,9 @@ static Traceback read_traceback(char **lines, guint first, char **script, const 
     return traceback;
 }
 
-/* The last one with a frame of the script, as every exception that leaves it has, else the last.
- * Others may follow it: in the exception's message, or of what was ignored while Python ended. */
+/* The last traceback with a frame of the script, which every uncaught exception has; otherwise the
+ * last one. Others may follow it: in the exception's message, or from errors that Python ignored
+ * while it exited. */
 static Traceback find_traceback(char **lines, const char *script, const char *dir)
 {
     g_auto(GStrv) code = g_strsplit(script, "\n", -1);
@@ -95,7 +96,8 @@ static Traceback find_traceback(char **lines, const char *script, const char *di
     return last;
 }
 
-/* "AssertionError" of "AssertionError: 3 != 4", of "unittest.case.AssertionError" too. */
+/* Whether the line names AssertionError: "AssertionError: 3 != 4", also
+ * "unittest.case.AssertionError". */
 static bool is_assertion(const char *line)
 {
     g_autofree char *name = g_strndup(line, strcspn(line, ":"));
@@ -103,7 +105,7 @@ static bool is_assertion(const char *line)
     return strcmp(last ? last + 1 : name, "AssertionError") == 0;
 }
 
-/* Files of the project that the script wrote and Python would run: what it shows is then not the
+/* Doubts files of the project that the script wrote and Python would run: then it does not show the
  * project alone. */
 static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
 {
@@ -120,7 +122,7 @@ static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
     }
 }
 
-/* Whether a line of the script begins with an assertion, or calls one by such a name. */
+/* Whether a line of the script begins with an assertion, or calls a function with such a name. */
 static bool asserts(const char *script)
 {
     g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
@@ -132,8 +134,8 @@ static bool asserts(const char *script)
     return false;
 }
 
-/* The last line of stderr where it tells of an assertion, and the script asserts: one that catches its
- * own AssertionError may print no more. NULL: it does not. */
+/* The last line of stderr if it reports an assertion and the script asserts, because a script that
+ * catches its own AssertionError may print no more. NULL: no such line. */
 static const char *find_told(char **lines, const char *script)
 {
     const char *last = "";
@@ -146,7 +148,7 @@ static const char *find_told(char **lines, const char *script)
     return is_assertion(last) && asserts(script) ? last : NULL;
 }
 
-/* What a non-zero exit shows. `line` is that of the exception, or NULL; `told`, of find_told. */
+/* Judges a non-zero exit. `line`: of the exception, or NULL; `told`: from find_told. */
 static char *judge_failure(const Traceback *traceback, const char *line, const char *told,
                            int exit_code, AcrTestResult *out_result)
 {

@@ -1,13 +1,14 @@
-/* Private to loops: what all drivers use. Files of the run folder, progress, and whether the run may
- * go on. */
+/* Private to loops: what all drivers use: files of the run folder, progress, and whether the run
+ * may continue. */
 #ifndef ACR_LOOPS_PRIVATE_H
 #define ACR_LOOPS_PRIVATE_H
 
 #include "loops/loops.h"
 
-/* The folder of an attempt in the run folder: "attempt_N"; that of given patches; owned. */
+/* The folder of an attempt in the run folder: "attempt_N", or that of given patches; owned. */
 char *acr_loops_folder(guint attempt) ACR_MUST_USE;
-/* Writes attempt_N/<name>, `name` made from a printf format; the second as indented JSON (taken). */
+/* Writes attempt_N/<name>, where `name` is a printf format; the second function writes indented
+ * JSON (taken). */
 bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize len, GError **error,
                      const char *format, ...) G_GNUC_PRINTF(6, 7) ACR_MUST_USE;
 bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error,
@@ -15,9 +16,9 @@ bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GErro
 #define acr_loops_stage(run, attempt, stage, number)                                               \
     acr_progress_stage((run)->progress, attempt, stage, number)
 #define acr_loops_note(run, ...) acr_progress_note((run)->progress, __VA_ARGS__)
-/* Notes an overflow, and `what` was done about it (NULL: nothing is left to do). */
+/* Reports an overflow, and `what` was done about it (NULL: nothing can be done). */
 void acr_loops_note_overflow(const AcrRun *run, const char *what);
-/* False with INTERRUPTED when a signal came. */
+/* False with INTERRUPTED if a signal came. */
 bool acr_loops_go_on(const AcrRun *run, GError **error) ACR_MUST_USE;
 
 #endif

@@ -1,23 +1,24 @@
 /*
- * The three machines: for each a table of (state, event, next), and the counters that are applied
+ * The three machines: a table of (state, event, next) for each, and the counters that are updated
  * after it.
- *   retrieval  select -> extract -> search -> analyse, round by round, until bug locations are found
+ *   retrieval  select -> extract -> search -> analyse, round by round, until bug locations are
+ *              found
  *   attempt    guard -> reproducer -> retrieval -> patch -> review, or without a reproducer
- *              validation -> regressions -> select; a step that cannot be done says so and the
+ *              validation -> regressions -> select; a step that cannot be done says so, and the
  *              next begins
  *   review     patch and test are run against each other and judged, and what is wrong is
- *              rewritten, the patch before the test, until both are right or no round is left
+ *              rewritten, the patch before the test, until both are right or the rounds are used up
  */
 #include "loops/machines.h"
 
-#define ANY (-1) /* in every state that is not an end */
+#define ANY (-1) /* matches every state that is not an end */
 
 typedef struct {
     int state, event, next;
-    AcrRetrievalAsk ask; /* of the retrieval, where next is SELECT */
+    AcrRetrievalAsk ask; /* for a retrieval whose next state is SELECT */
 } Row;
 
-/* The first row of the event in the state; NULL: the event cannot occur in it. */
+/* The first row of the event in the state; NULL: the event is not possible there. */
 static const Row *find_row(const Row *rows, gsize n, int state, int event)
 {
     for (gsize i = 0; i < n; i++)
@@ -37,7 +38,7 @@ static const Row retrieval_rows[] = {
     {S(SELECT), ON(NOT_SHORTENABLE), S(EXHAUSTED), 0},
     {S(SELECT), ON(USED_UP), S(EXHAUSTED), 0},
     {S(SELECT), ON(DEAD_END), S(EXHAUSTED), 0},
-    {S(EXTRACT), ON(INVALID), S(EXTRACT), 0}, /* SELECT after the fifth */
+    {S(EXTRACT), ON(INVALID), S(EXTRACT), 0}, /* after the fifth, SELECT */
     {S(EXTRACT), ON(CALLS), S(SEARCH), 0},
     {S(EXTRACT), ON(LOCATIONS), S(LOCATE), 0},
     {S(EXTRACT), ON(SHORTENED), S(EXTRACT), 0},
@@ -66,7 +67,7 @@ AcrRetrieval acr_retrieval_begin(guint max_rounds)
                           .max_rounds = max_rounds};
 }
 
-/* A round begins, unless the last one allowed was this. */
+/* Begins a round, unless the rounds are used up. */
 static void enter_select(AcrRetrieval *machine, AcrRetrievalAsk ask)
 {
     if (machine->round >= machine->max_rounds) {
@@ -88,7 +89,7 @@ bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event)
     if (event == ON(INVALID) && ++machine->invalid >= ACR_EXTRACT_TRIES)
         enter_select(machine, ACR_ASK_CHECK_CALLS);
     else if (row->ask == ACR_ASK_AGAIN)
-        machine->ask = row->ask; /* the same round goes on */
+        machine->ask = row->ask; /* the same round continues */
     else if (row->next == S(SELECT))
         enter_select(machine, row->ask);
     else
@@ -110,10 +111,10 @@ static const Row attempt_rows[] = {
     {S(REPRODUCE), ON(OK), S(RETRIEVE), 0},
     {S(REPRODUCE), ON(UNAVAILABLE), S(RETRIEVE), 0},
     {S(RETRIEVE), ON(OK), S(PATCH), 0},
-    {S(PATCH), ON(OK), S(REVIEW), 0}, /* VALIDATE without a reproducer */
+    {S(PATCH), ON(OK), S(REVIEW), 0}, /* without a reproducer, VALIDATE */
     {S(PATCH), ON(REFUSED), S(PATCH), 0},
     {S(PATCH), ON(USED_UP), S(SELECT), 0},
-    {S(REVIEW), ON(OK), S(SELECT), 0}, /* it validates what it approves */
+    {S(REVIEW), ON(OK), S(SELECT), 0}, /* the review has validated what it approves */
     {S(REVIEW), ON(UNAVAILABLE), S(VALIDATE), 0},
     {S(REVIEW), ON(REFUSED), S(SELECT), 0},
     {S(VALIDATE), ON(OK), S(REGRESS), 0},
@@ -123,7 +124,7 @@ static const Row attempt_rows[] = {
     {S(REGRESS), ON(UNAVAILABLE), S(SELECT), 0},
     {S(REGRESS), ON(REFUSED), S(PATCH), 0},
     {S(SELECT), ON(OK), S(WEIGH), 0},
-    {S(SELECT), ON(REFUSED), S(GUARD), 0}, /* WEIGH after the last attempt */
+    {S(SELECT), ON(REFUSED), S(GUARD), 0}, /* after the last attempt, WEIGH */
     {S(WEIGH), ON(OK), S(DONE), 0},
     {S(WEIGH), ON(UNAVAILABLE), S(DONE), 0},
     {ANY, ON(FAILED), S(FAILED), 0},
@@ -147,7 +148,7 @@ bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event)
     if (machine->state == S(REPRODUCE))
         machine->reproducer = event == ON(OK);
     else if (machine->state == S(REVIEW) && event == ON(UNAVAILABLE))
-        machine->reproducer = false; /* a patch that is written again is only validated */
+        machine->reproducer = false; /* a patch that is rewritten is only validated */
     if (next == S(PATCH)) {
         bool is_left = machine->tries < machine->max_tries;
         machine->tries += is_left;
@@ -178,9 +179,9 @@ static const Row review_rows[] = {
     {S(JUDGE), ON(YES_YES), S(VALIDATE), 0},
     {S(JUDGE), ON(YES_NO), S(TEST), 0},
     {S(JUDGE), ON(NO_YES), S(PATCH), 0},
-    {S(JUDGE), ON(NO_NO), S(PATCH), 0}, /* and the test after it */
+    {S(JUDGE), ON(NO_NO), S(PATCH), 0}, /* and then the test */
     {S(JUDGE), ON(INVALID), S(JUDGE), 0},
-    {S(PATCH), ON(WRITTEN), S(EXECUTE), 0}, /* TEST where both were wrong */
+    {S(PATCH), ON(WRITTEN), S(EXECUTE), 0}, /* TEST if both were wrong */
     {S(PATCH), ON(NOT_WRITTEN), S(EXHAUSTED), 0},
     {S(TEST), ON(WRITTEN), S(EXECUTE), 0},
     {S(TEST), ON(NOT_WRITTEN), S(EXHAUSTED), 0},
@@ -214,7 +215,7 @@ bool acr_review_step(AcrReview *machine, AcrReviewEvent event)
         next = S(TEST);
         machine->test_too = false;
     } else if (next == S(PATCH) || next == S(TEST)) {
-        /* Rewritten for nothing, where no round is left to judge it in. */
+        /* No rewrite if no round is left to judge it. */
         machine->test_too = event == ON(NO_NO);
         if (machine->round >= ACR_REVIEW_ROUNDS)
             next = S(EXHAUSTED);

@@ -1,10 +1,11 @@
 /*
- * What a run tells the user's extensions, and what they say of it: calls and their results, patches.
- * acr_extensions_tell asks whether one observes them.
+ * Tells the user's extensions about calls, their results and patches, and takes their answers.
+ * acr_extensions_tell finds out whether any extension observes them.
  */
 #include "loops/attempt_work.h"
 
-/* Tells `data` (taken); *out_note and *out_veto as acr_extensions_tell. The note is shown to the user. */
+/* Tells extensions about `data` (taken); *out_note and *out_veto as in acr_extensions_tell. The
+ * note is shown to the user. */
 static bool tell_extensions(const AcrRun *run, const char *event, AcrJson *data, char **out_note,
                             char **out_veto, GError **error)
 {

@@ -1,12 +1,12 @@
 /*
- * The patch writer at work: its conversation, what is cut from it when it is too long, and each try
- * from the answer to the files of the run folder.
+ * The patch writer: its conversation, what is removed when that is too long, and each try from the
+ * answer to the files of the run folder.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define LEAST_BYTES 1200u /* of code, issue and feedback each, however small the context is */
+#define LEAST_BYTES 1200u /* of code, issue and feedback each, even in a small context */
 
 static void add_feedback(AcrPatchWriter *writer)
 {
@@ -16,8 +16,8 @@ static void add_feedback(AcrPatchWriter *writer)
     acr_conversation_add(writer->conversation, ACR_ROLE_USER, shown);
 }
 
-/* Starts the patch writer's conversation, from the located code if there is some, with the feedback
- * of the last try. */
+/* Starts the patch writer's conversation, from located code if there is some, with the feedback of
+ * the last try. */
 static void start_conversation(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
@@ -35,7 +35,7 @@ static void start_conversation(AcrAttemptWork *work)
     add_feedback(writer);
 }
 
-/* Halves the longest part of what the patch writer is shown; NULL: all are short. */
+/* Halves the longest part of what the patch writer is shown; NULL: all parts are short. */
 static const char *cut_longest_part(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
@@ -52,8 +52,8 @@ static const char *cut_longest_part(AcrAttemptWork *work)
     return "the longest of code, issue and feedback is cut";
 }
 
-/* After an overflow: earlier tries are left out, but for the last feedback; if there are none, one
- * thing is cut. What was done; NULL: nothing is left to take away. */
+/* After an overflow: removes earlier tries except the last feedback; if there are none, shortens
+ * one part. Returns what was done; NULL: nothing is left to remove. */
 static const char *shorten_conversation(AcrAttemptWork *work, bool has_tries)
 {
     const char *what = has_tries ? "earlier tries are left out" : NULL;
@@ -127,7 +127,7 @@ static bool save_try(AcrAttemptWork *work, const char *answer, const AcrPatchRes
     return acr_loops_write(work->run, attempt, diff, len, error, ACR_FILE_EXTRACTED, number);
 }
 
-/* Applies an answer; the places of the bug are hints for edits whose place is not unique. */
+/* Applies an answer; the bug locations are hints for edits whose place is not unique. */
 static bool apply_answer(AcrAttemptWork *work, const char *answer, AcrPatchResult *out,
                          GError **error)
 {

@@ -1,6 +1,6 @@
 /*
- * The stream of progress events: which kinds there are, and for each its name, its members in JSON and its
- * words. Consumers know none of this; they take events, and what the events come to.
+ * The stream of progress events: its kinds, and for each its name, its members in JSON and its
+ * words. Consumers need not know them.
  */
 #include "loops/progress.h"
 
@@ -8,23 +8,24 @@
 #include <stddef.h>
 #include <string.h>
 
-#define BRIEF_MS 1000          /* what is over sooner would flicker */
-#define MAX_TEXT 60u           /* bytes of a text that is read back */
-#define MAX_NUMBER (1ll << 45) /* likewise of a number: sums of all tasks stay below 2^63 */
+#define BRIEF_MS 1000 /* shorter states would flicker */
+#define MAX_TEXT 60u  /* bytes of a text that is read back */
+/* limit of a number that is read back: sums of all tasks stay below 2^63 */
+#define MAX_NUMBER (1ll << 45)
 
 typedef char *(*Words)(const AcrProgressEvent *event);
 typedef struct {
     const char *name;
     AcrShown shown;
     Words words; /* as a line; NULL: `text` */
-    Words held;  /* in what the events come to; NULL: it is not shown there */
-    /* One that holds until the next of its kind has one of these in live.json: the object of its members, or the
-     * member of its time. */
+    Words held;  /* as a state; NULL: not shown as one */
+    /* A kind that describes a state (until the next event of its kind) has one of these in
+     * live.json: the object with its members, or the member with its time. */
     const char *group, *time_key;
-    bool is_brief; /* holds until anything else does; shown after BRIEF_MS */
+    bool is_brief; /* ends with any other event; shown after BRIEF_MS */
 } Kind;
 
-typedef enum { TEXT, COUNT, AMOUNT, JSON } FieldType; /* AMOUNT: -1 is "not known" */
+typedef enum { TEXT, COUNT, AMOUNT, JSON } FieldType; /* AMOUNT: -1 means unknown */
 typedef struct {
     AcrProgressKind kind;
     const char *key;
@@ -51,7 +52,7 @@ static const Field fields[] = {
     {ACR_PROGRESS_RESULT, "error", TEXT, AT(text)},
     {ACR_PROGRESS_RESULT, "result", JSON, AT(result)},
 };
-/* The field of a kind that comes after one of it (NULL: its first one); NULL: there is none. */
+/* The field of a kind after `field` (NULL: its first one); NULL: no more. */
 static const Field *next_field(const Field *field, AcrProgressKind kind)
 {
     for (field = field ? field + 1 : fields; field < fields + G_N_ELEMENTS(fields); field++)
@@ -271,7 +272,7 @@ bool acr_doing_take(AcrDoing *doing, const AcrProgressEvent *event)
             forget_event(&doing->last[i]);
     AcrProgressEvent *kept = &doing->last[event->kind];
     *kept = *event;
-    kept->task = kept->text = NULL; /* of what has happened, not of what holds */
+    kept->task = kept->text = NULL; /* these describe what happened, not a state */
     for (const Field *field = NULL; (field = next_field(field, event->kind));) {
         char **text = (char **)((char *)kept + field->offset);
         if (field->type == TEXT)
@@ -298,7 +299,7 @@ const AcrSpent *acr_doing_spent(const AcrDoing *doing)
     return &doing->last[ACR_PROGRESS_SPENT].spent;
 }
 
-/* Whether it is shown: what is brief only when it is not. */
+/* Whether to show it: a brief state only when it lasts. */
 static bool is_shown(const AcrProgressEvent *event)
 {
     const Kind *kind = &kinds[event->kind];

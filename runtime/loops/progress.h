@@ -1,111 +1,115 @@
 /*
- * progress: what goes on, as one stream of events for those who look on. Whoever works tells an event once; the block on
- * a terminal, log lines, --events and live.json consume it. What the events so far come to (AcrDoing) is what `watch`
- * reads back. A new kind: a constant and its members here, its rows in progress.c; all consumers show it.
+ * progress: one stream of events for those who watch. The code that works reports an event once;
+ * the block on a terminal, log lines, --events and live.json consume it. The current state that
+ * results from the events (AcrDoing) is what `watch` reads back. A new kind is a constant and its
+ * members here and its rows in progress.c; all consumers then show it.
  */
 #ifndef ACR_PROGRESS_H
 #define ACR_PROGRESS_H
 
 #include "base/base.h"
 
-/* What a run has used so far, answers from its journal included. */
+/* What a run has used so far, including answers from its journal. */
 typedef struct {
-    gint64 calls, tokens, cost_microusd; /* what is known of them; -1: nothing */
-    gint64 charged_microusd;             /* what ceilings count */
+    gint64 calls, tokens, cost_microusd; /* known amounts; -1: unknown */
+    gint64 charged_microusd;             /* the amount that ceilings count */
 } AcrSpent;
 
 typedef enum {
     ACR_PROGRESS_STAGE,   /* a stage begins */
-    ACR_PROGRESS_WAITING, /* for a model's answer */
+    ACR_PROGRESS_WAITING, /* waits for a model's answer */
     ACR_PROGRESS_NOTE,    /* what happened, e.g. "search_class(\"A\"): 2 places" */
-    ACR_PROGRESS_WARNING, /* what a user must not miss: something was left out or mended */
-    ACR_PROGRESS_SPENT,   /* told after each call of a model */
+    ACR_PROGRESS_WARNING, /* what the user must not miss: something was left out or repaired */
+    ACR_PROGRESS_SPENT,   /* after each call of a model */
     ACR_PROGRESS_TASK,    /* a task of a batch has ended */
     ACR_PROGRESS_GRADED,  /* a prediction has been graded */
     ACR_PROGRESS_RESULT,  /* the last event of a run */
     ACR_PROGRESS_KINDS,
 } AcrProgressKind;
 
-/* An event; its kind says which members are set. All borrowed for the call. */
+/* An event; its kind determines which members are set. All borrowed for the call. */
 typedef struct {
     AcrProgressKind kind;
-    gint64 time_ms;           /* since 1970; set by acr_progress_tell */
-    const char *stage;        /* STAGE: "search", … */
-    guint attempt, number;    /* STAGE: attempt from 0; round or try from 1 (0: none) */
-    const char *text;         /* NOTE, WARNING, TASK, GRADED: a line; RESULT: the error, or NULL */
-    AcrSpent spent;           /* SPENT */
-    gint64 tokens;            /* WAITING: of the answer so far */
-    gint64 since_ms;          /* since 1970, of what began before the event; 0: it did not */
-    const AcrJson *result;    /* RESULT */
-    const char *task;         /* TASK, GRADED: whose end it is; NULL: nobody's, work begins */
-    bool is_bad;              /* likewise: a user must not miss it */
-    guint ended, total, good; /* likewise: of all; `good` have a patch, or are resolved */
-    gint64 left_ms, left_microusd; /* TASK: a forecast; left_ms -1: not known */
+    gint64 time_ms;        /* since 1970; set by acr_progress_tell */
+    const char *stage;     /* STAGE: "search", … */
+    guint attempt, number; /* STAGE: attempt from 0; round or try from 1 (0: none) */
+    const char *text;      /* NOTE, WARNING, TASK, GRADED: a line; RESULT: the error, or NULL */
+    AcrSpent spent;        /* SPENT */
+    gint64 tokens;         /* WAITING: tokens of the answer so far */
+    gint64 since_ms;       /* since 1970; the beginning of what began before the event; 0: none */
+    const AcrJson *result; /* RESULT */
+    const char *task;      /* TASK, GRADED: the task that ended; NULL: work begins */
+    bool is_bad;           /* TASK, GRADED: the user must not miss it */
+    /* TASK, GRADED: numbers of all; `good` have a patch, or are resolved */
+    guint ended, total, good;
+    gint64 left_ms, left_microusd; /* TASK: a forecast; left_ms -1: unknown */
 } AcrProgressEvent;
 
-/* A consumer, and the one behind it. */
+/* A consumer, and the next one. */
 typedef struct AcrProgress AcrProgress;
 struct AcrProgress {
     void *ctx;
     void (*take)(void *ctx, const AcrProgressEvent *event);
     const AcrProgress *next; /* NULL: none */
 };
-/* Gives an event to all consumers, with the time; `progress` may be NULL: nobody looks on. */
+/* Gives an event with its time to all consumers; `progress` may be NULL: there are none. */
 void acr_progress_tell(const AcrProgress *progress, AcrProgressEvent event);
 void acr_progress_stage(const AcrProgress *progress, guint attempt, const char *stage,
                         guint number);
 void acr_progress_note(const AcrProgress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
 void acr_progress_warn(const AcrProgress *progress, const char *line); /* NULL: no line */
 
-/* The event as runtime/schemas/events.json describes it; owned. */
+/* The event as in runtime/schemas/events.json; owned. */
 AcrJson *acr_progress_to_json(const AcrProgressEvent *event) ACR_MUST_USE;
 
-/* Where the words of an event are shown. */
+/* Where an event's words are shown. */
 typedef enum {
-    ACR_SHOWN_NOWHERE, /* only in what the events come to */
-    ACR_SHOWN_VERBOSE, /* a line with --verbose */
-    ACR_SHOWN_IF_LONG, /* what all events come to, where no block shows it and nothing was logged for long */
-    ACR_SHOWN_AS_STEP,  /* a line where no block shows the same */
-    ACR_SHOWN_LOGGED,   /* a line that stays, unless with --quiet */
-    ACR_SHOWN_ANYWHERE, /* a line that stays */
+    ACR_SHOWN_NOWHERE,  /* only as a state */
+    ACR_SHOWN_VERBOSE,  /* a line with --verbose */
+    ACR_SHOWN_IF_LONG,  /* the state, if no block shows it and nothing was logged for long */
+    ACR_SHOWN_AS_STEP,  /* a line, if no block shows the same */
+    ACR_SHOWN_LOGGED,   /* a permanent line, except with --quiet */
+    ACR_SHOWN_ANYWHERE, /* a permanent line */
 } AcrShown;
 AcrShown acr_progress_shown(const AcrProgressEvent *event);
 /* The event in words for people; owned. Not for RESULT. */
 char *acr_progress_words(const AcrProgressEvent *event) ACR_MUST_USE;
 
-/* What the events so far come to: the last one of each kind that still holds. Zero-initialise. */
+/* The state that results from the events: the last one of each kind that still applies.
+ * Zero-initialise. */
 typedef struct {
-    AcrProgressEvent last[ACR_PROGRESS_KINDS]; /* texts owned; time 0: there was none */
+    AcrProgressEvent last[ACR_PROGRESS_KINDS]; /* texts owned; time 0: none */
 } AcrDoing;
-/* Whether the event is of a kind that holds. */
+/* Takes an event; returns whether it is of a kind that describes a state. */
 bool acr_doing_take(AcrDoing *doing, const AcrProgressEvent *event);
 void acr_doing_clear(AcrDoing *doing);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrDoing, acr_doing_clear)
-bool acr_doing_has_begun(const AcrDoing *doing);        /* a stage */
+bool acr_doing_has_begun(const AcrDoing *doing);        /* whether a stage has begun */
 const AcrSpent *acr_doing_spent(const AcrDoing *doing); /* all 0 before the first event */
-/* What holds, with the time since `since_ms` (0: since the stage began):
- * "round 2: search · 3 s"; owned; "" while nothing does. */
+/* The state with the time since `since_ms` (0: since the stage began): "round 2: search · 3 s";
+ * owned; "": none. */
 char *acr_doing_text(const AcrDoing *doing, gint64 since_ms) ACR_MUST_USE;
-/* Members of `json`, as live.json has them, and back. What is read is bounded, and its texts are foreign. */
+/* Writes and reads members of `json` as in live.json. What is read is bounded, and its texts are
+ * untrusted. */
 void acr_doing_to_json(const AcrDoing *doing, AcrJson *json);
 void acr_doing_from_json(const AcrJson *json, AcrDoing *out);
 
 /* ---- Words ---- */
 
 #define ACR_WORDS_BETWEEN " · " /* parts of a line */
-#define ACR_MOST_MS (1ll << 45) /* of a time that is believed, since 1970 */
+#define ACR_MOST_MS (1ll << 45) /* the largest time since 1970 that is accepted */
 
-/* Adds what is known of each, bounded. */
+/* Adds the known amounts, bounded. */
 void acr_spent_add(AcrSpent *sum, const AcrSpent *more);
 AcrJson *acr_spent_to_json(const AcrSpent *spent) ACR_MUST_USE; /* owned */
 gint64 acr_now_ms(void);                                        /* since 1970 */
-/* "5 calls, 1200 tokens, $0.0123" with `between` the parts, and the share of each ceiling (may be NULL; a member
- * that is not above 0: none); owned. */
+/* "5 calls, 1200 tokens, $0.0123" with `between` between the parts, and the share of each ceiling
+ * (may be NULL; a member not above 0: none); owned. */
 char *acr_spent_text(const AcrSpent *spent, const AcrSpent *ceiling,
                      const char *between) ACR_MUST_USE;
-/* Milliseconds as people say them: "34 s", "2 min 5 s", "1 h 3 min"; owned. */
+/* Milliseconds for people: "34 s", "2 min 5 s", "1 h 3 min"; owned. */
 char *acr_time_text(gint64 ms) ACR_MUST_USE;
-/* "about 5 min 0 s and $0.36 to go", without money where there is none; owned. */
+/* "about 5 min 0 s and $0.36 to go", without money if there is none; owned. */
 char *acr_forecast_text(gint64 ms, gint64 microusd) ACR_MUST_USE;
 
 #endif

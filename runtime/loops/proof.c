@@ -1,14 +1,14 @@
 /*
- * Whether an approved patch is proved: by experiments. Python says which run is next
- * (python/acr/experiments/), the executor makes it in a fresh copy of the tree, and only how it ended
- * decides. The random seed that all variants come from is recorded, so that a replay asks for the
- * same runs.
+ * Proves an approved patch by experiments. Python decides which run is next
+ * (python/acr/experiments/), the executor makes it in a fresh copy of the tree, and only how it
+ * ended counts. The random seed of all variants is recorded, so that a replay asks for the same
+ * runs.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MAX_RUNS 40u /* of one verdict; it takes 8 to 13 */
+#define MAX_RUNS 40u /* for one verdict, which takes 8 to 13 */
 
 GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with, GError **error)
 {
@@ -25,7 +25,8 @@ GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with, 
     return g_steal_pointer(&files);
 }
 
-/* The name that code at `path` is imported by first: "pkg" of "src/pkg/a.py" and of "pkg.py"; owned. */
+/* The top-level name by which code at `path` is imported: "pkg" for "src/pkg/a.py" and "pkg.py";
+ * owned. */
 static char *top_name(const char *path)
 {
     static const char *const folders[] = {"src/", "lib/"};
@@ -89,7 +90,7 @@ bool acr_proof_is_barred(const AcrAttemptWork *work, const AcrOverlay *patch, ch
 
 /* ---- The experiments ---- */
 
-/* What has been run so far, as python/acr/experiments/service.py takes it. */
+/* The runs so far, in the form that python/acr/experiments/service.py takes. */
 typedef struct {
     AcrJson *state;
     GByteArray *files;
@@ -138,8 +139,8 @@ static bool begin_experiments(const AcrAttemptWork *work, Experiments *made, GEr
     return made->files != NULL;
 }
 
-/* The side's files with those that the experiment has otherwise; owned. `fields` from 2: path and
- * content by turns. */
+/* The files of a side with those that the experiment changes; owned. `fields` from 2 on: path and
+ * content alternately. */
 static AcrOverlay *lay_out(const AcrAttemptWork *work, bool is_patched, const GPtrArray *fields,
                            GError **error)
 {
@@ -159,14 +160,14 @@ static AcrOverlay *lay_out(const AcrAttemptWork *work, bool is_patched, const GP
     return g_steal_pointer(&overlay);
 }
 
-/* "NAME=" and a member of what Python asks for; owned. */
+/* "NAME=" and a member of Python's request; owned. */
 static char *setting(const char *name, const AcrJson *run, const char *member)
 {
     const char *value = acr_json_get_string(run, member);
     return g_strdup_printf("%s=%s", name, value ? value : "");
 }
 
-/* A script that comes by a pipe is in no file that the patch could read. */
+/* A script that comes through a pipe is in no file that the patch could read. */
 static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GPtrArray *fields,
                               Experiments *made, GError **error)
 {
@@ -195,11 +196,11 @@ static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GP
     return step;
 }
 
-/* Keeps the table with the patch. */
+/* Stores the table with the patch. */
 static void keep_table(AcrCandidate *candidate, const AcrJson *answer, const Experiments *made)
 {
     AcrJson *json = acr_json_new_object();
-    /* Two more: the script without and with the patch, before the experiments. */
+    /* plus the script without and with the patch, before the experiments */
     acr_json_set_int(json, "runs", acr_json_get_int(answer, "runs", 0) + 2);
     acr_json_set(json, "seconds", acr_json_new_double((double)made->wall_ms / 1000));
     const AcrJson *rows = acr_json_get(answer, "rows");
@@ -219,7 +220,8 @@ char *acr_proof_words(const AcrAttemptWork *work)
                            work->reproducer.number, agree);
 }
 
-/* Makes one experiment after the other until Python gives its verdict; *out_doubt: as of acr_proof_judge. */
+/* Makes one experiment after the other until Python gives its verdict; *out_doubt: as in
+ * acr_proof_judge. */
 static AcrStep make_experiments(AcrAttemptWork *work, Experiments *made, char **out_doubt,
                                 GError **error)
 {

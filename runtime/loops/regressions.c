@@ -1,19 +1,19 @@
 /*
- * The project's own tests with a patch: none that passed without it may fail, but those that the issue
- * asks to change. Which these are, a reviewer says, once for each test of a run; what it says is kept
- * with its reason in regression_PATCH.json and in the result.
+ * Runs the project's own tests with a patch. No test that passed without it may fail, except those
+ * that the issue asks to change. A reviewer decides which these are, once for each test of a run;
+ * its answer and reason are kept in regression_PATCH.json and in the result.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MAX_ASKED 10u /* tests of a patch; what breaks more is not asked about beyond them */
+#define MAX_ASKED 10u /* tests of a patch about which the reviewer is asked */
 #define ANSWER_TRIES 3u
-#define SHOWN_TESTS 10u                /* to the patch writer */
+#define SHOWN_TESTS 10u                /* shown to the patch writer */
 #define SHOWN_BYTES (4u * 1024)        /* of a failure */
-#define PATCH_SHOWN_BYTES (64u * 1024) /* of a patch, to the reviewer */
+#define PATCH_SHOWN_BYTES (64u * 1024) /* of a patch, shown to the reviewer */
 
-/* What the reviewer says of a test. */
+/* What the reviewer says about a test. */
 typedef struct {
     bool is_expected;
     char *reason; /* owned */
@@ -56,7 +56,7 @@ static AcrConversation *start_question(const AcrAttemptWork *work, const AcrCand
     return conversation;
 }
 
-/* Asks whether a test is expected to fail. One that nobody answers for is not. */
+/* Asks whether a test is expected to fail. Without an answer it is not. */
 static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Said *out,
                          GError **error)
 {
@@ -84,8 +84,8 @@ static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Sa
     return true;
 }
 
-/* What the reviewer says of each broken test, kept in work->said; of the first ones, at most. What the
- * issue asks to fail is excused. */
+/* Asks the reviewer about each broken test, at most MAX_ASKED, and keeps its answers in work->said.
+ * Tests that the issue asks to fail are excused. */
 static bool ask_all(AcrAttemptWork *work, const AcrCandidate *candidate, GError **error)
 {
     const GPtrArray *broken = candidate->tests->broken;
@@ -110,7 +110,7 @@ static bool ask_all(AcrAttemptWork *work, const AcrCandidate *candidate, GError 
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-/* For the patch writer: what broke, and how. */
+/* What broke, and how; for the patch writer. */
 static char *broken_text(const AcrTestComparison *found)
 {
     GString *text = g_string_new("Tests that passed without the change fail with it.\n");
@@ -136,7 +136,7 @@ static AcrStep refuse_patch(AcrAttemptWork *work, AcrCandidate *candidate)
     return acr_step_refuse(work, candidate, g_string_free(why, FALSE), message);
 }
 
-/* What was found of a patch is judged, and kept in regression_PATCH.json. */
+/* Judges the outcome for a patch, and writes regression_PATCH.json. */
 static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     AcrTestComparison *found = candidate->tests;
@@ -158,7 +158,7 @@ static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError
                : ACR_STEP_FAILED;
 }
 
-/* The patch without what it changes in tests: these are to be as they are; owned. */
+/* The patch without its changes to tests, which must stay as they are; owned. */
 static AcrOverlay *keep_tests(const AcrAttemptWork *work, const AcrOverlay *patch, GError **error)
 {
     g_autoptr(AcrOverlay) kept = acr_overlay_copy(patch),

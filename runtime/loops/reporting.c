@@ -1,6 +1,6 @@
 /*
- * What the drivers report: files into the run folder, stages and notes to the user; and the check
- * between steps for an interrupt.
+ * What the drivers report: files to the run folder, stages and notes to the user; and the check for
+ * an interrupt between steps.
  */
 #include "loops/loops_private.h"
 

@@ -1,6 +1,6 @@
 /*
- * The reproducer at work: whether the issue can be reproduced, the script and its tries, and each
- * execution with the files that it leaves in the run folder; also a run that wants nothing else.
+ * The reproducer: whether the issue can be reproduced, the script and its tries, and each execution
+ * with its files in the run folder; also a run that wants nothing else (`reproduce`).
  */
 #include "loops/attempt_work.h"
 
@@ -9,7 +9,7 @@
 #define GUARD_TRIES 3u
 #define SHOWN_BYTES 160u /* of an exception */
 
-/* Whether code can be run here, as far as --verify asks for it. */
+/* Finds out whether code can be run here, if --verify asks for it. */
 static AcrStep open_executor(AcrAttemptWork *work, GError **error)
 {
     const AcrRun *run = work->run;
@@ -29,7 +29,7 @@ static AcrStep open_executor(AcrAttemptWork *work, GError **error)
         return ACR_STEP_FAILED;
     }
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (guint i = 1; lines[0] && lines[i]; i++) /* of what a set-up printed: only its last */
+    for (guint i = 1; lines[0] && lines[i]; i++) /* of a set-up's output, only the last line */
         acr_loops_note(run, "%s", lines[i]);
     acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
     return ACR_STEP_UNAVAILABLE;
@@ -70,7 +70,7 @@ AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error)
 
 /* ---- Executions ------------------------------------------------------------------------------ */
 
-/* execution_PATCH_TEST.json; patch 0: without one. */
+/* Writes execution_PATCH_TEST.json; patch 0: without a patch. */
 static bool save_execution(const AcrAttemptWork *work, guint patch, const AcrTestVerdict *verdict,
                            GError **error)
 {
@@ -114,15 +114,15 @@ AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guin
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* What the next try is told in place of anything before it. `text` is taken. */
+/* Replaces the feedback for the next try. `text` is taken. */
 static void take_feedback(AcrReproducer *reproducer, char *text)
 {
     g_free(reproducer->feedback);
     reproducer->feedback = text;
 }
 
-/* Asks for a script and saves conversation and script; *out_problem (owned) says why the answer
- * holds none. */
+/* Asks for a script and saves conversation and script; *out_problem (owned): why the answer
+ * contains none. */
 static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -190,7 +190,7 @@ static AcrStep try_all(AcrAttemptWork *work, bool *out_ran, GError **error)
     return step;
 }
 
-/* The last line that the script wrote to stderr, where it says that a module is missing; owned; else
+/* The last line that the script wrote to stderr if it says that a module is missing; owned; else
  * NULL. A name that a module lacks is the script's own mistake. */
 static char *find_missing_module(const AcrTestVerdict *verdict)
 {
@@ -203,7 +203,7 @@ static char *find_missing_module(const AcrTestVerdict *verdict)
                                                            : NULL;
 }
 
-/* Says why no try was good; a module that is missing is for the user to install. */
+/* Reports why no try was good; a missing module is for the user to install. */
 static void tell_not_reproduced(AcrAttemptWork *work, const char *python)
 {
     g_autofree char *missing = find_missing_module(&work->reproducer.before);
@@ -244,7 +244,7 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
 
 /* ---- The reproducer alone -------------------------------------------------------------------- */
 
-/* Guard and reproducer; DONE: the issue is reproduced. The script is run once more then, for what
+/* Guard and reproducer; DONE: the issue is reproduced. Then runs the script once more, to find what
  * should be checked in it. */
 static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
 {

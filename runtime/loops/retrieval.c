@@ -1,7 +1,7 @@
 /*
- * Drives the retrieval machine: for each state one function that does its work and returns the event
- * of its result. The conversation goes to disk each round before it is parsed. All state is in Driver;
- * nothing is kept between runs.
+ * Drives the retrieval machine: for each state, one function does its work and returns the event of
+ * its result. The conversation is written to disk in each round before it is parsed. All state is
+ * in Driver; nothing is kept between runs.
  */
 #include "loops/attempt_work.h"
 
@@ -10,15 +10,15 @@
 typedef struct {
     const AcrRun *run;
     AcrAttemptWork *work;
-    AcrRetrieved *retrieved; /* of the work */
+    AcrRetrieved *retrieved; /* borrowed from the work */
     AcrRetrieval machine;
-    char *selected;           /* the select answer of this round */
-    AcrConversation *extract; /* of this round; NULL before its first try */
-    AcrExtraction extraction; /* the last one read */
+    char *selected;           /* the answer to SELECT in this round */
+    AcrConversation *extract; /* in this round; NULL before its first try */
+    AcrExtraction extraction; /* the last one parsed */
     AcrJson *layers;          /* tool_call_layers.json */
-    AcrJson *tools;           /* what the model may call; NULL: it writes its calls */
+    AcrJson *tools;           /* what the model may call; NULL: it writes its calls as text */
     bool has_found;           /* a call of this round found code */
-    GError *failure;          /* of the last step; why FAILED or STOPPED */
+    GError *failure;          /* of the last step; the error of FAILED or STOPPED */
 } Driver;
 
 static void retrieval_driver_clear(Driver *driver)
@@ -68,7 +68,7 @@ static void start_extract(Driver *driver)
                     "text", driver->selected, NULL);
 }
 
-/* The event of a step that failed; its error stays where it ends the retrieval. */
+/* The event of a failed step; keeps its error if it ends the retrieval. */
 static AcrRetrievalEvent failed_event(Driver *driver)
 {
     bool overflow = g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
@@ -96,7 +96,7 @@ static AcrRetrievalEvent failed_event(Driver *driver)
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
-/* Adds the question of this round to the conversation; the first one is there already. */
+/* Adds this round's question to the conversation; the first one is there already. */
 static void add_question(Driver *driver)
 {
     AcrConversation *conversation = driver->retrieved->conversation;
@@ -127,7 +127,8 @@ static bool ask_search_agent(Driver *driver, const char **out_text)
                                 driver->machine.round);
 }
 
-/* Notes an answer; `kind` says which it is compared with. Whether the model is given up. */
+/* Records an answer, which is compared with others of its `kind`; returns whether to give up the
+ * model. */
 static bool is_dead_end(Driver *driver, char kind, const char *text)
 {
     AcrDeadEnd *end = &driver->work->dead_end;
@@ -135,7 +136,7 @@ static bool is_dead_end(Driver *driver, char kind, const char *text)
            (end->empty == 0 && acr_dead_end_compare(end, kind, text));
 }
 
-/* The analysis itself may have called tools: then nothing is asked. */
+/* If the analysis itself has called tools, nothing is asked. */
 static AcrRetrievalEvent do_select(Driver *driver)
 {
     const AcrConversation *conversation = driver->retrieved->conversation;
@@ -205,7 +206,7 @@ static AcrJson *call_to_json(const AcrCall *call, bool ok)
                        ACR_BOOL("call_ok", ok), NULL);
 }
 
-/* Runs a call, unless an extension is against it. */
+/* Makes a call, unless an extension vetoes it. */
 static bool make_call(Driver *driver, const AcrCall *call, const char *printed, AcrAnswer *out)
 {
     const AcrRun *run = driver->run;
@@ -241,7 +242,7 @@ static bool answer_call(Driver *driver, const AcrCall *call, AcrResults *results
     return true;
 }
 
-/* Whether the round's calls are those of others, or one more that found nothing. */
+/* Whether the round's calls repeat others, or one more round found nothing. */
 static bool leads_nowhere(Driver *driver)
 {
     AcrDeadEnd *end = &driver->work->dead_end;

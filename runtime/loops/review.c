@@ -1,20 +1,22 @@
 /*
- * Drives the review machine: for each state one function that does its work and returns the event
- * of its result. The reviewer starts afresh in each round, from the issue, the latest script and patch
- * and what the script did without and with it: reviews of earlier ones would only mislead.
+ * Drives the review machine: for each state, one function does its work and returns the event of
+ * its result. The reviewer starts afresh in each round from the issue, the latest script and patch,
+ * and the script's outcomes without and with it, because earlier reviews would mislead.
  */
 #include "loops/attempt_work.h"
 
-#define PATCH_SHOWN_BYTES (64u * 1024) /* of a patch, to the reviewer and the test's writer */
+/* of a patch, shown to the reviewer and the writer of the test */
+#define PATCH_SHOWN_BYTES (64u * 1024)
 
 typedef struct {
     AcrAttemptWork *work;
     AcrReview machine;
     AcrConversation *conversation; /* of this round */
-    AcrReviewAnswer answer;        /* the last one read */
-    char *problem;                 /* of the last one that could not be read */
+    AcrReviewAnswer answer;        /* the last one parsed */
+    char *problem;                 /* of the last answer that could not be parsed */
     char *patch, *test;            /* of this round, as the reviewer sees them */
-    char *executions;              /* what the test did without and with the patch, likewise */
+    /* the test's outcomes without and with the patch, as the reviewer sees them */
+    char *executions;
     AcrTestVerdict with_patch;
     GError *failure;
 } Driver;
@@ -32,7 +34,7 @@ static void review_driver_clear(Driver *driver)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, review_driver_clear)
 
-/* The event of a step, where DONE is `done`; the error of one that failed is in driver->failure. */
+/* The event of a step, where DONE is `done`; the error of a failed one is in driver->failure. */
 static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEvent done)
 {
     if (step == ACR_STEP_DONE)
@@ -80,7 +82,7 @@ static bool start_round(Driver *driver)
     return true;
 }
 
-/* review_pPATCH_tTEST.json */
+/* Writes review_pPATCH_tTEST.json. */
 static bool save_review(Driver *driver)
 {
     const AcrAttemptWork *work = driver->work;
@@ -136,8 +138,8 @@ static char *advice_text(const char *analysis, const char *advice)
     return g_strdup_printf("%s%s%s", analysis, *analysis && *advice ? "\n\n" : "", advice);
 }
 
-/* Rewrites the patch after a review, in tries until one is applicable; after a refusal by the
- * validation the patch writer has its message already. */
+/* Rewrites the patch after a review, in tries until one is applicable; after a rejection by the
+ * validation the patch writer already has its message. */
 static AcrReviewEvent do_patch(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;
@@ -176,7 +178,7 @@ static AcrReviewEvent do_validate(Driver *driver)
                                      : event_of(driver, step, ACR_REVIEW_ON_PASSED);
 }
 
-/* Tests that cannot be run say nothing against a patch. */
+/* Tests that cannot be run do not count against a patch. */
 static AcrReviewEvent do_regress(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;

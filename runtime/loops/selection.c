@@ -1,7 +1,7 @@
 /*
- * The choice among all candidates, where patches from elsewhere were given: each is checked as those of the
- * attempts are, all run against the reproducers of all attempts, and those that are the same change, or
- * behave the same, are counted. Also the table of candidates that every run leaves.
+ * Chooses among all candidates if patches from elsewhere were given. Each is checked like those of
+ * the attempts, all are run against the reproducers of all attempts, and equal changes and equal
+ * behaviour are counted. Also makes the table of candidates of every run.
  */
 #include "loops/attempt_work.h"
 
@@ -73,7 +73,7 @@ static bool find_change(const AcrAttemptWork *work, AcrCandidate *candidate, GEr
     return files && acr_python_change_key(work->run->python, files, &candidate->change, error);
 }
 
-/* What was found of the same change counts for this one, too. */
+/* Copies findings to another candidate with the same change. */
 static void share_findings(const AcrCandidate *from, AcrCandidate *to)
 {
     to->proof = from->proof;
@@ -105,7 +105,7 @@ static AcrStep check_given(AcrAttemptWork *work, AcrCandidate *candidate, GError
     return step;
 }
 
-/* Runs a script with a patch, and notes how it ends. */
+/* Runs a script with a patch, and records how it ends. */
 static AcrStep cross(AcrAttemptWork *work, const Script *script, AcrCandidate *candidate,
                      GError **error)
 {
@@ -137,7 +137,8 @@ static AcrStep cross_all(AcrAttemptWork *work, const GPtrArray *scripts, GError 
     return step;
 }
 
-/* How a candidate behaved wherever it ran; owned. How many tests ran in the time says nothing of it. */
+/* How a candidate behaved in all runs; owned. The number of tests that ran before a timeout is left
+ * out, because it depends on the machine. */
 static char *behaviour(const AcrCandidate *candidate)
 {
     static const char *const kinds[] = {"why", "regressions", "expected", "fixed"};
@@ -193,7 +194,7 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
 
 /* ---- What is reported ---------------------------------------------------------------------------- */
 
-/* Where a candidate stands in the run folder; owned; NULL: it is not applicable. */
+/* The path of a candidate's diff in the run folder; owned; NULL: it is not applicable. */
 static char *candidate_path(const AcrCandidate *candidate)
 {
     g_autofree char *folder = acr_loops_folder(candidate->attempt);
@@ -231,7 +232,7 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
     return table;
 }
 
-/* The best of another change than `best`; NULL: there is none. */
+/* The best candidate that is another change than `best`; NULL: none. */
 static const AcrCandidate *find_rival(const GPtrArray *candidates, const AcrCandidate *best)
 {
     g_autoptr(GPtrArray) others = g_ptr_array_new();

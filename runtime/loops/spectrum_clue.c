@@ -1,14 +1,14 @@
 /*
- * Where failing tests point: asked before a retrieval, told to the search agent as a clue, and kept in
- * sbfl.json.
+ * Finds out where failing tests point, before a retrieval; shows it to the search agent as a clue,
+ * and writes sbfl.json.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define SHOWN 5u /* methods that the model is told */
+#define SHOWN 5u /* methods that the model is shown */
 
-/* The header of a method, as a place; NULL: its file is not there. */
+/* The header of a method as a place; NULL: its file does not exist. */
 static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
 {
     const char *file = acr_json_get_string(method, "file");
@@ -23,7 +23,8 @@ static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
     return acr_place_new(file, start, end, NULL, NULL);
 }
 
-/* The methods as search calls show them, below their scores; owned. Errors: those of acr_search_show. */
+/* The methods as search calls show them, after their scores; owned. Errors: those of
+ * acr_search_show. */
 static char *make_clue(const AcrRun *run, const AcrJson *found, GError **error)
 {
     g_autoptr(GString) heading = g_string_new("Scores, in this order:"), tests = g_string_new(NULL);

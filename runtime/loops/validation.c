@@ -1,17 +1,17 @@
 /*
- * The validation of a patch by the user's command. Exit code 0 alone is not enough: a patch may keep
- * tests from running, have them skipped or expect them to fail. Where the command prints a test
- * runner's summary without the patch, it must count as many tests that passed or failed with it.
+ * Validates a patch by the user's command. Exit code 0 is not enough, because a patch may keep
+ * tests from running, skip them or mark them as expected failures. If the command prints a test
+ * runner's summary without the patch, as many tests must pass or fail with it.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define SHOWN_LINES 10u /* of a command that cannot be run */
+#define SHOWN_LINES 10u /* of the output of a command that cannot be run */
 
 /* ---- Tests in a summary ---------------------------------------------------------------------- */
 
-/* The tests that "3 passed, 1 skipped" counts as passed or failed; -1: it has no counts. */
+/* The tests that "3 passed, 1 skipped" counts as passed or failed; -1: no counts. */
 static gint64 count_words(const char *line)
 {
     static const char *const all[] = {"skipped", "xfailed", "xpassed", "expected"};
@@ -46,8 +46,8 @@ static gint64 count_others(const char *line)
     return sum;
 }
 
-/* The same of a line of output, which may be the last of pytest ("=== 3 passed, 1 failed in 0.2s"),
- * unittest and its kin ("Ran 3 tests in 1s") or sympy ("tests finished: 3 passed, …"). */
+/* The same for a line that may be the last of pytest ("=== 3 passed, 1 failed in 0.2s"), unittest
+ * and similar runners ("Ran 3 tests in 1s"), or sympy ("tests finished: 3 passed, …"). */
 static gint64 count_line(const char *line)
 {
     static const char finished[] = "tests finished: ";
@@ -81,7 +81,7 @@ static gint64 tests_of(const AcrExecuted *executed)
 
 /* ---- The validation -------------------------------------------------------------------------- */
 
-/* Why the command's success with the patch is none, owned; NULL: it is. */
+/* Why the command's success with the patch does not count; owned; NULL: it counts. */
 static char *find_fault(const AcrExecuted *without, const AcrExecuted *with)
 {
     gint64 before = tests_of(without), after = tests_of(with);
@@ -93,7 +93,7 @@ static char *find_fault(const AcrExecuted *without, const AcrExecuted *with)
                            before, now);
 }
 
-/* Refuses the patch; `why` is taken. */
+/* Rejects the patch; `why` is taken. */
 static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
                                 const AcrExecuted *executed, char *why)
 {
@@ -105,8 +105,8 @@ static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
         message);
 }
 
-/* Whether the command itself was not run: the shell has not found it (127) or cannot run it (126); pytest was called wrongly or
- * found no file (4), or no test (5). */
+/* Whether the command itself did not run: the shell did not find it (127) or could not execute it
+ * (126); pytest was called with wrong arguments or found no file (4), or no test (5). */
 static bool has_not_run(const char *command, const AcrExecuted *executed)
 {
     int code = executed->limit == ACR_LIMIT_NONE && !executed->signal ? executed->exit_code : 0;
@@ -114,7 +114,7 @@ static bool has_not_run(const char *command, const AcrExecuted *executed)
     return code == 126 || code == 127 || (is_pytest && (code == 4 || code == 5));
 }
 
-/* Stops the run: no patch can mend a command that cannot be run. */
+/* Stops the run, because no patch can repair a command that cannot be run. */
 static AcrStep stop_unrun(const AcrTrial *trial, const AcrExecuted *executed, GError **error)
 {
     g_autofree char *output = acr_validation_text(executed);
@@ -128,7 +128,7 @@ static AcrStep stop_unrun(const AcrTrial *trial, const AcrExecuted *executed, GE
     return ACR_STEP_FAILED;
 }
 
-/* Asks the checks of the user's extensions: before the command, which takes longer. */
+/* Asks the checks of the user's extensions, before the command, which takes longer. */
 static AcrStep ask_checks(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     const AcrRun *run = work->run;

@@ -1,12 +1,12 @@
 /*
- * The vote between candidates that are equal by all that was run: the model chooses some times, each time in
- * another order, so that where one stands does not decide.
+ * Votes between candidates that are equal by all that was run: the model chooses several times,
+ * each time from another order, so that their positions do not decide.
  */
 #include "loops/attempt_work.h"
 
 #define VOTES 3u
 #define ANSWER_TRIES 2u
-#define MOST 8u /* candidates of one vote; the first ones */
+#define MOST 8u /* candidates in a vote; the first ones */
 #define PATCH_SHOWN_BYTES (16u * 1024)
 
 /* The best, and one of each other change that is as good; borrowed. */
@@ -57,7 +57,7 @@ static AcrConversation *start_vote(const AcrAttemptWork *work, const GPtrArray *
     return conversation;
 }
 
-/* One vote: the candidate's votes and reasons grow by it. NOT_DONE: there is no answer. */
+/* One vote: adds to the chosen candidate's votes and reasons. NOT_DONE: no answer. */
 static AcrStep vote(AcrAttemptWork *work, const GPtrArray *order, guint number, GError **error)
 {
     g_autoptr(AcrConversation) conversation = start_vote(work, order, number);
