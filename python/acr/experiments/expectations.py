@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
+from acr.experiments.comparisons import difference, expected_is_right
 from acr.experiments.site import tail
 
 TYPE_CHECKING = False
@@ -120,17 +121,6 @@ def _keys(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.Call) and tail(node) in ("round", "open", "getattr", "encode", "decode", "get"):
         return [x for at in node.args for x in ast.walk(at)]
     return []
-
-
-def expected_is_right(left: ast.expr, right: ast.expr) -> bool:
-    """Which side says what is expected: the one without names and calls; the right one where both or neither have."""
-    plain = [not any(isinstance(x, (ast.Name, ast.Call)) for x in ast.walk(at)) for at in (left, right)]
-    return plain[1] or not plain[0]
-
-
-def difference(test: ast.Compare) -> ast.BinOp | None:
-    """`a - b` of `abs(a - b) < tolerance`."""
-    return next((x for x in ast.walk(test.left) if isinstance(x, ast.BinOp) and isinstance(x.op, ast.Sub)), None)
 
 
 def change_test(test: ast.AST, want: bool, edit: Edit) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from acr.experiments.expectations import difference, expected_is_right, word
-from acr.experiments.site import Site, tail
+from acr.experiments.comparisons import others, pairs
+from acr.experiments.decoy import is_text
+from acr.experiments.expectations import word
+from acr.experiments.site import FUNCTIONS, is_stop, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from acr.experiments.comparisons import Pair
     from acr.experiments.script_variants import Script
 
 # Writes a value as plain data: attributes in place of equality, the classes by their names. The second function writes
@@ -19,6 +22,11 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[3000]):
     down = lambda y: me(y, '', depth + 1, seen + (id(x),))
     name_of = lambda c: c.__module__ + ':' + c.__qualname__
     left[0] = 3000 if tag else left[0] - 1
+    if getattr(me, 'mute', False): return x
+    if tag and tag[0] in 'XY':
+        me.count = getattr(me, 'count', {{}})
+        me.count[tag] = me.count.get(tag, 0) + 1
+        if me.count[tag] > 40: return x
     if t in (int, float, complex, str, bytes, bool, type(None)): s = x
     elif depth > 8 or id(x) in seen or left[0] < 0: s = '...'
     elif t in (list, tuple): s = [t.__name__] + [down(y) for y in x]
@@ -43,6 +51,7 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[3000]):
     return s
 def {kind}(x, tag, depth=0, count={{}}):
     import os
+    if getattr({name}, 'mute', False): return x
     count[tag] = count.get(tag, 0) + 1
     if tag and count[tag] > 40: return x
     t, down = type(x), lambda y: {kind}(y, '', depth + 1)
@@ -57,147 +66,112 @@ def {kind}(x, tag, depth=0, count={{}}):
 """
 
 
-ORDERS = ("Lt", "LtE", "Gt", "GtE")
-_SIDED = {
-    "isinstance",
-    "isclose",
-    "assertEqual",
-    "assertAlmostEqual",
-    "assertIsInstance",
-    "assertListEqual",
-    "assertDictEqual",
-}
+# Whether what may be a comparison accepts a value twice and not with another one, as one does; then as SHOW.
+EVEN = """def {even}(x, tag, judge):
+    def says(*sides):
+        try: return bool(judge(*sides))
+        except BaseException: return False
+    {name}.mute = True  # also what the helper compares
+    compares = says(x, x) and not says(object(), x)
+    {name}.mute = False
+    {name}(compares, 'Q' + tag)
+    return {name}(x, tag)
+"""
 
 
-LOOKS = ("isclose", "assertEqual", "assertAlmostEqual")
+def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]] | None:
+    """The script printing both sides of what it compares, and of which classes the data is that it handles; and the
+    pairs, those of the site first, with tags "L" and "R".
 
-
-class Pair:
-    """Something that the site compares: the node, how ("Eq", "truth", "isclose", …), and whether it must hold.
-
-    holds: True or False where the site needs it so, None where another part may decide. right: the right side says
-    what is expected.
+    carries_on: it goes on where an assertion fails, and says of what may be a comparison whether it is one.
     """
-
-    def __init__(self, node: ast.AST, how: str, holds: bool | None, place: tuple[object, object]) -> None:
-        self.node, self.how, self.holds, self.place = node, how, holds, place
-        self.right = True
-        if isinstance(node, ast.Compare):
-            orders = how in ORDERS and difference(node)
-            self.right = bool(orders) or expected_is_right(node.left, node.comparators[0])
-        elif isinstance(node, ast.Call) and how in ("isclose", "assertEqual", "assertAlmostEqual"):
-            self.right = expected_is_right(*node.args[:2])
-
-    @property
-    def equal(self) -> bool:
-        """Whether both sides must be equal."""
-        if isinstance(self.node, ast.Compare):
-            return self.how in ("Eq", "NotEq") and self.holds is (self.how == "Eq")
-        return self.how.endswith("Equal") and self.holds is True
-
-    @property
-    def expected(self) -> ast.expr:
-        if isinstance(self.node, ast.Compare):
-            return self.node.comparators[0] if self.right else self.node.left
-        return self.node.args[1 if self.right else 0]  # type: ignore[attr-defined]
-
-    def expect(self, new: ast.expr) -> None:
-        if isinstance(self.node, ast.Call):
-            self.node.args[1 if self.right else 0] = new
-        elif self.right:
-            self.node.comparators[0] = new  # type: ignore[attr-defined]
-        else:
-            self.node.left = new  # type: ignore[attr-defined]
-
-
-def pairs(site: Site) -> list[Pair]:
-    """What the site compares."""
-    found: list[Pair] = []
-    if site.kind == "call" and not site.test:
-        call = site.at.value
-        return [Pair(call, tail(call), True, (site.at, "value"))] if tail(call) in _SIDED and len(call.args) > 1 else []
-    for node, field, want in site.tests():
-        found += _pairs(node, field, want if site.is_sure else None)
-    return found
-
-
-def _pairs(node: object, field: object, want: bool | None) -> list[Pair]:
-    test = _test(node, field)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _pairs(test, "operand", None if want is None else not want)
-    if isinstance(test, ast.BoolOp):
-        sure = want if isinstance(test.op, ast.And) == want else None
-        return [pair for at in range(len(test.values)) for pair in _pairs(test.values, at, sure)]
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return [Pair(test, type(test.ops[0]).__name__, want, (node, field))]
-    if isinstance(test, ast.Call) and tail(test) in _SIDED and len(test.args) > 1:
-        return [Pair(test, tail(test), want, (node, field))]
-    if (
-        isinstance(test, ast.Call)
-        and tail(test) in ("any", "all")
-        and test.args
-        and isinstance(test.args[0], ast.GeneratorExp)
-    ):
-        return _pairs(test.args[0], "elt", want if (tail(test) == "all") == want else None)
-    if isinstance(test, ast.ListComp) and want is False and len(test.generators[0].ifs) == 1:
-        return _pairs(test.generators[0].ifs, 0, False)
-    return [Pair(test, "truth", want, (node, field))] if not isinstance(test, (ast.Constant, ast.Compare)) else []
-
-
-def _test(node: object, field: object) -> ast.AST:
-    return node[field] if isinstance(node, list) else getattr(node, field)  # type: ignore[index, call-overload]
-
-
-def shown(script: Script, mark: str) -> tuple[str, list[Pair]] | None:
-    """The script printing both sides of what the site compares, and of which classes the data is that it handles; and
-    the pairs."""
     site = script.site()
     if site is None:
         return None
-    names, found = _Names(word(script.rng), word(script.rng)), pairs(site)
-    nodes = {id(pair.node) for pair in found}
-    tests = [x.test for x in ast.walk(site.tree) if isinstance(x, (ast.Assert, ast.If))]
-    compared = [x for test in tests for x in ast.walk(test) if isinstance(x, ast.Compare) and id(x) not in nodes]
-    _Inner(names).visit(site.tree)
-    for number, at in enumerate(compared):
-        if len(at.ops) == 1 and isinstance(at.ops[0], (ast.Eq, ast.NotEq)):
-            at.left, at.comparators[0] = names.kind(at.left, f"X{number}"), names.kind(at.comparators[0], f"Y{number}")
+    names, own = _Names(word(script.rng), word(script.rng), word(script.rng)), pairs(site)
+    found = [*own, *others(site, own)]
+    judges = {id(pair): _judge(pair) for pair in found if pair.how == "helper" and carries_on}
+    inner, before = _Inner(names), [x for x in ast.walk(site.tree) if isinstance(x, ast.stmt)]
     for number, pair in enumerate(found):
-        _show(pair, names, number)
-    site.swap(site.holder, ast.parse(f"{names.name}(0, 'N')").body[0], site.holder)
-    site.insert(SHOW.format(name=names.name, kind=names.kinds, mark=mark))
+        pair.tags = (f"L{number}", f"R{number}") if number < len(own) else (f"X{number}", f"Y{number}")
+        inner.known |= {id(pair.left.get()), id(pair.right.get())}
+    inner.visit(site.tree)
+    for pair in found:
+        _show(pair, names, judges.get(id(pair)))
+    for number, at in enumerate(before):
+        marks = [f"{names.name}(0, 'N')"] * (at is site.holder) + [f"{names.name}(0, 'M{number}')"] * _is_reached(at)
+        failed = f"{names.name}(0, 'F')" if at in (site.at, site.holder) else "pass"
+        marks += [failed] * is_stop(at)
+        new = carried_on(at, failed) if carries_on else at
+        site.swap(at, *[ast.parse(text).body[0] for text in marks], new)
+    site.insert(
+        SHOW.format(name=names.name, kind=names.kinds, mark=mark) + EVEN.format(even=names.evens, name=names.name)
+    )
     return site.text(), found
+
+
+def carried_on(at: ast.stmt, failed: str = "pass") -> ast.stmt:
+    """A statement that goes on where its assertion fails, and does `failed` then."""
+    if is_stop(at):  # a function may be there to fail
+        return at if isinstance(at.up, FUNCTIONS) else ast.Pass()  # type: ignore[attr-defined]
+    waits = isinstance(at, (ast.With, ast.AsyncWith)) and tail(at.items[0].context_expr).startswith(
+        ("assert", "raises")
+    )
+    if not waits and not isinstance(at, ast.Assert) and not (isinstance(at, ast.Expr) and not is_text(at)):
+        return at
+    handler = ast.ExceptHandler(ast.Name("AssertionError", ast.Load()), None, ast.parse(failed).body)
+    return ast.Try([at], [handler], [], [])
+
+
+def _is_reached(at: ast.stmt) -> bool:
+    """Whether an assertion stands where each run of the script comes by, but for loops over nothing."""
+    asserts = isinstance(at, ast.Expr) and isinstance(at.value, ast.Call) and tail(at.value).startswith("assert")
+    up = at.up  # type: ignore[attr-defined]
+    while isinstance(
+        up, (ast.For, ast.With, ast.AsyncFor, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    ):
+        up = up.up  # type: ignore[union-attr]
+    return (asserts or isinstance(at, ast.Assert)) and (
+        isinstance(up, ast.Module) or "__name__" in ast.unparse(getattr(up, "test", up))
+    )
+
+
+def _judge(pair: Pair) -> ast.expr:
+    """A function of two sides, whether the helper accepts them."""
+    assert pair.call is not None
+    sides = [pair.left.get(), pair.right.get()]
+    pair.left.put(ast.Name("one", ast.Load()))
+    pair.right.put(ast.Name("other", ast.Load()))
+    text = ast.unparse(pair.call.get())
+    for slot, old in zip((pair.left, pair.right), sides):
+        slot.put(old)
+    called = (
+        f"({text}, True)[1]" if isinstance(pair.call.holder, ast.Expr) else f"{'not ' * (pair.holds is False)}{text}"
+    )
+    return ast.parse(f"lambda one, other: {called}", mode="eval").body
 
 
 class _Names:
     """Calls of the functions that write values."""
 
-    def __init__(self, name: str, kinds: str) -> None:
-        self.name, self.kinds = name, kinds
+    def __init__(self, name: str, kinds: str, evens: str) -> None:
+        self.name, self.kinds, self.evens = name, kinds, evens
 
-    def show(self, inner: ast.expr, tag: str) -> ast.expr:
-        return ast.Call(ast.Name(self.name, ast.Load()), [inner, ast.Constant(tag)], [])
-
-    def kind(self, inner: ast.expr, tag: str) -> ast.expr:
-        return ast.Call(ast.Name(self.kinds, ast.Load()), [inner, ast.Constant(tag)], [])
+    @staticmethod
+    def call(name: str, inner: ast.expr, tag: str, *more: ast.expr) -> ast.expr:
+        return ast.Call(ast.Name(name, ast.Load()), [inner, ast.Constant(tag), *more], [])
 
 
-def _show(pair: Pair, names: _Names, number: int) -> None:
-    node, inner = pair.node, difference(pair.node) if isinstance(pair.node, ast.Compare) else None
-    holder, field = pair.place
-    left, right = f"L{number}", f"R{number}"
-    if pair.how == "truth":
-        if isinstance(holder, list):
-            holder[field] = names.show(node, left)  # type: ignore[arg-type, call-overload]
-        else:
-            setattr(holder, field, names.show(node, left))  # type: ignore[arg-type, call-overload]
-    elif isinstance(node, ast.Call):
-        node.args[:2] = [names.show(node.args[0], left), names.show(node.args[1], right)]
-    elif isinstance(node, ast.Compare) and inner and pair.how in ORDERS:
-        node.comparators[0] = names.show(node.comparators[0], f"T{number}")
-        inner.left, inner.right = names.show(inner.left, left), names.show(inner.right, right)
-    elif isinstance(node, ast.Compare):
-        node.left, node.comparators[0] = names.show(node.left, left), names.show(node.comparators[0], right)
+def _show(pair: Pair, names: _Names, judge: ast.expr | None) -> None:
+    if pair.right is not pair.left:
+        right = pair.right.get()
+        shows = (
+            names.call(names.evens, right, pair.tags[1], judge)
+            if judge
+            else names.call(names.name, right, pair.tags[1])
+        )
+        pair.right.put(shows)
+    pair.left.put(names.call(names.name, pair.left.get(), pair.tags[0]))
 
 
 class _Inner(ast.NodeTransformer):
@@ -207,6 +181,7 @@ class _Inner(ast.NodeTransformer):
     def __init__(self, names: _Names) -> None:
         self.names, self.count = names, 0
         self.imported: set[str] = set()
+        self.known: set[int] = set()  # what is written out anyway
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> ast.AST:  # noqa: N802
         self.imported |= {(at.asname or at.name).split(".")[0] for at in node.names}
@@ -215,22 +190,22 @@ class _Inner(ast.NodeTransformer):
     visit_ImportFrom = visit_Import  # noqa: N815
 
     def _kind(self, node: ast.expr) -> ast.expr:
-        if isinstance(node, (ast.Constant, ast.Starred, ast.Lambda, ast.JoinedStr)):
+        if isinstance(node, (ast.Constant, ast.Starred, ast.Lambda, ast.JoinedStr)) or id(node) in self.known:
             return node
         if isinstance(node, ast.Name) and node.id in self.imported:
             return node
         self.count += 1
-        return self.names.kind(node, f"I{self.count}")
+        return self.names.call(self.names.kinds, node, f"I{self.count}")
 
     def _cases(self, node: ast.expr) -> ast.expr:
         if not any(isinstance(x, ast.Name) and x.id in self.imported for x in ast.walk(node)) or not _is_data(node):
             return self._kind(node)
         self.count += 1
-        return self.names.show(node, f"C{self.count}")
+        return self.names.call(self.names.name, node, f"C{self.count}")
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
-        node.args = [self._kind(at) for at in node.args]
+        node.args[:] = [self._kind(at) for at in node.args]
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Call, ast.Name, ast.Subscript)):
             name = node.func.value
             if not (
@@ -258,7 +233,7 @@ class _Inner(ast.NodeTransformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         node.iter = self._cases(node.iter) if _is_data(node.iter) else self._kind(self.visit(node.iter))
-        node.ifs = [self.visit(at) for at in node.ifs]
+        node.ifs[:] = [self.visit(at) for at in node.ifs]
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802

@@ -5,14 +5,18 @@ from __future__ import annotations
 import ast
 import copy
 
-from acr.experiments.expectations import SHIFT, Edit, change_site, difference, word
-from acr.experiments.printing import LOOKS, ORDERS, SHOW, Pair, pairs
+from acr.experiments.comparisons import NEAR, ORDERS, others, pairs
+from acr.experiments.expectations import SHIFT, Edit, change_site, word
+from acr.experiments.printing import SHOW, carried_on
 from acr.experiments.site import FUNCTIONS, GROWS, LOOPS, UNITTEST, Site, find, is_stop, leaves, stops, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import random
 
+    from acr.experiments.comparisons import Slot
+
+MAX_COUNT = 2000  # evaluations of the site that variants distinguish
 _BROAD = {"Exception", "BaseException"}
 # Tells a site's evaluations apart: true from number {count} on.
 _COUNTER = """def {name}(n=[0]):
@@ -221,36 +225,54 @@ def _asserts(site: Site) -> str:
     return tail(call) if isinstance(call, ast.Call) else ""
 
 
-def pinnable(script: Script) -> tuple[Pair, str] | None:
-    """The one pair of the site that expects something computed, not written out, and the tag of that."""
-    site = script.site()
-    found = pairs(site) if site else []
-    if len(found) != 1:
-        return None
-    (pair,) = found
-    if pair.how in ORDERS and isinstance(pair.node, ast.Compare):
-        pair.right = True
-        tag = "T0" if difference(pair.node) else "R0"
-    elif pair.equal or pair.how in LOOKS:
-        tag = "R0" if pair.right else "L0"
-    else:
-        return None
-    dynamic = (ast.Name, ast.Call, ast.Attribute)
-    return (pair, tag) if any(isinstance(x, dynamic) for x in ast.walk(pair.expected)) else None
+def pinned(script: Script, rows: dict[str, list[object]]) -> tuple[str, object] | None:
+    """The script with what it computes as its expectation written out as the values that it has without the patch; and
+    the last of these."""
+    site, last = script.site(), None
+    for number, pair in enumerate(pairs(site) if site else []):
+        known = rows.get(f"{'R' if pair.is_right else 'L'}{number}", [])
+        looks = pair.equal or pair.how in (*ORDERS, *NEAR, "difference")
+        if looks and _is_computed(pair.expected.get()) and 0 < len(known) <= MAX_COUNT and all(map(is_plain, known)):
+            pin(script, site, pair.expected, known)
+            last = known[-1:]
+    return (site.text(), last[0]) if site and last else None
 
 
-def pinned(script: Script, rows: list[object]) -> str | None:
-    """The script with what it computes as its expectation written out as the values that it has without the patch."""
+def _is_computed(node: ast.expr) -> bool:
+    return any(isinstance(x, (ast.Name, ast.Call, ast.Attribute)) for x in ast.walk(node))
+
+
+def is_plain(value: object) -> bool:
+    return isinstance(value, (int, float, complex, str, bytes, bool, type(None)))
+
+
+def pin(script: Script, site: Site, slot: Slot, known: list[object]) -> None:
+    """Has an expression give these values, one after the other."""
+    name = word(script.rng)
+    slot.put(ast.Call(ast.Name(name, ast.Load()), [slot.get()], []))
+    site.insert(
+        f"def {name}(x, n=[0], known={known!r}):\n    n[0] += 1\n    return known[n[0] - 1] if n[0] <= len(known) else x\n"
+    )
+
+
+def replayed(script: Script, rows: dict[str, list[object]], chosen: list[int]) -> str | None:
+    """For the base: what helpers are given as it is with the patch, so that the base's helpers judge it. `chosen`: their
+    numbers among all pairs; what else fails in the script is passed over."""
     site = script.site()
     if site is None:
         return None
-    (pair,) = pairs(site)
-    pair.right = pair.right or pair.how in ORDERS
-    name = word(script.rng)
-    pair.expect(ast.Call(ast.Name(name, ast.Load()), [pair.expected], []))
-    site.insert(
-        f"def {name}(x, n=[0], known={rows!r}):\n    n[0] += 1\n    return known[n[0] - 1] if n[0] <= len(known) else x\n"
-    )
+    own = pairs(site)
+    found = [*own, *others(site, own)]
+    judged = {id(found[number].call.get()) for number in chosen}  # type: ignore[union-attr]
+    kept = {id(x) for at in (site.at, site.holder) if min(chosen) < len(own) for x in ast.walk(at)}
+    for at in [x for x in ast.walk(site.tree) if isinstance(x, ast.stmt)]:
+        test = at.test if isinstance(at, ast.If) else at if isinstance(at, (ast.Assert, ast.Expr)) else ast.Pass()
+        if any(id(x) in judged for x in ast.walk(test)):
+            kept |= {id(x) for x in ast.walk(at)}
+        if id(at) not in kept:
+            site.swap(at, carried_on(at))
+    for number in chosen:
+        pin(script, site, found[number].left, rows[f"{'L' if number < len(own) else 'X'}{number}"])
     return site.text()
 
 

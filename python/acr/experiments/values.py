@@ -5,11 +5,16 @@ from __future__ import annotations
 import ast
 import re
 
+from acr.experiments.comparisons import NEAR
+from acr.experiments.script_variants import is_plain
+from acr.experiments.site import tail
+from acr.experiments.tree_variants import changed_functions
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from acr.experiments.printing import Pair
+    from acr.experiments.comparisons import Pair
     from acr.experiments.tree_variants import Files
 
     Rows = dict[str, list[object]]
@@ -21,16 +26,19 @@ COMPARING = {
     "index getitem add radd sub rsub mod mul truediv floordiv and or xor int float str repr format round abs "
     "floor ceil next hash missing call reversed bytes complex pow neg pos invert".split()
 }
+EQUALITY = {f"__{name}__" for name in "eq ne lt le gt ge bool contains hash".split()}
 UNREADABLE = object()
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def read(out: str, mark: str) -> Rows:
-    """What a script printed, by tag, in order."""
+def read(out: str, mark: str, until: str = "") -> Rows:
+    """What a script printed, by tag, in order; up to the first of the tag `until`."""
     rows: Rows = {}
     for row in out.split("\n"):
         if row.startswith(mark):
             tag, _, text = row[len(mark) :].partition(" ")
+            if tag == until:
+                break
             try:
                 value = ast.literal_eval(_ADDRESS.sub("", re.sub(r"\b(?:nan|inf)\b", "'\\g<0>'", text)))
             except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -40,39 +48,49 @@ def read(out: str, mark: str) -> Rows:
 
 
 class Changed:
-    """The classes that a patch adds, or whose comparing methods or bases it changes."""
+    """The classes that a patch adds, or whose comparing methods, decorators or bases it changes; also by what they call."""
 
     def __init__(self, base: Files, patched: Files) -> None:
         self.names: set[str] = set()
+        self.equal: set[str] = set()  # those of them whose equality, order or truth changes
+        functions = changed_functions(base, patched)
         for path, text in patched.items():
             if path.endswith(".py") and text is not None:
-                old, new = dict(_classes(ast.parse(base.get(path) or b""))), dict(_classes(ast.parse(text)))
+                old = dict(_classes(ast.parse(base.get(path) or b""), set()))
+                new = dict(_classes(ast.parse(text), functions))
                 module = path[:-3].replace("/", ".")
                 module = module[:-9] if module.endswith(".__init__") else module
                 self.names |= {f"{module}:{name}" for name, at in new.items() if at != old.get(name)}
+                self.equal |= {
+                    f"{module}:{name}" for name, at in new.items() if at[0] != old.get(name, at)[0] or name not in old
+                }
 
-    def has(self, bases: object) -> str:
+    def has(self, bases: object, equal: bool = False) -> str:
         """The first of an object's classes that is such a one, or ""."""
         for at in bases if isinstance(bases, list) else []:
             module, _, name = str(at).partition(":")
-            for known in self.names:
+            for known in self.equal if equal else self.names:
                 where, _, own = known.partition(":")
                 if own == name and (where == module or where.endswith("." + module) or module == "__main__"):
                     return name
         return ""
 
 
-def _classes(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """(qualified name, what decides comparisons of it) of each class."""
+def _classes(tree: ast.AST, functions: set[str], prefix: str = "") -> Iterator[tuple[str, tuple[str, str]]]:
+    """(qualified name, what decides whether two of it are equal, what else decides comparisons of it) of each class;
+    `functions`: what the patch changes, which counts."""
     for at in ast.iter_child_nodes(tree):
         if isinstance(at, ast.ClassDef):
-            methods = [ast.dump(x) for x in at.body if _names(x) & COMPARING]
-            yield prefix + at.name, "".join([*map(ast.dump, at.bases), *methods])
-            yield from _classes(at, f"{prefix}{at.name}.")
+            methods = [x for x in at.body if _names(x) & COMPARING]
+            head = [*at.bases, *at.decorator_list, *(x for x in methods if _names(x) & EQUALITY)]
+            used = {tail(x) for part in head for x in ast.walk(part) if isinstance(x, (ast.Attribute, ast.Name))}
+            used = (used | {f"__{name}__" for name in used}) & functions
+            yield prefix + at.name, ("".join([*map(ast.dump, head), *sorted(used)]), "".join(map(ast.dump, methods)))
+            yield from _classes(at, functions, f"{prefix}{at.name}.")
         elif isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from _classes(at, f"{prefix}{at.name}.<locals>.")
+            yield from _classes(at, functions, f"{prefix}{at.name}.<locals>.")
         elif not isinstance(at, ast.expr):
-            yield from _classes(at, prefix)
+            yield from _classes(at, functions, prefix)
 
 
 def _names(at: ast.stmt) -> set[str]:
@@ -82,34 +100,114 @@ def _names(at: ast.stmt) -> set[str]:
     return {x.id for x in targets if isinstance(x, ast.Name)}
 
 
-def contradiction(pairs: list[Pair], base: Rows, patched: Rows, changed: Changed) -> str:
-    """Why what was written out does not bear the verdict out; "" where it does."""
-    for number, pair in enumerate(pairs):
-        left, right = ("L", "R") if pair.right else ("R", "L")
-        expected, observed = base.get(f"{right}{number}", []), patched.get(f"{left}{number}", [])
-        if pair.how == "truth":
-            expected, observed = [True] * len(patched.get(f"L{number}", [])), patched.get(f"L{number}", [])
-        for want, got in zip(expected, observed):
-            why = _differs(pair, want, got, changed)
+class Judged:
+    """What was written out without and with the patch, and what speaks against the patch in it."""
+
+    def __init__(self, script: str, pairs: list[Pair], changed: Changed) -> None:
+        self.script, self.pairs, self.changed = script, pairs, changed
+
+    def contradiction(self, first: Rows, base: Rows, patched: Rows) -> str:
+        """Why what was written out does not bear the verdict out; "" where it does. first: what the base wrote up to its
+        failure; base: what it wrote, going on where an assertion failed."""
+        for pair in self.pairs:
+            why = self._of_pair(pair, first, patched)
             if why:
                 return why
-    return _stand_in(base, patched, changed) or _other_cases(base, patched)
+        return self._stands_in(base, patched) or _other_cases(base, patched) or self._is_left_out(base, patched)
 
+    def helpers(self, base: Rows, patched: Rows) -> list[int]:
+        """The pairs that functions compare which accept equal sides without the patch, and were given plain data with it."""
+        return [
+            number
+            for number, pair in enumerate(self.pairs)
+            if self._compares(pair, base)
+            and 0 < len(patched.get(pair.tags[0], []))
+            and all(map(is_plain, patched[pair.tags[0]]))
+        ]
 
-def _stand_in(base: Rows, patched: Rows, changed: Changed) -> str:
-    """Objects of classes that the patch changes where there was plain data, and compared with something of another class."""
-    for tag, values in patched.items():
-        if tag[:1] == "I":
-            for was, now in zip(base.get(tag, []), values):
-                liar = _liar(now, changed)
-                if liar and not _liar(was, changed) and "object" not in str(was):
+    @staticmethod
+    def _compares(pair: Pair, base: Rows) -> bool:
+        says = base.get("Q" + pair.tags[1], [])
+        return pair.how == "helper" and bool(says) and all(says)
+
+    def _of_pair(self, pair: Pair, first: Rows, patched: Rows) -> str:
+        """What speaks against the patch in one pair."""
+        sides = pair.tags if pair.is_right else pair.tags[::-1]
+        observed, expected = patched.get(sides[0], []), patched.get(sides[1], [])
+        if pair.how == "truth":
+            expected = [True] * len(observed)
+        for want, got in zip(expected, observed):
+            why = self._classes_differ(pair, want, got) or pair.equal and self._own_equality(pair, want, got)
+            if why:
+                return why
+        for want, got in zip(first.get(sides[1], []), observed):
+            why = self._data_differ(pair, want, got)
+            if why:
+                return why
+        return self._judge_changed(pair, first, patched) if pair.tags[0][:1] == "L" else ""
+
+    def _classes_differ(self, pair: Pair, want: object, got: object) -> str:
+        """An object of a changed class is compared with something of another class."""
+        listed = pair.how not in ("In", "NotIn") or pair.is_right and not is_object(want)
+        if (
+            UNREADABLE in (want, got)
+            or pair.how in ("Is", "IsNot", "isinstance", "assertIsInstance", "helper")
+            or not listed
+        ):
+            return ""
+        one, other = _liar(got, self.changed), _liar(want, self.changed)
+        tests_itself = pair.holds is None and any({one, other} & at for at in pair.built)
+        if bool(one) == bool(other) or tests_itself or is_object(want) and is_object(got) and _shares(want[1], got[1]):  # type: ignore[index]
+            return ""
+        if pair.how in ("In", "NotIn") and not one:
+            return ""
+        return f"an object of {one or other}, which the patch changes, is compared with something else"
+
+    def _own_equality(self, pair: Pair, want: object, got: object) -> str:
+        """Two objects of a changed class are equal by its methods alone; but where the script makes both, it tests these."""
+        liar = _liar(got, self.changed, equal=True)
+        return "written out, they differ" if liar and want != got and not _makes(pair, got) else ""
+
+    def _data_differ(self, pair: Pair, want: object, got: object) -> str:
+        if UNREADABLE in (want, got):
+            return ""
+        if "sinstance" in pair.how or "IsInstance" in pair.how:
+            return _other_class(want, got, self.changed) if pair.holds is not False else ""
+        if pair.holds is True and (pair.equal or pair.how in NEAR) and _is_number(want) and _is_number(got):
+            return "" if abs(want - got) <= 0.01 * max(1, abs(want)) else "the numbers differ"  # type: ignore[operator]
+        if pair.equal and not _has_object(want) and not _has_object(got):
+            return "" if _alike(want, got) else "written out, they differ"
+        return ""
+
+    def _judge_changed(self, pair: Pair, first: Rows, patched: Rows) -> str:
+        """What failed without the patch compares the same things with it: what compares them has changed."""
+        sides = [first.get(tag, []) for tag in pair.tags]
+        at = len(sides[1]) - 1
+        if at < 0 or not (pair.equal or self._compares(pair, first)) or pair.holds is None:
+            return ""
+        now = [patched.get(tag, [])[at : at + 1] for tag in pair.tags]
+        same = now == [side[at : at + 1] for side in sides] and now[0] != now[1] and not _makes(pair, now[0][0])
+        return "the same things are compared without the patch: what compares them has changed" if same else ""
+
+    def _stands_in(self, base: Rows, patched: Rows) -> str:
+        """An object of a changed class, which the script does not name, where there was plain data."""
+        for tag, now in patched.items():
+            for was, value in zip(base.get(tag, []) if tag[:1] in "ILRXY" else [], now):
+                liar = _liar(value, self.changed)
+                named = liar and re.search(rf"\b{re.escape(liar.split('.')[-1])}\b", self.script)
+                if liar and not named and not _liar(was, self.changed) and "object" not in str(was):
                     return f"an object of {liar}, which the patch changes, stands for plain data"
-        elif tag[:1] == "X":
-            for left, right in zip(values, patched.get("Y" + tag[1:], [])):
-                one, other = _liar(left, changed), _liar(right, changed)
-                if one != other and bool(one) != bool(other):
-                    return f"an object of {one or other}, which the patch changes, is compared with something else"
-    return ""
+        return ""
+
+    @staticmethod
+    def _is_left_out(base: Rows, patched: Rows) -> str:
+        left_out = [tag for tag in base if tag[:1] == "M" and tag not in patched]
+        return "an assertion that is reached without the patch is not reached with it" if left_out else ""
+
+
+def _makes(pair: Pair, value: object) -> bool:
+    """Whether the script makes both sides itself: objects of one class, whose comparison it tests."""
+    return is_object(value) and all(str(value[1][0]).rpartition(":")[2].split(".")[-1] in at for at in pair.built)  # type: ignore[index]
 
 
 def _other_cases(base: Rows, patched: Rows) -> str:
@@ -120,40 +218,15 @@ def _other_cases(base: Rows, patched: Rows) -> str:
     return ""
 
 
-def _liar(value: object, changed: Changed) -> str:
+def _liar(value: object, changed: Changed, equal: bool = False) -> str:
     """A changed class in what was written of a value's classes."""
-    if _is_object(value):
-        return changed.has(value[1])  # type: ignore[index]
-    return next(filter(None, (_liar(at, changed) for at in value)), "") if isinstance(value, list) else ""
+    if is_object(value):
+        return changed.has(value[1], equal)  # type: ignore[index]
+    return next(filter(None, (_liar(at, changed, equal) for at in value)), "") if isinstance(value, list) else ""
 
 
-def _is_object(value: object) -> bool:
+def is_object(value: object) -> bool:
     return isinstance(value, list) and value[:1] == ["object"]
-
-
-def _differs(pair: Pair, want: object, got: object, changed: Changed) -> str:
-    if UNREADABLE in (want, got):
-        return ""
-    if "sinstance" in pair.how or "IsInstance" in pair.how:
-        return _other_class(want, got, changed) if pair.holds is not False else ""
-    liar = changed.has(got[1]) if _is_object(got) else ""
-    other = not _is_object(want) or not _shares(want[1], got[1])  # type: ignore[index]
-    if liar and other and pair.how not in ("In", "NotIn", "Is", "IsNot"):
-        return f"an object of {liar}, which the patch changes, is compared with plain data"
-    if pair.equal and want != got and (liar or not _has_object(want) and not _has_object(got)):
-        if _is_number(want) and _is_number(got):
-            return "" if abs(want - got) <= 0.01 * max(1, abs(want)) else "the numbers differ"  # type: ignore[operator]
-        return "" if _alike(want, got) else "written out, they differ"
-    near = pair.how in ("isclose", "assertAlmostEqual", "Lt", "LtE") and isinstance(pair.expected, ast.AST)
-    if (
-        near
-        and pair.holds is True
-        and pair.how in ("isclose", "assertAlmostEqual")
-        and _is_number(want)
-        and _is_number(got)
-    ):
-        return "" if abs(want - got) <= 0.01 * max(1, abs(want)) else "the numbers are not near"  # type: ignore[operator]
-    return ""
 
 
 def _shares(one: object, other: object) -> bool:
@@ -166,7 +239,7 @@ def _is_number(value: object) -> bool:
 
 
 def _has_object(value: object) -> bool:
-    return _is_object(value) or isinstance(value, list) and any(map(_has_object, value))
+    return is_object(value) or isinstance(value, list) and any(map(_has_object, value))
 
 
 def _alike(want: object, got: object) -> bool:
@@ -180,7 +253,7 @@ def _other_class(want: object, got: object, changed: Changed) -> str:
     """isinstance: the observed object's classes hold one of those that are expected, unless the patch has no say in it."""
     wanted = want[1:] if isinstance(want, list) and want[:1] in (["tuple"], ["list"]) else [want]
     names = [at[1][0] for at in wanted if isinstance(at, list) and at[:1] == ["class"]]
-    bases = got[1] if _is_object(got) else []
-    if not names or not _is_object(got) or not changed.has(bases) or any(at in bases for at in names):
+    bases = got[1] if is_object(got) else []
+    if not names or not is_object(got) or not changed.has(bases) or any(at in bases for at in names):
         return ""
     return f"the object is of {bases[0]}, not of {names[0]}"

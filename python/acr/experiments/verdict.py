@@ -13,12 +13,13 @@ from acr.experiments import plain, printing, script_variants, tree_variants, val
 from acr.experiments.expectations import MAX_TRIES, word
 from acr.experiments.outcome import Outcome
 from acr.experiments.script_variants import Script
-from acr.experiments.site import find, tail
+from acr.experiments.site import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from acr.experiments.comparisons import Pair
     from acr.experiments.script_variants import Perturbed
     from acr.experiments.tree_variants import Files
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 MAX_PERTURBED = 3
 BROAD = {"Exception", "BaseException"}
 SLIPS = {"NameError", "UnboundLocalError", "SyntaxError", "RecursionError", "ImportError", "ModuleNotFoundError"}
-MAX_COUNT = 2000  # evaluations of the site that variants distinguish
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, AttributeError)
 
 
@@ -125,9 +125,9 @@ class _Site:
         self.script = Script(case.script, [], case.rng)
         self.first = case.first
         self.mark = word(case.rng, 12)
-        self.pairs: list[printing.Pair] = []
-        self.shown: str | None = None
-        self.base_rows: values.Rows = {}
+        self.pairs: list[Pair] = []
+        self.base_rows: values.Rows = {}  # of the site, up to its failure
+        self.base_all: values.Rows = {}
         self.seed = case.rng.randrange(1, 2**32)
 
     def find(self) -> Steps:
@@ -147,7 +147,6 @@ class _Site:
         if self.script.site() is None:
             raise Refusal(f"nothing is known to decide about line {self.script.lines[-1]} of the script, which fails")
         self._check_oracle(caught.frames[-1][0])
-        self._check_judge()
 
     def _check_oracle(self, file: str) -> None:
         """An assertion of the project itself, in a file that the patch changes, cannot judge the patch."""
@@ -157,30 +156,15 @@ class _Site:
                 f"the assertion that fails without the patch is the project's own, in {inside}, which the patch changes"
             )
 
-    def _check_judge(self) -> None:
-        """A function of the project that the patch changes cannot judge what another one returns."""
-        changed = tree_variants.changed_functions(self.case.base, self.case.patched)
-        for pair in printing.pairs(self.script.site()):
-            node = pair.node
-            inner = [x for at in getattr(node, "args", []) for x in ast.walk(at) if isinstance(x, (ast.Call, ast.Name))]
-            if (
-                pair.how == "truth"
-                and isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and len(node.args) > 1
-            ):
-                if tail(node) in changed and any(isinstance(x, ast.Call) for x in inner):
-                    raise Refusal(f"{self.script.quote()} lets {tail(node)} judge, a function that the patch changes")
-
     def observe(self) -> Steps:
-        """Runs the base once with both sides of the site printed: which evaluation failed, and what it expected."""
-        made = printing.shown(self.script, self.mark)
+        """Runs the base once with all that is compared printed: which evaluation of the site failed, and what it expected."""
+        made = printing.shown(self.script, self.mark, True)
         if made is None:
             return
-        self.shown, self.pairs = made
-        got = yield from self.case.run("observed", self.shown, is_patched=False, seed=self.seed)
-        self.base_rows = values.read(got.out, self.mark)
-        self.script.count = min(len(self.base_rows.get("N", [0])), MAX_COUNT)
+        text, self.pairs = made
+        got = yield from self.case.run("observed", text, is_patched=False, seed=self.seed)
+        self.base_rows, self.base_all = values.read(got.out, self.mark, "F"), values.read(got.out, self.mark)
+        self.script.count = min(len(self.base_rows.get("N", [0])), script_variants.MAX_COUNT)
 
     def negated(self) -> Steps:
         case, text = self.case, script_variants.negated(self.script)
@@ -226,34 +210,31 @@ class _Site:
         return 1
 
     def pinned(self) -> Steps:
-        found = script_variants.pinnable(self.script)
-        rows = self.base_rows.get(found[1], []) if found else []
-        plain_types = (int, float, complex, str, bytes, bool, type(None))
-        if not rows or len(rows) > MAX_COUNT or not all(isinstance(at, plain_types) for at in rows):
+        made = script_variants.pinned(self.script, self.base_rows)
+        if made is None:
             return
-        text = script_variants.pinned(self.script, rows)
-        if text is None:
-            return
-        got = yield from self.case.run("pinned", text)
-        changed = f"the expectation is written out as {str(rows[-1])[:60]!r}, its value without the patch ({self.script.quote()})"
+        got = yield from self.case.run("pinned", made[0])
+        changed = f"the expectation is written out as {str(made[1])[:60]!r}, its value without the patch ({self.script.quote()})"
         self.case.require("pinned", changed, "the script passes", got, got.passed)
 
     def written_out(self) -> Steps:
-        case = self.case
-        if self.shown is None:
+        case, made = self.case, printing.shown(self.script, self.mark, False)
+        if made is None:
             case.skip("written out", f"{self.script.quote()} cannot be written otherwise")
             return
-        got = yield from case.run("written out", self.shown, seed=self.seed)
-        changed = values.Changed(case.base, case.patched)
-        found = values.contradiction(self.pairs, self.base_rows, values.read(got.out, self.mark), changed)
+        got = yield from case.run("written out", made[0], seed=self.seed)
+        patched = values.read(got.out, self.mark)
+        judged = values.Judged(case.script, self.pairs, values.Changed(case.base, case.patched))
+        found = judged.contradiction(self.base_rows, self.base_all, patched)
         words = f"both sides are printed as plain data ({self.script.quote()})"
-        case.require(
-            "written out",
-            words,
-            "what is observed is what the script expects without the patch",
-            found or "it is",
-            not found,
-        )
+        expected = "what is observed is what the script expects without the patch"
+        case.require("written out", words, expected, found or "it is", not found)
+        chosen = judged.helpers(self.base_all, patched)
+        text = script_variants.replayed(self.script, patched, chosen) if chosen else None
+        if text is not None:
+            got = yield from case.run("replayed", text, is_patched=False)
+            words = "what functions that compare are given as it is with the patch, written out, without the patch"
+            case.require("replayed", words, "the script passes", got, got.assertion() is None)
 
     # ---- Handlers ----
 

@@ -1,0 +1,187 @@
+"""What the tests of a script compare: the two sides of each comparison, and which of them says what is expected."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from acr.experiments.site import is_stop, tail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from acr.experiments.site import Site
+
+ORDERS = ("Lt", "LtE", "Gt", "GtE")
+NEAR = ("isclose", "assertAlmostEqual")
+_EQUAL = {f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", "MultiLine")}
+_SIDED = {*NEAR, *_EQUAL, "assertEquals", "isinstance", "assertIsInstance", "assertCountEqual", "assertSequenceEqual"}
+_LITERAL = (ast.Name, ast.Call, ast.Lambda, ast.Await, ast.Attribute, ast.Subscript, ast.NamedExpr)
+
+
+class Slot(NamedTuple):
+    """A place in a syntax tree: a node and its field, or a list and an index."""
+
+    holder: object
+    field: object
+
+    def get(self) -> ast.expr:
+        if isinstance(self.holder, list):
+            return self.holder[self.field]  # type: ignore[call-overload]
+        return getattr(self.holder, self.field)  # type: ignore[call-overload]
+
+    def put(self, new: ast.expr) -> None:
+        if isinstance(self.holder, list):
+            self.holder[self.field] = new  # type: ignore[call-overload]
+        else:
+            setattr(self.holder, self.field, new)  # type: ignore[call-overload]
+
+
+class Pair:
+    """Two sides that are compared. how: the operator ("Eq"), the function ("isclose"), "difference" of `abs(a - b) < c`,
+    "helper" (a function that may compare them, `call`), or "truth" (of `left` alone). holds: True or False where the
+    script needs it so, None where another part may decide. is_right: the right side says what is expected.
+    """
+
+    def __init__(
+        self, how: str, holds: bool | None, left: Slot, right: Slot | None = None, call: Slot | None = None
+    ) -> None:
+        self.how, self.holds, self.left, self.right, self.call = how, holds, left, right or left, call
+        self.is_right = right is None or how in ("difference", "helper") or expected_is_right(left.get(), right.get())
+        self.built = _built(left.get()), _built(self.right.get())
+        self.tags = ("", "")  # of what is written out, and of its other side
+
+    @property
+    def equal(self) -> bool:
+        """Whether both sides must be equal."""
+        if self.how in ("Eq", "NotEq"):
+            return self.holds is (self.how == "Eq")
+        return self.how in _EQUAL | {"assertEquals", "assertAlmostEqual"} and self.holds is True
+
+    @property
+    def expected(self) -> Slot:
+        return self.right if self.is_right else self.left
+
+
+def expected_is_right(left: ast.expr, right: ast.expr) -> bool:
+    """Which side says what is expected: the one without names and calls; the right one where both or neither have."""
+    plain = [is_literal(left), is_literal(right)]
+    return plain[1] or not plain[0]
+
+
+def is_literal(node: ast.AST) -> bool:
+    return not any(isinstance(x, (ast.Name, ast.Call)) for x in ast.walk(node))
+
+
+def _built(node: ast.expr) -> set[str]:
+    """The class or function that an expression calls."""
+    return {tail(node)} if isinstance(node, ast.Call) else set()
+
+
+def difference(test: ast.expr) -> ast.BinOp | None:
+    """`a - b` of `abs(a - b) < tolerance`."""
+    left = test.left if isinstance(test, ast.Compare) else test
+    return next((x for x in ast.walk(left) if isinstance(x, ast.BinOp) and isinstance(x.op, ast.Sub)), None)
+
+
+def pairs(site: Site) -> list[Pair]:
+    """What the site compares."""
+    if site.test:
+        return [
+            pair
+            for node, field, want in site.tests()
+            for pair in of_test(Slot(node, field), want if site.is_sure else None)
+        ]
+    return list(_of_call(site.at)) if site.kind in ("call", "statement") else []
+
+
+def others(site: Site, known: list[Pair]) -> list[Pair]:
+    """What else the script compares."""
+    found = []
+    for at in ast.walk(site.tree):
+        if isinstance(at, ast.Assert):
+            found += of_test(Slot(at, "test"), True)
+        elif isinstance(at, ast.Compare):
+            found += _of_compare(Slot([at], 0), None)
+        elif isinstance(at, ast.If) and any(map(is_stop, at.body)):
+            found += of_test(Slot(at, "test"), False)
+        elif isinstance(at, ast.Expr):
+            found += _of_call(at)
+    seen = {(id(pair.left.holder), pair.left.field) for pair in known}
+    fresh = []
+    for pair in found:
+        place = (id(pair.left.holder), pair.left.field)
+        if place not in seen and pair.how != "truth":
+            seen.add(place)
+            fresh.append(pair)
+    return fresh
+
+
+def _of_call(at: ast.AST) -> Iterator[Pair]:
+    """A statement that calls something which fails by itself."""
+    call = getattr(at, "value", None)
+    if isinstance(call, ast.Call) and tail(call) in _SIDED and len(call.args) > 1:
+        yield Pair(tail(call), True, Slot(call.args, 0), Slot(call.args, 1))
+    elif isinstance(call, ast.Call):
+        yield from _of_helper(Slot(at, "value"), True)
+
+
+def _of_helper(place: Slot, want: bool | None) -> Iterator[Pair]:
+    """What a function of the project might compare: the first thing that is computed, and each other."""
+    call = place.get()
+    slots = [at for at in _operands(call) if not isinstance(at.get(), (ast.Starred, ast.Lambda, ast.GeneratorExp))]
+    computed = next((at for at in slots if not is_literal(at.get())), None)
+    if computed and not any(isinstance(x, (ast.Await, ast.Yield, ast.NamedExpr)) for x in ast.walk(call)):
+        yield from (Pair("helper", want, computed, at, place) for at in slots[:4] if at is not computed)
+
+
+def _operands(call: ast.AST) -> Iterator[Slot]:
+    """The arguments of a call, and of those that it is called on."""
+    if isinstance(call, ast.Call):
+        yield from _operands(call.func)
+        yield from (Slot(call.args, number) for number in range(len(call.args)))
+        yield from (
+            Slot(at, "value")
+            for at in call.keywords
+            if not isinstance(at.value, ast.Constant) or at.value.value not in (True, False, None)
+        )
+    elif isinstance(call, ast.Attribute):
+        yield from _operands(call.value)
+
+
+def of_test(place: Slot, want: bool | None) -> list[Pair]:
+    """What a test compares that is to come out as `want`."""
+    test = place.get()
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return of_test(Slot(test, "operand"), None if want is None else not want)
+    if isinstance(test, ast.BoolOp):
+        sure = want if isinstance(test.op, ast.And) == want else None
+        return [pair for at in range(len(test.values)) for pair in of_test(Slot(test.values, at), sure)]
+    if isinstance(test, ast.Compare):
+        return list(_of_compare(place, want))
+    if isinstance(test, ast.Call):
+        return _of_test_call(test, place, want)
+    if isinstance(test, ast.ListComp) and want is False and len(test.generators[0].ifs) == 1:
+        return of_test(Slot(test.generators[0].ifs, 0), False)
+    return [Pair("truth", want, place)] if not isinstance(test, ast.Constant) else []
+
+
+def _of_test_call(test: ast.Call, place: Slot, want: bool | None) -> list[Pair]:
+    name = tail(test)
+    if name in _SIDED and len(test.args) > 1:
+        return [Pair(name, want, Slot(test.args, 0), Slot(test.args, 1))]
+    if name in ("any", "all") and test.args and isinstance(test.args[0], ast.GeneratorExp):
+        return of_test(Slot(test.args[0], "elt"), want if (name == "all") == want else None)
+    return [Pair("truth", want, place), *_of_helper(place, want)]
+
+
+def _of_compare(place: Slot, want: bool | None) -> Iterator[Pair]:
+    test = place.get()
+    sides = [Slot(test, "left"), *(Slot(test.comparators, number) for number in range(len(test.ops)))]
+    for left, op, right in zip(sides, test.ops, sides[1:]):
+        how = type(op).__name__
+        inner = difference(test) if how in ORDERS and left is sides[0] else None
+        if inner:
+            yield Pair("difference", want, Slot(inner, "left"), Slot(inner, "right"))
+        yield Pair(how, want if want or len(test.ops) == 1 else None, left, right)
