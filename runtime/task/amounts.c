@@ -1,6 +1,6 @@
 /*
- * Amounts of money, lengths of time and counts, as users write them. Money is read digit by digit:
- * no binary fraction stands between what is written and what is allowed.
+ * Parses amounts of money, durations and counts as users write them. Money is read digit by digit,
+ * so that no binary fraction changes what the user allowed.
  */
 #include "task/run_spec.h"
 
@@ -13,7 +13,7 @@
 #define MAX_DIGITS 30          /* of an amount: they fit in 128 bits */
 #define MAX_SECONDS 31622400.0 /* a year */
 
-/* The power of ten behind an "e"; false: none that makes sense. */
+/* Reads the power of ten after an "e"; false: out of range. */
 static bool parse_exponent(const char *text, gint64 *out)
 {
     bool is_negative = *text == '-';
@@ -24,8 +24,8 @@ static bool parse_exponent(const char *text, gint64 *out)
     return true;
 }
 
-/* Decimal, with a point and a power of ten where there is one ("2.5", "1e-06"), as programs print
- * numbers; what is less than a pico-USD is left off. */
+/* Reads a decimal number with optional point and power of ten ("2.5", "1e-06"), as programs print
+ * them; digits below one pico-USD are dropped. */
 bool acr_usd_parse(const char *text, gint64 *out_pico)
 {
     gsize len = strcspn(text, "eE"), digits = 0;

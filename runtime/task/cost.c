@@ -1,6 +1,6 @@
 /*
  * What a run's model calls used, by role and by stage. Answers from the journal count like live
- * ones: the sums are those of the run, not of the process.
+ * ones, so that the sums are those of the run, not of the process.
  */
 #include "task/cost.h"
 
@@ -16,7 +16,7 @@ struct AcrCost {
 static const struct {
     const char *name;
     gsize offset;    /* in AcrCostSum, of 64 bits */
-    bool is_picousd; /* else as it is */
+    bool is_picousd; /* false: the value is written as it is */
 } members[] = {
 #define MEMBER(name, of)                                                                           \
     {                                                                                              \
@@ -107,7 +107,7 @@ AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
     return json;
 }
 
-#define MOST_AMOUNT (1ll << 42) /* of an amount that is read: pico-USD of it fit into 64 bits */
+#define MOST_AMOUNT (1ll << 42) /* pico-USD of a larger amount would not fit into 64 bits */
 
 static gint64 read_amount(const AcrJson *json, const char *key)
 {
@@ -121,7 +121,7 @@ void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out)
     for (guint i = 0; i < G_N_ELEMENTS(members); i++)
         *member_of(out, i) =
             read_amount(json, members[i].name) * (members[i].is_picousd ? ACR_PICO : 1);
-    out->replayed_calls = out->calls; /* none of them was made by this process */
+    out->replayed_calls = out->calls; /* this process made none of them */
 }
 
 static AcrJson *sums_to_json(GHashTable *sums)

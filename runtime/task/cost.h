@@ -6,15 +6,16 @@
 
 #define ACR_PICO 1000000 /* pico-USD in a millionth of a USD */
 
-/* Adds what is known of each; saturates. */
+/* Adds the known parts of each; saturates. */
 void acr_cost_sum_add(AcrCostSum *sum, const AcrCostSum *more);
 
-/* Calls and tokens by role, recorded and live ones alike: the same journal gives the same sums. */
+/* Calls and tokens by role, recorded and live ones together: the same journal gives the same
+ * sums. */
 typedef struct AcrCost AcrCost;
 AcrCost *acr_cost_new(void) ACR_MUST_USE;
 void acr_cost_free(AcrCost *cost);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCost, acr_cost_free)
-/* Adds a call. `stage` as conversations are named ("attempt_0/search"). */
+/* Adds a call. `stage` is the name of the conversation ("attempt_0/search"). */
 void acr_cost_add(AcrCost *cost, const char *agent, const char *stage, const AcrCostSum *call);
 /* The sums of all roles. Borrowed. */
 const AcrCostSum *acr_cost_total(const AcrCost *cost);
@@ -23,9 +24,9 @@ const AcrCostSum *acr_cost_total(const AcrCost *cost);
  * from a cache nor written to one; cost_microusd sums the known costs, charged_microusd what
  * ceilings count. `prices` (taken, may be NULL) says which prices were known. */
 AcrJson *acr_cost_to_json(const AcrCost *cost, AcrJson *prices) ACR_MUST_USE;
-/* As progress tells it. */
+/* In the form that progress events have. */
 AcrSpent acr_cost_spent(const AcrCostSum *sum);
-/* A SUM by itself, and back; what is missing counts as 0. */
+/* A SUM alone as JSON, and back; missing members become 0. */
 AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum) ACR_MUST_USE;
 void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out);
 

@@ -1,5 +1,5 @@
 /*
- * The errors of task, and which exit code an error means, in one table.
+ * The errors of task, and one table of the exit codes that errors mean.
  */
 #include "task/task.h"
 
@@ -13,7 +13,7 @@ typedef struct {
     AcrExit exit;
 } ExitRow;
 
-/* What is not in the table is the environment's. */
+/* An error that is not in the table means ENVIRONMENT. */
 static const ExitRow exit_rows[] = {
     {acr_task_error_quark, ACR_TASK_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_task_error_quark, ACR_TASK_ERROR_UNFINISHED, ACR_EXIT_NONE},

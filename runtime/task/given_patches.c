@@ -1,6 +1,6 @@
 /*
- * Patches from elsewhere: read from the user's files, kept in the run folder, where a resumed run and a
- * replay find them.
+ * Patches from elsewhere: read from the user's files, and kept in the run folder for resumed runs
+ * and replays.
  */
 #include "task/run_folder.h"
 
@@ -29,7 +29,7 @@ GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error)
     return g_steal_pointer(&diffs);
 }
 
-/* What a diff makes of the snapshot; owned. `name` is for the message. */
+/* Applies a diff to the snapshot; owned. `name` is for the message. */
 static AcrOverlay *apply_given(AcrSnapshot *snapshot, GBytes *diff, const char *name,
                                GError **error)
 {

@@ -1,6 +1,6 @@
 /*
- * What a command may spend, and on what prices: its own ledger, which a run folder keeps so that a
- * resume knows what was spent, and that of the batch it belongs to.
+ * What a command may spend, and at which prices: its own ledger, which the run folder keeps so that
+ * a resumed run knows what was spent, and the ledger of its batch.
  */
 #include "task/limits.h"
 
@@ -59,7 +59,7 @@ bool acr_limits_bound_money(const AcrRunSpec *spec)
     return spec->max_cost >= 0 || spec->batch_max_cost >= 0;
 }
 
-/* Whether a model is asked that a ledger is kept for: a script's answers cost nothing. */
+/* Whether any model costs money, so that a ledger is needed; a script costs nothing. */
 static bool is_billed(const AcrRunSpec *spec)
 {
     for (guint i = 0; spec->models[i]; i++)
@@ -68,7 +68,7 @@ static bool is_billed(const AcrRunSpec *spec)
     return false;
 }
 
-/* Whether a ledger is gone from beside a journal: then what was spent is not known any more. */
+/* Whether the ledger beside a journal is missing, so that it is unknown what was spent. */
 static bool is_lost(const char *ledger, const char *journal)
 {
     GStatBuf recorded;
@@ -99,7 +99,7 @@ bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *
            (!shared || acr_budget_add(limits->budget, shared, BATCH_SCOPE, &batch, error));
 }
 
-/* Whether a ledger is gone from beside the run folders below `out`. */
+/* The same for the run folders below `out`. */
 static bool is_lost_of_batch(const char *ledger, const char *out)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
@@ -126,7 +126,7 @@ bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope, GEr
     return acr_budget_add(limits->budget, path, scope, &limits->ceiling, error);
 }
 
-/* Under a ceiling of 0 what costs nothing may go on. */
+/* Under a ceiling of 0, free models may continue. */
 static bool is_spent(gint64 ceiling, gint64 spent)
 {
     return ceiling > 0 && spent >= ceiling;

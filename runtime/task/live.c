@@ -1,6 +1,6 @@
 /*
- * The notes of those who work, and how others read them. A run's is removed when it ends in order, so one that
- * is there with its process gone is of a run that was killed.
+ * Notes about running work, and how others read them. A run removes its note when it ends properly,
+ * so a note whose process is gone belongs to a run that was killed.
  */
 #include "task/live.h"
 
@@ -88,7 +88,7 @@ void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next)
 void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name)
 {
     if (note->top)
-        return; /* a new folder began it; only the work in one that is resumed has to */
+        return; /* this process made the folder; in a resumed folder only its own work counts */
     note->top = g_strdup(top);
     note->name = g_strdup(name);
     write_note(note);

@@ -1,6 +1,6 @@
 /*
- * live: what a process is doing, for those who look on from outside (`watch`): notes that it replaces as it
- * goes on. Nothing depends on them, so one that cannot be written is left out.
+ * live: notes about what a process is doing, for `watch`, which the process replaces as it works.
+ * Nothing depends on them, so a failure to write one is ignored.
  */
 #ifndef ACR_LIVE_H
 #define ACR_LIVE_H
@@ -10,9 +10,9 @@
 /* ---- Whose it is ---- */
 
 typedef enum {
-    ACR_LIVE_NONE,      /* nobody's, or the note is damaged */
+    ACR_LIVE_NONE,      /* no process, or a damaged note */
     ACR_LIVE_RUNS,      /* the process is there */
-    ACR_LIVE_ELSEWHERE, /* on another machine: whether it is there is not known */
+    ACR_LIVE_ELSEWHERE, /* on another machine, whose processes cannot be seen */
     ACR_LIVE_GONE,      /* it ended without having said so */
 } AcrLiveState;
 typedef struct {
@@ -20,41 +20,42 @@ typedef struct {
     gint64 pid, begun_ms; /* since 1970 */
     char host[128];       /* the machine's name, UTF-8 */
 } AcrLiveProcess;
-/* Of this process, in a note: {"pid", "start", "boot", "host", "begun_ms"}; owned. */
+/* This process as it is written in a note: {"pid", "start", "boot", "host", "begun_ms"}; owned. */
 AcrJson *acr_live_process_to_json(gint64 begun_ms) ACR_MUST_USE;
 void acr_live_process_from_json(const AcrJson *json, AcrLiveProcess *out);
 
 /* ---- Notes ---- */
 
-/* Replaces the note `name` (a relative path) below the folder `top`, whose folders are there. */
+/* Replaces the note `name` (a relative path) below the folder `top`; its folders must exist. */
 void acr_live_write(const char *top, const char *name, const AcrJson *note);
-/* A file of JSON below `top`, never through a link; owned; NULL: there is none, or it is damaged. */
+/* Reads a JSON file below `top`, never through a link; owned; NULL: missing or damaged. */
 AcrJson *acr_live_read(const char *top, const char *name) ACR_MUST_USE;
 
 /* ---- A run ---- */
 
-/* A consumer of progress, which notes it in a folder. */
+/* A consumer of progress events that writes a note into a folder. */
 typedef struct {
     AcrProgress progress;
-    char *top, *name; /* owned; the note is `name` below `top`; NULL: nothing is noted */
+    char *top, *name; /* owned; the note is `name` below `top`; NULL: writes nothing */
     bool stays;       /* the note, after the work has ended in order */
     gint64 begun_ms;
     AcrDoing doing;
 } AcrLiveNote;
 /* `next` (may be NULL) gets all events, too. */
 void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next);
-/* From now on progress is noted below `top`, whose lock is held. */
+/* Starts writing notes below `top`, whose lock the caller holds. */
 void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name);
-/* Removes the note, unless it stays: the work has ended in order. */
+/* Removes the note after the work has ended properly, unless it is to stay. */
 void acr_live_note_clear(AcrLiveNote *note);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLiveNote, acr_live_note_clear)
 
-/* What is noted of a run that has not ended in order. */
+/* The note of a run that has not ended properly. */
 typedef struct {
-    AcrLiveProcess process; /* state NONE: there is no note */
+    AcrLiveProcess process; /* state NONE: no note */
     AcrDoing doing;
 } AcrLiveRun;
-/* Of the run folder `name` below `top` (NULL: `top` itself). Clear its `doing`. */
+/* Reads the note of the run folder `name` below `top` (NULL: `top` itself). The caller clears
+ * `doing`. */
 void acr_live_run_read(const char *top, const char *name, AcrLiveRun *out);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * What the journal keeps of a model call beside its request: the answer, the requests that were
- * sent for it, and what they used. What a call cost is always reckoned from the record, by the run
- * that makes it and by its replay alike. Waits and durations stand under "time", which comparisons
- * leave out. A script's answer has no tries.
+ * The record of a model call in the journal: the answer, the requests that were sent for it, and
+ * what they used. The cost of a call is always computed from the record, by the run and by its
+ * replay alike. Waits and durations are under "time", which comparisons ignore. A script's answer
+ * has no tries.
  */
 #include "task/recorded.h"
 
@@ -105,7 +105,7 @@ static void add_try(const AcrJson *json, AcrCostSum *out, guint *sent)
     if (!acr_json_get_bool(json, "sent", false))
         return;
     ++*sent;
-    /* A refusal that the budget counts nothing for is known to cost nothing. */
+    /* A rejected request for which the budget counts nothing is known to cost nothing. */
     if (attempt.usage.cost_pico < 0 &&
         (attempt.charged_pico > 0 || !acr_json_get_string(json, "class")))
         out->unknown_cost_calls = 1;

@@ -1,6 +1,6 @@
 /*
- * The live models of a task: which of them gets the key and the headers that the user gave, and the
- * fallback model of each.
+ * The live models of a task: which of them get the user's key and headers, and the fallback model
+ * of each.
  */
 #include "task/recorded.h"
 

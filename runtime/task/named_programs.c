@@ -1,12 +1,12 @@
 /*
- * Whether what the user named can be used at all: asked before a run folder is made and before a model is paid. What lies in a
- * container, or what --setup installs, cannot be seen from here and is left to the run.
+ * Checks that the programs in options can be used, before a run folder is made and before a model
+ * is paid. Programs in a container, or that --setup installs, cannot be checked here.
  */
 #include "task/recorded.h"
 
 #include <string.h>
 
-/* Words that a shell knows itself, among those that commands begin with. */
+/* Shell built-ins with which commands often begin. */
 static const char *const shell_words[] = {
     "!",     "(",     ".",      ":",     "[",      "alias", "case", "cd",   "command",
     "echo",  "eval",  "exec",   "exit",  "export", "false", "for",  "if",   "printf",
@@ -19,7 +19,7 @@ static bool is_in_folder(const char *folder, const char *inside, const char *nam
     return path && g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-/* Whether the program that a command begins with may be found where the command is run. */
+/* Whether the program with which a command begins can be found where the command is run. */
 static bool may_find_program(const AcrRunSpec *spec, const char *name, const char *work_tree)
 {
     static const char *const environments[] = {".venv/bin", "venv/bin", "env/bin", ".env/bin"};

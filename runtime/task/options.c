@@ -1,6 +1,6 @@
 /*
- * The table of all options: one row each. Two verbs that mean different things by one name have a
- * row each for it.
+ * The table of all options, one row each. If two verbs give one name different meanings, each has a
+ * row.
  */
 #include "task/run_spec.h"
 
@@ -9,7 +9,7 @@
 #include "index/index.h"
 #include "sandbox/sandbox.h"
 
-#define MAX_TOKENS (1ll << 53) /* what a number of JSON holds */
+#define MAX_TOKENS (1ll << 53) /* the largest integer that a JSON number holds */
 #define MIN_CONTEXT 2048       /* less does not hold the prompts */
 #define MAX_MEMORY_MB (16ll * 1024 * 1024)
 #define MAX_OUTPUT_BYTES (1024ll * 1024 * 1024)

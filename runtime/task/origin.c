@@ -1,6 +1,6 @@
 /*
- * Where a run began, and its patch on top of the commit that it began at: a run on a working tree may have
- * stood on changes that no commit holds.
+ * The commit on which a run began, and the run's patch on top of it: a run on a working tree may
+ * include changes that are in no commit.
  */
 #include "task/origin.h"
 
@@ -15,7 +15,7 @@ void acr_origin_clear(AcrOrigin *origin)
     g_clear_pointer(&origin->commit, g_free);
 }
 
-/* Whether there is a patch, and nothing rejected it. */
+/* Whether there is a patch that nothing rejected. */
 static bool check_patch(const char *dir, const AcrRunResult *result, bool has_result,
                         GError **error)
 {
@@ -31,8 +31,8 @@ static bool check_patch(const char *dir, const AcrRunResult *result, bool has_re
                          dir, why);
 }
 
-/* The repository as it was given, which may be relative to another folder by now, or else where its git
- * folder was. */
+/* The repository as it was given (the path may be relative to another folder by now), or else the
+ * folder of its git folder. */
 static char *find_repository(const AcrRunSpec *spec, const AcrJson *snapshot)
 {
     g_autoptr(GBytes) bytes = acr_json_get_bytes(snapshot, "git_dir");
@@ -62,7 +62,7 @@ bool acr_origin_read(const char *dir, AcrOrigin *out, GError **error)
     return true;
 }
 
-/* A commit's whole name, as a run folder has it: no other revision is looked up. */
+/* Accepts only a full commit id, as run folders contain it, and no other revision. */
 static bool is_commit(const char *text)
 {
     return text && strlen(text) == 40 && text[strspn(text, "0123456789abcdef")] == '\0';

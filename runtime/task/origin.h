@@ -1,4 +1,4 @@
-/* origin: where a run began: what a pull request is made of beside its result. */
+/* origin: where a run began; a pull request is made of this and of the run's result. */
 #ifndef ACR_TASK_ORIGIN_H
 #define ACR_TASK_ORIGIN_H
 
@@ -7,16 +7,16 @@
 /* All owned. Zero-initialise. */
 typedef struct {
     AcrRunResult result;
-    char *repo;   /* the repository that the run was started with; NULL: a folder without git */
-    char *commit; /* what its files are of, or over; NULL: none */
+    char *repo;   /* the run's repository; NULL: a folder without git */
+    char *commit; /* the commit of its files, or on which they are based; NULL: none */
 } AcrOrigin;
 void acr_origin_clear(AcrOrigin *origin);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOrigin, acr_origin_clear)
-/* Of a run folder. Errors: USAGE (it is not one), ENVIRONMENT (damaged), UNFINISHED (no patch that nothing
- * rejected). */
+/* Reads it from a run folder. Errors: USAGE (not a run folder), ENVIRONMENT (damaged), UNFINISHED
+ * (no patch, or it was rejected). */
 bool acr_origin_read(const char *dir, AcrOrigin *out, GError **error) ACR_MUST_USE;
-/* The patch on top of that commit; owned. `repo`: in place of the run's; may be NULL. Errors: ENVIRONMENT
- * (there is no commit; the patch does not apply to it alone), those of vcs. */
+/* The patch on top of that commit; owned. `repo` replaces the run's repository; may be NULL.
+ * Errors: ENVIRONMENT (no commit; the patch does not apply to the commit alone), those of vcs. */
 AcrOverlay *acr_origin_apply(const AcrOrigin *origin, const char *repo, AcrRepo **out_repo,
                              GError **error) ACR_MUST_USE;
 

@@ -1,7 +1,7 @@
 /*
- * Which files an outliner failed on (its deadline, memory) depends on the machine and the hour, and
- * decides what a run can find. So the list of them is part of what a run stands on: made when it
- * begins, and obeyed ever after.
+ * Files on which an outliner failed (deadline, memory). Which ones these are depends on the
+ * machine, and it decides what a run can find. So their list is made when a run begins, and used
+ * ever after.
  */
 #include "task/run_folder.h"
 

@@ -1,13 +1,13 @@
 /*
- * What a run would do, found without asking a model: the folder, the code, the models with their keys
- * and prices, the ceilings, and where code would be run.
+ * What a run would do, found without asking a model: the folder, the code, the models with their
+ * keys and prices, the ceilings, and how code would be run.
  */
 #include "task/recorded.h"
 #include "task/run_folder.h"
 
 #include <string.h>
 
-#define PICO_OF_MILLION_TOKENS 1e6 /* a price in pico-USD a token as USD a million tokens */
+#define PICO_OF_MILLION_TOKENS 1e6 /* pico-USD per token to USD per million tokens */
 
 typedef struct {
     const AcrRunSpec *spec;
@@ -31,7 +31,7 @@ static void set_known(AcrJson *json, const char *key, gint64 value)
     acr_json_set(json, key, value < 0 ? acr_json_new_null() : acr_json_new_int(value));
 }
 
-/* {"path": null for a new one elsewhere, "state": "new" | "unfinished" | "finished"} */
+/* {"path": null for a new folder, "state": "new" | "unfinished" | "finished"} */
 static AcrJson *describe_folder(const Plan *plan, GError **error)
 {
     static const char *const states[] = {"unfinished", "unfinished", "finished"};
@@ -52,7 +52,7 @@ static AcrJson *describe_folder(const Plan *plan, GError **error)
     return acr_json_of(ACR_STRING("path", spec->out), ACR_STRING("state", state), NULL);
 }
 
-/* {"path", "commit" (null: the working tree as it is), "python_files": outside tests} */
+/* {"path", "commit" (null: the working tree), "python_files": outside tests} */
 static AcrJson *describe_repository(const Plan *plan, GError **error)
 {
     gint64 n = 0;
@@ -120,7 +120,7 @@ static AcrJson *describe_models(const Plan *plan, bool *out_is_free, GError **er
     return g_steal_pointer(&list);
 }
 
-/* {"most_microusd": null: nothing bounds it, "max_tokens", "max_time_ms"} */
+/* {"most_microusd": null: no ceiling, "max_tokens", "max_time_ms"} */
 static AcrJson *describe_limits(const Plan *plan, bool is_free)
 {
     AcrJson *json = acr_json_new_object();
@@ -136,8 +136,8 @@ static AcrJson *describe_loops(const AcrRunSpec *spec)
                        ACR_INT("tries", spec->tries), NULL);
 }
 
-/* {"runs", "where", "python", "why_not", "setup", "validate", "regressions", "test_command"}; `where` is NULL without a sandbox. Errors:
- * those of the sandbox where code must be run. */
+/* {"runs", "where", "python", "why_not", "setup", "validate", "regressions", "test_command"};
+ * `where` is null without a sandbox. Errors: those of the sandbox if code must be run. */
 static AcrJson *describe_code(const Plan *plan, GError **error)
 {
     const AcrRunSpec *spec = plan->spec;

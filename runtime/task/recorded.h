@@ -1,6 +1,6 @@
 /*
- * recorded: the model, the referee and the executor of a run. Each asks the journal first and what
- * it wraps after it, so that all below is resumed and replayed unawares.
+ * recorded: the model, the referee and the executor of a run. Each asks the journal first and then
+ * the object that it wraps, so that the code below is resumed and replayed without knowing it.
  */
 #ifndef ACR_TASK_RECORDED_H
 #define ACR_TASK_RECORDED_H
@@ -12,7 +12,7 @@
 
 /* ---- Window (window.c) ---- */
 
-/* What a model's context takes, and how many bytes make a token. */
+/* How many tokens a model's context takes, and how many bytes make a token. */
 typedef struct {
     gint64 tokens; /* 0: not known yet */
     bool is_given; /* by the user: refusals do not change it */
@@ -20,18 +20,18 @@ typedef struct {
 } AcrWindow;
 /* `tokens` 0: to be learnt. */
 void acr_window_init(AcrWindow *window, gint64 tokens);
-/* From the usage of a call that was answered, now or by the journal. */
+/* Learns from the usage of an answered call, live or recorded. */
 void acr_window_learn_answer(AcrWindow *window, const AcrConversation *conversation,
                              const AcrUsage *usage);
-/* From a refusal that names a window of `tokens`; 0: it names none. */
+/* Learns from an error that names a window of `tokens`; 0: it names none. */
 void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversation,
                               gint64 tokens);
-/* About how many tokens the conversation has, rather too many than too few. */
+/* Estimates the tokens of the conversation, rather too many than too few. */
 gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conversation);
-/* About how many tokens it leaves for an answer, at least 1; 0: no window is known. */
+/* Estimates the tokens that it leaves for an answer, at least 1; 0: the window is unknown. */
 guint acr_window_room(const AcrWindow *window, const AcrConversation *conversation);
-/* Whether the request leaves room for an answer; else CONTEXT_OVERFLOW. True where no window is
- * known. */
+/* Whether the request leaves room for an answer; else CONTEXT_OVERFLOW. True if the window is
+ * unknown. */
 bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
                      GError **error) ACR_MUST_USE;
 
@@ -40,42 +40,43 @@ bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
 AcrJson *acr_record_answer(const AcrModelAnswer *answer) ACR_MUST_USE;
 void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out); /* *out owned */
 void acr_record_add_tries(AcrJson *record, const AcrModelReport *report);
-/* What the call used, all of its requests together; `replayed`: the journal answered it. */
+/* What all requests of the call used; `replayed`: the journal answered it. */
 void acr_record_cost(const AcrJson *record, bool replayed, AcrCostSum *out);
 
 /* ---- Model (recorded_model.c) ---- */
 
-/* What has been asked in each conversation, so that a record holds only what is new; shared by a
- * run's models. */
+/* The messages that were sent in each conversation, so that a record contains only new ones; shared
+ * by a run's models. */
 typedef struct AcrRecorder AcrRecorder;
-/* All borrowed; must outlive the recorder. What the journal answers needs no time: no call beyond it
- * is begun after the deadline of `budget` (may be NULL). `progress` (may be NULL) gets the sums. */
+/* All borrowed; must outlive the recorder. Answers from the journal need no time; no live call
+ * begins after the deadline of `budget` (may be NULL). `progress` (may be NULL) gets the sums. */
 AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrBudget *budget,
                               const AcrProgress *progress) ACR_MUST_USE;
-/* Tells them of each answer from now on; both borrowed, must outlive the recorder's models. */
+/* Reports each answer to the extensions from now on; both borrowed, must outlive the recorder's
+ * models. */
 void acr_recorder_observe(AcrRecorder *recorder, AcrExtensions *extensions, AcrSearch *search);
 void acr_recorder_free(AcrRecorder *recorder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
 
 /*
- * A model that asks the journal first and `inner` (taken; NULL in a replay) after it, and records
- * each of its answers. Recorded are answers and those failures that decide what the run does next
- * (context overflow, used-up script); a failure that ends the run is not, so that the run can be
- * resumed. What does not fit into `window` tokens (0: learnt from refusals) is not sent: it fails as
- * if it had been refused, and is recorded so.
+ * A model that asks the journal first and then `inner` (taken; NULL in a replay), and records the
+ * answers. Also recorded are failures that decide what the run does next (context overflow, used-up
+ * script); a failure that ends the run is not, so that the run can be resumed. A request that does
+ * not fit into `window` tokens (0: learnt from errors) is not sent: it fails as if the server had
+ * rejected it, and is recorded.
  */
 AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner,
                                  gint64 window) ACR_MUST_USE;
 
 /* ---- Referee (recorded_referee.c) ---- */
 
-/* A referee that asks the journal first for what the linter says, and `inner` after it. */
+/* A referee that asks the journal first for the linter's answer, and then `inner`. */
 typedef struct {
     AcrReferee referee;
     AcrJournal *journal;
     const AcrReferee *inner;
 } AcrRecordedReferee;
-/* Both borrowed; must outlive it. `self->referee` is valid as long as `self` stays where it is. */
+/* Both borrowed; must outlive it. `self->referee` is valid while `self` is not moved. */
 void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
                                const AcrReferee *inner);
 
@@ -91,71 +92,71 @@ typedef struct {
     char *work_tree, *cache;
     const AcrBudget *budget; /* with the deadline of the run; NULL in a replay */
 } AcrTrialRunner;
-/* `work_tree` may be NULL; all others must outlive the runner. */
+/* `work_tree` may be NULL; the others must outlive the runner. */
 void acr_trial_runner_init(AcrTrialRunner *self, const AcrRunSpec *spec, AcrWorkspace *workspace,
                            const char *work_tree, const AcrBudget *budget, const AcrHost *host);
 void acr_trial_runner_clear(AcrTrialRunner *self);
 /* The project's Python in the sandbox, which is opened and set up first; borrowed. Errors: those of
- * sandbox; CEILING of llm where the end of the run's time cut the set-up short. */
+ * sandbox; CEILING of llm if the run's time limit interrupted the set-up. */
 const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error) ACR_MUST_USE;
-/* Runs that Python once; what it is called ("Python 3.9.18"), owned. */
+/* The version of that Python ("Python 3.9.18"), for which it is run once; owned. */
 char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error) ACR_MUST_USE;
-/* Runs a trial. Errors: as of acr_trial_runner_python, and those of vcs and py. */
+/* Runs a trial. Errors: those of acr_trial_runner_python, vcs and py. */
 bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecuted *out,
                           GError **error) ACR_MUST_USE;
 
 /* ---- Executor (recorded_executor.c) ---- */
 
-/* An executor that asks the journal first for the result of a trial, and a trial runner after it. */
+/* An executor that asks the journal first for the result of a trial, and then a trial runner. */
 typedef struct {
     AcrExecutor executor;
     AcrJournal *journal;
-    const AcrJson
-        *opened; /* whether code can be run, by what, and where; NULL before it is asked */
+    const AcrJson *opened; /* whether code can be run, by what, and where; NULL: not asked yet */
     /* Beyond the journal: */
-    bool is_demanded; /* a sandbox that cannot be had ends the run, and is not recorded */
+    bool is_demanded; /* if the sandbox is unavailable, the run ends without a record */
     AcrTrialRunner runner;
     const AcrProgress *progress; /* may be NULL */
 } AcrRecordedExecutor;
-/* Borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
+/* Borrowed; must outlive it. `self->executor` is valid while `self` is not moved. */
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal);
-/* Lets it continue in a sandbox where the journal ends, until the deadline of `budget`. `work_tree`
- * may be NULL; the others must outlive it. */
+/* Lets it continue in a sandbox after the end of the journal, until the deadline of `budget`.
+ * `work_tree` may be NULL; the others must outlive it. */
 void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *spec,
                                    AcrWorkspace *workspace, const char *work_tree,
                                    const AcrBudget *budget, const AcrHost *host);
 void acr_recorded_executor_clear(AcrRecordedExecutor *self);
-/* Whether a failure to run code ends the run, so that nothing is recorded: where the result is
- * demanded, or the failure says nothing of the project (interrupted, wrong options, out of time). */
+/* Whether a failure to run code ends the run without a record: the result is required, or the
+ * failure says nothing about the project (interrupted, wrong options, out of time). */
 bool acr_recorded_executor_ends_run(const AcrRecordedExecutor *self, bool is_demanded,
                                     GError *failure);
-/* False with UNAVAILABLE of sandbox where a recorded answer is a failure. */
+/* False with UNAVAILABLE of sandbox if a recorded answer is a failure. */
 bool acr_recorded_executor_take_failure(const AcrJson *answer, GError **error) ACR_MUST_USE;
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedExecutor, acr_recorded_executor_clear)
 
 /* ---- The project's own tests (recorded_tests.c) ---- */
 
-/* Asks the journal first for what the tests come to, and the executor's sandbox after it. */
+/* Asks the journal first for the outcome of the tests, and then the executor's sandbox. */
 typedef struct {
     AcrTestComparer comparer;
     AcrRecordedExecutor *executor;
-    const char *const *failing; /* ids that the user named; NULL: none */
+    const char *const *failing; /* test ids that the user named; NULL: none */
     bool is_sbfl_demanded;
     /* Beyond the journal: */
     AcrBaseline baseline; /* empty until it is needed */
-    AcrProject project;   /* but for what the sandbox gives */
+    AcrProject project;   /* complete except for what the sandbox provides */
     AcrRefereeWorker *worker;
-    char *cache;       /* of baselines; NULL: none are kept */
+    char *cache;       /* of baselines; NULL: not cached */
     char *environment; /* of acr_task_test_environment */
 } AcrRecordedTests;
-/* All borrowed; must outlive it. `self->comparer` is valid as long as `self` stays where it is. */
+/* All borrowed; must outlive it. `self->comparer` is valid while `self` is not moved. */
 void acr_recorded_tests_init(AcrRecordedTests *self, AcrRecordedExecutor *executor,
                              const AcrRunSpec *spec);
-/* Whether a run has the project's tests run: nobody who did not ask for it waits for a whole suite. */
+/* Whether a run uses the project's tests: only if the user asked for it, because a whole suite may
+ * take long. */
 AcrVerify acr_run_spec_regressions(const AcrRunSpec *spec);
 /* Whether it has them run traced. */
 AcrVerify acr_run_spec_sbfl(const AcrRunSpec *spec);
-/* Lets it continue in the sandbox where the journal ends; borrowed, must outlive it. */
+/* Lets it continue in the sandbox after the end of the journal; borrowed, must outlive it. */
 void acr_recorded_tests_go_live(AcrRecordedTests *self, const AcrRunSpec *spec,
                                 const AcrHost *host);
 void acr_recorded_tests_clear(AcrRecordedTests *self);
@@ -163,8 +164,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedTests, acr_recorded_tests_clear)
 
 /* ---- Live models (models.c) ---- */
 
-/* The models that are asked when the journal has no answer, each with the fallback behind it; owned
- * array of AcrModel. `limits` and `host` must outlive them. Errors: those of acr_model_new. */
+/* The models that are asked when the journal has no answer, each with its fallback; owned array of
+ * AcrModel. `limits` and `host` must outlive them. Errors: those of acr_model_new. */
 GPtrArray *acr_task_models_new(const AcrRunSpec *spec, const AcrLimits *limits, const AcrHost *host,
                                GError **error) ACR_MUST_USE;
 

@@ -1,7 +1,7 @@
 /*
- * The executor of a run: whether code can be run at all ("sandbox") and what each trial comes to
- * ("execution"), both asked of the journal first and of the trial runner after it. A sandbox that failed
- * is recorded too: that decides what the run does next.
+ * The executor of a run: whether code can be run at all ("sandbox") and the result of each trial
+ * ("execution"). Both ask the journal first and then the trial runner. A sandbox that failed is
+ * recorded too, because it decides what the run does next.
  */
 #include "task/recorded.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Whether an error says nothing of the project, whatever was run. */
+/* Whether an error says nothing about the project. */
 static bool is_of_run(const AcrRecordedExecutor *self, const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
@@ -22,7 +22,7 @@ bool acr_recorded_executor_ends_run(const AcrRecordedExecutor *self, bool is_dem
                                     GError *failure)
 {
     bool ends_run = is_demanded || is_of_run(self, failure);
-    /* UNAVAILABLE is what a recorded failure is read as, and lets the run go on without. */
+    /* A recorded failure is read as UNAVAILABLE, and the run continues without the sandbox. */
     if (ends_run && g_error_matches(failure, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE))
         failure->code = ACR_SANDBOX_ERROR_FAILED;
     return ends_run;
@@ -38,7 +38,7 @@ bool acr_recorded_executor_take_failure(const AcrJson *answer, GError **error)
 
 /* ---- Whether code can be run ---- */
 
-/* Tells the user which sandbox was chosen, and what it leaves out. */
+/* Reports which sandbox was chosen, and what it leaves out. */
 static void tell_choice(const AcrRecordedExecutor *self)
 {
     const AcrSandbox *sandbox = self->runner.sandbox;
@@ -50,7 +50,7 @@ static void tell_choice(const AcrRecordedExecutor *self)
                           choice);
 }
 
-/* That there is none is an answer, unless one is demanded. */
+/* An unavailable sandbox is an answer, unless a sandbox is required. */
 static AcrJson *open_live(void *call, AcrJson *time, GError **error)
 {
     AcrRecordedExecutor *self = call;
@@ -172,8 +172,8 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
 
 #define SEED_BYTES 16
 
-/* What the variants of a run's experiments are made from. A journal of a time when verdicts were not
- * made by experiments has none. */
+/* The seed of the variants in a run's experiments. Journals from before experiments were made have
+ * none. */
 static AcrJson *draw_live(void *call, AcrJson *time, GError **error)
 {
     guint8 bytes[SEED_BYTES];

@@ -1,8 +1,8 @@
 /*
- * The model that all agents see: it asks the journal first and the real model after it. A record's
- * request holds the messages that are new in its conversation since the last record, so that the
- * journal grows with the run and not with its square; known messages are identified by
- * their digests, and an answer by its own record.
+ * The model that all agents use: it asks the journal first and then the real model. The request in
+ * a record contains only the messages that are new in its conversation, so that the journal grows
+ * linearly with the run; known messages are identified by their digests, and an answer by its own
+ * record.
  */
 #include "task/recorded.h"
 
@@ -13,7 +13,7 @@ struct AcrRecorder {
     AcrCost *cost;
     const AcrBudget *budget;
     const AcrProgress *progress;
-    AcrExtensions *extensions; /* told of each answer; NULL: none */
+    AcrExtensions *extensions; /* get each answer; NULL: none */
     AcrSearch *search;
     GHashTable *known; /* conversation -> GPtrArray of digests of its messages */
 };
@@ -70,8 +70,8 @@ static GPtrArray *known_messages(AcrRecorder *recorder, const char *conversation
     return known;
 }
 
-/* Makes `known` the conversation's digests and returns how many of its first messages were known
- * before. */
+/* Makes `known` the digests of the conversation; returns how many of its first messages were
+ * already known. */
 static gsize learn(GPtrArray *known, const AcrConversation *conversation)
 {
     gsize size = acr_conversation_size(conversation), same = 0;
@@ -91,7 +91,7 @@ static gsize learn(GPtrArray *known, const AcrConversation *conversation)
     return same;
 }
 
-/* One call; `is_live` once the model was asked. */
+/* One call; `is_live`: the model was asked. */
 typedef struct {
     RecordedModel *self;
     const AcrModelRequest *request;
@@ -118,7 +118,7 @@ static AcrJson *encode_request(void *call, GError **error)
 
 /* ---- Answers ---- */
 
-/* `window` tokens fit, as far as is known (else 0); `sent`: the model was asked. */
+/* `window`: tokens that fit, if known (else 0); `sent`: the model was asked. */
 static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
 {
     AcrJson *json = acr_json_new_object();
@@ -132,7 +132,7 @@ static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
     return json;
 }
 
-/* Failures that decide what a run does next; the others end it, and are asked again when it is
+/* Failures that decide what the run does next; all others end the run and are repeated when it is
  * resumed. */
 static bool is_recorded(const GError *failure)
 {
@@ -146,7 +146,7 @@ static bool is_overflow(const AcrJson *failure)
                      acr_llm_error_name(ACR_LLM_ERROR_CONTEXT_OVERFLOW)) == 0;
 }
 
-/* The recorded failure as the error that it was; false always. */
+/* Restores a recorded failure as an error; returns false always. */
 static bool fail_as_recorded(const AcrJson *failure, GError **error)
 {
     const char *name = acr_json_get_string(failure, "class"),
@@ -161,7 +161,7 @@ static bool fail_as_recorded(const AcrJson *failure, GError **error)
 
 /* ---- The model ---- */
 
-/* The answer will be the conversation's next message; it is known then. */
+/* The answer will be the next message of the conversation, so it is known. */
 static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
                           const AcrModelAnswer *answer)
 {
@@ -171,7 +171,7 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
     acr_window_learn_answer(&self->window, request->conversation, &answer->usage);
 }
 
-/* Counts what a call cost, as its record says. */
+/* Counts the cost of a call from its record. */
 static void count_call(const ModelCall *call, const AcrJson *record)
 {
     AcrRecorder *recorder = call->self->recorder;
@@ -184,7 +184,7 @@ static void count_call(const ModelCall *call, const AcrJson *record)
                                          .spent = acr_cost_spent(acr_cost_total(recorder->cost))});
 }
 
-/* Asks the model. A failure that decides what the run does next is an answer. */
+/* Asks the model. A failure that decides what the run does next is recorded as an answer. */
 static AcrJson *ask_live(void *call, AcrJson *time, GError **error)
 {
     ModelCall *asked = call;
@@ -234,7 +234,7 @@ static bool read_model_answer(void *call, const AcrJson *record, void *out, GErr
 static const AcrJournalPort model_port = {
     .event = "model", .encode = encode_request, .live = ask_live, .decode = read_model_answer};
 
-/* Names a model that does not come to an end. */
+/* Warns about a model whose answers are always cut off. */
 static void warn_of_cut(const ModelCall *call, const AcrModelAnswer *answer)
 {
     g_autofree char *line = g_strdup_printf("model '%s' was cut off after %" G_GINT64_FORMAT

@@ -1,8 +1,8 @@
 /*
- * The referee of a run: what compiles is asked of Python each time, what the linter says is asked
- * of the journal first. A linter's word depends on the machine (its version, what is installed
- * beside it, a deadline that fires), and decides between readings of an edit; so each is an event
- * of the run, also that it had nothing to say.
+ * The referee of a run: Python is asked each time whether code compiles; the journal is asked first
+ * for the linter's answer. That answer depends on the machine (the linter's version, other
+ * packages, a deadline) and decides between readings of an edit, so each answer is an event of the
+ * run, even an empty one.
  */
 #include "task/recorded.h"
 

@@ -1,6 +1,6 @@
 /*
- * The project's own tests in a run: asked of the journal first, and of the sandbox after it. The baseline
- * is found or made when the first patch is compared, and serves all that follow.
+ * The project's own tests in a run: asked from the journal first, and then from the sandbox. The
+ * baseline is found or made when the first patch is compared, and used for all that follow.
  */
 #include "task/recorded.h"
 
@@ -39,7 +39,7 @@ char *acr_task_baselines(void)
 
 /* ---- The project ---- */
 
-/* Puts the project together with its sandbox, and makes the baseline. */
+/* Prepares the project with its sandbox, and makes the baseline. */
 static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrProject *out,
                          GError **error)
 {
@@ -60,7 +60,7 @@ static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrPro
            acr_project_baseline(out, (const char *const *)changed, &self->baseline, error);
 }
 
-/* What the end of the run's time cut short says nothing. */
+/* An outcome that the run's time limit interrupted says nothing. */
 static bool was_in_time(const AcrRecordedTests *self, GError **error)
 {
     const AcrTrialRunner *runner = &self->executor->runner;
@@ -121,7 +121,7 @@ static AcrJson *compare_tests_live(void *call, AcrJson *time, GError **error)
     return json;
 }
 
-/* Tests that must be there (without a patch) and are not end the run. */
+/* If required tests (without a patch) cannot be run, the run ends. */
 static bool comparison_is_fatal(void *call, GError **failure)
 {
     const ComparisonCall *asked = call;
@@ -157,7 +157,7 @@ static bool compare_tests(void *ctx, const AcrOverlay *patch, const AcrTestCompa
 typedef struct {
     AcrRecordedTests *self;
     const AcrIndex *index;
-    const char *script; /* NULL: there is none, or tests that the user named say more */
+    const char *script; /* NULL: no script, or the user named tests, which say more */
 } LocalizingCall;
 
 static AcrJson *encode_localizing(void *call, GError **error)

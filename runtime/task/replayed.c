@@ -1,5 +1,5 @@
 /*
- * What a replay would write, compared with what the run has written.
+ * Compares what a replay would write with what the run has written.
  */
 #include "task/run_folder.h"
 
@@ -19,8 +19,8 @@ AcrArtifacts acr_replayed_artifacts(GHashTable *kept)
     return (AcrArtifacts){kept, keep_artifact};
 }
 
-/* The first artifact, by name, that differs from the one in the folder; owned, NULL if there is
- * none. */
+/* The first artifact, by name, that differs from the one in the folder; owned; NULL: all are
+ * equal. */
 static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 {
     g_autoptr(GList) paths = g_list_sort(g_hash_table_get_keys(artifacts), (GCompareFunc)g_strcmp0);

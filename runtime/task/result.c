@@ -1,7 +1,6 @@
 /*
- * The result of a run, made from what the loops have found or from an error, as one value; that value as
- * JSON, in the run folder (result.json, beside the patch or the reproducer as files of their own)
- * and back.
+ * The result of a run as one value, made from the loops' outcome or from an error; its JSON in the
+ * run folder (result.json, with patch or reproducer as separate files), and back.
  */
 #include "task/run_folder.h"
 
@@ -91,13 +90,13 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
     return json;
 }
 
-/* Steps an enum's value from 0 to the one with the name in that member, else past the last. */
+/* The number of the enum value whose name the member contains; past the last one: unknown. */
 #define FIND(value, name_of, last, key)                                                            \
     while ((value) <= (last) &&                                                                    \
            g_strcmp0(acr_json_get_string(json, (key)), (name_of)(value)) != 0)                     \
     (value)++
 
-/* Whether exit code, patch and script can be what a run ended with. */
+/* Whether exit code, patch and script are consistent. */
 static bool is_possible(const AcrJson *json)
 {
     gint64 code = acr_json_get_int(json, "exit", -1);

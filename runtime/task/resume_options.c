@@ -1,7 +1,7 @@
 /*
- * What a run folder is bound to: the options that make the result are recorded when the run begins
- * and compared when it is resumed; texts (issue, prompts) by their digests, since the texts
- * themselves lie in the folder.
+ * The options to which a run folder is bound: those that determine the result are recorded when the
+ * run begins and compared when it is resumed; texts (issue, prompts) by their digests, since the
+ * texts are in the folder.
  */
 #include "task/run_folder.h"
 
@@ -18,7 +18,7 @@ static void set_digest(AcrJson *json, const char *key, const char *text)
     acr_json_set_string(json, key, digest);
 }
 
-/* The address that the issue is from, where it has one: a run is not bound to it, but pull requests name it. */
+/* The URL of the issue, if it has one: not compared, but pull requests use it. */
 static void set_issue_url(AcrJson *json, const char *from)
 {
     if (!from || !(g_str_has_prefix(from, "https://") || g_str_has_prefix(from, "http://")))
@@ -51,7 +51,7 @@ char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts)
     return acr_sha256_hex(text, strlen(text));
 }
 
-/* Whether it has all that a run cannot be without, or that has a default. */
+/* Whether all members are present that a run requires or that have defaults. */
 static bool has_all_options(const AcrRunSpec *spec)
 {
     for (guint i = 0; i < acr_n_options; i++) {

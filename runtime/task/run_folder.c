@@ -1,7 +1,7 @@
 /*
- * The run folder. meta.json is what makes a folder one: it is written first, in the state "new",
- * again when everything that the run stands on is in the folder ("ready"), and once more with the
- * result ("done"), each time atomically. A folder that holds anything else is never touched.
+ * The run folder. meta.json makes a folder one. It is written three times, each time atomically:
+ * first with the state "new", again when everything that the run needs is in the folder ("ready"),
+ * and with the result ("done"). Any other folder with contents is never touched.
  */
 #include "task/run_folder.h"
 
@@ -34,7 +34,7 @@ static bool refuse_folder(GError **error, const char *path, const char *why)
     return acr_task_refuse(error, "'%s' %s", path, why);
 }
 
-/* What opening a file or folder fails with, as base has it. */
+/* Converts the errno of opening a file or folder to an error code of base. */
 static AcrBaseError base_code(int err)
 {
     return err == ENOENT                                    ? ACR_BASE_ERROR_NOT_FOUND
@@ -53,7 +53,7 @@ bool acr_folder_check_parents(const AcrFolder *folder, const char *name, GError 
     return true;
 }
 
-/* Opens the folder that holds the file `name`, never through a link; -1. */
+/* Opens the folder that contains the file `name`, never through a link; -1: failed. */
 static int open_parent_folder(const AcrFolder *folder, const char *name, bool make, GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name);
@@ -113,8 +113,8 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
     return true;
 }
 
-/* Whether a file is a regular one (no link) that holds nothing or this text; `own` NULL: a process id
- * and a line feed. */
+/* Whether a file is regular (not a link) and is empty or contains this text; `own` NULL: a process
+ * id and a line feed. */
 static bool holds_own(const char *path, const char *own)
 {
     g_autoptr(GBytes) bytes =
@@ -125,8 +125,8 @@ static bool holds_own(const char *path, const char *own)
     return bytes && strlen(text) == g_bytes_get_size(bytes) && (!*text || is_own);
 }
 
-/* A file that a run which was killed at its very beginning can have left, and none of the user's by
- * the same name. */
+/* Whether the file can be what a run left that was killed at its very beginning, and not a user's
+ * file of the same name. */
 static bool is_beginning(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -138,7 +138,7 @@ static bool is_beginning(const char *folder, const char *name)
 }
 
 /* Whether a folder without meta.json may become a run folder: it is missing or empty, or a run was
- * killed right there. */
+ * killed while it made it. */
 static bool check_free(const char *path, GError **error)
 {
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
@@ -167,7 +167,7 @@ static bool read_state(AcrFolder *folder, GError **error)
     return refuse_folder(error, folder->path, "holds a meta.json that is not a run's");
 }
 
-/* A folder of another format is left as it is. */
+/* Leaves a folder of another format unchanged. */
 static bool check_format(const AcrFolder *folder, GError **error)
 {
     gint64 format = acr_json_get_int(folder->meta, "format", 0);
@@ -183,7 +183,7 @@ static bool check_format(const AcrFolder *folder, GError **error)
                            ACR_META_FORMAT);
 }
 
-/* Reads meta.json; true without it when there is none. */
+/* Reads meta.json; true if there is none. */
 static bool read_meta(AcrFolder *folder, GError **error)
 {
     if (g_file_test(folder->path, G_FILE_TEST_EXISTS) &&
@@ -203,8 +203,8 @@ static bool read_meta(AcrFolder *folder, GError **error)
     return check_format(folder, error) && read_state(folder, error);
 }
 
-/* A new folder is hidden from git in case it lies in a working tree. The lock is held: nobody sweeps
- * what is being written. */
+/* Hides a new folder from git, in case it lies in a working tree. The caller holds the lock, so no
+ * file is being written. */
 static bool hide(const AcrFolder *folder, GError **error)
 {
     return acr_folder_write(folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error);
@@ -216,8 +216,7 @@ bool acr_folder_exists(const char *path)
     return g_file_test(meta, G_FILE_TEST_EXISTS);
 }
 
-/* The lock file is written to, so it must be a run's own: a folder from elsewhere may hold a link
- * there. */
+/* The lock file is written to, so it must not be a link, as in a folder from elsewhere. */
 static bool take_lock(AcrFolder *folder, const char *path, GError **error)
 {
     g_autofree char *lock = acr_folder_path(folder, ACR_FILE_LOCK);
@@ -234,8 +233,8 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
 }
 
 /*
- * Removes what kills in the middle of a write have left. The lock is held, so nobody is at work on
- * these files. What cannot be removed harms nothing.
+ * Removes what kills during writes have left. The lock is held, so nobody uses these files. What
+ * cannot be removed does no harm.
  */
 static void sweep_folder(const char *path, guint depth)
 {
@@ -251,7 +250,7 @@ static void sweep_folder(const char *path, guint depth)
     }
 }
 
-/* A run folder holds code and answers that are nobody else's. Some file systems know no modes. */
+/* A run folder contains private code and answers. Some file systems have no modes. */
 static bool make_private(const char *path, GError **error)
 {
     if (!acr_dir_make(path, error))
@@ -271,7 +270,7 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
     if (!take_lock(&folder, path, error))
         return false;
     g_clear_pointer(&folder.meta, acr_json_free);
-    if (!read_meta(&folder, error)) /* once more, now that nobody else can write it */
+    if (!read_meta(&folder, error)) /* again, now that no other process can write it */
         return false;
     if (!folder.meta && !hide(&folder, error))
         return false;

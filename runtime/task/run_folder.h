@@ -9,12 +9,12 @@
 #include "task/task.h"
 
 #define ACR_META_FORMAT 3
-#define ACR_META_CANDIDATES "candidates" /* digests of patches from elsewhere; missing: none */
+#define ACR_META_CANDIDATES "candidates" /* digests of patches from elsewhere; absent: none */
 #define ACR_META_MAX_BYTES (16u * 1024 * 1024)
 #define ACR_JSON_FILE_MAX_BYTES ((gsize)256 * 1024 * 1024) /* a result holds the patch */
 
 typedef enum {
-    ACR_FOLDER_NEW,   /* started; what the run stands on is not yet complete in it */
+    ACR_FOLDER_NEW,   /* started, but not everything that the run needs is in it */
     ACR_FOLDER_READY, /* complete; the journal may hold records */
     ACR_FOLDER_DONE,
 } AcrFolderState;
@@ -28,8 +28,8 @@ typedef struct {
 
 /* Whether `path` is a run folder already, in whatever state. */
 bool acr_folder_exists(const char *path);
-/* Opens `path` for a run: made if missing; one that holds anything other than a run is refused
- * (USAGE) untouched. */
+/* Opens `path` for a run, made if missing; a folder with other contents is rejected (USAGE) and not
+ * touched. */
 bool acr_folder_open(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
 /* Opens an existing run folder for reading only. */
 bool acr_folder_read(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
@@ -37,17 +37,18 @@ void acr_folder_clear(AcrFolder *folder);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFolder, acr_folder_clear)
 /* A path in it; owned (g_free). */
 char *acr_folder_path(const AcrFolder *folder, const char *name) ACR_MUST_USE;
-/* Whether no folder on the way to a file in it is a link (USAGE): a run folder from elsewhere may hold
- * one that leads out of it. */
+/* Checks that no folder on the way to a file in it is a link (USAGE): a run folder from elsewhere
+ * could lead out of itself. */
 bool acr_folder_check_parents(const AcrFolder *folder, const char *name,
                               GError **error) ACR_MUST_USE;
-/* Writes a file in it, its folders made. Errors: as above, and those of base. */
+/* Writes a file in it and makes its folders. Errors: as above, and those of base. */
 bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
                       GError **error) ACR_MUST_USE;
-/* Writes meta.json in the given state. `meta` is changed (member "state") and borrowed. */
+/* Writes meta.json with the given state. Changes the member "state" of `meta`, which is
+ * borrowed. */
 bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state,
                            GError **error) ACR_MUST_USE;
-/* Reads a file in it, of at most `max` bytes, never through a link (USAGE); owned. Errors: those of
+/* Reads a file in it of at most `max` bytes, never through a link (USAGE); owned. Errors: those of
  * acr_file_read. */
 GBytes *acr_folder_read_file(const AcrFolder *folder, const char *name, gsize max,
                              GError **error) ACR_MUST_USE;
@@ -57,15 +58,15 @@ AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name,
 
 /* ---- What it is bound to (resume_options.c) ---- */
 
-/* The part of meta.json that a folder is bound to: {"verb", "options": {…}, "issue": sha256,
- * "prompts": {file: sha256}}; "issue_url" of an issue from a server, which is not compared. */
+/* The part of meta.json to which a folder is bound: {"verb", "options": {…}, "issue": sha256,
+ * "prompts": {file: sha256}}; also "issue_url", which is not compared. */
 AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
-/* A digest of what all tasks of a batch are bound to; owned. */
+/* A digest of what binds all tasks of a batch; owned. */
 char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
-/* Whether both are equal; else USAGE, naming the first field that differs and what to do. */
+/* Whether both are equal; else USAGE, naming the first different field and what to do. */
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error) ACR_MUST_USE;
-/* The options that a folder is bound to. Errors: ENVIRONMENT (missing, or not of their types). */
+/* The options to which a folder is bound. Errors: ENVIRONMENT (missing, or of wrong types). */
 bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUST_USE;
 
 /* ---- Its result (result.c) ---- */
@@ -73,7 +74,7 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUS
 /* Writes indented JSON (taken). */
 bool acr_artifacts_write_json(const AcrArtifacts *artifacts, const char *name, AcrJson *json,
                               GError **error) ACR_MUST_USE;
-/* Completes a result by what the loops have found. */
+/* Completes a result from the loops' outcome. */
 void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCostSum *cost);
 /* Writes a result: result.json, and patch.diff with selected_patch.json, or the reproducer. */
 bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result,
@@ -83,38 +84,39 @@ bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error)
 
 /* ---- A replay beside it (replayed.c) ---- */
 
-/* In a replay nothing is written: what would be is kept, path -> GBytes; owned (g_hash_table_unref). */
+/* A replay writes nothing; what it would write is kept: path -> GBytes; owned
+ * (g_hash_table_unref). */
 GHashTable *acr_replayed_new(void) ACR_MUST_USE;
 /* Artifacts that go there; `kept` is borrowed. */
 AcrArtifacts acr_replayed_artifacts(GHashTable *kept);
-/* Compares what a run that is over has written with what it would write now. Which prices were known
- * then, nothing but its cost.json tells. Errors: DIFFERENT, naming the first file. */
+/* Compares the files of a finished run with what it would write now. The prices of that time are
+ * taken from its cost.json. Errors: DIFFERENT, naming the first file. */
 bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult *result,
                         const AcrCost *cost, GError **error) ACR_MUST_USE;
-/* Sets what a journal's own error means for a replay. `reason` is taken. */
+/* Sets the error that a journal's error means for a replay. `reason` is taken. */
 void acr_replayed_fail(const AcrFolder *folder, GError *reason, GError **error);
 
 /* ---- Outlines (outlines.c) ---- */
 
-/* Files that the outliner failed on when the run began, of a list [{"file","why"}] (NULL: empty): path
- * -> why; owned (g_hash_table_unref). */
+/* The files on which the outliner failed when the run began, from an array [{"file","why"}] (NULL:
+ * empty): path -> why; owned (g_hash_table_unref). */
 GHashTable *acr_outlines_listed(const AcrJson *list) ACR_MUST_USE;
-/* Such a list of the files that it has failed on now. */
+/* Such an array for the files on which it has failed now. */
 AcrJson *acr_outlines_failed(const AcrIndex *index) ACR_MUST_USE;
-/* False with ENVIRONMENT where it names a file: a run is never resumed with another index. */
+/* False with ENVIRONMENT if the array names a file: a run is never resumed with another index. */
 bool acr_outlines_check(const AcrJson *failed, GError **error) ACR_MUST_USE;
 
 /* ---- Patches from elsewhere (given_patches.c) ---- */
 
-/* The files that the spec names, of GBytes; owned. Errors: those of acr_file_read. */
+/* The files that the spec names, as GBytes; owned. Errors: those of acr_file_read. */
 GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Whether each applies. Errors: USAGE. */
 bool acr_given_check(const GPtrArray *diffs, AcrSnapshot *snapshot, const AcrRunSpec *spec,
                      GError **error) ACR_MUST_USE;
 bool acr_given_save(const GPtrArray *diffs, const AcrFolder *folder, GError **error) ACR_MUST_USE;
-/* Sets their digests in what a folder is bound to. */
+/* Adds their digests to what binds a folder. */
 void acr_given_describe(const GPtrArray *diffs, AcrJson *meta);
-/* Those of a folder, of AcrOverlay; owned. */
+/* Those of a folder as AcrOverlay; owned. */
 GPtrArray *acr_given_load(const AcrFolder *folder, AcrSnapshot *snapshot,
                           GError **error) ACR_MUST_USE;
 

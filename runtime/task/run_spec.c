@@ -1,6 +1,6 @@
 /*
- * The value of a command's options: set from text, kept as JSON, both by the rows of the table. What
- * is not a matter of one row (options that need each other) is checked in acr_run_spec_complete.
+ * The value of a command's options: set from text and kept as JSON, both by the rows of the table.
+ * acr_run_spec_complete checks what concerns several rows (options that need each other).
  */
 #include "task/run_spec.h"
 
@@ -86,7 +86,7 @@ static bool refuse_value(GError **error, const AcrOption *option, const char *la
                      : acr_task_refuse(error, "%s must be %s, not '%s'", label, wanted, text);
 }
 
-/* The path of a script made absolute: the same file from wherever the command is given again. */
+/* Makes the path of a script absolute, so that it names the same file from any folder. */
 static char *absolute_script(const char *text)
 {
     if (!g_str_has_prefix(text, SCRIPT))
@@ -107,8 +107,7 @@ static void set_text(AcrRunSpec *spec, const AcrOption *option, const char *text
         *at = g_strdup(text);
 }
 
-/* A name of letters, digits and what RFC 9110 allows beside them, a colon, and no control character.
- */
+/* Whether a header has a valid name (RFC 9110), a colon, and no control character. */
 static bool is_header(const char *line)
 {
     gsize name = strspn(line, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "!#$%&'*+-.^_`|~");
@@ -136,8 +135,8 @@ static bool add_to_list(AcrRunSpec *spec, const AcrOption *option, const char *l
     return true;
 }
 
-/* Several models are several options: which commas a name may hold is for no list to guess. A script's path
- * may hold any. */
+/* Several models need several options, because names may contain commas. A script's path may
+ * contain any. */
 static bool check_model(const AcrRunSpec *spec, const char *label, const char *text, GError **error)
 {
     if (!strchr(text, ',') || g_str_has_prefix(text, SCRIPT))
@@ -243,7 +242,7 @@ static bool check_required(const AcrRunSpec *spec, GError **error)
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         char *const *text = member(spec, option);
-        /* An empty text is what a script's unset variable gives. */
+        /* an unset variable in a script gives an empty text */
         bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text_option(option) && !**text);
         if ((option->required & spec->verb) && is_empty)
             return acr_task_refuse(error, "--%s is missing", option->name);
@@ -277,7 +276,8 @@ static bool is_label(const char *text)
     return g_utf8_validate(text, -1, NULL);
 }
 
-/* Before defaults are filled in. A row of several verbs needs the other option where there is one. */
+/* Checked before defaults are filled in. A row of several verbs requires the other option only in
+ * verbs that have it. */
 static bool check_needs(const AcrRunSpec *spec, GError **error)
 {
     for (guint i = 0; i < acr_n_options; i++) {
@@ -375,14 +375,14 @@ AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags)
     return json;
 }
 
-/* The bytes of a string or of {"base64"}; owned, NULL: it is neither. */
+/* The bytes of a string or of {"base64"}; owned; NULL: neither. */
 static char *take_text(const AcrJson *value)
 {
     g_autoptr(GBytes) bytes = acr_json_bytes(value);
     return bytes ? acr_bytes_text(bytes) : NULL;
 }
 
-/* Numbers are in the table's own units, so they are not parsed as a user's text is. */
+/* Numbers are in the table's own units, so they are not parsed like a user's text. */
 static bool set_from_json(AcrRunSpec *spec, const AcrOption *option, const AcrJson *value,
                           GError **error)
 {

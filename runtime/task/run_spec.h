@@ -1,14 +1,14 @@
 /*
- * run_spec: what a command asks for, as one value. Each option of the program is one row of a table
- * (options.c); from the row come its parsing, its line of --help, its member in meta.json and in
- * what a batch hands to a task, and its comparison when a run is resumed.
+ * run_spec: what a command asks for, as one value. Each option is one row of a table (options.c),
+ * from which come its parsing, its line of --help, its member in meta.json and in what a batch
+ * passes to a task, and its comparison when a run is resumed.
  */
 #ifndef ACR_RUN_SPEC_H
 #define ACR_RUN_SPEC_H
 
 #include "base/base.h"
 
-/* The verbs that take options, as bits. */
+/* The verbs that have options, as bits. */
 typedef enum {
     ACR_FOR_RUN = 1 << 0,
     ACR_FOR_REPRODUCE = 1 << 1,
@@ -35,13 +35,13 @@ typedef enum {
 #define ACR_MAX_CANDIDATES 64u /* patches from elsewhere */
 #define ACR_UNSET (-1)         /* a number that was not given and has no default */
 
-/* Texts and lists are owned, NULL: not given; numbers ACR_UNSET: not given. Made by
+/* Texts and lists are owned, NULL if not given; numbers are ACR_UNSET if not given. Made by
  * acr_run_spec_of, filled from the command line, the environment and the configuration file. */
 typedef struct {
     AcrForVerb verb;
     char **arguments; /* the words beside the options */
 
-    /* What is worked on. */
+    /* The repository and the issue. */
     char *repo, *rev, *issue_file, *issue_text, *issue_before, *issue_api, *instance_id, *out;
     char **repositories; /* of `mcp` */
     bool http;
@@ -57,7 +57,7 @@ typedef struct {
     gint64 shuffle, fail_fast;
     bool retry_failed;
 
-    /* Which models, and how they are called. */
+    /* The models, and how they are asked. */
     char **models, *fallback_model, *effort;
     char *base_url, *key_command, *key_file, **headers, *prices, *prompts;
     double temperature;
@@ -69,19 +69,19 @@ typedef struct {
     /* Bounds of the loops. */
     gint64 rounds, tries, attempts;
 
-    /* Where code is run. */
+    /* How code is run. */
     gint64 verify, regressions, sbfl; /* an AcrVerify each */
     char *sandbox, *image, *python, *setup, *validate;
     gint64 setup_ms;
     bool setup_network;
 
-    /* Ceilings: of a run; of swe-bench those of the batch, and of each of its tasks. Money in
-     * pico-USD. In a task of a batch, `batch_…` are the batch's. */
+    /* Ceilings of a run; for swe-bench of the batch, and of each of its tasks. Money in pico-USD.
+     * In a task of a batch, `batch_…` are those of the batch. */
     gint64 max_cost, max_tokens_total, max_ms;
     gint64 task_max_cost, task_max_tokens, task_max_ms;
     gint64 batch_max_cost, batch_max_tokens;
-    gint64 batch_deadline_us; /* g_get_monotonic_time, which all processes share */
-    char *shared_dir;         /* where the tasks of a batch keep to common limits */
+    gint64 batch_deadline_us; /* g_get_monotonic_time, which is the same in all processes */
+    char *shared_dir;         /* where the tasks of a batch share limits */
 
     /* How it is done and shown. */
     gint64 jobs, tasks_at_once;
@@ -91,7 +91,7 @@ typedef struct {
     /* Of `ask`. */
     char *system, *schema, *ledger;
     gint64 max_tokens, timeout_ms;
-    gint64 answer_ms; /* of `run` what timeout_ms is of `ask` */
+    gint64 answer_ms; /* `run`'s counterpart of timeout_ms of `ask` */
     bool json_mode;
 
     /* Of `exec`. */
@@ -103,8 +103,8 @@ typedef struct {
     /* Of `doctor`. */
     bool online;
 
-    /* Of `report`, which takes `compare` too. */
-    gint64 report_form; /* which word of --format */
+    /* For `report`, which also has `compare`. */
+    gint64 report_form; /* number of the word in --format */
     bool once;          /* of `watch` */
     char *report_file;
 
@@ -133,7 +133,7 @@ typedef struct {
     gint64 grade; /* of `swe-bench`: an AcrGradePlace */
     bool regrade, ignore_unknown, official_only, baseline;
     char *image_template, *dockerfiles;
-    gint64 cache_level, min_free_mb; /* the level as it stands in the row */
+    gint64 cache_level, min_free_mb; /* cache_level: number of the word in its row */
     bool no_pull;
 } AcrRunSpec;
 
@@ -151,7 +151,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunSpec, acr_run_spec_clear)
 typedef enum {
     ACR_OPTION_TEXT,    /* char * */
     ACR_OPTION_PATH,    /* char *; a run folder is bound to the file that it leads to */
-    ACR_OPTION_PROGRAM, /* char *; a path is made absolute, a bare name is looked up in PATH */
+    ACR_OPTION_PROGRAM, /* char *; a path becomes absolute, a bare name is looked up in PATH */
     ACR_OPTION_MODEL,   /* char *; the path of a script is made absolute */
     ACR_OPTION_MODELS,  /* char **; may be repeated */
     ACR_OPTION_LIST,    /* char **; may be repeated */
@@ -161,7 +161,7 @@ typedef enum {
     ACR_OPTION_USD,     /* gint64, pico-USD */
     ACR_OPTION_SECONDS, /* gint64, milliseconds; above 0, at most a year */
     ACR_OPTION_NUMBER,  /* double from `min` to `max` */
-    ACR_OPTION_WORD,    /* gint64, which one of `words` */
+    ACR_OPTION_WORD,    /* gint64, the number of the word in `words` */
     ACR_OPTION_FLAG,    /* bool */
 } AcrOptionType;
 
@@ -175,79 +175,78 @@ enum {
 
 typedef struct {
     const char *name;
-    char letter; /* 0: none */
+    char letter; /* 0: no short form */
     AcrOptionType type;
     gsize offset; /* in AcrRunSpec */
-    guint verbs;  /* AcrForVerb bits of those that take it */
+    guint verbs;  /* AcrForVerb bits of the verbs that have it */
     guint flags;
     const char *argument; /* as --help names its value */
     const char *help;
     gint64 min, max;
-    const char *default_value;  /* as a user would write it; NULL: none */
-    const char *variable;       /* of the environment, which may set it too */
-    const char *needs;          /* the option without which this one does nothing; NULL: none */
-    const char *conflicts_with; /* the option that cannot be given with it; NULL: none */
-    const char *words; /* "auto|always|never"; what a text usually is, which may be another */
-    const char *implicit_value; /* what the option means without a value; NULL: it needs one */
+    const char *default_value;  /* as a user would write it; NULL: no default */
+    const char *variable;       /* environment variable that also sets it */
+    const char *needs;          /* an option that this one requires; NULL: none */
+    const char *conflicts_with; /* an option that excludes this one; NULL: none */
+    const char *words;          /* "auto|always|never"; for a text, usual values */
+    const char *implicit_value; /* its value if given without one; NULL: a value is required */
     guint required;             /* bits of the verbs that need it */
 } AcrOption;
 extern const AcrOption acr_options[];
 extern const guint acr_n_options;
 
-/* How --help and the manual sort options: the groups in their order, each with its options' names, the common ones first.
- * Each option that a user may give stands in one group; the last row has no heading. */
+/* The order of options in --help and the manual: groups, each with the names of its options, common
+ * ones first. Each option for users is in one group; the last row has no heading. */
 typedef struct {
     const char *heading, *names;
 } AcrOptionGroup;
 extern const AcrOptionGroup acr_option_groups[];
 
-/* The row of that name (of `len` bytes) which the verb takes; any verb's for 0. NULL: none. */
+/* The row with that name (of `len` bytes) that the verb has; 0: any verb. NULL: none. */
 const AcrOption *acr_option_find(const char *name, gsize len, guint verb);
-/* Whether it has a value, a default included once the spec is complete. */
+/* Whether it has a value, which may be a default once the spec is complete. */
 bool acr_run_spec_is_given(const AcrRunSpec *spec, const AcrOption *option);
-/* The option that this one conflicts with, where that is given; else NULL. */
+/* The option that conflicts with this one, if it is given; else NULL. */
 const AcrOption *acr_option_conflict(const AcrRunSpec *spec, const AcrOption *option);
 
 /* ---- Setting ---- */
 
-/* Sets an option from text as a user writes it; `label` names it in the message ("--rounds").
- * Errors: USAGE of task. */
+/* Sets an option from a user's text; the message calls it `label` ("--rounds"). Errors: USAGE of
+ * task. */
 bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *label,
                       const char *text, GError **error) ACR_MUST_USE;
-/* Fills what was not given with the defaults and checks what goes together. Errors: USAGE. */
+/* Fills in defaults and checks options against each other. Errors: USAGE. */
 bool acr_run_spec_complete(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Sets from the environment what the command line has not given, and takes secrets out of it, so
- * that no child finds them there; called before there are threads. Errors: USAGE. */
+/* Sets options from the environment that the command line has not set, and removes secrets from it,
+ * so that no child sees them; call it before threads start. Errors: USAGE. */
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Sets from a file of `name = value` lines what was not given before; a file that is missing
- * counts as empty. Errors: USAGE, naming file and line. */
+/* Sets options from a file of `name = value` lines that were not set before; a missing file counts
+ * as empty. Errors: USAGE, naming file and line. */
 bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error) ACR_MUST_USE;
-/* $VARIABLE/acr-host/NAME, else the same in a folder of the home; owned (g_free), NULL where neither
- * is absolute. */
+/* $VARIABLE/acr-host/NAME, else the same in a folder of the home; owned (g_free); NULL: neither is
+ * absolute. */
 char *acr_user_path(const char *variable, const char *in_home, const char *name) ACR_MUST_USE;
 
 /* ---- As JSON ---- */
 
-/* One member for each row that the verb takes and that has all of `flags`: null where it was not
- * given. 0: all rows, secrets too. Owned. */
+/* One member for each row that the verb has and that has all of `flags`; null if not given. 0: all
+ * rows, even secrets. Owned. */
 AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags) ACR_MUST_USE;
-/* Sets what the members say of rows that have all of `flags`; others are ignored. Errors: USAGE (a
- * member of another type or out of range). */
+/* Sets rows that have all of `flags` from the members; ignores others. Errors: USAGE (wrong type or
+ * out of range). */
 bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json,
                             GError **error) ACR_MUST_USE;
-/* The name of a row's member: the option's, with "_" for "-"; owned. */
+/* The member name of a row: the option's, with "_" for "-"; owned. */
 char *acr_option_key(const AcrOption *option) ACR_MUST_USE;
-/* A value of its JSON as a user would write it; lists in one line; owned. */
+/* A JSON value as a user would write it; lists in one line; owned. */
 char *acr_option_value(const AcrOption *option, const AcrJson *value) ACR_MUST_USE;
-/* An option with a value of its JSON as a user would write it: "--rounds 15"; one line of UTF-8, owned. */
+/* An option with a JSON value as a user would write it: "--rounds 15"; one line of UTF-8, owned. */
 char *acr_option_written(const AcrOption *option, const AcrJson *value) ACR_MUST_USE;
 
 /* ---- Values (amounts.c) ---- */
 
-/* An amount of USD in decimals ("0.25", "1e-06"), exact to the pico-USD. False: it is none, or too
- * large. */
+/* Reads decimal USD ("0.25", "1e-06"), exact to the pico-USD. False: not a number, or too large. */
 bool acr_usd_parse(const char *text, gint64 *out_pico) ACR_MUST_USE;
-/* Seconds above 0, fractions allowed, at most a year, in milliseconds. */
+/* Reads seconds above 0, with fractions, at most a year; in milliseconds. */
 bool acr_seconds_parse(const char *text, gint64 *out_ms) ACR_MUST_USE;
 /* A whole number from 0 to `max`. */
 bool acr_count_parse(const char *text, gint64 max, gint64 *out) ACR_MUST_USE;

@@ -1,8 +1,8 @@
 /*
- * Where options come from beside the command line: the environment and the user's configuration
- * file. Each sets only what nothing before it has given. What is for one provider (key, headers,
- * address) is not the file's: it would be sent to whichever model is named. No file of a repository is
- * ever read.
+ * Sources of options besides the command line: the environment and the user's configuration file.
+ * Each sets only what no earlier source has set. The file cannot set what belongs to one provider
+ * (key, headers, address), because it would be sent to whichever model is named. No file of a
+ * repository is ever read.
  */
 #include "task/run_spec.h"
 
@@ -13,13 +13,13 @@
 
 #define MAX_CONFIG_BYTES ((gsize)1024 * 1024)
 
-/* Whether the option, or the one that stands for the same, was given already. */
+/* Whether the option, or another with the same meaning, was set already. */
 static bool is_settled(const AcrRunSpec *spec, const AcrOption *option)
 {
     return acr_run_spec_is_given(spec, option) || acr_option_conflict(spec, option);
 }
 
-/* The lines of the variable come before those of the option. */
+/* The lines of the variable precede those of the option. */
 static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *text, GError **error)
 {
     g_auto(AcrRunSpec) all = acr_run_spec_of(spec->verb);
@@ -40,7 +40,7 @@ static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *te
 
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
 {
-    AcrRunSpec before = *spec; /* for what was given; nothing in it is freed by this name */
+    AcrRunSpec before = *spec; /* what was set before; borrows its members */
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         if (!option->variable || !(option->verbs & spec->verb))
@@ -67,10 +67,10 @@ char *acr_user_path(const char *variable, const char *in_home, const char *name)
         return g_build_filename(set, "acr-host", name, NULL);
     if (home && g_path_is_absolute(home))
         return g_build_filename(home, in_home, "acr-host", name, NULL);
-    return NULL; /* never below the folder that the program happens to be started in */
+    return NULL; /* never relative to the current folder */
 }
 
-/* Repeats nothing of a line but what may be an option's name: anything else may be a secret. */
+/* Quotes only the possible option name of a line, because the rest may be a secret. */
 static bool refuse_line(GError **error, const char *name, const char *why)
 {
     bool is_name = *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz-")];
@@ -89,7 +89,7 @@ static bool refuse_option(GError **error, const AcrOption *option)
     return refuse_line(error, option->name, why);
 }
 
-/* The row of that name which a file may set: the verb's (0: any verb's), else NULL. */
+/* The row of that name that a file may set: the verb's (0: any verb's), else NULL. */
 static const AcrOption *find_for_file(const char *name, guint verb)
 {
     for (guint i = 0; i < acr_n_options; i++)
@@ -99,8 +99,8 @@ static const AcrOption *find_for_file(const char *name, guint verb)
     return NULL;
 }
 
-/* One line into `out`, unless `before` was given the same before the file was read. A name that
- * is another verb's is checked and left alone. */
+/* Takes one line into `out`, unless `before` (the state before the file) has it. A name of another
+ * verb is checked and ignored. */
 static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
 {
     if (!*g_strstrip(line) || *line == '#')
@@ -121,8 +121,8 @@ static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, 
     return acr_run_spec_set(is_used ? out : &unused, option ? option : other, name, value, error);
 }
 
-/* Takes back what the file says of something that was not asked for, or was asked for otherwise:
- * only what is given together must go together. */
+/* Undoes settings of the file that conflict with, or need, what the user did not ask for: only
+ * options given together must fit together. */
 static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
 {
     if (!spec->setup) {
@@ -138,7 +138,7 @@ static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
         g_clear_pointer(&spec->models[i], g_free);
 }
 
-/* The lines of the file, owned; without any where there is no file. Errors: USAGE. */
+/* The lines of the file, owned; empty if there is no file. Errors: USAGE. */
 static char **read_file_lines(const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -163,7 +163,7 @@ bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
     g_auto(GStrv) lines = read_file_lines(path, error);
     if (!lines)
         return false;
-    AcrRunSpec before = *spec; /* for what was given; nothing in it is freed by this name */
+    AcrRunSpec before = *spec; /* what was set before; borrows its members */
     for (guint i = 0; lines[i]; i++) {
         if (take_setting(spec, &before, lines[i], error))
             continue;

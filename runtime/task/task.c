@@ -1,8 +1,8 @@
 /*
- * One task from its spec to its result: prepares the run folder (or resumes what it holds), then
- * runs the attempts with the journal in front of the model. A finished folder is answered from its
- * files, unless the change is to be applied. A replay is the same path, with nothing behind the
- * journal and artifacts that are compared in place of being written.
+ * One task from its spec to its result: prepares or resumes the run folder, then runs the attempts
+ * with the journal in front of the model. A finished folder answers from its files, unless the
+ * change is to be applied. A replay takes the same path without anything behind the journal, and
+ * compares artifacts instead of writing them.
  */
 #include "task/live.h"
 #include "task/recorded.h"
@@ -21,11 +21,11 @@ typedef struct {
     AcrFolder folder;
     AcrPrompts *prompts;
     GPtrArray *given;  /* of GBytes, patches from elsewhere; NULL in a replay */
-    AcrLimits limits;  /* of the models, which it outlives */
-    GPtrArray *models; /* live ones, before they are put behind the journal; NULL in a replay */
+    AcrLimits limits;  /* used by the models, so it outlives them */
+    GPtrArray *models; /* live models before they are put behind the journal; NULL in a replay */
     AcrWorkspace workspace;
-    char *git_dir; /* where the run's repository was when it began; NULL before the snapshot is
-                      loaded */
+    /* location of the run's repository at its beginning; NULL: the snapshot is not loaded yet */
+    char *git_dir;
 } Task;
 
 static void task_clear(Task *task)
@@ -67,8 +67,8 @@ static AcrJson *describe_snapshot(const Task *task)
                        ACR_STRING("git_dir", acr_repo_path(task->workspace.repo)), NULL);
 }
 
-/* Whether there is a file to work on: found before a folder is made that would be bound to a
- * snapshot without any. */
+/* Whether there is a file to work on; checked before a folder is made and bound to an empty
+ * snapshot. */
 static bool check_code(const Task *task, GError **error)
 {
     return acr_workspace_has_code(task->workspace.snapshot) ||
@@ -76,14 +76,15 @@ static bool check_code(const Task *task, GError **error)
                          "no Python files outside tests in '%s'", task->spec->repo);
 }
 
-/* The folder that --apply writes to, borrowed: that of the repository, or the plain folder; NULL in
- * a bare repository. */
+/* The folder to which --apply writes, borrowed: the working tree, or the plain folder; NULL: bare
+ * repository. */
 static const char *work_tree(const Task *task)
 {
     return task->workspace.repo ? acr_repo_workdir(task->workspace.repo) : task->git_dir;
 }
 
-/* Whether the change would go to the repository that was given: the folder may be from elsewhere. */
+/* Whether the change would go to the given repository, because the run folder may come from
+ * elsewhere. */
 static bool check_repository(const Task *task, GError **error)
 {
     g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, error);
@@ -121,7 +122,7 @@ static gsize own_calls(const Task *task)
     return meta ? (gsize)acr_json_get_int(meta, META_CALLS, ACR_CALLS_OF_OLD) : acr_calls_n(NULL);
 }
 
-/* Extensions behind the journal; a replay starts none of them. */
+/* Puts extensions behind the journal; a replay starts none. */
 static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out, GError **error)
 {
     AcrExtensionOptions options = {
@@ -138,7 +139,7 @@ static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out
     return acr_extensions_load(&options, out, error);
 }
 
-/* Whether what was named by options can be used, extensions included. */
+/* Whether programs and extensions in options can be used. */
 static bool check_named(Task *task, GError **error)
 {
     g_autoptr(AcrExtensions) unused = NULL;
@@ -148,8 +149,8 @@ static bool check_named(Task *task, GError **error)
            load_extensions(task, NULL, &unused, error);
 }
 
-/* What can be wrong with the task itself is found before a folder is made: repository, revision,
- * models, what was named by options. */
+/* Finds faults of the task itself before a folder is made: repository, revision, models,
+ * programs. */
 static bool prepare_task(Task *task, GError **error)
 {
     acr_progress_stage(task->host->progress, 0, "snapshot", 0);
@@ -165,8 +166,8 @@ static bool prepare_task(Task *task, GError **error)
     return true;
 }
 
-/* Whether the models get the search calls as tools: by itself only where all are known to be made for
- * it. Decided once, so that a folder of before stays with text. */
+/* Whether the models get the search calls as tools: by default only if all are known to be made for
+ * it. Decided once, so that existing folders keep text. */
 static bool wants_tools(const Task *task)
 {
     bool all = task->models->len > 0;
@@ -178,7 +179,7 @@ static bool wants_tools(const Task *task)
     return task->spec->tools == ACR_TOOLS_NATIVE || (all && task->spec->tools != ACR_TOOLS_TEXT);
 }
 
-/* Puts all that the run stands on into the folder; "ready" when it is there. `meta` is taken. */
+/* Puts all that the run needs into the folder, and marks it "ready". `meta` is taken. */
 static bool begin_folder(Task *task, AcrJson *meta, GError **error)
 {
     acr_json_free(task->folder.meta);
@@ -208,8 +209,7 @@ static bool take_up(Task *task, GError **error)
     if (task->folder.meta && !acr_meta_check(task->folder.meta, bound, task->spec->out, error))
         return false;
     if (task->folder.meta && task->folder.state != ACR_FOLDER_NEW) {
-        acr_workspace_clear(&task->workspace); /* another run was quicker to begin here: its
-                                                  snapshot holds, not ours */
+        acr_workspace_clear(&task->workspace); /* another run began first; its snapshot is used */
         return true;
     }
     return begin_folder(task, g_steal_pointer(&bound), error);
@@ -217,8 +217,8 @@ static bool take_up(Task *task, GError **error)
 
 /* ---- What the folder holds ---- */
 
-/* The repository that the run began with: as it was given, which tells its working tree, where it is
- * still the same one. */
+/* The repository of the run: as it was given (so that its working tree is known), if it is still
+ * the same one. */
 static AcrRepo *open_recorded(const Task *task, GError **error)
 {
     g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, NULL);
@@ -228,7 +228,7 @@ static AcrRepo *open_recorded(const Task *task, GError **error)
                                          : acr_repo_open(task->git_dir, error);
 }
 
-/* The snapshot that the folder was started with, whatever has become of the working tree. */
+/* The snapshot with which the folder was started, whatever has changed in the working tree. */
 static bool load_snapshot(Task *task, GError **error)
 {
     const AcrJson *described = acr_json_get(task->folder.meta, "snapshot");
@@ -251,8 +251,8 @@ static bool load_snapshot(Task *task, GError **error)
                          "the snapshot in '%s' is damaged", task->folder.path);
 }
 
-/* Indexes the snapshot. Files that cannot be outlined are listed in meta.json before anything is
- * found in the rest. */
+/* Indexes the snapshot. Lists files that cannot be outlined in meta.json, before anything is found
+ * in the others. */
 static bool index_workspace(Task *task, GError **error)
 {
     const AcrJson *listed = acr_json_get(task->folder.meta, "not_outlined");
@@ -263,7 +263,7 @@ static bool index_workspace(Task *task, GError **error)
     g_autoptr(AcrJson) failed = acr_outlines_failed(task->workspace.index);
     if (listed)
         return acr_outlines_check(failed, error);
-    if (task->is_replay) /* which writes nothing */
+    if (task->is_replay) /* a replay writes nothing */
         return true;
     acr_json_set(task->folder.meta, "not_outlined", g_steal_pointer(&failed));
     return acr_folder_write_meta(&task->folder, task->folder.meta, task->folder.state, error);
@@ -271,7 +271,7 @@ static bool index_workspace(Task *task, GError **error)
 
 /* ---- The attempts ---- */
 
-/* The run's models, each behind the journal; the live ones are emptied into them. */
+/* The run's models, each behind the journal; takes the live ones. */
 static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
 {
     GPtrArray *models = g_ptr_array_new_with_free_func((GDestroyNotify)acr_model_free);
@@ -295,7 +295,7 @@ static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrR
                                error);
 }
 
-/* Runs the attempts with the journal before models, referee and sandbox; *out is what they have found
+/* Runs the attempts with the journal before models, referee and sandbox; *out is their result,
  * however they ended. */
 static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *artifacts,
                          AcrCost *cost, AcrRunResult *out, GError **error)
@@ -365,7 +365,7 @@ static bool write_artifact(void *ctx, const char *path, const void *data, gsize 
     return acr_folder_write(ctx, path, data, len, error);
 }
 
-/* Nothing of a run that is over is written again. */
+/* Does not write: a finished run keeps its files. */
 static bool leave_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
 {
     return true;
@@ -380,8 +380,8 @@ static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **
     return journal;
 }
 
-/* Opens what a live run needs: its models and ledgers. Of a finished run the journal has every
- * answer: no key, script or money is needed. */
+/* Opens what a live run needs: its models and ledgers. For a finished run the journal has all
+ * answers, so no key, script or money is needed. */
 static bool go_live(Task *task, GError **error)
 {
     g_autofree char *ledger = acr_folder_path(&task->folder, ACR_FILE_LEDGER),
@@ -396,7 +396,7 @@ static bool go_live(Task *task, GError **error)
     return acr_limits_open_run(&task->limits, task->spec, ledger, journal, error);
 }
 
-/* Writes a result: of a run that is over, or the best so far at a ceiling. */
+/* Writes the result of a finished run, or the best so far at a ceiling. */
 static bool save_result(Task *task, const AcrArtifacts *artifacts, const AcrRunResult *result,
                         GError **error)
 {
@@ -411,8 +411,8 @@ static bool apply(const Task *task, const AcrOutcome *found, GError **error)
     return !is_wanted || acr_overlay_apply(found->overlay, work_tree(task), error);
 }
 
-/* Everything after the folder is ready: index, journal, attempts, result. What a run that ends
- * before the end of its journal has come to is less than what is saved, which stays. */
+/* Everything after the folder is ready: index, journal, attempts, result. If the run ends before
+ * the end of its journal, keeps the saved result, which has more. */
 static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
     bool is_done = task->folder.state == ACR_FOLDER_DONE;
@@ -463,8 +463,8 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
            work_in_folder(task, out, error);
 }
 
-/* A run that was stopped at a ceiling and then fails keeps the result of then: result.json and *out
- * are that one, with what ended the run now. A mistake of usage is not the run's. */
+/* If a run stopped at a ceiling before and fails now, keeps the earlier result in result.json and
+ * *out, with the new error. A usage error does not belong to the run. */
 static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
 {
     AcrExit code = acr_exit_of(reason, task->host->interrupt);
@@ -473,7 +473,7 @@ static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
     if (!is_of_run || !task->folder.lock || task->folder.state != ACR_FOLDER_READY ||
         !acr_result_read(&task->folder, &saved, NULL))
         return;
-    saved.was_finished = out->cost.calls == 0; /* nothing was done */
+    saved.was_finished = out->cost.calls == 0; /* nothing was left to do */
     if (out->cost.calls > saved.cost.calls)
         saved.cost = out->cost;
     acr_run_result_clear(out);
@@ -485,7 +485,7 @@ static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
         acr_progress_warn(task->host->progress, late->message);
 }
 
-/* Sets *out where an error came before there was anything to tell, or after all was done. */
+/* Sets *out if an error came before the run had anything to report, or after it was finished. */
 static bool finish_task(bool ok, AcrRunResult *result, const AcrHost *host, GError *reason,
                         GError **error)
 {
@@ -549,7 +549,7 @@ static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
     return true;
 }
 
-/* A run folder may come from anybody: none of its prompts may be a link to another file. */
+/* A run folder may come from anybody, so none of its prompts may be a link. */
 static bool check_prompt_files(const Task *task, GError **error)
 {
     for (guint i = 0; i < ACR_PROMPTS; i++) {

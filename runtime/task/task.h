@@ -1,7 +1,7 @@
 /*
- * task: one issue, one run folder. Opens repository, snapshot and index, wraps the model so that
- * the journal answers first, runs the attempts, and leaves the artifacts. Resume and replay are the
- * same path with a fuller journal.
+ * task: one issue, one run folder. Opens repository, snapshot and index, puts the journal in front
+ * of the model, runs the attempts, and writes the artifacts. Resume and replay take the same path
+ * with a fuller journal.
  */
 #ifndef ACR_TASK_H
 #define ACR_TASK_H
@@ -18,8 +18,8 @@
 #include "vcs/vcs.h"
 
 typedef enum {
-    ACR_TASK_ERROR_USAGE, /* wrong options, or other ones than those that the folder was started
-                             with */
+    /* wrong options, or other options than those with which the folder was started */
+    ACR_TASK_ERROR_USAGE,
     ACR_TASK_ERROR_ENVIRONMENT, /* the folder, the repository or the disk does not allow it */
     ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends before the run does */
     ACR_TASK_ERROR_DIFFERENT,   /* replay: gives a result other than was recorded */
@@ -39,75 +39,74 @@ typedef enum {
     ACR_EXIT_CEILING = 4,     /* money, tokens or time, also when a patch was written */
     ACR_EXIT_INTERRUPTED = 130,
 } AcrExit;
-/* The exit code of an error (may be NULL once a signal came); 130 for any error then, 4 where it was
- * the end of the time. */
+/* The exit code of an error (may be NULL after a signal); after a signal always 130, or 4 at the
+ * time limit. */
 AcrExit acr_exit_of(const GError *error, const AcrInterrupt *interrupt);
-/* What is said of it, in one line but where the error has more; borrowed, of the error or static. */
+/* The text of an error: one line, or more if the error has more; borrowed from the error, or
+ * static. */
 const char *acr_message_of(const GError *error, const AcrInterrupt *interrupt);
 
-/* What the program brings with it. All borrowed. */
+/* The program's own files and settings. All borrowed. */
 typedef struct {
     const char *python_dir; /* holds the package acr */
     const char *prompts_dir;
-    const char *exe;   /* this program, whose copies outline; NULL: outlined in this process */
-    const char *cache; /* file that outlines are kept in; NULL: none */
-    guint jobs;        /* such copies at once; 0: as many as there are processors */
-    AcrInterrupt *interrupt; /* what the handlers of signals set */
-    const char *
-        command; /* the shell's line that goes on in the run folder which was chosen; NULL: one was named */
+    const char *exe;   /* this program, to be started as outliner; NULL: outline in this process */
+    const char *cache; /* file that caches outlines; NULL: none */
+    guint jobs;        /* number of such processes; 0: one per processor */
+    AcrInterrupt *interrupt; /* set by the signal handlers */
+    const char
+        *command; /* the command that resumes in the chosen run folder; NULL: the user named it */
     const AcrProgress *progress;
 } AcrHost;
-#define ACR_OUTLINE_VERB "outline-worker" /* what a copy is started with */
+#define ACR_OUTLINE_VERB "outline-worker" /* the verb with which an outliner is started */
 #define ACR_REFEREE_VERB "referee-worker"
-#define ACR_BATCH_TASK_VERB "batch-task" /* what a task of a batch is started with */
-/* A cache under $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL where neither is an absolute path. */
+#define ACR_BATCH_TASK_VERB "batch-task" /* the verb with which a task of a batch is started */
+/* A cache under $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL: neither is an absolute path. */
 char *acr_host_default_cache(const char *name) ACR_MUST_USE;
 #define ACR_CACHE_OUTLINES "outlines.sqlite"
 #define ACR_CACHE_SANDBOX "sandbox" /* folder of the sandboxes' trees */
 
 /* ---- Workspace ---- */
 
-/* A snapshot with its index, as search, patch and index need it, and every task. All owned; cleared
+/* A snapshot with its index, for search, patch, index and every task. All owned; cleared
  * together. */
 typedef struct {
-    AcrRepo *repo; /* NULL where a saved snapshot needs none */
+    AcrRepo *repo; /* NULL if a saved snapshot needs none */
     AcrSnapshot *snapshot;
     AcrPython *python;
     AcrRefereeWorker *referee; /* acr_workspace_referee */
     AcrIndex *index;
     AcrSearch *search;
-    char *remark; /* what the user should be told once of the cache, or NULL */
+    char *remark; /* a message about the cache for the user, or NULL */
     gint64 snapshot_ms, index_ms;
 } AcrWorkspace;
 
-/* Snapshot of `rev`, or where that is NULL of the working tree (of HEAD in a bare repository).
- * Owned. */
+/* The snapshot of `rev`, or (NULL) of the working tree (of HEAD in a bare repository). Owned. */
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
 /* Whether it has a Python file outside tests. */
 bool acr_workspace_has_code(const AcrSnapshot *snapshot);
-/* Opens `repo` at `rev`, without index and search, while Python starts: the referee's for patches,
- * else this process's. Errors: those of vcs and py. */
+/* Opens `repo` at `rev`, without index and search, while Python starts: for patches in the
+ * referee's process, otherwise in this one. Errors: those of vcs and py. */
 bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, bool for_patches,
                          AcrWorkspace *out, GError **error) ACR_MUST_USE;
-/* Starts Python and indexes a snapshot that is already in `workspace`; `refused` is that of
- * AcrIndexOptions. */
+/* Starts Python and indexes the snapshot in `workspace`; `refused` as in AcrIndexOptions. */
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error) ACR_MUST_USE;
-/* Likewise without Python in this process: calls written as text cannot be bound then. The host must
+/* The same without Python in this process, so calls written as text cannot be parsed. The host must
  * have `exe`. */
 bool acr_workspace_index_alone(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                                GError **error) ACR_MUST_USE;
-/* The referee of what is written for it, in a process of its own; borrowed. */
+/* The referee for edited code, in a process of its own; borrowed. */
 const AcrReferee *acr_workspace_referee(AcrWorkspace *workspace, const AcrHost *host);
 void acr_workspace_clear(AcrWorkspace *workspace);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 
 /* ---- The result of a run ---- */
 
-/* Sums over model calls. Counters and costs of `usage` hold what is known of each. */
+/* Sums over model calls. Counters and costs of `usage` sum what is known. */
 typedef struct {
     AcrUsage usage;
-    gint64 charged_pico; /* what ceilings count */
+    gint64 charged_pico; /* the amount that ceilings count */
     gint64 wait_ms;
     guint64 calls, replayed_calls, unknown_cost_calls, retries;
 } AcrCostSum;
@@ -118,24 +117,24 @@ double acr_cost_cached_share(const AcrCostSum *sum);
 typedef enum {
     ACR_VERDICT_VERIFIED,   /* a script failed without it and passes with it */
     ACR_VERDICT_VALIDATED,  /* not that, but --validate accepted it */
-    ACR_VERDICT_UNVERIFIED, /* neither, and nothing rejected it */
+    ACR_VERDICT_UNVERIFIED, /* neither of them, and nothing rejected it */
     ACR_VERDICT_REFUSED,    /* the validation or the reviewer rejected it */
     ACR_VERDICT_NONE,       /* there is no patch */
 } AcrVerdict;
 const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
 
 /*
- * The result of a run, however it ended: result.json of its folder, what `--json` prints, and
- * what a task prints for its batch. Zero-initialise; all owned.
+ * The result of a run, however it ended: result.json of its folder, the output of `--json`, and
+ * what a task passes to its batch. Zero-initialise; all owned.
  */
 typedef struct {
-    AcrOutcome found; /* by the loops; once the run is over without its overlay */
+    AcrOutcome found; /* set by the loops; after the run without its overlay */
     AcrVerdict verdict;
     bool is_reproduction; /* it is a run of `reproduce` */
-    bool was_finished;    /* the folder held it already: nothing was done */
+    bool was_finished;    /* the folder already had the result: nothing was done */
     AcrCostSum cost;      /* of the whole run, answers from the journal included */
     int exit_code;        /* an AcrExit */
-    char *error;          /* what ended the run early; NULL: it is over */
+    char *error;          /* why the run ended early; NULL: it is finished */
     char *tag;            /* of the spec, or NULL */
     char *error_class;    /* acr_llm_error_name of that, or NULL */
 } AcrRunResult;
@@ -145,64 +144,65 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result) ACR_MUST_USE; /* own
 /* False: the JSON is not a result. */
 bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out) ACR_MUST_USE;
 
-/* What an error before a run, or in it, makes of its result. */
+/* Sets the result of a run that failed with an error. */
 void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInterrupt *interrupt);
 
 /* ---- Runs ---- */
 
 /*
- * Runs what `spec` asks for (`run` or `reproduce`; its issue is in `issue_text`), or resumes it, or
- * returns the result of a finished run. *out is set on every way out; after an error the same call
- * resumes. Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm, journal, loops, agents.
+ * Runs what `spec` asks for (`run` or `reproduce`; its issue is in `issue_text`), resumes it, or
+ * returns the result of a finished run. *out is always set; after an error the same call resumes.
+ * Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm, journal, loops, agents.
  */
 bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out,
                   GError **error) ACR_MUST_USE;
 
 /*
- * What acr_task_run would do: {"folder", "repository", "models", "limits", "loops", "code"} (owned), each as
- * plan.c writes it. No model is asked and nothing is written but the sandbox's cache. Errors: as far
- * as they can be seen, those that the run would end with before its first call.
+ * What acr_task_run would do: {"folder", "repository", "models", "limits", "loops", "code"}
+ * (owned), see plan.c. Asks no model and writes only the sandbox's cache. Errors: those with which
+ * the run would end before its first call, as far as they can be seen.
  */
 bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
                    GError **error) ACR_MUST_USE;
 
 /*
- * Repeats the run of a folder from its journal: no network, no script, no working tree; writes
- * nothing. Every artifact and the patch must come out as recorded. *out as above. Errors:
- * UNFINISHED, DIFFERENT, ENVIRONMENT.
+ * Repeats the run of a folder from its journal, without network, script or working tree; writes
+ * nothing. Every artifact and the patch must be as recorded. *out as above. Errors: UNFINISHED,
+ * DIFFERENT, ENVIRONMENT.
  */
 bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
                      GError **error) ACR_MUST_USE;
 
-/* Reads what a run folder holds: its options, as far as it is bound to them, and its result.
- * *out_has_result: it is over, or stopped at a ceiling with a patch. Errors: USAGE (it is not a run
- * folder), ENVIRONMENT (the options are damaged, or the result is; *out_spec is set then). */
+/* Reads a run folder: its options, as far as it is bound to them, and its result. *out_has_result:
+ * it is finished, or stopped at a ceiling with a patch. Errors: USAGE (not a run folder),
+ * ENVIRONMENT (options or result are damaged; *out_spec is then set). */
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
                    bool *out_has_result, GError **error) ACR_MUST_USE;
 
 /* ---- What a spec means to others ---- */
 
-/* Whether --python, and the programs that --test-cmd and --validate begin with, can be used. `work_tree`: the repository's
- * folder, NULL: not known. Errors: USAGE. */
+/* Whether --python, and the programs with which --test-cmd and --validate begin, can be used.
+ * `work_tree`: the repository's folder; NULL: unknown. Errors: USAGE. */
 bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree,
                           GError **error) ACR_MUST_USE;
 
-/* How the models of `spec` are called; borrowed from the arguments. The address, the key and the
- * headers that were given are left out: they are for the first model's provider alone. */
+/* The options for models; borrowed from the arguments. Address, key and headers are left out,
+ * because they are for the first model's provider only. */
 AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,
                                      const AcrInterrupt *interrupt);
-/* One model by its name, with those added where they are its own. Errors: of acr_model_new. */
+/* A model by its name, with these options if they belong to its provider. Errors: those of
+ * acr_model_new. */
 AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelOptions *options,
                        GError **error) ACR_MUST_USE;
-/* Where code is run; borrowed from the arguments. `work_tree` and `cache` may be NULL. */
+/* How code is run; borrowed from the arguments. `work_tree` and `cache` may be NULL. */
 AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *host,
                                          AcrSnapshot *snapshot, const char *work_tree,
                                          const char *cache);
-/* How the project's own tests are run, but for where; borrowed from the arguments. */
+/* How the project's tests are run, except where; borrowed from the arguments. */
 AcrProject acr_task_project(const AcrRunSpec *spec, const AcrHost *host);
 /* What a baseline depends on besides tree and Python; owned. */
 char *acr_task_test_environment(const AcrSandboxOptions *options) ACR_MUST_USE;
-/* The folder where baselines are kept; owned; NULL: nowhere. */
+/* The folder for baselines; owned; NULL: none. */
 char *acr_task_baselines(void) ACR_MUST_USE;
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Runs trials in the sandbox of a run: opens the sandbox when it is first needed (a replay needs none),
- * and runs scripts, commands and experiments there. It records nothing: recorded_executor.c stands
- * before it.
+ * Runs trials in the sandbox of a run: opens the sandbox when it is first needed (a replay needs
+ * none), and runs scripts, commands and experiments in it. It records nothing; recorded_executor.c
+ * does.
  */
 #include "task/recorded.h"
 
@@ -14,7 +14,7 @@
 
 /* ---- The sandbox ---- */
 
-/* A set-up that the end of the run's time cut short says nothing of the project. */
+/* A set-up that the run's time limit interrupted says nothing about the project. */
 const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -78,8 +78,8 @@ static GBytes *replace_bytes(GBytes *text, const char *from, const char *to)
     return g_byte_array_free_to_bytes(out);
 }
 
-/* A copy that lay elsewhere for this one trial is called by the tree's own path in what was
- * written: tracebacks are read by it, and the same trial says the same each time. */
+/* If the copy lay elsewhere for this trial, its path in the output is replaced by the tree's own,
+ * so that tracebacks can be parsed and the same trial prints the same. */
 static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
 {
     if (!executed->dir || !*executed->dir)
@@ -92,7 +92,7 @@ static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
     }
 }
 
-/* The environment of a trial: its own settings stand over the usual ones; owned. */
+/* The environment of a trial: its own settings override the usual ones; owned. */
 static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial)
 {
     g_autofree char *path = python_path(self);
@@ -108,8 +108,8 @@ static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial
     return env;
 }
 
-/* Runs a command of a trial in the project's tree. One that the end of the run's time cut short says
- * nothing: it is run again when the run is resumed. */
+/* Runs a command of a trial in the project's tree. One that the run's time limit interrupted says
+ * nothing: a resumed run repeats it. */
 static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecution *execution,
                         AcrExecuted *out, GError **error)
 {
@@ -125,12 +125,13 @@ static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecutio
            (out->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error));
 }
 
-/* A name for the machine that nobody knows before; owned. */
+/* A random name for the machine; owned. */
 static char *make_host_name(void)
 {
     char name[] = "xxxxxxxxxx";
     for (char *at = name; *at; at++)
-        *at = (char)g_random_int_range('g', 'z' + 1); /* none of those in a container's number */
+        *at = (char)g_random_int_range(
+            'g', 'z' + 1); /* not a hexadecimal digit, as in a container's id */
     return g_strdup(name);
 }
 
@@ -163,13 +164,12 @@ static bool run_plain(AcrTrialRunner *self, const AcrTrial *trial, const char *p
         return false;
     const char *const test[] = {python, ACR_FILE_SCRIPT, NULL};
     const char *const command[] = {"/bin/sh", "-c", trial->command, NULL};
-    AcrExecution execution = {
-        .overlay = overlay,
-        .argv = script ? test : command,
-        .input = trial->input,
-        .tell_changed = script != NULL,
-        /* A script that asks git would see the patch, not what the patch does. */
-        .has_git = !script};
+    AcrExecution execution = {.overlay = overlay,
+                              .argv = script ? test : command,
+                              .input = trial->input,
+                              .tell_changed = script != NULL,
+                              /* a script that asks git would see the patch instead of its effect */
+                              .has_git = !script};
     return run_in_time(self, trial, &execution, out, error);
 }
 

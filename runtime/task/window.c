@@ -1,22 +1,22 @@
 /*
- * What a model's context takes, kept in advance: a conversation that is known not to fit is not
- * sent. The window is given, or learnt from a refusal that names it. Tokens are estimated from
- * bytes by the ratio that past calls have shown, at first a careful one; what the estimate misses,
- * the server still refuses. Everything that is learnt comes from the journal's own facts, so that a
- * resumed run knows the same.
+ * The size of a model's context, checked in advance: a conversation that is known not to fit is not
+ * sent. The window is given, or learnt from an error that names it. Tokens are estimated from bytes
+ * by the ratio of past calls, at first by a careful one; if the estimate is too low, the server
+ * still rejects the request. All is learnt from the journal's facts, so that a resumed run knows
+ * the same.
  */
 #include "task/recorded.h"
 
 #include <string.h>
 
-#define MESSAGE_TOKENS 8u   /* what a message's wrapping costs, beside its text */
+#define MESSAGE_TOKENS 8u   /* tokens around a message's text */
 #define FIRST_BYTES 3000.0  /* until calls have shown better: 3 bytes a token … */
 #define FIRST_TOKENS 1000.0 /* … with the weight of this many tokens */
 #define LEAST_BYTES 1       /* of a token: servers that count absurdly are not believed … */
 #define MOST_BYTES 8        /* … either way */
 #define LEAST_WINDOW 1024   /* nor that less than this is all they take */
 #define MARGIN 1.05
-#define MAX_ROOM_TOKENS 4096 /* for the answer, where the request does not bound it */
+#define MAX_ROOM_TOKENS 4096 /* for the answer, if the request does not limit it */
 #define ROOM_PART 4          /* but no more than this part of the window */
 
 void acr_window_init(AcrWindow *window, gint64 tokens)
@@ -50,8 +50,8 @@ void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversa
     gint64 holds = is_told ? tokens : window->tokens;
     if (is_told && !window->is_given)
         window->tokens = tokens;
-    /* What was sent was more than fits: where it seemed to fit, bytes hold more tokens than was
-     * thought. */
+    /* More was sent than fits. If it seemed to fit, bytes contain more tokens than was
+     * estimated. */
     if (holds > 0 && acr_window_estimate(window, conversation) < holds)
         learn_ratio(window, conversation, holds);
 }

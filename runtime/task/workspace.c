@@ -1,11 +1,11 @@
 /*
- * A snapshot with its index: what search, patch and index work on, and every task.
+ * A snapshot with its index, for search, patch, index and every task.
  */
 #include "task/run_folder.h"
 
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
-    if (rev && !*rev) { /* a script's unset variable, which is not HEAD */
+    if (rev && !*rev) { /* an unset variable in a script, which must not mean HEAD */
         return ACR_NULL(acr_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND,
                                       "there is no revision '' in '%s'", acr_repo_path(repo)));
     }
@@ -20,9 +20,8 @@ char *acr_host_default_cache(const char *name)
 }
 
 /*
- * Whether all code can be read, as far as git holds it. What is too large or cannot be parsed stays
- * so, but an object that is missing now may be there next time: the index would then be another
- * one, and the run would not repeat.
+ * Whether git has all the code. Files that are too large or cannot be parsed stay so, but a missing
+ * object may be there next time: the index would differ, and the run would not repeat.
  */
 static bool check_readable(const AcrIndex *index, GError **error)
 {
@@ -101,7 +100,7 @@ bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host,
 {
     g_auto(AcrWorkspace) workspace = {0};
     gint64 start = g_get_monotonic_time();
-    /* Python starts while repository and index are read: with a warm cache these need none. */
+    /* Python starts while repository and index are read; with a warm cache these do not need it. */
     if (for_patches) {
         (void)acr_workspace_referee(&workspace, host);
         acr_referee_worker_start(workspace.referee);
