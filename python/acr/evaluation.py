@@ -67,7 +67,7 @@ def _in_words(failure: str) -> str:
 
 def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
     resolved, total = sum(row["grade"] == reports.RESOLVED for row in graded), len(run["tasks"])
-    interval = _wilson(resolved, total)
+    interval = wilson(resolved, total)
     lines.append(_counts(run, graded, interval))
     late = sum(row["late"] for row in run["rows"])
     if late:
@@ -126,7 +126,7 @@ def _instance(row: dict) -> dict:
     }
 
 
-def _wilson(good: int, total: int) -> list[float]:
+def wilson(good: int, total: int) -> list[float]:
     """The interval in which a share lies with 95% (E. B. Wilson, 1927); 0 to 1 for no tries."""
     if total == 0:
         return [0, 1]

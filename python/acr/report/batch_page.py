@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from acr import layout
+from acr.evaluation import wilson
 from acr.report import plots
 from acr.report.junit import Case
 from acr.report.markup import Html, fold, join, page, section, table, tag
@@ -137,11 +137,9 @@ def _rate(tasks: list[Task]) -> str:
     n, resolved = len(graded), sum(task.grade == "resolved" for task in graded)
     if not n:
         return ""
-    z, share = 1.96, resolved / n
-    middle, half = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    low, high = (100 * (middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
+    share, low, high = (100 * part for part in (resolved / n, *wilson(resolved, n)))
     cost = f", {usd(round(sum(task.cost for task in tasks) / resolved))} for each" if resolved else ""
-    return f"; resolved {resolved} of {n} ({100 * share:.1f} %, 95 % interval {low:.1f} to {high:.1f} %){cost}"
+    return f"; resolved {resolved} of {n} ({share:.1f} %, 95 % interval {low:.1f} to {high:.1f} %){cost}"
 
 
 def _changed(tasks: list[Task]) -> Html:
