@@ -304,10 +304,13 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
                           AcrExchange *said, guint64 *out_id, AcrFailure *failure)
 {
     AcrModelRequest bounded = *request;
+    AcrDialect dialect = self->dialect;
+    if (request->is_varied && dialect.temperature >= 0)
+        dialect.temperature = MAX(dialect.temperature, ACR_VARIED_TEMPERATURE);
     bounded.tools = self->dialect.no_tools ? NULL : request->tools;
     bounded.max_tokens = limit_of(self, request);
     for (guint i = 0; i <= MAX_SHRINKS; i++) {
-        g_autoptr(AcrJson) json = self->endpoint.provider->request(&self->dialect, &bounded);
+        g_autoptr(AcrJson) json = self->endpoint.provider->request(&dialect, &bounded);
         g_autofree char *body = acr_json_print(json);
         bool again = false;
         acr_failure_clear(failure);

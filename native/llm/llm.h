@@ -84,6 +84,8 @@ AcrJson *acr_conversation_to_json(const AcrConversation *conversation, gsize fro
 
 /* ---- Request and answer ---- */
 
+#define ACR_VARIED_TEMPERATURE 0.8 /* at least, where a temperature is sent at all */
+
 /* Zero-initialise; all borrowed for the call. */
 typedef struct {
     const char *label; /* what the call is for; a script has one queue per label */
@@ -94,6 +96,7 @@ typedef struct {
     const AcrJson *tools;
     const char *tools_hint; /* text for the system prompt if tools are sent; NULL: none */
     bool json;              /* JSON mode by the provider's parameter, or asked for in words */
+    bool is_varied;         /* raise a low temperature: the same question was answered before */
     const AcrJson *schema;  /* JSON schema of the answer, an object; NULL: none. Implies `json` */
     guint max_tokens;       /* of the answer; 0: the model's default */
     /* tokens that the model's window leaves for the answer; bounds the limit that a ceiling
@@ -183,8 +186,9 @@ typedef struct {
 } AcrModelOps;
 struct AcrModel {
     const AcrModelOps *ops;
-    char *name;   /* owned (g_free by the backend); as given by the user, "openai/gpt-4.1" */
-    char *remark; /* owned like `name`; a warning for the user, or NULL */
+    char *name;     /* owned (g_free by the backend); as given by the user, "openai/gpt-4.1" */
+    char *remark;   /* owned like `name`; a warning for the user, or NULL */
+    bool is_varied; /* set by the caller between calls: applies to all its requests */
 };
 
 /* Makes one call, with retries of the backend. One thread at a time. Errors: any AcrLlmError. */

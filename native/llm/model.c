@@ -82,7 +82,9 @@ const char *acr_model_answer_problem(const AcrModelAnswer *answer)
 bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                         GError **error)
 {
-    return model->ops->complete(model, request, out, error);
+    AcrModelRequest asked = *request;
+    asked.is_varied = asked.is_varied || model->is_varied;
+    return model->ops->complete(model, &asked, out, error);
 }
 
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request)

@@ -13,6 +13,8 @@ typedef struct {
     GPtrArray *candidates; /* of all attempts */
     GHashTable *said;      /* of acr_said_new */
     GPtrArray *scripts;    /* of acr_scripts_new */
+    guint samples, found;  /* samples that are over; those with an applicable patch */
+    guint before;          /* number of candidates when this sample began */
     char *reason;          /* why the last attempt without an answer ended, or NULL */
     GError *failure;
 } Driver;
@@ -57,6 +59,7 @@ static AcrAttemptEvent do_guard(Driver *driver)
 {
     acr_attempt_work_begin(&driver->work, driver->run, driver->machine.attempt, driver->candidates);
     driver->work.said = driver->said;
+    driver->work.model->is_varied = driver->samples > 0;
     AcrStep step = ACR_STEP_DONE;
     if (driver->machine.attempt == 0)
         step = acr_step_know_tests(&driver->work, &driver->failure);
@@ -167,6 +170,12 @@ static AcrAttemptEvent do_patch(Driver *driver)
         driver->reason = g_strdup(work->writer.reason);
         return ACR_ATTEMPT_ON_USED_UP;
     }
+    if (step == ACR_STEP_DONE && work->writer.sample > 1 &&
+        acr_selection_take_known(driver->candidates, work->writer.latest)) {
+        acr_loops_note(driver->run, "patch %u is the same as an earlier one",
+                       work->writer.latest->number);
+        return ACR_ATTEMPT_ON_USED_UP;
+    }
     return event_of(driver, step);
 }
 
@@ -206,13 +215,24 @@ static AcrAttemptEvent do_regress(Driver *driver)
 
 /* ---- Selection ------------------------------------------------------------------------------- */
 
+/* The best of the attempt; if samples are gathered, of this sample. */
+static AcrCandidate *best_of_sample(const Driver *driver)
+{
+    if (driver->run->max_samples <= 1)
+        return acr_candidates_best(driver->candidates, driver->machine.attempt);
+    g_autoptr(GPtrArray) own = g_ptr_array_new();
+    for (guint i = driver->before; i < driver->candidates->len; i++)
+        g_ptr_array_add(own, driver->candidates->pdata[i]);
+    return acr_candidates_best(own, ACR_ANY_ATTEMPT);
+}
+
 /* Validates the attempt's best patch if a reviewer approved it but found the test wrong, since then
  * it was not validated yet. */
 static AcrStep validate_best(Driver *driver)
 {
     AcrCandidate *best;
-    while ((best = acr_candidates_best(driver->candidates, driver->machine.attempt)) &&
-           best->proof == ACR_PROOF_APPROVED && !best->is_validated) {
+    while ((best = best_of_sample(driver)) && best->proof == ACR_PROOF_APPROVED &&
+           !best->is_validated) {
         AcrStep step = acr_step_validate(&driver->work, best, &driver->failure);
         best->is_validated = true;
         if (step == ACR_STEP_DONE || step == ACR_STEP_UNAVAILABLE)
@@ -238,11 +258,48 @@ static bool is_enough(const Driver *driver)
            (best->proof >= ACR_PROOF_APPROVED || (best->proof == ACR_PROOF_NONE && !is_doubtful));
 }
 
+/* Whether the retrieval is good for another answer, of at most so many: its last one applied, and was not
+ * proved all that it can be, which only an independent one confirms. Each model has its turn. */
+#define ANSWERS_OF_A_RETRIEVAL 2u
+static bool may_answer_again(const Driver *driver, const AcrCandidate *best, guint left)
+{
+    const AcrRun *run = driver->run;
+    guint begun = driver->machine.attempt + 1,
+          waiting = run->n_models > begun ? (guint)run->n_models - begun : 0;
+    return best && best->diff && best->proof != ACR_PROOF_VERIFIED &&
+           driver->work.writer.sample < ANSWERS_OF_A_RETRIEVAL && left > waiting;
+}
+
+/* A sample is over: what all have come to is compared, and another is begun unless there are enough or two agree. */
+static AcrAttemptEvent end_sample(Driver *driver)
+{
+    const AcrRun *run = driver->run;
+    AcrCandidate *best = best_of_sample(driver);
+    settle_latest(&driver->work);
+    driver->samples++;
+    driver->found += best && best->diff;
+    driver->before = driver->candidates->len;
+    if (acr_selection_compare(&driver->work, driver->scripts, &driver->failure) == ACR_STEP_FAILED)
+        return event_of(driver, ACR_STEP_FAILED);
+    bool is_settled = acr_selection_is_settled(run, driver->candidates);
+    guint left = driver->machine.max_attempts - driver->samples;
+    acr_loops_note(run, "sample %u of %u is over%s", driver->samples, run->max_samples,
+                   is_settled ? ": two independent patches are verified and behave alike" : "");
+    if (is_settled || left == 0 || driver->found >= run->max_samples)
+        return ACR_ATTEMPT_ON_OK;
+    if (!may_answer_again(driver, best, left))
+        return ACR_ATTEMPT_ON_REFUSED;
+    acr_attempt_work_again(&driver->work);
+    return ACR_ATTEMPT_ON_AGAIN;
+}
+
 static AcrAttemptEvent do_select(Driver *driver)
 {
     if (validate_best(driver) == ACR_STEP_FAILED)
         return event_of(driver, ACR_STEP_FAILED);
     acr_scripts_keep(driver->scripts, &driver->work);
+    if (driver->run->max_samples > 1)
+        return end_sample(driver);
     return is_enough(driver) ? ACR_ATTEMPT_ON_OK : ACR_ATTEMPT_ON_REFUSED;
 }
 
@@ -250,7 +307,7 @@ static AcrAttemptEvent do_select(Driver *driver)
 static AcrAttemptEvent do_weigh(Driver *driver)
 {
     AcrStep step = ACR_STEP_DONE;
-    if (driver->run->n_given == 0)
+    if (driver->run->n_given == 0 && driver->run->max_samples <= 1)
         return ACR_ATTEMPT_ON_OK;
     settle_latest(&driver->work);
     acr_attempt_work_begin(&driver->work, driver->run, 0, driver->candidates);
@@ -275,7 +332,7 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
                         .candidates = acr_selection_table(driver->candidates, best)};
     if (!best)
         return;
-    if (best->diff && driver->run->n_given)
+    if (best->diff && (driver->run->n_given || driver->run->max_samples > 1))
         out->choice = acr_selection_reason(driver->candidates, best);
     if (best->diff) {
         g_free(out->why);
@@ -309,11 +366,13 @@ bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error)
         [ACR_ATTEMPT_REGRESS] = do_regress,   [ACR_ATTEMPT_SELECT] = do_select,
         [ACR_ATTEMPT_WEIGH] = do_weigh,
     };
-    g_auto(Driver) driver = {.run = run,
-                             .machine = acr_attempt_begin(run->max_attempts, run->max_tries),
-                             .candidates = acr_candidates_new(),
-                             .said = acr_said_new(),
-                             .scripts = acr_scripts_new()};
+    g_auto(Driver) driver = {
+        .run = run,
+        .machine = acr_attempt_begin(
+            run->max_attempts ? MAX(run->max_attempts, run->max_samples) : 0, run->max_tries),
+        .candidates = acr_candidates_new(),
+        .said = acr_said_new(),
+        .scripts = acr_scripts_new()};
     if (!acr_selection_add_given(driver.candidates, run, error))
         return false;
     while (!acr_attempt_is_over(&driver.machine)) {

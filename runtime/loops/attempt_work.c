@@ -13,9 +13,24 @@ void acr_attempt_work_begin(AcrAttemptWork *work, const AcrRun *run, guint attem
     work->run = run;
     work->attempt = attempt;
     work->model = run->models[attempt % run->n_models];
+    work->model->is_varied = false;
     work->candidates = candidates;
     work->writer.statuses = acr_json_new_array();
     work->writer.shown_bytes = G_MAXSIZE;
+    work->writer.sample = 1;
+}
+
+void acr_attempt_work_again(AcrAttemptWork *work)
+{
+    AcrPatchWriter *writer = &work->writer;
+    g_clear_pointer(&writer->conversation, acr_conversation_free);
+    g_clear_pointer(&writer->feedback, g_free);
+    g_clear_pointer(&writer->reason, g_free);
+    writer->latest = NULL;
+    writer->repeats = false;
+    writer->sample++;
+    work->model->is_varied = true;
+    acr_dead_end_stage(&work->dead_end);
 }
 
 void acr_attempt_work_clear(AcrAttemptWork *work)

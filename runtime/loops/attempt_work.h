@@ -63,6 +63,7 @@ typedef struct {
     gsize shown_bytes;             /* limit for code, issue and feedback each */
     AcrJson *statuses;             /* extract_status.json */
     guint number;                  /* of the latest try, from 1 */
+    guint sample;                  /* number of this answer to the retrieval, from 1 */
     AcrCandidate *latest;          /* its result; borrowed from the candidates, or NULL */
     char *reason;                  /* why the latest try gave no answer, or NULL */
     bool repeats;                  /* the latest answer repeats earlier ones, or is empty again */
@@ -84,6 +85,7 @@ typedef struct {
     AcrRetrieved retrieved;
     AcrPatchWriter writer;
     AcrReproducer reproducer;
+    guint reviews;         /* rounds of review that were begun */
     GPtrArray *candidates; /* borrowed; of all attempts */
     GHashTable *said;      /* borrowed; of acr_said_new, of all attempts */
     char *unproved;        /* why nothing can be proved by running code, or NULL */
@@ -91,6 +93,8 @@ typedef struct {
 } AcrAttemptWork;
 void acr_attempt_work_begin(AcrAttemptWork *work, const AcrRun *run, guint attempt,
                             GPtrArray *candidates);
+/* Makes ready for another answer to the same retrieval, by the same reproducer. */
+void acr_attempt_work_again(AcrAttemptWork *work);
 void acr_attempt_work_clear(AcrAttemptWork *work);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAttemptWork, acr_attempt_work_clear)
 
@@ -161,11 +165,19 @@ bool acr_observe_patch(const AcrAttemptWork *work, const AcrPatchResult *patch,
 
 /* The scripts of all attempts that showed the issue; owned. */
 GPtrArray *acr_scripts_new(void) ACR_MUST_USE;
-/* Adds an attempt's script, if it has one. */
+/* Adds an attempt's script, if it has a new one. */
 void acr_scripts_keep(GPtrArray *scripts, const AcrAttemptWork *work);
 /* Adds the patches from elsewhere. */
 bool acr_selection_add_given(GPtrArray *candidates, const AcrRun *run, GError **error) ACR_MUST_USE;
-/* Checks the patches from elsewhere, runs all candidates against all scripts, and counts equal
+/* Runs all candidates against all scripts and counts equal ones. UNAVAILABLE: the sandbox failed. */
+AcrStep acr_selection_compare(AcrAttemptWork *work, const GPtrArray *scripts,
+                              GError **error) ACR_MUST_USE;
+/* Whether two compared candidates, each with its own retrieval and reproducer, are verified, break no
+ * tests (if the run compares tests) and behave alike. */
+bool acr_selection_is_settled(const AcrRun *run, const GPtrArray *candidates);
+/* Copies the findings for an equal diff of the same attempt; false: there is none. */
+bool acr_selection_take_known(const GPtrArray *candidates, AcrCandidate *candidate);
+/* Checks the patches from elsewhere, compares all candidates, and lets the model choose among equal
  * ones. UNAVAILABLE: the sandbox failed. */
 AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts,
                             GError **error) ACR_MUST_USE;

@@ -110,6 +110,8 @@ typedef struct {
     AcrModel *const *models; /* attempt k uses models[k % n_models] */
     gsize n_models;
     guint max_rounds, max_tries, max_attempts;
+    guint
+        max_samples; /* patches to gather before choosing; 0 or 1: the first good one ends the run */
     AcrVerify verify;
     const AcrExecutor *executor;
     /* a shell command that runs on the patched copy; non-zero rejects the patch; or NULL */
@@ -196,7 +198,7 @@ typedef struct {
      * and its number */
     guint attempt, try_number;
     AcrJson *candidates; /* owned; a table of all candidates; NULL: none */
-    char *choice;        /* owned; why it was selected, if patches were given; else NULL */
+    char *choice;        /* owned; why it was selected, if several were compared; else NULL */
     AcrProof proof;      /* of the selected candidate */
     /* owned; one line: "reproducer_2.py fails without the patch and passes with it", or why nothing
      * was proved; for a script: why it should be checked, or NULL; with neither: why the last

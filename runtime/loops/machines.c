@@ -124,6 +124,7 @@ static const Row attempt_rows[] = {
     {S(REGRESS), ON(UNAVAILABLE), S(SELECT), 0},
     {S(REGRESS), ON(REFUSED), S(PATCH), 0},
     {S(SELECT), ON(OK), S(WEIGH), 0},
+    {S(SELECT), ON(AGAIN), S(PATCH), 0},
     {S(SELECT), ON(REFUSED), S(GUARD), 0}, /* after the last attempt, WEIGH */
     {S(WEIGH), ON(OK), S(DONE), 0},
     {S(WEIGH), ON(UNAVAILABLE), S(DONE), 0},
@@ -149,6 +150,8 @@ bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event)
         machine->reproducer = event == ON(OK);
     else if (machine->state == S(REVIEW) && event == ON(UNAVAILABLE))
         machine->reproducer = false; /* a patch that is rewritten is only validated */
+    else if (event == ON(AGAIN))
+        machine->tries = 0;
     if (next == S(PATCH)) {
         bool is_left = machine->tries < machine->max_tries;
         machine->tries += is_left;

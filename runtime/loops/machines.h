@@ -144,6 +144,7 @@ typedef enum {
     ACR_ATTEMPT_ON_USED_UP, /* PATCH: a script has no line left; the attempt ends */
     ACR_ATTEMPT_ON_FAILED,
     ACR_ATTEMPT_ON_CEILING,
+    ACR_ATTEMPT_ON_AGAIN, /* SELECT: another patch is to be written from the same retrieval */
     ACR_ATTEMPT_EVENTS,
 } AcrAttemptEvent;
 

@@ -22,7 +22,10 @@ static void start_conversation(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
     const AcrPrompts *prompts = work->run->prompts;
-    g_autofree char *name = g_strdup_printf(ACR_DIR_ATTEMPT "/patch", work->attempt);
+    g_autofree char *name =
+        writer->sample > 1
+            ? g_strdup_printf(ACR_DIR_ATTEMPT "/patch_%u", work->attempt, writer->sample)
+            : g_strdup_printf(ACR_DIR_ATTEMPT "/patch", work->attempt);
     acr_conversation_free(writer->conversation);
     writer->conversation = acr_conversation_new(name);
     if (work->retrieved.located->len) {

@@ -57,10 +57,10 @@ static AcrReviewEvent do_execute(Driver *driver)
 
 static bool start_round(Driver *driver)
 {
-    const AcrAttemptWork *work = driver->work;
+    AcrAttemptWork *work = driver->work;
     const AcrReproducer *reproducer = &work->reproducer;
     g_autofree char *name =
-        g_strdup_printf(ACR_DIR_ATTEMPT "/review_%u", work->attempt, driver->machine.round);
+        g_strdup_printf(ACR_DIR_ATTEMPT "/review_%u", work->attempt, ++work->reviews);
     g_autofree char *diff = acr_utf8_repair_bytes(work->writer.latest->diff);
     g_autofree char *shown = acr_text_shorten(diff, PATCH_SHOWN_BYTES);
     g_autofree char *before = acr_execution_text("Without the patch", &reproducer->before),

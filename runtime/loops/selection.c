@@ -1,9 +1,11 @@
 /*
- * Chooses among all candidates if patches from elsewhere were given. Each is checked like those of
- * the attempts, all are run against the reproducers of all attempts, and equal changes and equal
+ * Chooses among all candidates if several samples are wanted or patches from elsewhere were given.
+ * Those given are checked like those of the attempts, all are run against the reproducers of all attempts, and equal changes and equal
  * behaviour are counted. Also makes the table of candidates of every run.
  */
 #include "loops/attempt_work.h"
+
+#include <string.h>
 
 /* A script that showed the issue. Owned. */
 typedef struct {
@@ -28,6 +30,9 @@ void acr_scripts_keep(GPtrArray *scripts, const AcrAttemptWork *work)
     const AcrReproducer *reproducer = &work->reproducer;
     if (!reproducer->script || reproducer->before.result != ACR_TEST_REPRODUCED)
         return;
+    for (guint i = 0; i < scripts->len; i++)
+        if (strcmp(((const Script *)scripts->pdata[i])->text, reproducer->script) == 0)
+            return;
     Script *script = g_new(Script, 1);
     *script = (Script){
         g_strdup_printf(ACR_DIR_ATTEMPT "/" ACR_FILE_REPRODUCER, work->attempt, reproducer->number),
@@ -86,6 +91,19 @@ static void share_findings(const AcrCandidate *from, AcrCandidate *to)
     to->is_judged = true;
 }
 
+bool acr_selection_take_known(const GPtrArray *candidates, AcrCandidate *candidate)
+{
+    for (guint i = 0; i < candidates->len; i++) {
+        const AcrCandidate *other = candidates->pdata[i];
+        if (other != candidate && other->is_judged && other->attempt == candidate->attempt &&
+            acr_candidates_are_same(other, candidate)) {
+            share_findings(other, candidate);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Checks a given patch by the validation and the project's tests. */
 static AcrStep check_given(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
@@ -130,7 +148,9 @@ static AcrStep cross_all(AcrAttemptWork *work, const GPtrArray *scripts, GError 
     AcrStep step = ACR_STEP_DONE;
     for (guint i = 0; i < work->candidates->len; i++) {
         AcrCandidate *candidate = work->candidates->pdata[i];
+        acr_json_free(candidate->scripts);
         candidate->scripts = acr_json_new_array();
+        candidate->passes = 0;
         for (guint k = 0; k < scripts->len && is_open(candidate) && step == ACR_STEP_DONE; k++)
             step = cross(work, scripts->pdata[k], candidate, error);
     }
@@ -160,6 +180,7 @@ static void count_alike(const GPtrArray *candidates)
     for (guint i = 0; i < candidates->len; i++) {
         AcrCandidate *candidate = candidates->pdata[i];
         g_autofree char *own = is_open(candidate) ? behaviour(candidate) : NULL;
+        candidate->agrees = 0;
         for (guint k = 0; own && k < candidates->len; k++) {
             const AcrCandidate *other = candidates->pdata[k];
             g_autofree char *its = is_open(other) ? behaviour(other) : NULL;
@@ -169,15 +190,53 @@ static void count_alike(const GPtrArray *candidates)
     }
 }
 
+/* What each candidate changes. */
+static bool find_changes(const AcrAttemptWork *work, GError **error)
+{
+    for (guint i = 0; i < work->candidates->len; i++) {
+        AcrCandidate *candidate = work->candidates->pdata[i];
+        if (candidate->diff && !candidate->change && !find_change(work, candidate, error))
+            return false;
+        candidate->is_of_tests = candidate->diff && is_of_tests(candidate);
+    }
+    return true;
+}
+
+AcrStep acr_selection_compare(AcrAttemptWork *work, const GPtrArray *scripts, GError **error)
+{
+    AcrStep step = find_changes(work, error) ? cross_all(work, scripts, error) : ACR_STEP_FAILED;
+    if (step != ACR_STEP_FAILED)
+        count_alike(work->candidates);
+    return step;
+}
+
+/* Whether nothing more can be shown of a candidate here. */
+static bool is_proved(const AcrRun *run, const AcrCandidate *candidate)
+{
+    return candidate->proof == ACR_PROOF_VERIFIED && candidate->scripts &&
+           (candidate->is_free || run->regressions == ACR_VERIFY_NEVER);
+}
+
+bool acr_selection_is_settled(const AcrRun *run, const GPtrArray *candidates)
+{
+    for (guint i = 0; i < candidates->len; i++) {
+        const AcrCandidate *candidate = candidates->pdata[i];
+        g_autofree char *own = is_proved(run, candidate) ? behaviour(candidate) : NULL;
+        for (guint k = 0; own && k < i; k++) {
+            const AcrCandidate *other = candidates->pdata[k];
+            g_autofree char *its = is_proved(run, other) ? behaviour(other) : NULL;
+            if (other->attempt != candidate->attempt && g_strcmp0(own, its) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GError **error)
 {
     AcrStep step = ACR_STEP_DONE;
-    for (guint i = 0; i < work->candidates->len; i++) {
-        AcrCandidate *candidate = work->candidates->pdata[i];
-        if (candidate->diff && !find_change(work, candidate, error))
-            return ACR_STEP_FAILED;
-        candidate->is_of_tests = candidate->diff && is_of_tests(candidate);
-    }
+    if (!find_changes(work, error))
+        return ACR_STEP_FAILED;
     for (guint i = 0; i < work->candidates->len; i++) {
         AcrCandidate *candidate = work->candidates->pdata[i];
         if (candidate->attempt == ACR_GIVEN_ATTEMPT)
@@ -185,11 +244,8 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
         if (step == ACR_STEP_FAILED)
             return step;
     }
-    step = cross_all(work, scripts, error);
-    if (step == ACR_STEP_FAILED)
-        return step;
-    count_alike(work->candidates);
-    return acr_selection_vote(work, error);
+    step = acr_selection_compare(work, scripts, error);
+    return step == ACR_STEP_FAILED ? step : acr_selection_vote(work, error);
 }
 
 /* ---- What is reported ---------------------------------------------------------------------------- */

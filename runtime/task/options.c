@@ -255,6 +255,8 @@ const AcrOption acr_options[] = {
      .default_value = "1"},
     {"attempts", 0, ACR_OPTION_COUNT, AT(attempts), MODEL & ~ACR_FOR_RUN, BOUND | CONFIG | RARE,
      "N", .help = "Make at most N attempts", 1, 100, .default_value = "1"},
+    {"samples", 0, ACR_OPTION_COUNT, AT(samples), ACR_FOR_RUN | ACR_FOR_SWE_BENCH, BOUND | CONFIG,
+     "N", .help = "Gather N patches, run all scripts on each, choose the best (default: 1)", 1, 100},
     {"candidate", 0, ACR_OPTION_LIST, AT(candidates), ACR_FOR_RUN, RARE, "FILE",
      .help = "Weigh this diff beside the run's own patches; may be repeated"},
     {"fallback-model", 0, ACR_OPTION_MODEL, AT(fallback_model), MODEL, BOUND | CONFIG | RARE,

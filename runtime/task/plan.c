@@ -132,7 +132,9 @@ static AcrJson *describe_limits(const Plan *plan, bool is_free)
 
 static AcrJson *describe_loops(const AcrRunSpec *spec)
 {
-    return acr_json_of(ACR_INT("attempts", spec->attempts), ACR_INT("rounds", spec->rounds),
+    /* A sample is one attempt at most. */
+    gint64 attempts = spec->attempts ? MAX(spec->attempts, spec->samples) : 0;
+    return acr_json_of(ACR_INT("attempts", attempts), ACR_INT("rounds", spec->rounds),
                        ACR_INT("tries", spec->tries), NULL);
 }
 

@@ -67,7 +67,7 @@ typedef struct {
     char **candidates; /* files of patches from elsewhere */
 
     /* Bounds of the loops. */
-    gint64 rounds, tries, attempts;
+    gint64 rounds, tries, attempts, samples;
 
     /* How code is run. */
     gint64 verify, regressions, sbfl; /* an AcrVerify each */

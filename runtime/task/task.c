@@ -306,8 +306,6 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         acr_recorder_new(journal, cost, task->limits.budget, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, recorder),
                          given = acr_given_load(&task->folder, workspace->snapshot, error);
-    if (!given)
-        return false;
     AcrRecordedReferee referee;
     acr_recorded_referee_init(&referee, journal, acr_workspace_referee(workspace, task->host));
     g_auto(AcrRecordedExecutor) executor = {0};
@@ -321,7 +319,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     }
     g_autofree char *cleaned = acr_issue_clean(spec->issue_text);
     g_autoptr(AcrExtensions) extensions = NULL;
-    if (!load_extensions(task, journal, &extensions, error))
+    if (!given || !load_extensions(task, journal, &extensions, error))
         return false;
     acr_recorder_observe(recorder, extensions, workspace->search);
     AcrRun run = {
@@ -346,6 +344,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .max_rounds = (guint)MAX(spec->rounds, 0),
         .max_tries = (guint)spec->tries,
         .max_attempts = (guint)spec->attempts,
+        .max_samples = (guint)MAX(spec->samples, 1),
         .given = (AcrOverlay *const *)given->pdata,
         .n_given = given->len,
         .artifacts = artifacts,

@@ -135,6 +135,20 @@ def _landing(run: Run) -> Section:
     return section("edits", "Where edits landed", *[shown] if rows else [])
 
 
+def _compared(run: Run) -> list[object]:
+    rows: list[list[object]] = []
+    for one in run.compared if run.choice else []:
+        ran, free, votes = rows_of(one.get("reproducers"), 200), one.get("no_regressions"), one.get("votes")
+        passed = sum(each.get("result") == "passed" for each in ran)
+        rows.append([line_of(one.get("patch"), 100) or "-", line_of(one.get("proof"), 20) or "-",
+                     "not compared" if free is None else "none" if free else "some",
+                     f"{passed} of {len(ran)}" if ran else "-", number_of(one.get("same_behaviour")),
+                     number_of(one.get("same_change")), len(votes) if isinstance(votes, list) else 0,
+                     "chosen" if one.get("selected") is True else ""])  # fmt: skip
+    heads = ["patch", "proof", "regressions", "scripts passed", "behave alike", "same change", "votes", "chosen"]
+    return [table(heads, rows, run.choice)] if rows else []
+
+
 def _candidates(run: Run) -> Section:
     rows: list[list[object]] = []
     for attempt in run.attempts[:20]:
@@ -145,7 +159,7 @@ def _candidates(run: Run) -> Section:
             chosen = "selected" if run.selected == (attempt.number, number) else ""
             rows.append([f"{attempt.number}.{number}", line_of(one.get("status"), 60), results, chosen])
     shown = table(["candidate", "status", "with it", "chosen"], rows, "attempt.try")
-    return section("candidates", "Candidates", *([shown] if rows else []))
+    return section("candidates", "Candidates", *([shown] if rows else []), *_compared(run))
 
 
 # ---- Localisation, cost, conversation ----

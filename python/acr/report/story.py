@@ -82,6 +82,8 @@ class Run:
     name: str
     cost: dict[str, Any]
     selected: tuple[int, int] | None
+    choice: str  # why that one was chosen; "": nothing was compared
+    compared: list[dict[str, Any]]  # the rows of selected_patch.json
     attempts: list[Attempt]
     journal: journal.Journal
     unread: str  # a line for each file that could not be read
@@ -179,6 +181,7 @@ def _selected(files: dict[str, bytes]) -> tuple[int, int] | None:
 def run_of(files: dict[str, bytes]) -> Run:
     """The story of a run folder from its files, by their names in it."""
     result, meta = load(files.get(layout.RESULT)), load(files.get(layout.META))
+    chosen = load(files.get(layout.SELECTED))
     options = member(meta, "options")
     models = member(options, "model")
     verdict = member(result, "verdict")
@@ -195,6 +198,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         models=[line_of(each, 200) for each in models[:20]] if isinstance(models, list) else [],
         commit=line_of(member(meta, "snapshot", "commit"), 64),
         name=line_of(name, 200), cost=load(files.get(layout.COST)) or {}, selected=_selected(files),
+        choice=line_of(member(chosen, "choice"), 400), compared=rows_of(member(chosen, "candidates"), 200),
         attempts=_attempts(files), journal=journal.read_journal(files.get(layout.JOURNAL)),
     )  # fmt: skip
 

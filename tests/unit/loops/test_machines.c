@@ -124,19 +124,19 @@ static void test_overflow_asks_again_in_the_same_round(void)
 
 /* The next state in the first of two attempts and of three tries, without a reproducer. */
 static const int attempt_table[A(STATES)][A(EVENTS)] = {
-    /*                OK            UNAVAILABLE  REFUSED   USED_UP    FAILED     CEILING */
-    [A(GUARD)] = {A(REPRODUCE), A(RETRIEVE), NO, NO, A(FAILED), A(STOPPED)},
-    [A(REPRODUCE)] = {A(RETRIEVE), A(RETRIEVE), NO, NO, A(FAILED), A(STOPPED)},
-    [A(RETRIEVE)] = {A(PATCH), NO, NO, NO, A(FAILED), A(STOPPED)},
-    [A(PATCH)] = {A(VALIDATE), NO, A(PATCH), A(SELECT), A(FAILED), A(STOPPED)},
-    [A(REVIEW)] = {A(SELECT), A(VALIDATE), A(SELECT), NO, A(FAILED), A(STOPPED)},
-    [A(VALIDATE)] = {A(REGRESS), A(REGRESS), A(PATCH), NO, A(FAILED), A(STOPPED)},
-    [A(REGRESS)] = {A(SELECT), A(SELECT), A(PATCH), NO, A(FAILED), A(STOPPED)},
-    [A(SELECT)] = {A(WEIGH), NO, A(GUARD), NO, A(FAILED), A(STOPPED)},
-    [A(WEIGH)] = {A(DONE), A(DONE), NO, NO, A(FAILED), A(STOPPED)},
-    [A(DONE)] = {NO, NO, NO, NO, NO, NO},
-    [A(FAILED)] = {NO, NO, NO, NO, NO, NO},
-    [A(STOPPED)] = {NO, NO, NO, NO, NO, NO},
+    /*                OK            UNAVAILABLE  REFUSED   USED_UP    FAILED     CEILING     AGAIN */
+    [A(GUARD)] = {A(REPRODUCE), A(RETRIEVE), NO, NO, A(FAILED), A(STOPPED), NO},
+    [A(REPRODUCE)] = {A(RETRIEVE), A(RETRIEVE), NO, NO, A(FAILED), A(STOPPED), NO},
+    [A(RETRIEVE)] = {A(PATCH), NO, NO, NO, A(FAILED), A(STOPPED), NO},
+    [A(PATCH)] = {A(VALIDATE), NO, A(PATCH), A(SELECT), A(FAILED), A(STOPPED), NO},
+    [A(REVIEW)] = {A(SELECT), A(VALIDATE), A(SELECT), NO, A(FAILED), A(STOPPED), NO},
+    [A(VALIDATE)] = {A(REGRESS), A(REGRESS), A(PATCH), NO, A(FAILED), A(STOPPED), NO},
+    [A(REGRESS)] = {A(SELECT), A(SELECT), A(PATCH), NO, A(FAILED), A(STOPPED), NO},
+    [A(SELECT)] = {A(WEIGH), NO, A(GUARD), NO, A(FAILED), A(STOPPED), A(PATCH)},
+    [A(WEIGH)] = {A(DONE), A(DONE), NO, NO, A(FAILED), A(STOPPED), NO},
+    [A(DONE)] = {NO, NO, NO, NO, NO, NO, NO},
+    [A(FAILED)] = {NO, NO, NO, NO, NO, NO, NO},
+    [A(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO},
 };
 
 static void check_attempt_table(bool reproducer)
@@ -224,6 +224,19 @@ static void test_tries_are_counted_over_refusals(void)
     go(&machine, AON(REFUSED), A(SELECT));
 }
 
+static void test_another_answer_to_a_retrieval_has_all_tries_again(void)
+{
+    AcrAttempt machine = acr_attempt_begin(1, 1);
+    go(&machine, AON(OK), A(REPRODUCE));
+    go(&machine, AON(OK), A(RETRIEVE));
+    go(&machine, AON(OK), A(PATCH));
+    go(&machine, AON(OK), A(REVIEW));
+    go(&machine, AON(REFUSED), A(SELECT));
+    go(&machine, AON(AGAIN), A(PATCH));
+    g_assert_cmpuint(machine.tries, ==, 1);
+    go(&machine, AON(OK), A(REVIEW)); /* by the same reproducer */
+}
+
 static void test_the_next_attempt_starts_afresh(void)
 {
     AcrAttempt machine = acr_attempt_begin(2, 1);
@@ -258,5 +271,6 @@ void register_machines_tests(void)
     ADD("attempt", a_reproducer_leads_to_review);
     ADD("attempt", a_review_that_cannot_go_on_leaves_the_validation);
     ADD("attempt", tries_are_counted_over_refusals);
+    ADD("attempt", another_answer_to_a_retrieval_has_all_tries_again);
     ADD("attempt", the_next_attempt_starts_afresh);
 }

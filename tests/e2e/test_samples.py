@@ -1,0 +1,176 @@
+"""--samples: several patches in one run, each run against every script, and the choice among them; resumed, replayed, killed."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+from host import SLOWNESS, Host, kill
+from hostile import TINY, journal_of, outcome, take_back
+from lying import USAGES, LyingServer
+from repos import make_repo
+from test_ceiling import MODEL, PRICE, env_of, usd
+from test_selection import table, vote
+from verifying import (
+    HALF_RIGHT,
+    ISSUE,
+    NO_YES,
+    OTHER,
+    RIGHT,
+    SCRIPT,
+    YES_YES,
+    Case,
+    Line,
+    added,
+    case,
+    guard,
+    need_bubblewrap,
+    patch,
+    review,
+    search,
+    test_line,
+)
+
+__all__ = ["case"]
+SHIFT = "    return n >> 1\n"
+SCRIPT_8 = SCRIPT.replace("half(4) == 2", "half(8) == 4")
+
+
+def check_repeated(case: Case) -> None:
+    """A replay that can run nothing, and the run resumed after half of its records, come to the same."""
+    whole = outcome(case.out)
+    case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
+    take_back(case.out, len(journal_of(case.out)) // 2)
+    case.host.run(*case.command).check()
+    assert outcome(case.out) == whole
+
+
+def attempt(script: str, *patches: Line) -> list[Line]:
+    """An attempt with a reproducer, and the answers to its one retrieval."""
+    return [guard(), test_line(script), *search(), *patches]
+
+
+#: Verified by its own script alone, then twice by both.
+THREE: list[Line] = [
+    *attempt(SCRIPT, patch(HALF_RIGHT), review(NO_YES), patch(OTHER), review(NO_YES), patch(RIGHT), review(YES_YES)),
+    *attempt(SCRIPT_8, patch(SHIFT), review(YES_YES)),
+]
+
+
+def test_two_independent_patches_that_behave_alike_end_it(case: Case) -> None:
+    """Written in other words, each verified by its own script, each passing the other's."""
+    need_bubblewrap()
+    lines = [*attempt(SCRIPT, patch(), review(YES_YES)), *attempt(SCRIPT_8, patch(SHIFT), review(YES_YES))]
+    result = case.run(lines, "--samples", 4, "-v").check()
+    assert added(result) == [RIGHT] and "sample 2 of 4 is over: two independent patches" in result.err
+    assert table(case, "proof", "same_behaviour", "same_change") == [("verified", 2, 1), ("verified", 2, 1)]
+    names = ["attempt_0/reproducer_1.py", "attempt_1/reproducer_1.py"]
+    assert table(case, "reproducers") == [[{"script": name, "result": "passed"} for name in names]] * 2
+    assert case.selected()["choice"] == "chosen from 2 candidates: it is the first of equals"
+    check_repeated(case)
+
+
+def test_one_that_its_own_script_alone_proves_is_not_enough(case: Case) -> None:
+    """It hard-wires the script's input; the scripts of later attempts show that."""
+    need_bubblewrap()
+    wired = "    return {4: 2}.get(n, n // 3)\n"
+    lines = [*attempt(SCRIPT, patch(wired), review(YES_YES)), *attempt(SCRIPT_8, patch(), review(YES_YES))]
+    result = case.run(lines, "--samples", 2).check()
+    assert added(result) == [RIGHT]
+    why = "it passes 2 of 2 reproducers, the best other one 1"
+    assert case.selected()["choice"].endswith(why)
+    page = case.host.run("report", case.out, "-o", "-").check().out
+    assert why in page and "1 of 2" in page and "2 of 2" in page
+
+
+def test_answers_to_one_retrieval_share_their_question(case: Case) -> None:
+    """Only the patch writer is asked again; the second answer begins from the same messages."""
+    need_bubblewrap()
+    lines = [*attempt(SCRIPT, patch(OTHER), review(NO_YES), patch(before="nowhere")), patch(SHIFT), review(YES_YES)]
+    result = case.run(lines, "--samples", 2, "--tries", 1).check()
+    assert added(result) == [SHIFT]
+    first, *_, second = case.asked("patch")
+    assert (first["conversation"], second["conversation"]) == ("attempt_0/patch", "attempt_0/patch_2")
+    assert first["messages"] == second["messages"] and len(case.asked("search")) == 1
+    check_repeated(case)
+
+
+def test_without_proof_the_change_that_most_are_is_chosen(case: Case) -> None:
+    """Two answers to each retrieval, with no word between them."""
+    lines = [guard("no"), *search(), patch(OTHER), patch(), guard("no"), *search(), patch(RIGHT)]
+    result = case.run(lines, "--samples", 3).check()
+    assert added(result) == [RIGHT]
+    assert case.selected()["choice"] == "chosen from 3 candidates: 2 are this change, 1 the best other one"
+    check_repeated(case)
+
+
+def test_equals_are_put_to_the_vote(case: Case) -> None:
+    lines = [guard("no"), *search(), patch(OTHER), patch(), *[vote(1, "because")] * 3]
+    case.run(lines, "--samples", 2).check()
+    assert len(case.asked("select")) == 3 and "the model chose it" in case.selected()["choice"]
+    check_repeated(case)
+
+
+def test_an_answer_of_before_is_not_judged_again(case: Case) -> None:
+    need_bubblewrap()
+    lines = [*attempt(SCRIPT, patch(OTHER), review(NO_YES), patch(before="nowhere")), patch(OTHER)]
+    case.run(lines, "--samples", 2, "--tries", 1)
+    assert len(case.asked("review")) == 1 and len(case.asked("patch")) == 3
+    assert table(case, "proof") == ["doubted", None, "doubted"]
+
+
+def test_each_model_has_its_turn(case: Case) -> None:
+    """As many retrievals as there are models, where the samples suffice."""
+    lines = [guard("no"), *search(), patch(OTHER), patch()]
+    case.run(lines, "--samples", 2, "--model", f"script:{case.folder / 'script_1.jsonl'}").check()
+    assert [one["conversation"] for one in case.asked("patch")] == ["attempt_0/patch", "attempt_1/patch"]
+
+
+def test_a_sample_without_a_patch_is_made_up_for_by_further_attempts(case: Case) -> None:
+    lines = [guard("no"), *search(), patch(before="nowhere"), guard("no"), *search(), patch(), patch(OTHER)]
+    options = ["--tries", 1, "--samples", 2]
+    case.run([*lines, *[vote(1, "because")] * 3], *options).check()
+    assert len(table(case, "patch")) == 2
+    case.run([*lines, *[vote(1, "because")] * 3], *options, "--attempts", 3).check()
+    assert len(table(case, "patch")) == 3
+
+
+def test_one_sample_asks_what_is_asked_without_the_option(case: Case) -> None:
+    asked = []
+    for more in ([], ["--samples", 1]):
+        case.run(THREE, *more).check()
+        requests = [record["request"] for record in case.records("model")]
+        asked.append([(one["conversation"], one["from"], one["messages"]) for one in requests])
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.full)])
+def test_killed_at_random_moments_it_goes_on_to_the_same_end(case: Case, kills: int) -> None:
+    """The same files and the same bill; what is recorded is neither asked nor run again."""
+    need_bubblewrap()
+    case.run(THREE, "--samples", 4).check()
+    whole, chance, out = outcome(case.out), random.Random(kills), case.folder / "killed"
+    command = [out if at == case.out else at for at in case.command]
+    for _ in range(kills):
+        child = case.host.start(*command)
+        time.sleep(chance.uniform(0.05, 2) * SLOWNESS)
+        kill(child)
+    case.host.run(*command).check()
+    assert outcome(out) == whole
+    case.host.run("replay", out, env={"PATH": "/nonexistent"}).check()
+
+
+def test_a_server_that_lies_never_bills_more_than_the_ceiling(host: Host, tmp_path: Path) -> None:
+    """All samples of a run share one ceiling."""
+    repo, received = make_repo(tmp_path / "repo", TINY), 0
+    for seed in range(3):
+        out = tmp_path / f"out_{seed}"
+        cap = random.Random(seed).randint(20000, 200000) * 10**6
+        run = ["run", "--repo", repo, "--issue-text", ISSUE, "--model", MODEL, "--out", out, "--verify", "never"]
+        with LyingServer(["no usage", "null usage", *list(USAGES)[:2]], out / "ledger.jsonl", PRICE, seed) as server:
+            result = host.run(*run, "--samples", 4, "--max-answer-tokens", 100, "--max-cost", usd(cap), env=env_of(server))
+        received += server.received
+        assert server.billable <= cap and not server.unreserved, (seed, result.told())
+    assert received > 12
