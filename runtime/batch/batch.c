@@ -1,8 +1,7 @@
 /*
- * Runs many tasks: a few threads take one task after the other and each runs it as a process of its
- * own, so that whatever happens in one cannot reach the others. A task is handed its spec as JSON
- * on standard input, and hands its result back as JSON. Shared between the threads is only Batch,
- * under its lock.
+ * Runs many tasks: a few threads take one task after the other and run each as a process, so that
+ * no task can affect another. A task gets its spec as JSON on standard input, and returns its
+ * result as JSON. The threads share only Batch, under its lock.
  */
 #include "batch/batch_state.h"
 
@@ -20,13 +19,12 @@
 typedef struct {
     const AcrBatchOptions *options;
     const GPtrArray *instances;
-    char *shared_dir; /* where tasks keep to a provider's limits together */
+    char *shared_dir; /* where tasks share a provider's limits */
     AcrLimits limits; /* of all tasks together */
     pthread_mutex_t lock;
     guint ended;
     AcrBatchNote note;
-    guint
-        paced; /* tasks that it has run to their end; those that were over before are not among them */
+    guint paced;                     /* tasks that this command has run to their end */
     gint64 paced_ms, paced_microusd; /* what these took */
     AcrBatchResult result;
     GError *failure; /* of writing the predictions; the first */
@@ -34,8 +32,8 @@ typedef struct {
 
 /* ---- One task ---- */
 
-/* Whether what the batch is to write below its folder lies there: a folder from elsewhere may hold a
- * link that leads out of it. */
+/* Whether the batch's files lie below its folder: a folder from elsewhere may contain links that
+ * lead out of it. */
 static bool check_no_link(const char *path, GError **error)
 {
     return !g_file_test(path, G_FILE_TEST_IS_SYMLINK) ||
@@ -43,7 +41,7 @@ static bool check_no_link(const char *path, GError **error)
                          "'%s' is a link in place of a folder; use another --out", path);
 }
 
-/* The spec of a task: that of the batch, with the task's own place and issue; owned JSON text. */
+/* The spec of a task: that of the batch, with the task's own folder and issue; owned JSON text. */
 static char *describe_task(const Batch *batch, const AcrInstance *instance, const char *repo)
 {
     const AcrRunSpec *spec = batch->options->spec;
@@ -69,7 +67,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     return acr_json_print(json);
 }
 
-/* What a task that was started said; one that could not say it was killed. */
+/* The result that a started task returned; a task that returned none was killed. */
 static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunResult *out)
 {
     g_autoptr(AcrJson) json = acr_json_parse_bytes(ended->out, NULL);
@@ -117,8 +115,8 @@ static void run_instance(const Batch *batch, const AcrInstance *instance, AcrRun
 
 /* ---- All of them ---- */
 
-/* With a second model behind the refused one, a task that failed may have failed by something
- * else: its own failure must be of key or account. */
+/* If the rejected model has a fallback, a task may have failed for another reason: its own failure
+ * must be of key or account. */
 static void look_for_pause(Batch *batch, const AcrRunResult *result)
 {
     bool is_refused =
@@ -128,7 +126,7 @@ static void look_for_pause(Batch *batch, const AcrRunResult *result)
         batch->result.paused = acr_llm_paused(batch->shared_dir);
 }
 
-/* With --fail-fast no task is begun after that number of tasks have failed. */
+/* With --fail-fast, no task begins after that many have failed. */
 static void look_for_failures(Batch *batch)
 {
     gint64 most = batch->options->spec->fail_fast;
@@ -136,8 +134,7 @@ static void look_for_failures(Batch *batch)
         batch->result.paused = g_strdup_printf("%u failed (--fail-fast)", batch->result.failed);
 }
 
-/* Forecasts what is left by what tasks have taken. One that was over before, or is not over, says nothing of how
- * long others take. */
+/* Forecasts the rest from the tasks that this command has run to their end. */
 static void forecast(Batch *batch, const AcrBatchTask *task)
 {
     AcrBatchNote *note = &batch->note;
@@ -153,7 +150,7 @@ static void forecast(Batch *batch, const AcrBatchTask *task)
     note->left_microusd = (gint64)((double)batch->paced_microusd * tasks);
 }
 
-/* What became of a task in a line; owned. */
+/* The result of a task in one line; owned. */
 static char *describe_end(const AcrBatchTask *task)
 {
     const AcrRunResult *result = task->result;
@@ -166,7 +163,8 @@ static char *describe_end(const AcrBatchTask *task)
                        task->was_over ? " (kept)" : "", NULL);
 }
 
-/* Tells how far the batch is, and what became of `task` (NULL: it begins). Called under the lock. */
+/* Reports the progress of the batch, and the result of `task` (NULL: the batch begins). The caller
+ * holds the lock. */
 static void tell_task(const Batch *batch, const AcrBatchTask *task)
 {
     const AcrProgress *progress = batch->options->progress;
@@ -186,7 +184,7 @@ static void tell_task(const Batch *batch, const AcrBatchTask *task)
                       (AcrProgressEvent){.kind = ACR_PROGRESS_SPENT, .spent = batch->result.spent});
 }
 
-/* Counts an ended task and brings the predictions up to date. Called under the lock. */
+/* Counts an ended task and updates the predictions. The caller holds the lock. */
 static void account(Batch *batch, const AcrBatchTask *task, guint number)
 {
     const AcrRunResult *result = task->result;
@@ -217,7 +215,7 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     acr_batch_note_write(&batch->note);
 }
 
-/* Whether a task is over already, so that it needs neither money nor time. */
+/* Whether a task is finished, so that it needs neither money nor time. */
 static bool is_finished(const Batch *batch, const AcrInstance *instance)
 {
     g_autofree char *path =
@@ -228,7 +226,7 @@ static bool is_finished(const Batch *batch, const AcrInstance *instance)
     return acr_task_read(path, &spec, &result, &has_result, NULL) && has_result && !result.error;
 }
 
-/* The next task that is to be begun; false: there is none. Called under the lock. */
+/* Takes the next task to begin; false: none. The caller holds the lock. */
 static bool take_task(Batch *batch, guint *out)
 {
     AcrBatchNote *note = &batch->note;
@@ -282,8 +280,8 @@ void acr_batch_result_clear(AcrBatchResult *result)
     g_clear_pointer(&result->paused, g_free);
 }
 
-/* The ledger is made here where a ceiling needs it: tasks only find it, so that one that is removed
- * meanwhile is not made anew with nothing spent. */
+/* Makes the ledger if a ceiling needs one. Tasks only open it, so that a removed ledger is not made
+ * again as if nothing were spent. */
 static bool begin_batch(Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;

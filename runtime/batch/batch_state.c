@@ -1,6 +1,7 @@
 /*
- * A batch's note, and its state by that. The order of tasks is the batch's: those before "next" that are not
- * in "running" have ended, and what became of them stands in the summary, which is written before the note.
+ * A batch's note, and the state derived from it. Tasks are in the batch's order: those before
+ * "next" that are not in "running" have ended, and their results are in the summary, which is
+ * written before the note.
  */
 #include "batch/batch_state.h"
 
@@ -12,7 +13,8 @@
 #include "task/cost.h"
 
 #define NOTE ACR_FILE_LIVE /* in the shared folder of each part */
-#define MOST (1ll << 45)   /* of an amount that is believed: sums of all tasks stay below 2^63 */
+/* of the largest amount that is accepted: sums of all tasks stay below 2^63 */
+#define MOST (1ll << 45)
 
 /* ---- The note ---- */
 
@@ -58,7 +60,7 @@ typedef struct {
     AcrBatchState *state;
     AcrBatchPart *part;
     AcrJson *note;  /* owned, or NULL */
-    gint64 planned; /* its tasks by the note of the shard; -1: there is none */
+    gint64 planned; /* its number of tasks according to the shard's note; -1: no note */
 } Reader;
 
 static void free_part(gpointer data)
@@ -77,7 +79,7 @@ static void free_running(gpointer data)
     g_free(running);
 }
 
-/* A number of foreign JSON as it can be; -1 where it is none. */
+/* A number in untrusted JSON, bounded; -1: not a number. */
 static gint64 bounded_number(const AcrJson *json, const char *key, gint64 most)
 {
     gint64 number = acr_json_get_int(json, key, -1);
@@ -104,7 +106,7 @@ static void take_row(AcrBatchState *state, const char *id, const AcrJson *row)
     add_count(state->by_error_class, acr_json_get_string(row, "error_class"), 1);
 }
 
-/* Takes the rows of the summary: those in `wanted` (a set), or NULL: all. */
+/* Takes the rows of the summary that are in `wanted` (a set); NULL: all. */
 static guint take_rows(Reader *reader, GHashTable *wanted)
 {
     AcrBatchState *state = reader->state;
@@ -125,7 +127,7 @@ static guint take_rows(Reader *reader, GHashTable *wanted)
     return taken;
 }
 
-/* Takes a task that runs, and out of the set of those that have ended. */
+/* Takes a running task, and removes it from the set of ended ones. */
 static void take_running(Reader *reader, const AcrJson *task, GHashTable *ended)
 {
     const char *id = acr_json_get_string(task, "task");
@@ -160,7 +162,7 @@ static void take_tasks(Reader *reader)
     guint n = g_hash_table_size(ended), taken = take_rows(reader, ended);
     for (guint i = taken; i < n; i++)
         add_count(state->by_status, ACR_STATUS_STOPPED,
-                  1); /* not begun, as a ceiling was reached */
+                  1); /* not started because a ceiling was reached */
     state->n_ended += n;
     state->total += total;
     const AcrJson *left = acr_json_get(reader->note, "left");
@@ -191,7 +193,7 @@ static AcrPartState state_of_note(const AcrJson *note, const AcrLiveProcess *pro
                                                   : ACR_PART_GONE;
 }
 
-/* What is graded; of an evaluation (there is no batch) that is all. */
+/* Takes the grades; an evaluation without batch has nothing else. */
 static bool take_grading(Reader *reader, bool has_batch)
 {
     AcrBatchState *state = reader->state;
@@ -329,7 +331,7 @@ bool acr_batch_state_is_finished(const AcrBatchState *state)
     return true;
 }
 
-/* Whether `out` is the folder of a batch, of this version or an earlier one. */
+/* Whether `out` is the folder of a batch, of this or an earlier version. */
 static bool is_batch(const char *out)
 {
     g_autofree char *live = acr_batch_note_path("", NOTE),

@@ -1,6 +1,6 @@
 /*
- * What a batch is doing, as others see it: a note that it replaces in its folder (shared/live.json) as tasks
- * begin and end, and the state that is made of it, of the summary and of the notes of the run folders.
+ * What a batch is doing, for observers: a note in its folder (shared/live.json), replaced as tasks
+ * begin and end; and the state derived from the note, the summary and the notes of the run folders.
  */
 #ifndef ACR_BATCH_STATE_H
 #define ACR_BATCH_STATE_H
@@ -10,7 +10,7 @@
 
 /* ---- The note ---- */
 
-/* What a batch knows of itself. Zero-initialise. */
+/* What a batch knows about itself. Zero-initialise. */
 typedef struct {
     const AcrRunSpec *spec;
     const GPtrArray *instances;
@@ -19,10 +19,10 @@ typedef struct {
     guint next;                    /* instances before it have begun, or will not */
     gint64 left_ms, left_microusd; /* a forecast; left_ms -1: not known */
     bool is_over;
-    const char *why; /* borrowed; why it is over with tasks that have not begun; NULL: it is not */
+    const char *why; /* borrowed; why it ended before all tasks began; NULL: it did not */
 } AcrBatchNote;
 void acr_batch_note_write(const AcrBatchNote *note);
-/* Where a note is, below the folder of the part of that name ("": of the whole); owned. */
+/* The path of a note, below the folder of the part of that name ("": of the whole); owned. */
 char *acr_batch_note_path(const char *part, const char *note) ACR_MUST_USE;
 
 /* ---- The state ---- */
@@ -32,9 +32,9 @@ typedef enum {
     ACR_PART_RUNS,
     ACR_PART_ELSEWHERE, /* it runs, or was killed, on another machine */
     ACR_PART_OVER,
-    ACR_PART_GONE, /* its process is gone, and it was not over */
+    ACR_PART_GONE, /* its process is gone before it was finished */
 } AcrPartState;
-/* A part of a batch; one that has no parts is its own only one. All owned. */
+/* A part of a batch; a batch without shards is its only part. All owned. */
 typedef struct {
     char *name; /* of its folder, "": it is the whole */
     AcrPartState state;
@@ -46,10 +46,10 @@ typedef struct {
 typedef struct {
     char *id; /* owned */
     gint64 begun_ms;
-    AcrLiveRun run; /* state NONE: it has not come to a stage yet */
+    AcrLiveRun run; /* state NONE: no stage yet */
 } AcrBatchRunning;
 
-/* All owned. Of a single run as of a batch with one task. */
+/* All owned. A single run is like a batch with one task. */
 typedef struct {
     char *out;
     bool is_run;
@@ -57,25 +57,26 @@ typedef struct {
     GPtrArray *parts;   /* of AcrBatchPart */
     GPtrArray *running; /* of AcrBatchRunning */
     GHashTable *ended;  /* id -> its row of the summary (const AcrJson *) */
-    GPtrArray *files;   /* of AcrJson *, which hold those rows */
+    GPtrArray *files;   /* of AcrJson *, which own those rows */
     AcrJson *by_status, *by_verdict, *by_error_class; /* {word: number of tasks} */
     guint total, n_ended;
-    guint to_grade, graded, resolved; /* predictions; to_grade 0: none is graded */
+    guint to_grade, graded, resolved; /* numbers of predictions; to_grade 0: no grading */
     gint64 begun_ms;                  /* of the first part; 0: not known */
-    AcrSpent spent;                   /* by what has ended and what runs */
+    AcrSpent spent;                   /* by ended and running tasks */
     AcrSpent ceiling;                 /* of cost and tokens; -1: none */
-    gint64 max_ms;                    /* likewise; of a batch without parts */
+    gint64 max_ms;                    /* 0: no limit; of a batch without shards */
     gint64 left_ms, left_microusd;    /* forecast; -1: not known */
 } AcrBatchState;
-/* As the folder of a batch or a run is right now: nothing is written or locked, and what is missing or damaged is
- * left out. Errors: USAGE of task (it is not there, or holds neither a run nor a batch). */
+/* The current state of the folder of a batch or a run: writes and locks nothing, and skips what is
+ * missing or damaged. Errors: USAGE of task (the folder does not exist, or contains neither a run
+ * nor a batch). */
 bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error) ACR_MUST_USE;
 void acr_batch_state_clear(AcrBatchState *state);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchState, acr_batch_state_clear)
-/* Of the parts the state that says what to expect of the whole: RUNS while one may still do something, else
- * GONE where one is, else OVER. */
+/* The state of the whole from its parts: RUNS while one may still be running, else GONE if one is,
+ * else OVER. */
 AcrPartState acr_batch_state_of(const AcrBatchState *state);
-/* Whether all of it is over, and nothing is left to be done. */
+/* Whether everything is finished. */
 bool acr_batch_state_is_finished(const AcrBatchState *state);
 
 #endif

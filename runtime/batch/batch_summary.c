@@ -1,6 +1,6 @@
 /*
- * The summary of a batch: a list of rows, each the JSON that it has in the file, from which the sums and the
- * table are made.
+ * The summary of a batch: rows, each as its JSON in the file, from which the sums and the table are
+ * made.
  */
 #include "batch/batch_summary.h"
 
@@ -22,7 +22,7 @@ struct AcrBatchSummary {
     GArray *rows; /* of Row */
 };
 
-/* What tasks share that are counted together. */
+/* A group of tasks that are counted together. */
 typedef struct {
     guint tasks;
     double seconds;
@@ -121,7 +121,7 @@ const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char 
     return row ? row_text(row, "status") : NULL;
 }
 
-/* What failed where no model did. */
+/* The class of a failure that was not a model's. */
 static const char *error_class_of(const AcrRunResult *result)
 {
     if (!result->error || result->error_class)
@@ -160,8 +160,8 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
 
 /* ---- Sums ---- */
 
-/* The sum of the rows (`only_new`: of those that were added) whose member `key` is `value`; `key` NULL:
- * of all. */
+/* The sum of the rows (`only_new`: of those that were added) whose member `key` is `value`; `key`
+ * NULL: of all. */
 static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key, const char *value)
 {
     Sum sum = {0};
@@ -225,7 +225,7 @@ static void add_sum_line(GString *text, const char *name, const Sum *sum)
                            MAX(acr_usage_tokens(&sum->cost.usage), 0), sum->seconds);
 }
 
-/* "verdicts: 2 verified, 1 none"; nothing where no row has that member. */
+/* "verdicts: 2 verified, 1 none"; nothing if no row has that member. */
 static void add_value_counts(GString *text, const char *name, const AcrBatchSummary *summary,
                              const char *key)
 {

@@ -1,18 +1,17 @@
 /*
- * OUT/summary.json: what became of each task that a batch has ended, in this command or one before it, and
- * the sums. Which tasks are resolved it does not know: nobody has graded them.
+ * OUT/summary.json: the result of each task that a batch has ended, in this command or an earlier
+ * one, and the sums. It does not contain grades.
  */
 #ifndef ACR_BATCH_SUMMARY_H
 #define ACR_BATCH_SUMMARY_H
 
 #include "batch/batch.h"
 
-/* What became of a task: its "status". */
+/* The result of a task: its "status". */
 #define ACR_STATUS_PATCH "patch"
-#define ACR_STATUS_REJECTED                                                                        \
-    "rejected"                       /* there is a patch, and review or validation found it wrong */
-#define ACR_STATUS_NONE "none"       /* the work ended without a patch */
-#define ACR_STATUS_STOPPED "stopped" /* at a ceiling */
+#define ACR_STATUS_REJECTED "rejected" /* there is a patch, but review or validation rejected it */
+#define ACR_STATUS_NONE "none"         /* the work ended without a patch */
+#define ACR_STATUS_STOPPED "stopped"   /* at a ceiling */
 #define ACR_STATUS_FAILED "failed"
 #define ACR_STATUS_INTERRUPTED "interrupted"
 const char *acr_batch_status(const AcrRunResult *result);
@@ -23,27 +22,27 @@ const char *acr_batch_status(const AcrRunResult *result);
  * cost.json. Tasks are in the order in which they ended first.
  */
 typedef struct AcrBatchSummary AcrBatchSummary;
-/* With what the file of that batch's folder holds; one that is missing counts as empty. Owned. Errors:
- * those of base; DATASET where it is damaged. */
+/* With the rows of the file in that batch's folder; a missing file counts as empty. Owned. Errors:
+ * those of base; DATASET if it is damaged. */
 AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error) ACR_MUST_USE;
 void acr_batch_summary_free(AcrBatchSummary *summary);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchSummary, acr_batch_summary_free)
 /* An empty one for that folder; owned. */
 AcrBatchSummary *acr_batch_summary_new(const char *out) ACR_MUST_USE;
-/* Adds what `from` knows of a task, if it does. */
+/* Adds what `from` knows about a task, if anything. */
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id);
 /* The status of a task; borrowed, NULL: it has not ended. */
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
-/* What all its tasks have spent. */
+/* The sum that all its tasks have spent. */
 gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary);
 /* The row of a task; owned. */
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result,
                                double seconds) ACR_MUST_USE;
-/* Adds a task, or replaces what is known of it; the time of one that was over before is kept. */
+/* Adds a task, or replaces its row; the time of one that had ended before is kept. */
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task);
 /* Writes the file, atomically. */
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error) ACR_MUST_USE;
-/* The tasks that were added, as a table and a few lines for people; owned. */
+/* The added tasks as a table and a few lines for people; owned. */
 char *acr_batch_summary_text(const AcrBatchSummary *summary) ACR_MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Reads SWE-bench data sets: JSON lists and JSON lines. Of a row that is to be solved only what a
- * solver may see is taken.
+ * Reads SWE-bench data sets: JSON arrays and JSON lines. Of a row to be solved, only what a solver
+ * may see is taken.
  */
 #include "batch/batch.h"
 #include "layout/layout.h"
@@ -25,7 +25,7 @@ void acr_instance_free(AcrInstance *instance)
 #define MAX_NAME_BYTES 200u
 #define MAX_SHOWN_REPOS 5u
 
-/* Whether the batch has a file or folder of that name beside the tasks'. */
+/* Whether the batch has a file or folder of that name beside those of tasks. */
 static bool is_own_name(const char *name)
 {
     static const char *const own[] = {ACR_FILE_PREDICTIONS, ACR_FILE_SUMMARY,     ACR_DIR_SHARED,

@@ -1,6 +1,7 @@
 /*
- * Data sets that are not rows of SWE-bench in JSON: a program in Python (python/acr/dataset/rows.py), started with
- * the user's python3, prints their rows in SWE-bench's fields as JSON lines, which are read as any other.
+ * Data sets that are not SWE-bench's rows in JSON: a Python program (python/acr/dataset/rows.py),
+ * started with the user's python3, prints their rows in SWE-bench's fields as JSON lines, which are
+ * read like others.
  */
 #include "batch/batch.h"
 
@@ -23,8 +24,8 @@ static bool is_json_file(const char *path)
     return !g_file_test(path, G_FILE_TEST_IS_DIR);
 }
 
-/* Whether its rows are SWE-bench's: they have no field by which a table knows others (sets/), and the user has no
- * tables. A name in quotes that a row's text holds has a backslash there. */
+/* Whether its rows are SWE-bench's: they lack the fields by which tables recognise other data sets
+ * (sets/), and the user has no tables. (Quotes inside a row's text have a backslash.) */
 static bool is_of_swe_bench(GBytes *bytes)
 {
     static const char *const fields[] = {"\"install_config\"", "\"test_cmds\"", "\"dockerhub_tag\"",

@@ -1,6 +1,6 @@
 /*
- * What the parts of a batch have come to, as one batch would have left it: the predictions and the summary, in the
- * order of the data set.
+ * Merges the shards of a batch into what one batch would have left: the predictions and the
+ * summary, in the order of the data set.
  */
 #include <string.h>
 
@@ -47,7 +47,8 @@ static bool read_part_folder(Merging *merging, guint number, GError **error)
            acr_predictions_each(dir, keep_line, merging->lines, error);
 }
 
-/* What lies in `out` is of the parts, or it would be lost: the result of a batch that was not in parts. */
+/* Whether the result in `out` comes from shards; otherwise merging would overwrite that of a batch
+ * without shards. */
 static bool check_replaced(const Merging *merging, GError **error)
 {
     g_autoptr(GHashTable) lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -70,7 +71,7 @@ static bool check_replaced(const Merging *merging, GError **error)
                             merging->shards->out, other);
 }
 
-/* Whether nothing more is to be done for a task. */
+/* Whether a task is finished. */
 static bool has_ended(void *ctx, guint number, const char *id)
 {
     Merging *merging = ctx;

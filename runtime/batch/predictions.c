@@ -1,7 +1,7 @@
 /*
- * OUT/preds.jsonl: one line for each ended task, in the order of the data set. It is made anew from
- * the run folders each time, so that it is complete after a kill; lines of instances outside the
- * batch are kept as they are, and so are those of folders that other models have filled.
+ * OUT/preds.jsonl: one line for each ended task, in the order of the data set. It is rewritten from
+ * the run folders each time, so that it is complete after a kill; lines of other instances, and of
+ * folders that other models have filled, are kept.
  */
 #include "batch/batch.h"
 #include "layout/layout.h"
@@ -13,8 +13,8 @@
 /* Whose result a run folder holds. */
 typedef enum { NO_RESULT, OF_THIS_BATCH, OF_OTHER_MODELS } Result;
 
-/* Whether an in-batch task's line is made anew here; a line of other models stays, as does that of
- * a task of another batch. */
+/* Whether the line of a task in the batch is written anew; a line of other models, or of another
+ * batch's task, is kept. */
 static bool is_replaced(const GPtrArray *instances, const Result *results, const char *id)
 {
     for (guint i = 0; i < instances->len; i++)
@@ -47,7 +47,7 @@ typedef struct {
     GString *text;
 } Others;
 
-/* Keeps a line that is not this batch's as it stands. */
+/* Keeps a line that does not belong to this batch. */
 static void keep_other(void *ctx, const char *id, const char *line)
 {
     const Others *others = ctx;
@@ -55,8 +55,9 @@ static void keep_other(void *ctx, const char *id, const char *line)
         g_string_append_printf(others->text, "%s\n", line);
 }
 
-/* What the run folder of an instance holds: a folder of other models, or whose options are damaged, is
- * refused by the run, and its patch is not of these. Errors: its result is damaged. */
+/* What the run folder of an instance contains. A folder of other models, or with damaged options,
+ * is rejected by its run, so its patch does not belong to this batch. Errors: its result is
+ * damaged. */
 static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, AcrRunResult *out,
                           GError **error)
 {
@@ -111,7 +112,7 @@ bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, G
     g_autoptr(GString) text = g_string_new(NULL), own = g_string_new(NULL);
     g_autofree Result *results = g_new0(Result, instances->len);
     g_autoptr(GError) damaged =
-        NULL; /* the first; a folder that is damaged does not cost the others their lines */
+        NULL; /* the first one; a damaged folder does not affect the lines of others */
     for (guint i = 0; i < instances->len; i++) {
         g_auto(AcrRunResult) result = {0};
         results[i] = read_result(spec, instances->pdata[i], &result, damaged ? NULL : &damaged);

@@ -1,7 +1,7 @@
 /*
- * Parts of a batch. Each notes its tasks in its folder (shard.json) before it begins, and digests of what all
- * parts have alike, so that none is of another batch and merging knows what is missing: task k of part I of N
- * is task k * N + I - 1 of the whole.
+ * Shards of a batch. Each writes its tasks into its folder (shard.json) before it begins, with
+ * digests of what all shards share, so that none can be of another batch and merging knows what is
+ * missing. Task k of shard I of N is task k * N + I - 1 of the whole.
  */
 #include "batch/shards.h"
 
@@ -33,7 +33,7 @@ static char *folder_of(const char *out, Part part)
     return g_build_filename(out, name, NULL);
 }
 
-/* The part whose folder has that name. */
+/* Parses the shard in a folder's name. */
 static bool read_folder_name(const char *name, Part *out)
 {
     if (sscanf(name, ACR_DIR_SHARD, &out->number, &out->of) != 2)
@@ -90,7 +90,7 @@ static bool is_note(const AcrJson *note, Part part)
            acr_json_get_string(note, "ids") && acr_json_get_string(note, "options");
 }
 
-/* *out_note (owned): NULL where there is none. */
+/* *out_note (owned): NULL: none. */
 static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL);
@@ -108,7 +108,7 @@ static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **e
     return true;
 }
 
-/* In what the batches of two parts differ; NULL: they are one. */
+/* In what the batches of two shards differ; NULL: they are the same. */
 static const char *difference(const AcrJson *one, const AcrJson *other)
 {
     const char *predictions = acr_json_get_string(one, PREDICTIONS),
@@ -140,7 +140,7 @@ static bool read_number(const char *text, guint *out)
     return ok;
 }
 
-/* The number of this part as the engine says it: Slurm's arrays are 1-N, Kubernetes counts from 0. */
+/* The number of this shard from the engine: Slurm's arrays are 1-N, Kubernetes counts from 0. */
 static bool read_engine(const char *text, Part *out, GError **error)
 {
     guint number = 0;
@@ -189,7 +189,8 @@ static void share_ceilings(AcrRunSpec *spec, Part part)
         spec->max_tokens_total = MAX(spec->max_tokens_total / part.of, 1);
 }
 
-/* Whether the parts that have begun in `out` are of this batch: as many parts, and by the note of one of them. */
+/* Whether the shards that have begun in `out` belong to this batch: the same number of shards, and
+ * the same digests in one note. */
 static bool check_others(const char *out, const AcrJson *note, Part part, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
@@ -211,7 +212,8 @@ static bool check_others(const char *out, const AcrJson *note, Part part, GError
     return check_begun(where, then, note, error);
 }
 
-/* What a part has begun with is not begun otherwise: the parts of a batch have the same tasks each time. */
+/* A shard cannot begin again with other tasks, because the shards of a batch always have the same
+ * tasks. */
 static bool write_note(const char *dir, const AcrJson *note, Part part, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL),

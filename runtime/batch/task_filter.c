@@ -1,6 +1,7 @@
 /*
- * Which tasks of a data set a batch takes: those of a pattern or of a list of names, those that failed the
- * last time, in another order, a slice of them. In that order, so that a slice is of what is left.
+ * Selects the tasks of a batch from a data set: by a pattern or a list of names, those that failed
+ * the last time, in another order, a slice; in this sequence, so that a slice is taken from the
+ * rest.
  */
 #include <regex.h>
 #include <string.h>

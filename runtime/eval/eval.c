@@ -1,6 +1,6 @@
 /*
  * Grades many predictions: a few threads take one after the other; then the final report and the
- * summary are made of what all have come to (final.c).
+ * summary are made from all grades (final.c).
  */
 #include "eval/eval_private.h"
 
@@ -22,7 +22,7 @@ struct AcrEval {
     guint next, ended, resolved;
     AcrLiveNote note;
     AcrEvalOptions own;  /* with `images` */
-    const char *stopped; /* why nothing can be run any more, borrowed; NULL: it can */
+    const char *stopped; /* why no more tests can be run, borrowed; NULL: they can */
 };
 
 void acr_eval_result_clear(AcrEvalResult *result)
@@ -32,7 +32,7 @@ void acr_eval_result_clear(AcrEvalResult *result)
         g_clear_pointer(texts[i], g_free);
 }
 
-/* Tells how far grading is, and the grade of a prediction. Called under the lock. */
+/* Reports the progress of grading, and the grade of a prediction. The caller holds the lock. */
 static void tell_grade(AcrEval *eval, const AcrPrediction *prediction, const AcrGraded *graded)
 {
     const char *why = graded->error   ? graded->error
@@ -157,8 +157,8 @@ void acr_eval_free(AcrEval *eval)
 
 /* ---- At the end ---- */
 
-/* Why a prediction was not resolved, where its logs show that the environment is at fault: [reason, tier], owned;
- * else NULL. */
+/* Why a prediction was not resolved if its logs blame the environment: [reason, tier], owned; else
+ * NULL. */
 static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **error)
 {
     const AcrPrediction *prediction = eval->predictions->pdata[i];
@@ -168,7 +168,7 @@ static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **erro
     bool has_failed = grade == ACR_GRADE_UNRESOLVED || grade == ACR_GRADE_ERROR;
     if (!eval->is_graded[i] || !has_failed ||
         !acr_eval_folder_open(eval->options->spec, prediction, false, &folder, NULL))
-        return true; /* of a folder that cannot be opened its grade has told */
+        return true; /* the grade already reports a folder that cannot be opened */
     g_autoptr(GBytes) output = acr_eval_folder_read(&folder, ACR_FILE_EVAL_OUTPUT),
                       log = acr_eval_folder_read(&folder, ACR_FILE_EVAL_LOG);
     GBytes *logs[2];
@@ -184,8 +184,8 @@ static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **erro
     return true;
 }
 
-/* The file that the harness of the tasks' data set writes, beside the final report: its name stands in their rows.
- * Owned; NULL: there is none. */
+/* The name of the file that the data set's own harness writes beside the final report; it is in the
+ * rows. Owned; NULL: none. */
 static char *find_results_name(const AcrEval *eval)
 {
     const AcrInstance *task = eval->tasks->len ? eval->tasks->pdata[0] : NULL;

@@ -1,6 +1,6 @@
 /*
- * The files of a whole run: the final report, the summary beside the logs, and what version 5 notes of a run. What
- * they say is put together in python/acr/evaluation.py.
+ * The files of a whole run: the final report, the summary beside the logs, and what version 5 keeps
+ * about a run. python/acr/evaluation.py makes their contents.
  */
 #include "eval/eval_private.h"
 

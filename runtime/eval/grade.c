@@ -1,6 +1,6 @@
 /*
- * One prediction: what an earlier run left of it is kept where it was made of the same, else its tests
- * are run; their log is graded. verdict.json is written last: without it, nothing counts.
+ * Grades one prediction: keeps an earlier result if it was made from the same input, otherwise runs
+ * the tests and grades their log. verdict.json is written last; without it nothing counts.
  */
 #include "eval/eval_private.h"
 
@@ -21,7 +21,7 @@ typedef struct {
     AcrEvalRun run;
     gint64 begun_us;
     char *ungradable;         /* why the task cannot be graded here; NULL: it can */
-    bool is_partial;          /* the second run could not be done: nothing of it is kept */
+    bool is_partial;          /* the second run failed, so none of it is kept */
     AcrJson *trust, *repeats; /* of a resolved task; NULL: not looked at */
 } Work;
 
@@ -56,7 +56,7 @@ static const char *patch_of(const Work *work)
     return work->prediction->patch ? work->prediction->patch : "";
 }
 
-/* Of patch, script, place, rules and row, each with its length. */
+/* A digest of patch, script, place, rules and row, each with its length. */
 static char *digest_grading(const Work *work)
 {
     const AcrGradingPlan *plan = &work->plan;
@@ -76,7 +76,8 @@ static char *digest_grading(const Work *work)
 
 /* ---- What an earlier run left ---- */
 
-/* A verdict that was made of the same, with its report; one of the environment's failures is none. */
+/* Whether an earlier verdict was made from the same input and has its report; a verdict that blames
+ * the environment does not count. */
 static bool take_kept(const Work *work, AcrGraded *out)
 {
     g_autoptr(GBytes) bytes = acr_eval_folder_read(&work->folder, ACR_FILE_VERDICT),
@@ -108,7 +109,7 @@ static bool take_kept(const Work *work, AcrGraded *out)
 
 /* ---- Running ---- */
 
-/* What the harness's own log would tell. */
+/* Writes the log that the harness would write. */
 static char *make_log(const Work *work)
 {
     const AcrEvalRun *run = &work->run;
@@ -212,7 +213,7 @@ static bool write_verdict(const Work *work, AcrGraded *graded, GError **error)
     return acr_eval_folder_write(&work->folder, ACR_FILE_VERDICT, text, strlen(text), error);
 }
 
-/* What the first command that refused the patch said, of all that was tried; owned; NULL: nothing. */
+/* The output of the first command that rejected the patch; owned; NULL: none. */
 static char *find_refusal(const char *log)
 {
     static const char mark[] = "error: ";
@@ -245,7 +246,7 @@ static bool find_failure(const Work *work, AcrGraded *out)
     return failure != NULL;
 }
 
-/* Looks how the tests of a resolved task go again, and whether it is believed. */
+/* Runs the tests of a resolved task again, and decides whether to believe it. */
 static bool look_closer(Work *work, AcrGraded *out, GError **error)
 {
     const AcrEvalOptions *options = work->options;
@@ -268,13 +269,13 @@ static bool look_closer(Work *work, AcrGraded *out, GError **error)
            acr_eval_folder_write(&work->folder, ACR_FILE_WATCHED_OUTPUT, data, len, error);
 }
 
-/* Tests that the end of the time has stopped show nothing. */
+/* Whether the time limit stopped the tests, so that they show nothing. */
 static bool is_late(const Work *work)
 {
     return work->run.deadline_us && g_get_monotonic_time() >= work->run.deadline_us;
 }
 
-/* What the package says stands, also where the closer look fails; that is tried again the next time. */
+/* Keeps the official result, even if the closer check fails; that is repeated the next time. */
 static void doubt(Work *work, AcrGraded *out)
 {
     g_autoptr(GError) error = NULL;
@@ -321,7 +322,7 @@ static bool run_and_grade(Work *work, AcrGraded *out, GError **error)
                                    : grade_log(work, work->run.output, out, error);
 }
 
-/* The official harness grades again what has a log, and nothing else. */
+/* Like the official harness, regrades only predictions that have a log. */
 static bool grade_again(Work *work, AcrGraded *out, GError **error)
 {
     g_autoptr(GBytes) log = acr_eval_folder_read(&work->folder, ACR_FILE_EVAL_OUTPUT);
@@ -345,7 +346,7 @@ static bool make_plan(Work *work, GError **error)
             : acr_grading_plan_image(options->python, row, rules, &work->plan, &reason);
     if (is_planned || !options->spec->regrade)
         return is_planned || acr_pass_error(error, &reason);
-    /* What is only graded again needs no script. */
+    /* Regrading needs no script. */
     g_autoptr(AcrJson) json = acr_json_parse(row, strlen(row), error);
     if (!json)
         return false;
@@ -372,7 +373,7 @@ static bool prepare_grading(Work *work, GError **error)
 
 /* ---- Whether a task can be graded here ---- */
 
-/* Models of their own, which are kept like others. */
+/* Runs under model names of their own, which are kept like others. */
 #define GOLD "baseline-gold"
 #define EMPTY "baseline-empty"
 
@@ -391,7 +392,8 @@ static AcrGrade grade_reference(const AcrEvalOptions *options, const AcrInstance
     return graded.grade;
 }
 
-/* Why its tests do not fail without a patch, or do not pass with the reference; owned; NULL: they do. */
+/* Why its tests do not fail without a patch, or do not pass with the reference patch; owned; NULL:
+ * they do. */
 static char *find_ungradable(const AcrEvalOptions *options, const AcrInstance *task,
                              gint64 deadline_us)
 {

@@ -1,7 +1,7 @@
 /*
- * The context that a missing image is built of, by a recipe: a base image, the project at its commit, and the
- * set-up command. The project comes as git's own shallow clone has it: its commit keeps its id, which scripts check
- * files out of, and none that came later is in it.
+ * The build context of a missing image, by a recipe: a base image, the project at its commit, and
+ * the set-up command. The project is like a shallow clone: its commit keeps its id, because scripts
+ * check out files from it, and later commits are missing.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * The images of a run. One thread at a time gets an image; others who need the same one wait for it. What the
- * run itself has brought here is removed after its last user, unless --cache keeps it.
+ * The images of a run. One thread at a time gets an image; others that need it wait. Images that
+ * the run itself has brought are removed after their last user, unless --cache keeps them.
  */
 #include "eval/images.h"
 
@@ -31,8 +31,8 @@ struct AcrEvalImages {
     pthread_cond_t changed;
     GHashTable *tasks;             /* id -> AcrInstance, borrowed */
     GHashTable *by_name, *by_task; /* of Image; the first owns them */
-    char *dockerfiles;             /* folder; NULL: none */
-    char **before; /* names of the images that were there; NULL: nobody has looked */
+    char *dockerfiles;             /* the folder of --dockerfiles; NULL: none */
+    char **before;                 /* names of the images before the run; NULL: not listed yet */
 };
 
 static void image_free(void *data)
@@ -45,8 +45,8 @@ static void image_free(void *data)
 
 /* ---- Names ---- */
 
-/* "{arch}" as images are named for it; "{id_1776}": as published ones have the id; else the row's own field, as it may
- * stand in a name. Owned; NULL: there is no such text. */
+/* The text for a field of an image's name: "{arch}" as in image names, "{id_1776}" the id as in
+ * published names, otherwise the row's field in a form for names. Owned; NULL: no such field. */
 static char *image_value(const char *field, const AcrJson *row)
 {
     struct utsname machine;
@@ -86,8 +86,8 @@ char *acr_eval_image_name(const char *pattern, const char *row, GError **error)
                                   "--image-template: it makes no name"));
 }
 
-/* The name that version 4 gives an image which it has built, of that of the published one; owned; NULL: it has
- * another name. */
+/* The name that version 4 gives to an image that it built itself, from that of the published one;
+ * owned; NULL: the same. */
 static char *built_name(const char *name)
 {
     if (!g_str_has_prefix(name, PUBLISHED))
@@ -109,7 +109,7 @@ static Image *need(AcrEvalImages *images, const char *name)
     return image;
 }
 
-/* The image of a task; one that cannot be planned has none, which its grade tells. */
+/* The image of a task; one that cannot be planned has none, and its grade says so. */
 static bool count_users(AcrEvalImages *images, const AcrInstance *task, GError **error)
 {
     const AcrRunSpec *spec = images->options->spec;
@@ -184,7 +184,7 @@ static bool build_image(AcrEvalImages *images, AcrImages *engine, const char *na
     return ok;
 }
 
-/* Builds or pulls what is not there. */
+/* Builds or pulls a missing image. */
 static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const char *task,
                   GError **error)
 {
@@ -258,7 +258,7 @@ bool acr_eval_images_take(AcrEvalImages *images, const char *instance_id, char *
 
 /* ---- Removing ---- */
 
-/* Other verbs than `eval` have no such option. */
+/* Only `eval` has that option. */
 static Cache level_of(const AcrEvalImages *images)
 {
     gint64 level = images->options->spec->cache_level;
@@ -286,7 +286,7 @@ void acr_eval_images_release(AcrEvalImages *images, const char *instance_id)
     drop(engine, image->name);
 }
 
-/* Whether an image of that name, without its registry and namespace, goes with the run. */
+/* Whether an image of that name, without registry and namespace, belongs to the run. */
 static bool goes(const char *name, Cache level)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
@@ -294,7 +294,7 @@ static bool goes(const char *name, Cache level)
            (level == CACHE_NONE && g_str_has_prefix(base, "sweb.base."));
 }
 
-/* What builds have brought along: images of environments before those which they are made of. */
+/* Removes what builds have brought along: images of environments before their base images. */
 static void drop_layers(const AcrEvalImages *images)
 {
     Cache level = level_of(images);

@@ -1,6 +1,7 @@
 /*
- * The folders of a run and of a prediction, laid out as SWE-bench's harness does it. Whoever grades holds a
- * lock on the run's, so what a kill has left of files that were being written can be removed.
+ * The folders of a run and of a prediction, laid out like SWE-bench's harness does. The grading
+ * process holds a lock on the run's folder, so it can remove what a kill has left of unfinished
+ * files.
  */
 #include "eval/eval_private.h"
 

@@ -1,7 +1,7 @@
 /*
- * Rows whose parser of logs is one of the user's extensions, or code of the data set: what that reads in a log is put
- * into the row, for the rules to find it there (python/acr/grading/parsers.py). A data set's code runs in bubblewrap,
- * on an empty tree, and nowhere else.
+ * Rows whose log parser is an extension of the user's, or code of the data set: its results are put
+ * into the row, where the rules find them (python/acr/grading/parsers.py). A data set's code runs
+ * only in bubblewrap, on an empty tree.
  */
 #include "eval/eval_private.h"
 
@@ -15,7 +15,7 @@
 #define RUNNER "acr/dataset/run_parser.py"
 #define PARSER_MS ((gint64)60 * 1000)
 #define PARSER_OUTPUT ((gsize)16 * 1024 * 1024)
-#define MAX_SAID 200u /* bytes of what a parser's error says */
+#define MAX_SAID 200u /* bytes of a parser's error that are quoted */
 
 static bool fail_parser(const AcrExecuted *executed, GError **error)
 {
@@ -55,7 +55,7 @@ static bool run_source(AcrSandbox *sandbox, const char *program, const char *sou
     return *out || fail_parser(&executed, error);
 }
 
-/* What the row's own code says of a log: {test: outcome}. */
+/* The results of the row's own parser: {test: outcome}. */
 static bool parse_by_source(const AcrEvalOptions *options, const char *source, const char *output,
                             AcrJson **out, GError **error)
 {
@@ -76,7 +76,8 @@ static bool parse_by_source(const AcrEvalOptions *options, const char *source, c
     return ok;
 }
 
-/* The row, with what the parser is known by; NULL where neither an extension nor the row has its parser. */
+/* The row with the identity of its parser; NULL: neither an extension nor the row has its
+ * parser. */
 static AcrJson *take_up(const AcrEvalOptions *options, const char *row, const char **out_name)
 {
     bool may_have = options->extensions || strstr(row, "\"" SOURCE "\"");

@@ -1,6 +1,7 @@
 /*
- * An evaluation in parts: each leaves in its folder grades.json, a row for each of its tasks; merging makes of the
- * rows of all what one process would have left. What the rows say of times and memory is of the shards' machines.
+ * An evaluation in shards: each leaves grades.json in its folder, with a row for each of its tasks;
+ * merging makes of all rows what one process would have left. Times and memory in the rows are
+ * those of the shards' machines.
  */
 #include "eval/eval_private.h"
 
@@ -40,7 +41,7 @@ static AcrJson *describe_part(const AcrEvalSums *sums)
                        NULL);
 }
 
-/* Where the options are the same, rows of tasks that this run does not have are still right. */
+/* With the same options, rows of tasks that this run does not have are still valid. */
 static void keep_rows(const AcrJson *was, const AcrJson *now, GHashTable *own, AcrJson *rows)
 {
     if (g_strcmp0(acr_json_get_string(was, "options"), acr_json_get_string(now, "options")) != 0)
@@ -53,7 +54,7 @@ static void keep_rows(const AcrJson *was, const AcrJson *now, GHashTable *own, A
     }
 }
 
-/* *out (owned): NULL where there is none. */
+/* *out (owned): NULL: no file. */
 static bool read_grades(const char *path, AcrJson **out, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -115,7 +116,7 @@ static void merging_clear(Merging *merging)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Merging, merging_clear)
 
-/* A row that names no task of its part is one of another time, and is left out. */
+/* A row whose task does not belong to the shard is outdated, and is skipped. */
 static bool take_grade_rows(Merging *merging, guint number, const char *path, GError **error)
 {
     const AcrJson *part = merging->parts->pdata[number];
@@ -164,7 +165,8 @@ static gint by_number(gconstpointer a, gconstpointer b)
     return (one > other) - (one < other);
 }
 
-/* The rows of predictions in their order; those of a batch have no numbers and are in the tasks' order. */
+/* The rows of predictions in their order; rows of a batch have no numbers and are in the order of
+ * its tasks. */
 static void sort_rows(Merging *merging)
 {
     g_autoptr(GPtrArray) ids = acr_shards_tasks(merging->shards), rows = g_ptr_array_new();
@@ -180,7 +182,7 @@ static void sort_rows(Merging *merging)
         acr_json_append(merging->rows, acr_json_copy(rows->pdata[i]));
 }
 
-/* The logs of what was graded outside of the shards would no longer be those of the report. */
+/* Otherwise the logs of what was graded without shards would no longer match the report. */
 static bool check_replaced(const Merging *merging, const AcrRunSpec *spec, GError **error)
 {
     for (const AcrJson *at = acr_json_first(merging->rows); at; at = acr_json_next(at)) {

@@ -52,15 +52,15 @@ static void add_prediction(Reader *reader, const char *id, const char *model, co
     (void)g_hash_table_add(reader->ids, prediction->instance_id);
 }
 
-/* The member that is called by the first of these names that is there; NULL: none is. */
+/* The first of these members that exists; NULL: none. */
 static const AcrJson *get_any(const AcrJson *json, const char *name, const char *other)
 {
     const AcrJson *found = acr_json_get(json, name);
     return found ? found : acr_json_get(json, other);
 }
 
-/* One prediction: an object, where SWE-bench Pro calls the patch "patch" and the model "prefix", or a member of
- * an object whose name is the id: an object without one, or the patch itself. */
+/* Reads one prediction: an object (SWE-bench Pro names the patch "patch" and the model "prefix"),
+ * or a member of an object whose name is the id: an object without id, or the patch itself. */
 static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError **error)
 {
     Reader *reader = ctx;
@@ -90,7 +90,7 @@ static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError
     return true;
 }
 
-/* A list of predictions, an object of them, or, where it is one itself, that one. */
+/* Reads an array of predictions, an object of them, or a single one. */
 static bool take_document(Reader *reader, const AcrJson *document, GError **error)
 {
     guint number = 0;
@@ -103,7 +103,7 @@ static bool take_document(Reader *reader, const AcrJson *document, GError **erro
     return true;
 }
 
-/* One JSON document, however its file is called, or else lines of them. */
+/* Reads one JSON document, whatever the file's name, otherwise JSON lines. */
 static bool read_prediction_file(Reader *reader, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -127,7 +127,7 @@ static bool read_prediction_file(Reader *reader, GError **error)
 
 /* ---- Folders ---- */
 
-/* A file of predictions that other programs leave in their folders; owned; NULL: there is none. */
+/* A prediction file that another program left in its folder; owned; NULL: none. */
 static char *find_prediction_file(const char *folder)
 {
     static const char *const names[] = {ACR_FILE_PREDICTIONS, "all_preds.jsonl", "preds.json"};

@@ -1,8 +1,8 @@
 /*
- * Runs a task's tests, in its image or in an environment: one command in one sandbox, which takes patch
- * and script from its standard input, applies the patch as SWE-bench's harness does, and runs the script. What it tells of
- * that goes to its standard error, marked with a word that is made for this run, so that it is not
- * mistaken for what the tests print.
+ * Runs a task's tests, in its image or in an environment: one command in one sandbox, which reads
+ * patch and script from standard input, applies the patch as SWE-bench's harness does, and runs the
+ * script. It reports on standard error, in lines marked with a random word, so that the tests
+ * cannot imitate them.
  */
 #include "eval/eval_private.h"
 
@@ -23,11 +23,11 @@
 #define ENDED "ended with "
 #define CHANGED "changed "
 
-/* $1: the rules; $2: where the script is laid; $3: the environment's programs, or nothing; then files that
- * are kept as they are. Version 5 starts each try on a clean tree,
- * and takes a patch for applied that can be taken back. A tree without git's folder gets one for as long
- * as a try needs it. What the patch changed is found by the clock of the files, which it cannot set. The
- * word is in no command line, where tests could read it. */
+/* $1: the rules; $2: where to write the script; $3: the environment's programs, or nothing; then
+ * files to be kept unchanged. Version 5 starts each try on a clean tree, and counts a patch as
+ * applied if it can be reverted. A tree without git folder gets one for the duration of a try.
+ * Files that the patch changed are found by their ctime, which it cannot set. The word is in no
+ * command line, where tests could read it. */
 static const char driver[] =
     "IFS=' ' read -r patch script word || exit 125\n"
     "head -c \"$patch\" >/tmp/patch.diff && head -c \"$script\" >\"$2\" || exit 125\n"
@@ -77,7 +77,7 @@ void acr_eval_run_clear(AcrEvalRun *run)
     g_clear_pointer(&run->changed, g_free);
 }
 
-/* What the driver reads: a line of sizes and its word, then patch and script. */
+/* The driver's input: a line with sizes and the word, then patch and script. */
 static GBytes *make_input(const char *patch, const char *script, const char *word)
 {
     GString *text = g_string_new(NULL);
@@ -87,7 +87,7 @@ static GBytes *make_input(const char *patch, const char *script, const char *wor
     return g_string_free_to_bytes(text);
 }
 
-/* What the driver told after its word, in the last line that has `begin`; owned; NULL: nothing. */
+/* The driver's report in the last line that begins with its word and `begin`; owned; NULL: none. */
 static char *find_told(const char *text, const char *word, const char *begin)
 {
     g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
@@ -154,7 +154,7 @@ static void add_lines(GPtrArray *argv, const char *text)
             g_clear_pointer(&lines[i], g_free);
 }
 
-/* The driver's command. A trial's script lies where no patch can look for it. */
+/* The driver's command. A trial's script lies where no patch can find it. */
 static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPlan *plan,
                                const AcrGradingTrial *trial, const char *bin)
 {

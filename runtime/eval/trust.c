@@ -1,6 +1,6 @@
 /*
- * Whether a resolved task is believed: the runs that decide it, one after the other
- * (python/acr/grading/trust.py says which, and judges their logs), and repeated runs.
+ * Decides whether to believe a resolved task, by one run after the other
+ * (python/acr/grading/trust.py chooses them and judges their logs), and by repeated runs.
  */
 #include "eval/eval_private.h"
 
@@ -52,7 +52,7 @@ bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
 
 /* ---- Repeated runs ---- */
 
-/* Adds what passed to the counts, [{test: times}, {test: times}] as acr_grading_tests has the tests. */
+/* Adds the passed tests to the counts, [{test: times}, {test: times}] as in acr_grading_tests. */
 static bool count_passes(const AcrEvalOptions *options, const AcrGradingPlan *plan, GBytes *log,
                          AcrJson *const passes[2], GError **error)
 {
@@ -72,7 +72,7 @@ static bool count_passes(const AcrEvalOptions *options, const AcrGradingPlan *pl
     return tests != NULL;
 }
 
-/* Moves to `flaky` what did not pass `runs` times; the first of them, or NULL. */
+/* Moves tests that did not pass `runs` times to `flaky`; returns the first of them, or NULL. */
 static const AcrJson *find_flaky(const AcrJson *passes, gint64 runs, AcrJson *flaky)
 {
     const AcrJson *first = NULL;
@@ -85,7 +85,7 @@ static const AcrJson *find_flaky(const AcrJson *passes, gint64 runs, AcrJson *fl
     return first;
 }
 
-/* A run with its number's hash seed and time zone: the even ones have fixed ones. */
+/* The hash seed and time zone of a repeated run; even ones have fixed values. */
 static bool run_again(const AcrEvalOptions *options, const AcrInstance *task,
                       const AcrGradingPlan *plan, const char *patch, gint64 number,
                       gint64 deadline_us, AcrJson *const passes[2], GError **error)

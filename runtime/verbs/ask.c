@@ -1,7 +1,7 @@
 /*
- * acr-host ask: one call of a model. The answer goes to stdout; with --json one object does, be it
- * the answer or why there is none, so that a script can branch on the failure's class. What cannot
- * be asked at all (usage) is reported on stderr alone.
+ * acr-host ask: one call of a model. The answer goes to stdout; with --json, one object with the
+ * answer or the failure, so that a script can branch on the failure's class. A usage error is
+ * reported on stderr only.
  */
 #include "verbs/verbs_private.h"
 
@@ -14,7 +14,7 @@
 
 /* ---- What is asked ---- */
 
-/* The question as it stands in the arguments, else on standard input. */
+/* Reads the question from the arguments, or from standard input. */
 static char *read_text(AcrHost *host, const char *given, GError **error)
 {
     if (given)
@@ -59,8 +59,8 @@ static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
                        acr_json_new_int(sent), "request_id", ACR_TEXT(answer->request_id), NULL);
 }
 
-/* The class of a failure. What has none, such as a file of certificates that cannot be read, kept
- * the exchange from taking place; a question that cannot be read is a bad request. */
+/* The class of a failure. A failure without a class, such as an unreadable file of certificates,
+ * prevented the exchange; an unreadable question is a bad request. */
 static const char *class_of_failure(const GError *error, AcrExit exit)
 {
     if (exit == ACR_EXIT_INTERRUPTED)
@@ -92,7 +92,7 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
     return acr_json_of("error", inside, NULL);
 }
 
-/* Without a key nothing was sent; a key that was refused is an answer of its own kind. */
+/* Without a key nothing was sent; a rejected key is another failure. */
 static AcrExit exit_of(AcrHost *host, const GError *error, guint sent)
 {
     AcrExit code = acr_exit_of(error, host->interrupt);
@@ -104,7 +104,7 @@ static AcrExit exit_of(AcrHost *host, const GError *error, guint sent)
     return ACR_EXIT_NONE;
 }
 
-/* `report` NULL: there is no model. */
+/* `report` NULL: no model was made. */
 static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelReport *report,
                         const GError *error)
 {
@@ -117,7 +117,7 @@ static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelRep
     return acr_out_exit(acr_out_json(json), code);
 }
 
-/* What there is of an answer is printed, whole or not; only a whole one is a success. */
+/* Prints what there is of an answer; only a complete one is a success. */
 static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, guint sent)
 {
     const char *problem = acr_model_answer_problem(answer);
@@ -134,7 +134,7 @@ static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, gui
     return acr_out_exit(out, code);
 }
 
-/* Asks; an answer without any text is a failure, unless it calls tools or its limit cut it off. */
+/* Asks. An answer without text is a failure, unless it calls tools or its limit cut it off. */
 static bool ask_model(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *answer,
                       GError **error)
 {
@@ -160,7 +160,7 @@ static int call_model(AcrHost *host, const AcrRunSpec *spec, const AcrModelReque
     g_autoptr(GError) error = NULL;
     g_auto(AcrLimits) limits = {0};
     g_autoptr(AcrModel) model = NULL; /* freed before what it borrows */
-    /* The time begins here: standard input may have taken long to come. */
+    /* The time limit starts here, because standard input may have taken long. */
     if (!acr_limits_init(&limits, spec, &error) ||
         !acr_limits_open(&limits, spec->ledger, spec->ledger ? "ledger" : "call", &error))
         return tell_failure(host, spec, NULL, error);

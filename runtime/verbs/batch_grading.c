@@ -1,7 +1,7 @@
 /*
- * Grades the predictions of a batch as they come: each in the thread of its task, before that takes the next
- * one, and until the batch's time is over. What the tests of a task are, its own process never learns: the
- * rows with them are read here, a second time.
+ * Grades the predictions of a batch as they arrive: each in the thread of its task, before that
+ * takes the next one, and until the batch's time limit. A task's process never sees its tests: the
+ * rows with tests are read here, separately.
  */
 #include "verbs/grading.h"
 
@@ -9,9 +9,9 @@
 
 struct AcrBatchGrading {
     const AcrRunSpec *spec;
-    const GPtrArray *instances; /* as they are solved */
+    const GPtrArray *instances; /* without the tests */
     GPtrArray *rows;            /* of the data set */
-    GPtrArray *tasks;           /* those of the instances; borrowed of `rows` */
+    GPtrArray *tasks;           /* the instances with tests; borrowed from `rows` */
     GPtrArray *predictions;     /* of each; without a patch until its task has ended */
     char *recipes;
     AcrPython *python;
@@ -20,7 +20,7 @@ struct AcrBatchGrading {
     AcrEval *eval;
 };
 
-/* The rows of the same instances, in their order, each with the place of its prediction. */
+/* The rows of the same instances in the same order, each with room for its prediction. */
 static bool read_tasks(const AcrHost *host, AcrBatchGrading *grading, GError **error)
 {
     const AcrRunSpec *spec = grading->spec;

@@ -1,7 +1,7 @@
 /*
- * acr-host batch-task: one task of a batch. It is never called by hand, so it is not listed: the
- * spec comes as one JSON document on standard input, and the result goes as another to standard
- * output, whatever became of the task. Neither keys nor ceilings are in anybody's arguments.
+ * acr-host batch-task: one task of a batch. Hidden, because users never call it: it reads the spec
+ * as JSON from standard input and writes the result as JSON to standard output, whatever happens to
+ * the task. Neither keys nor ceilings appear in arguments.
  */
 #include "verbs/verbs_private.h"
 
@@ -13,11 +13,11 @@
 
 #define MAX_SPEC_BYTES ((gsize)256 * 1024 * 1024)
 
-/* A task whose batch was killed would hold its run folder, and spend, with nobody left to know. */
+/* If the batch is killed, the task must not keep its run folder and spend money unnoticed. */
 static void die_with(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
-        _exit(ACR_EXIT_INTERRUPTED); /* it was gone already */
+        _exit(ACR_EXIT_INTERRUPTED); /* the parent was already gone */
 }
 
 static bool read_spec(AcrHost *host, AcrRunSpec *spec, GError **error)

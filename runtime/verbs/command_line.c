@@ -1,6 +1,6 @@
 /*
- * From argv to a verb's spec, by the table of options: what the options mean is task's. "--name
- * value", "--name=value", "-n value" and "-nvalue"; after "--" everything is an argument.
+ * Parses argv into a verb's spec by the table of options. Accepts "--name value", "--name=value",
+ * "-n value" and "-nvalue"; after "--" everything is an argument.
  */
 #include "verbs/verbs_private.h"
 
@@ -11,7 +11,7 @@
 #include "http/http.h"
 #include "search/search.h"
 
-/* Where the parser is. */
+/* The position of the parser. */
 typedef struct {
     const AcrVerb *verb;
     int argc;
@@ -47,7 +47,7 @@ static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GE
                            nearest ? "?" : "");
 }
 
-/* The value of an option: `attached` to it (NULL: nothing is), else the next word. */
+/* The value of an option: `attached` to it (NULL: not attached), else the next word. */
 static bool take_value(Parser *parser, AcrRunSpec *spec, const AcrOption *option,
                        const char *attached, GError **error)
 {
@@ -134,8 +134,8 @@ static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, G
            acr_run_spec_complete(spec, error);
 }
 
-/* The time of the run, and of the batch that it is of, holds also where something hangs. What asks no
- * model ends by the signal itself, as by others. */
+/* The time limits of the run and of its batch apply even if something hangs. A verb that asks no
+ * model is ended by the signal itself. */
 static void bound_time(AcrHost *host, const AcrRunSpec *spec)
 {
     static const guint by_signal = ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX | ACR_FOR_REPLAY;
@@ -161,8 +161,8 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
     return cache;
 }
 
-/* The command with the run folder that was chosen for it; owned. NULL where one was named, where there is none, and where headers
- * may hold a secret. */
+/* The command with the run folder that was chosen for it; owned. NULL: the user named the folder,
+ * there is none, or headers may contain a secret. */
 static char *continue_command(int argc, char **argv, const AcrRunSpec *spec, bool has_folder)
 {
     if (has_folder || !spec->out || spec->headers)
@@ -211,6 +211,6 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     if (verb->uses_network)
         acr_http_global_cleanup();
     if (!has_folder && spec.out)
-        (void)rmdir(spec.out); /* nothing was begun in it */
+        (void)rmdir(spec.out); /* nothing was started in it */
     return code;
 }

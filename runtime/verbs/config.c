@@ -1,5 +1,5 @@
 /*
- * acr-host config: what a verb would be started with, and where each value comes from.
+ * acr-host config: the values with which a verb would be started, and their sources.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@ static bool is_config_option(const AcrOption *option, guint verb)
     return (option->verbs & verb) && ((option->flags & ACR_OPTION_CONFIG) || option->variable);
 }
 
-/* The value as it would be written, secrets not; owned. */
+/* The value as a user would write it, without secrets; owned. */
 static char *config_value(const AcrRunSpec *spec, const AcrOption *option, int source)
 {
     g_autofree char *key = acr_option_key(option);
@@ -34,7 +34,7 @@ static char *config_value(const AcrRunSpec *spec, const AcrOption *option, int s
     return acr_option_value(option, acr_json_get(all, key));
 }
 
-/* One row for each option: its name, its value (null: none), its source. */
+/* One row for each option: name, value (null: none), source. */
 static AcrJson *describe_config(const AcrRunSpec *spec, const guint8 *from)
 {
     AcrJson *rows = acr_json_new_array();
@@ -52,7 +52,7 @@ static AcrJson *describe_config(const AcrRunSpec *spec, const guint8 *from)
     return rows;
 }
 
-/* Which options are given now and were not before come from there. */
+/* Sets the source of options that are set now and were not before. */
 static void note_source(const AcrRunSpec *spec, int source, guint8 *from)
 {
     for (guint i = 0; i < acr_n_options; i++)

@@ -1,8 +1,8 @@
 /*
- * Progress for people, on stderr, and for programs as events. On a terminal a block at its end says what is going on; one lock owns
- * it: it is wiped before any other line is written and drawn again below, in one write, and a thread
- * draws it each second. Elsewhere each stage is a line with its date. What is printed on standard output
- * comes after acr_console_end.
+ * Progress for people on stderr, and for programs as events. On a terminal, a block of lines at the
+ * bottom shows the current state. One lock protects it: it is erased before any other line and
+ * redrawn below, in one write, and a thread redraws it every second. Elsewhere, each stage is a
+ * line with its date. Standard output is written after acr_console_end.
  */
 #include "verbs/verbs_private.h"
 
@@ -20,13 +20,13 @@
 
 struct AcrConsole {
     AcrProgress progress;
-    AcrEvents *events; /* owned; NULL: nobody wants them */
+    AcrEvents *events; /* owned; NULL: no events */
     bool verbose, quiet, is_screen, has_colour;
-    AcrSpent ceiling; /* members not above 0: none */
-    gint64 max_ms;    /* likewise */
+    AcrSpent ceiling; /* members not above 0: no ceiling */
+    gint64 max_ms;    /* 0: no limit */
     gint64 start_us;
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects what follows */
     pthread_cond_t over;
     pthread_t ticker;
     bool has_ticker, is_over;
@@ -45,14 +45,14 @@ static struct winsize screen_size(void)
     return is_known ? size : (struct winsize){.ws_row = 24, .ws_col = 80};
 }
 
-/* How many lines the block may have: one that scrolls could not be wiped. */
+/* The most lines that the block may have, because lines that scroll away could not be erased. */
 static guint lines_of(const AcrConsole *console)
 {
     bool has_own = console->status && strchr(console->status, '\n');
     return has_own ? screen_size().ws_row - 1u : ACR_STATUS_LINES;
 }
 
-/* Adds the parts of a line, which begins one of the block unless it is the first. */
+/* Adds the parts of a line; the first part begins the block. */
 static void add_block_line(GPtrArray *parts, const char *line, bool is_first)
 {
     g_auto(GStrv) words = g_strsplit(line, ACR_WORDS_BETWEEN, -1);
@@ -60,7 +60,7 @@ static void add_block_line(GPtrArray *parts, const char *line, bool is_first)
         g_ptr_array_add(parts, g_strconcat(i || is_first ? "" : "\n", words[i], NULL));
 }
 
-/* What is shown, in parts that are not broken; NULL: there is nothing to show. */
+/* What to show, in parts that are not broken; NULL: nothing. */
 static GPtrArray *parts_of(const AcrConsole *console)
 {
     const AcrSpent *spent = acr_doing_spent(&console->doing);
@@ -86,7 +86,7 @@ static GPtrArray *parts_of(const AcrConsole *console)
     return parts;
 }
 
-/* Writes the lines of `text` (NULL: none) in place of the block, and the block below them. */
+/* Writes the lines of `text` (NULL: none) in place of the block, and redraws the block below. */
 static void put_block(AcrConsole *console, const char *text)
 {
     g_autoptr(GString) bytes = g_string_new(NULL);
@@ -98,7 +98,7 @@ static void put_block(AcrConsole *console, const char *text)
         acr_status_block_draw(&console->block, parts, screen_size().ws_col, lines_of(console),
                               console->has_colour, bytes);
     if (bytes->len && acr_fd_write_all(STDERR_FILENO, bytes->str, bytes->len) != 0)
-        console->block = (AcrStatusBlock){0}; /* nobody can read it any more */
+        console->block = (AcrStatusBlock){0}; /* no one can read it any more */
 }
 
 static void *tick_block(void *data)
@@ -117,7 +117,7 @@ static void *tick_block(void *data)
     return NULL;
 }
 
-/* Signals are the other threads': what they interrupt is to notice. */
+/* Other threads handle signals, because they must notice what is interrupted. */
 static void start_ticker(AcrConsole *console)
 {
     sigset_t all, before;
@@ -144,7 +144,7 @@ static void put_toned(AcrConsole *console, AcrTone tone, const char *line)
     put_line(console, is_plain ? "" : colours[tone], line, is_plain ? "" : "\033[0m");
 }
 
-/* A line of progress; where nobody looks on, with its date. */
+/* A line of progress, with its date if it is not on a terminal. */
 static void log_line(AcrConsole *console, const char *line)
 {
     if (console->quiet)
@@ -205,7 +205,7 @@ void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling,
 
 /* ---- The stream of events ---- */
 
-/* A step as a line; elsewhere than on a terminal with what has been used until then. */
+/* A step as a line; if not on a terminal, with what has been used so far. */
 static void log_step(AcrConsole *console, const char *words)
 {
     const AcrProgressEvent *spent = &console->doing.last[ACR_PROGRESS_SPENT];
@@ -215,7 +215,7 @@ static void log_step(AcrConsole *console, const char *words)
     log_line(console, line);
 }
 
-/* What goes on, where the last line is old and no block shows it. */
+/* The current state, if the last line is old and there is no block. */
 static void log_long(AcrConsole *console, gint64 now_ms)
 {
     g_autofree char *text = acr_doing_text(&console->doing, 0);
@@ -265,7 +265,7 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec)
     AcrConsole *console = g_new0(AcrConsole, 1);
     pthread_condattr_t clock;
     console->verbose = spec->verbose && !spec->quiet;
-    /* A replay waits for nobody. */
+    /* A replay does not wait for anything. */
     console->quiet = spec->quiet || (spec->verb == ACR_FOR_REPLAY && !spec->verbose);
     console->is_screen = can_move_cursor();
     console->has_colour = console->is_screen && wants_colour();

@@ -1,6 +1,7 @@
 /*
- * acr-host demo: `run` on a copy of the bundled sample with recorded answers, so that what was just installed
- * shows its work without a key or a network. The command is printed, to be repeated with other options.
+ * acr-host demo: `run` on a copy of the bundled sample with recorded answers, to show a new
+ * installation without key or network. Prints the command, so that it can be repeated with other
+ * options.
  */
 #include "verbs/verbs_private.h"
 
@@ -31,7 +32,8 @@ static bool copy(const char *from, const char *to, GError **error)
     return ok;
 }
 
-/* The sample, as it is installed or in the source tree, as `sample` in a new folder; its path is owned. */
+/* Copies the sample, installed or from the source tree, as `sample` into a new folder; returns its
+ * path, owned. */
 static char *copy_sample(const AcrHost *host, GError **error)
 {
     static const char *const places[] = {"../sample", "../tests/fixtures/sample"};

@@ -1,6 +1,6 @@
 /*
- * acr-host doctor: what this machine can do, a row each with its remedy. A row that failed keeps `run` from
- * working; a warning costs a part of it.
+ * acr-host doctor: what this machine can do: one row for each check, with its remedy. A failed row
+ * means that `run` does not work; a warning, that a part of it does not.
  */
 #include "verbs/verbs_private.h"
 
@@ -70,7 +70,7 @@ static void check_python(Doctor *doctor)
               pylint ? pylint : "missing: edits that compile cannot be compared by new errors");
 }
 
-/* The process in which Python looks at code of others. */
+/* Checks the process in which Python reads untrusted code. */
 static void check_worker(Doctor *doctor)
 {
     g_autoptr(GError) error = NULL;
@@ -90,7 +90,7 @@ static void check_worker(Doctor *doctor)
 
 /* ---- Where code is run ---- */
 
-/* An empty folder as a snapshot; both are the caller's to remove. */
+/* An empty folder as a snapshot; the caller removes both. */
 static AcrSnapshot *empty_snapshot(const char *folder, GError **error)
 {
     g_autoptr(AcrRepo) repo = acr_repo_open(folder, error);
@@ -206,7 +206,7 @@ static void count_bytes(const char *path, guint *n, guint64 *bytes)
     }
 }
 
-/* Whether files can be made there, in a folder of it that exists; *out_room: bytes that are free. */
+/* Whether files can be created in the nearest existing folder; *out_room: its free bytes. */
 static bool is_writable(const char *path, guint64 *out_room)
 {
     struct statvfs room;

@@ -1,5 +1,5 @@
 /*
- * acr-host run --dry-run: what a run would do, in a line each, or as one JSON object.
+ * acr-host run --dry-run: what a run would do, one line each, or as one JSON object.
  */
 #include "verbs/verbs_private.h"
 

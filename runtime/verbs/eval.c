@@ -66,7 +66,8 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
     return report_grades(host, spec, &result, console);
 }
 
-/* What is known, then what was asked for: an id that is not asked for is still a known one. */
+/* First all known instances, then the selected ones, because an id that is not selected is still
+ * known. */
 static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *spec,
                                        GPtrArray **out_tasks, GPtrArray **out_predictions,
                                        GError **error)
@@ -89,7 +90,7 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
                            spec->predictions);
 }
 
-/* Where the tests are run. */
+/* Checks where the tests would run. */
 static bool check_grading_place(const AcrRunSpec *spec, GError **error)
 {
     bool in_environment = is_in_environment(spec);
@@ -103,7 +104,7 @@ static bool check_grading_place(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
-/* Of the tasks and predictions only those of this part, where there are several. */
+/* Keeps only the tasks and predictions of this shard, if there are several. */
 static bool enter_shard(AcrRunSpec *spec, const char *recipes, GPtrArray *tasks,
                         GPtrArray *predictions, AcrLock **out_lock, GError **error)
 {

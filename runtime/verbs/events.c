@@ -1,6 +1,6 @@
 /*
- * What a run reports as it proceeds, as JSON lines for programs: on a descriptor that the caller opened, or
- * in a file. A reader that has gone, or does not read for READ_MS, costs the run nothing more. The schema is
+ * Progress events as JSON lines for programs, written to a descriptor that the caller opened or to
+ * a file. A reader that is gone, or does not read for READ_MS, is dropped. The schema is
  * runtime/schemas/events.json.
  */
 #include "verbs/verbs_private.h"
@@ -19,12 +19,12 @@
 
 struct AcrEvents {
     AcrProgress progress;
-    int fd;  /* owned; -1: nobody reads any more */
+    int fd;  /* owned; -1: the reader is gone */
     int err; /* why, an errno */
     pthread_mutex_t lock;
 };
 
-/* Writes no more at once than a pipe takes that has room; 0 or an errno. */
+/* Writes at most as much as a pipe with room accepts; 0 or an errno. */
 static int write_event_line(int fd, const char *at, gsize len)
 {
     while (len > 0) {
@@ -62,19 +62,20 @@ const AcrProgress *acr_events_progress(const AcrEvents *events)
     return &events->progress;
 }
 
-/* Takes a descriptor that was handed to this process: only such ones are open after an exec. -1: that
- * number cannot be written to. */
+/* Takes a descriptor that was passed to this process (others are closed on exec). -1: it cannot be
+ * written to. */
 static int take_descriptor(gint64 number)
 {
     bool is_handed = number > STDIN_FILENO && fcntl((int)number, F_GETFD) == 0 &&
                      (fcntl((int)number, F_GETFL) & O_ACCMODE) != O_RDONLY;
     int fd = is_handed ? fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
     if (fd >= 0 && number > STDERR_FILENO)
-        close((int)number); /* what is started does not get it */
+        close((int)number); /* child processes do not inherit it */
     return fd;
 }
 
-/* Whether a file that is there may get events: what holds anything else is somebody's. */
+/* Whether events may be appended to an existing file: if it has other contents, it belongs to
+ * somebody. */
 static bool holds_events(int fd)
 {
     char first[sizeof FIRST_BYTES - 1];
@@ -85,7 +86,8 @@ static bool holds_events(int fd)
            memcmp(first, FIRST_BYTES, sizeof first) == 0;
 }
 
-/* -1 with `error`. A file is read too, a FIFO only written to: the open waits for no reader. */
+/* -1 with `error`. A file is also read; a FIFO is only written to, and opening it does not wait for
+ * a reader. */
 static int open_events_file(const char *where, GError **error)
 {
     const int flags = O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;

@@ -1,6 +1,6 @@
 /*
- * acr-host exec: a command on a private copy of a repository, in the sandbox. Streams and exit code
- * pass through, or all of it is printed as one JSON object.
+ * acr-host exec: runs a command on a private copy of a repository, in the sandbox. Streams and exit
+ * code pass through, or everything is printed as one JSON object.
  */
 #include "verbs/verbs_private.h"
 
@@ -10,17 +10,17 @@
 
 #include "sandbox/sandbox.h"
 
-/* As of `timeout` and `docker run`. */
+/* The codes of `timeout` and `docker run`. */
 #define EXIT_TIMED_OUT 124
 #define EXIT_SANDBOX 125
 #define EXIT_SIGNAL 128
 
 #define MB ((gint64)1024 * 1024)
 
-/* Prints output as it comes, until a stream has shown as much as is kept of it. */
+/* Prints output as it arrives, until a stream has shown as many bytes as are kept. */
 typedef struct {
     gsize left[2]; /* bytes of each stream */
-    int failed;    /* errno of a write that a reader who went away does not explain */
+    int failed;    /* errno of a failed write, unless the reader just left */
 } Passing;
 
 static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
@@ -29,7 +29,7 @@ static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
     gsize n = MIN(len, passing->left[is_stderr]);
     passing->left[is_stderr] -= n;
     int err = n ? acr_fd_write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, data, n) : 0;
-    if (err) /* the reader has gone away; the command continues, its exit code still counts */
+    if (err) /* the reader has left; the command continues, because its exit code still counts */
         passing->left[is_stderr] = 0;
     if (err && err != EPIPE)
         passing->failed = err;
@@ -115,7 +115,7 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
         return acr_verb_usage("%s", error->message);
     int code = execute_command(host, spec, sandbox, overlay);
     for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
-        acr_verb_say("%s", *at); /* those of the execution too */
+        acr_verb_say("%s", *at); /* including remarks of the execution */
     return code;
 }
 

@@ -1,6 +1,6 @@
 /*
- * acr-host extensions: lists what the extensions add, writes one to begin with, and runs the tests that
- * stand in one.
+ * acr-host extensions: lists what extensions add, writes a new one to start from, and runs an
+ * extension's tests.
  */
 #include <errno.h>
 #include <string.h>
@@ -38,7 +38,7 @@ bool acr_verb_find_extensions(AcrHost *host, AcrRunSpec *spec, GError **error)
     return acr_extensions_locate(spec->extensions, &options, error);
 }
 
-/* The issue that a source of an extension has; left unset where none has its scheme. */
+/* The issue from a source that an extension adds; unset if no extension has its scheme. */
 static bool take_issue(AcrHost *host, AcrRunSpec *spec, GError **error)
 {
     g_autoptr(AcrExtensions) all = NULL;

@@ -40,7 +40,7 @@ static void add_option(GString *text, const AcrOption *option)
     add_option_row(text, left, help);
 }
 
-/* The common options of a group, or all of them; `text` NULL only counts them. */
+/* The options of a group, common ones or all; `text` NULL: only counts them. */
 static guint add_group(GString *text, const AcrVerb *verb, const AcrOptionGroup *group, bool is_all)
 {
     g_auto(GStrv) names = g_strsplit(group->names, " ", -1);

@@ -1,5 +1,5 @@
 /*
- * acr-host help TOPIC|VERB: a guide of docs/; a verb without a guide: what its --help prints.
+ * acr-host help TOPIC|VERB: prints a guide of docs/, or for a verb without guide its --help.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * An issue from its address on GitHub or GitLab, or a server of one's own that speaks their dialect:
- * title, text and comments by its API. A token goes to the public server that it is for, or to the
- * one that --issue-api names; to no other.
+ * An issue from its URL on GitHub or GitLab, or on a server with the same API: title, text and
+ * comments. A token is sent only to the public server that it is for, or to the one that
+ * --issue-api names.
  */
 #include "verbs/verbs_private.h"
 
@@ -11,7 +11,7 @@
 #include "report/report.h"
 
 #define PAGE 100      /* comments in one answer, the most that both give */
-#define MAX_PAGES 100 /* with which every issue ends somewhere */
+#define MAX_PAGES 100 /* a bound, so that every issue ends */
 #define TIMEOUT_MS 60000
 #define MAX_MOVES 3
 
@@ -52,8 +52,8 @@ bool acr_issue_is_page(const char *text)
     return g_str_has_prefix(text, "https://") || g_str_has_prefix(text, "http://");
 }
 
-/* The dialect of an address, its project and number: those that people see, also GitLab's work items and
- * old form, and those of the APIs. */
+/* The dialect, project and number of a URL: of pages, including GitLab's work items and old form,
+ * and of the APIs. */
 static const Dialect *find_dialect(const char *host, const char *path, char **out_project,
                                    char **out_number)
 {
@@ -121,7 +121,7 @@ static bool refuse_status(const Page *page, int status, GError **error)
                          page->is_trusted ? "" : ", sent only with --issue-api");
 }
 
-/* Where a repository of another name is now, if that is on the same server; owned. */
+/* The new location of a renamed repository, if it is on the same server; owned. */
 static char *moved_to(const char *url, const AcrHttpResponse *response)
 {
     const char *place = acr_http_header(response->headers, "location");
@@ -177,7 +177,8 @@ static void add_page_text(GString *text, const char *more)
         g_string_append_c(text, '\n');
 }
 
-/* Comments that people made before a day or moment; times of one form, UTC, are compared as texts. */
+/* Comments that people made before a day or moment; all times have one form, in UTC, so they are
+ * compared as texts. */
 static void add_comment(const Dialect *dialect, const AcrJson *comment, const char *before,
                         GString *text)
 {

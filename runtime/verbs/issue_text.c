@@ -1,12 +1,12 @@
 /*
- * The issue of a run: where its text comes from, and what is text.
+ * The issue of a run: where its text comes from, and whether it is text.
  */
 #include "verbs/verbs_private.h"
 
 #include <string.h>
 
-/* The issue's bytes as UTF-8 text: UTF-16 is refused, what is no UTF-8 is read as latin-1, and said
- * so. */
+/* The issue's bytes as UTF-8: UTF-16 is rejected; other bytes that are not UTF-8 are read as
+ * latin-1, with a warning. */
 static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
 {
     gsize len;

@@ -1,5 +1,6 @@
 /*
- * acr-host localize: the methods and lines that a failure most likely comes from, by which tests run them.
+ * acr-host localize: ranks the methods and lines that most likely cause a failure, by which tests
+ * run them.
  */
 #include "verbs/test_place.h"
 
@@ -43,7 +44,7 @@ static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)
 
 /* ---- Running ---- */
 
-/* The tree with the tests that a benchmark task keeps from whoever solves it. */
+/* The tree with the hidden tests of a benchmark task. */
 static AcrOverlay *add_hidden_tests(const AcrTestPlace *place, GError **error)
 {
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(place->workspace.snapshot);

@@ -1,6 +1,6 @@
 /*
- * acr-host mcp: the search calls for other agents, by the Model Context Protocol: on standard input and
- * output, until the input ends, or by HTTP, until it is interrupted.
+ * acr-host mcp: serves the search calls to other agents by the Model Context Protocol: on standard
+ * input and output until the input ends, or over HTTP until it is interrupted.
  */
 #include "verbs/verbs_private.h"
 
@@ -8,7 +8,7 @@
 
 #include "serve/serve.h"
 
-/* What a person sees who starts it by hand. */
+/* Shown to a person who starts it by hand. */
 static const char connecting[] =
     "acr-host mcp answers other programs by the Model Context Protocol (stdio), which start it:\n"
     "  Claude Code  claude mcp add acr-host -- acr-host mcp --repo DIR\n"
@@ -19,7 +19,7 @@ static const char connecting[] =
     "\"args\": [\"mcp\", \"--repo\", \"DIR\"]}}}\n"
     "--http serves by HTTP on this machine. Waiting for requests; Ctrl-D ends it.\n";
 
-/* Whether none of the extensions is a file of the repositories. */
+/* Whether no extension lies in one of the repositories. */
 static bool check_extensions(const AcrRunSpec *spec, const char *const *paths, GError **error)
 {
     for (; spec->extensions && *paths; paths++) {

@@ -1,5 +1,5 @@
 /*
- * acr-host merge: the parts of a batch or of an evaluation as one.
+ * acr-host merge: joins the shards of a batch or evaluation.
  */
 #include "verbs/grading.h"
 
@@ -13,7 +13,8 @@ static void tell_missing(const GPtrArray *missing)
         acr_verb_say("and %u more shards are not complete", missing->len - MAX_LINES);
 }
 
-/* The grades of all, where there are any; `code` (that of what was merged before them), or what was met. */
+/* Merges the grades, if there are any; returns `code` (of the merge before), or that of a
+ * failure. */
 static int merge_grades(AcrHost *host, const AcrShards *shards, const gint64 *spent_microusd,
                         AcrExit code)
 {
@@ -22,7 +23,7 @@ static int merge_grades(AcrHost *host, const AcrShards *shards, const gint64 *sp
     g_auto(AcrEvalResult) result = {0};
     if (!acr_eval_merge(host, shards, spent_microusd, &missing, &result, &error))
         return acr_verb_fail_grading(host, error);
-    if (code == ACR_EXIT_OK) /* else what is missing is named already */
+    if (code == ACR_EXIT_OK) /* otherwise what is missing is already listed */
         tell_missing(missing);
     code = missing->len ? ACR_EXIT_NONE : code;
     return result.path ? acr_out_exit(acr_verb_tell_grades(&result, false), code) : code;

@@ -42,7 +42,7 @@ void acr_verb_say(const char *format, ...)
     complain(message, "");
 }
 
-/* Whether further lines of the message are what a command said. */
+/* Whether further lines of the message are a command's output. */
 static bool ends_in_output(const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP) ||

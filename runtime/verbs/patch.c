@@ -1,6 +1,6 @@
 /*
- * acr-host patch: saved model answers in, diffs out, without a model. The repository is indexed
- * when an answer needs it.
+ * acr-host patch: turns saved answers of models into diffs, without a model. Indexes the repository
+ * only if an answer needs it.
  */
 #include "verbs/verbs_private.h"
 
@@ -16,7 +16,7 @@ static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
         ACR_JSON("edits", acr_edits_to_json(result->edits, false)), NULL);
 }
 
-/* A person sees the name of each of many; what is piped stays a patch. */
+/* On a terminal, the name of each file is shown; piped output stays a patch. */
 static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool json,
                          bool is_one_of_many)
 {
@@ -32,11 +32,11 @@ static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool js
     return acr_out_bytes(result->diff);
 }
 
-/* What a verb is at. */
+/* The state of the verb. */
 typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
-    AcrWorkspace *workspace; /* without an index as long as none is needed */
+    AcrWorkspace *workspace; /* without an index until one is needed */
 } Patching;
 
 static bool apply_text(const Patching *patching, const char *text, AcrPatchResult *out,
@@ -51,8 +51,8 @@ static bool apply_text(const Patching *patching, const char *text, AcrPatchResul
     return acr_patch_apply(&context, text, strlen(text), out, error);
 }
 
-/* The index decides between several places and finds what a refusal shows: an answer that applies
- * without it, and does not want it, applies the same with it. */
+/* The index decides between several places and helps to explain refusals. An answer that applies
+ * without it, and does not ask for it, applies the same with it. */
 static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out, GError **error)
 {
     g_autofree char *saved = acr_utf8_repair_bytes(answer), *thoughts = NULL;
@@ -70,7 +70,7 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
     return apply_text(patching, text, out, error);
 }
 
-/* One answer, of a file or (NULL) of standard input. *out_more: whether standard output still takes
+/* One answer from a file or (NULL) standard input. *out_more: whether standard output accepts
  * more. */
 static int handle(Patching *patching, const char *file, bool *out_more)
 {

@@ -1,6 +1,5 @@
 /*
- * The places that a user need not name: the repository that encloses the current folder, and a new run
- * folder.
+ * Default places: the enclosing repository of the current folder, and a new run folder.
  */
 #include "verbs/verbs_private.h"
 
@@ -11,8 +10,8 @@
 
 #define MOST_OF_A_SECOND 100 /* run folders of one repository that begin in the same second */
 
-/* Whether `folder` holds a ".git". One of another user is not taken unasked: it may have been put there
- * for whoever works below. */
+/* Whether `folder` has a ".git". Another user's is not used unasked, since it may have been
+ * planted. */
 static bool is_repository(const char *folder, bool *out_is_foreign)
 {
     struct stat status;
@@ -46,7 +45,7 @@ static char *find_repository(GError **error)
     }
 }
 
-/* A new folder, named after the repository and the time, where states of programs are kept. */
+/* Makes a new folder, named after the repository and the time, where programs keep their state. */
 static char *make_run_folder(const char *repo, GError **error)
 {
     g_autofree char *runs = acr_user_path("XDG_STATE_HOME", ".local/state", "runs");
@@ -77,7 +76,7 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
     static const guint issue = ACR_FOR_RUN | ACR_FOR_REPRODUCE,
                        looks = issue | ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX |
                                ACR_FOR_EXEC | ACR_FOR_TESTS | ACR_FOR_LOCALIZE;
-    if (spec->repo && !*spec->repo) /* what a script's unset variable gives */
+    if (spec->repo && !*spec->repo) /* an unset variable in a script */
         return acr_task_refuse(error, "--repo is empty");
     if (spec->out && !*spec->out)
         return acr_task_refuse(error, "--out is empty");

@@ -1,5 +1,5 @@
 /*
- * acr-host pr: a draft pull or merge request from a run, printed and on request opened.
+ * acr-host pr: a draft pull or merge request from a run; prints it and, if asked, opens it.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@ static const char *state_of(const AcrJson *out, const char *step)
     return acr_json_get_string(acr_json_get(out, step), "state");
 }
 
-/* What a dry run would do. */
+/* Adds what a dry run would do. */
 static void add_plan(GString *text, const AcrJson *out)
 {
     const AcrJson *branch = acr_json_get(out, "branch"), *sent = acr_json_get(out, "push");

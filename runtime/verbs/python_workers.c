@@ -1,7 +1,7 @@
 /*
- * acr-host outline-worker, referee-worker, extension-worker: what Python does with a repository's code,
- * or with the user's, for another process of this program (runtime/py/worker.c). They are never called by hand, so they are not
- * listed.
+ * acr-host outline-worker, referee-worker, extension-worker: processes in which Python handles a
+ * repository's or the user's code for another process of this program (runtime/py/worker.c).
+ * Hidden, because users never call them.
  */
 #include "verbs/verbs_private.h"
 

@@ -13,7 +13,7 @@ static const char *form_of(const AcrRunSpec *spec)
     return spec->json ? "json" : forms[spec->report_form];
 }
 
-/* Where the report goes; owned; NULL: to standard output. A page goes into the folder. */
+/* Where the report goes; owned; NULL: standard output. A page goes into the folder. */
 static char *report_place(const AcrRunSpec *spec)
 {
     if (spec->report_file)

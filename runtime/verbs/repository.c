@@ -1,5 +1,5 @@
 /*
- * The repository that search, patch and index look at: opened, and indexed.
+ * Opens and indexes the repository for search, patch and index.
  */
 #include "verbs/verbs_private.h"
 

@@ -1,6 +1,6 @@
 /*
- * acr-host reproduce: writes and runs a script that fails while an issue is there, and nothing
- * else. The script goes to stdout and to the run folder.
+ * acr-host reproduce: only writes and runs a script that fails while an issue is there. The script
+ * goes to stdout and to the run folder.
  */
 #include "verbs/verbs_private.h"
 

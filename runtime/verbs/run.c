@@ -3,7 +3,7 @@
  */
 #include "verbs/verbs_private.h"
 
-/* The issue on a page would have to be fetched: a dry run goes without its text. */
+/* A dry run does not fetch the issue from its URL. */
 static bool needs_issue(const AcrRunSpec *spec)
 {
     return !spec->dry_run || !spec->issue_file || !acr_issue_is_page(spec->issue_file);

@@ -1,12 +1,12 @@
 /*
- * The result of a run, printed in one place for all verbs that make or repeat one.
+ * Prints the result of a run, for all verbs that make or repeat one.
  */
 #include <string.h>
 
 #include "layout/layout.h"
 #include "verbs/verbs_private.h"
 
-/* What was used, in one line; owned; NULL: nothing is known of. */
+/* What was used, in one line; owned; NULL: nothing is known. */
 static char *cost_line(const AcrCostSum *cost)
 {
     gint64 sent = acr_usage_sent(&cost->usage);
@@ -59,7 +59,7 @@ static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrC
              why);
 }
 
-/* The verdict on a patch, with what it rests on; nothing where nothing was to be run. */
+/* Prints the verdict on a patch and its reason; nothing if no code was to be run. */
 static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
     static const char *const words[] = {"verified: yes", "validated: yes", "verified: no",
@@ -101,7 +101,7 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
     }
     bool is_shown = result->exit_code == ACR_EXIT_OK || result->exit_code == ACR_EXIT_CEILING;
     if (!is_shown || result->verdict == ACR_VERDICT_REFUSED)
-        return ACR_OUT_WRITTEN; /* what there is, is in the run folder */
+        return ACR_OUT_WRITTEN; /* all there is, is in the run folder */
     return result->found.script ? acr_out_text(result->found.script)
                                 : acr_out_bytes(result->found.diff);
 }
@@ -157,7 +157,7 @@ static void log_next(const AcrHost *host, const AcrRunSpec *spec, const char *pa
                     run);
 }
 
-/* What has changed, where it is, what to do next. */
+/* Prints what has changed, where it is, and what to do next. */
 static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                         bool is_over, AcrConsole *console)
 {
@@ -178,7 +178,7 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
     }
 }
 
-/* The last event: what the run came to. */
+/* The last event: the result of the run. */
 static void tell_result(const AcrRunResult *result, const GError *error, AcrConsole *console)
 {
     g_autoptr(AcrJson) json = acr_run_result_to_json(result);

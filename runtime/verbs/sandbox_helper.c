@@ -1,7 +1,6 @@
 /*
- * acr-host sandbox-helper: what stands between this program and a command in the sandbox. It is
- * never called by hand, so it is not listed; without the descriptors that the program gives it, it
- * does nothing.
+ * acr-host sandbox-helper: the process between this program and a command in the sandbox. Hidden,
+ * because users never call it; without the descriptors that the program passes, it does nothing.
  */
 #include "verbs/verbs_private.h"
 

@@ -1,12 +1,12 @@
 /*
- * acr-host search: the structure-aware search calls, from arguments, or a line each from standard
- * input, answered as they come.
+ * acr-host search: the structure-aware search calls, from arguments or from lines of standard
+ * input, answered as they arrive.
  */
 #include "verbs/search_input.h"
 
 #include <sys/time.h>
 
-/* What calls are answered with. */
+/* What is needed to answer calls. */
 typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
@@ -16,7 +16,7 @@ typedef struct {
     bool has_missed;
 } Search;
 
-/* The call that a text is, or what is wrong with it in *out_wrong; owned. */
+/* The call in a text, or NULL with *out_wrong; owned. */
 static bool bind_call(const Search *self, const char *text, AcrCall *out, char **out_wrong,
                       GError **error)
 {
@@ -35,7 +35,7 @@ static bool bind_call(const Search *self, const char *text, AcrCall *out, char *
     return true;
 }
 
-/* Answers one call; a text that is not a call is answered too, with what is wrong. */
+/* Answers one call; if the text is not a call, says what is wrong with it. */
 static bool answer_text(const Search *self, const char *text, AcrAnswer *out, GError **error)
 {
     g_auto(AcrCall) call = {0};
@@ -99,7 +99,7 @@ static int answer_arguments(Search *self)
                  : acr_out_exit(out, exit_code(self, g_strv_length((char **)at)));
 }
 
-/* "class NAME" as two arguments. */
+/* Answers "class NAME" given as two arguments. */
 static int answer_words(Search *self, const AcrCall *call)
 {
     g_autoptr(GError) error = NULL;
@@ -107,11 +107,11 @@ static int answer_words(Search *self, const AcrCall *call)
     g_autofree char *text = acr_call_print(call);
     if (!acr_search_run(self->workspace->search, call, &answer, &error))
         return acr_verb_fail(self->host, error);
-    AcrOut out = print_result_of(self, text, &answer); /* notes a miss, which the exit code tells */
+    AcrOut out = print_result_of(self, text, &answer); /* remembers a miss for the exit code */
     return acr_out_exit(out, exit_code(self, 0));
 }
 
-/* A person's time is their own: --max-time bounds each answer then. */
+/* At a terminal, --max-time limits each answer instead of the session. */
 static void pause_time(const Search *self, bool is_paused)
 {
     struct itimerval timer = {.it_value.tv_sec = is_paused ? 0 : self->spec->max_ms / 1000 + 1};

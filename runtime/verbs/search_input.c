@@ -1,6 +1,6 @@
 /*
- * Where search takes its calls from: the lines of a pipe or file, each as it comes, or a person at a
- * terminal, for whom readline is loaded.
+ * The input of search: lines of a pipe or file, as they arrive, or a person at a terminal, for whom
+ * readline is loaded.
  */
 #include "verbs/search_input.h"
 
@@ -14,17 +14,17 @@
 
 #define LIBRARY "libreadline.so.8"
 #define PROMPT "search> "
-#define MAX_BYTES (64u * 1024 * 1024) /* of what comes at once, and of a line */
+#define MAX_BYTES (64u * 1024 * 1024) /* bytes that arrive together, and bytes of a line */
 #define READ_BYTES 65536
 #define WAIT_MS 200
-#define QUIET_MS 300 /* after which a writer is taken to wait for an answer */
+#define QUIET_MS 300 /* after that pause, the writer probably waits for an answer */
 #define HISTORY_LINES 1000
 
 /* ---- Readline ---- */
 
 typedef char *Generator(const char *text, int state);
 
-/* What is used of it, by its own names. */
+/* The functions of readline that are used, by their own names. */
 static struct {
     char *(*readline)(const char *prompt);
     void (*add_history)(const char *line);
@@ -69,7 +69,7 @@ static bool load_readline(void)
     return handle;
 }
 
-/* The next name of a call that begins with the text; malloc'd. */
+/* The next call whose name begins with the text; malloc'd. */
 static char *next_name(const char *text, int state)
 {
     static gsize at;
@@ -91,7 +91,7 @@ static char **complete_name(const char *text, int start, int end)
     return start == 0 ? library.rl_completion_matches(text, next_name) : NULL;
 }
 
-/* Ends the line that is typed once a signal came. */
+/* Ends the current line after a signal. */
 static int look_for_signal(void)
 {
     if (acr_interrupted(watched))
@@ -123,7 +123,7 @@ static char *read_typed(AcrSearchInput *input)
 
 /* ---- Lines ---- */
 
-/* Takes the first line off what has come; NULL: there is none. */
+/* Takes the first line of the input so far; NULL: none. */
 static char *take_input_line(AcrSearchInput *input)
 {
     const guint8 *data = input->waiting->data + input->taken;
@@ -138,7 +138,7 @@ static char *take_input_line(AcrSearchInput *input)
     return acr_utf8_repair(data, len);
 }
 
-/* Waits for more; *out_quiet: none came in that time. */
+/* Waits for more input; *out_quiet: none came in that time. */
 static bool read_more(AcrSearchInput *input, int wait_ms, bool *out_quiet, GError **error)
 {
     struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};

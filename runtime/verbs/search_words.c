@@ -1,12 +1,12 @@
 /*
- * Search calls in a shell's words, "class Session" or "code 'def save(' --in models.py", and the list
- * that `search --list` prints.
+ * Search calls as words of a shell, "class Session" or "code 'def save(' --in models.py", and the
+ * list of `search --list`.
  */
 #include <string.h>
 
 #include "verbs/search_input.h"
 
-/* A kind of thing, and the calls that look for it; `usage` is what stands behind it. */
+/* A kind of thing, and the calls that search for it; `usage` follows it in the list. */
 typedef struct {
     const char *word, *usage, *call, *call_in_file, *call_in_class;
 } Kind;
@@ -44,7 +44,7 @@ static bool refuse_words(const Kind *kind, GError **error)
     return acr_task_refuse(error, "'%s' is followed by %s, in one word", kind->word, kind->usage);
 }
 
-/* "FILE:NUMBER", or "FILE:FROM-TO": the lines around the middle, one more where the range has none. */
+/* "FILE:NUMBER", or "FILE:FROM-TO": the lines around the middle. */
 static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError **error)
 {
     const char *colon = strrchr(text, ':');
@@ -65,7 +65,7 @@ static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError *
     return true;
 }
 
-/* "CLASS.NAME" where no file is named; else the name, in the file or anywhere. */
+/* "CLASS.NAME" if no file is named; else the name, in the file or anywhere. */
 static AcrCall named_call(const Kind *kind, const char *text, const char *file)
 {
     const char *dot = kind->call_in_class && !file ? strrchr(text, '.') : NULL;

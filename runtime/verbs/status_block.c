@@ -1,6 +1,6 @@
 /*
- * Lays parts of text out in lines that fit a terminal, with the sequences that draw and remove them
- * (ECMA-48). It writes to nobody, so that a test can read what a terminal would get.
+ * Lays out parts of text in lines that fit a terminal, with the sequences that draw and erase them
+ * (ECMA-48). It writes to a buffer only, so that tests can read what a terminal would get.
  */
 #include "verbs/status_block.h"
 
@@ -15,7 +15,7 @@ static guint width_of(gunichar letter)
     return g_unichar_iszerowidth(letter) ? 0 : g_unichar_iswide(letter) ? 2 : 1;
 }
 
-/* The text, cut where it is wider than that; owned. */
+/* The text, cut if it is wider; owned. */
 static char *fit(const char *text, guint most, guint *out_width)
 {
     guint width = 0;
@@ -43,7 +43,8 @@ void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out)
     if (rows > 1)
         g_string_append_printf(out, "\033[%uA", rows - 1);
     if (rows > 0)
-        g_string_append(out, "\033[K\033[C\033[J\r"); /* tmux keeps what the corner erases */
+        g_string_append(
+            out, "\033[K\033[C\033[J\r"); /* tmux would keep what this erases at the corner */
     block->n = 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Standard output, to a reader that may go away and a disk that may be full, and standard input.
+ * Standard output, whose reader may leave and whose disk may be full, and standard input.
  */
 #include "verbs/verbs_private.h"
 

@@ -1,5 +1,5 @@
 /*
- * acr-host swe-bench: benchmark tasks, many at a time, and their predictions.
+ * acr-host swe-bench: runs benchmark tasks, many at a time, and writes their predictions.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
         acr_console_log(console, "%s", lines[i]);
 }
 
-/* Says what came of the batch; its exit code. */
+/* Reports the result of the batch; returns its exit code. */
 static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *result,
                         AcrConsole *console)
 {
@@ -44,7 +44,7 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
     return result->failed ? ACR_EXIT_ENVIRONMENT : result->patches ? ACR_EXIT_OK : ACR_EXIT_NONE;
 }
 
-/* Whether there is a repository for each task, and what options name can be used. */
+/* Whether each task has a repository, and the programs in options can be used. */
 static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances,
                                   GError **error)
 {
@@ -61,7 +61,8 @@ static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const G
     return acr_verb_load_extensions(host, spec, NULL, &unused, error);
 }
 
-/* What would fail each task is reported before the first. *out_digest (owned): of what all tasks have alike. */
+/* Reports what would fail every task before the first one starts. *out_digest (owned): of what all
+ * tasks share. */
 static bool check_models(const AcrHost *host, const AcrRunSpec *spec, char **out_digest,
                          GError **error)
 {
@@ -73,7 +74,7 @@ static bool check_models(const AcrHost *host, const AcrRunSpec *spec, char **out
     return prompts && (!spec->fallback_model || acr_llm_check_name(spec->fallback_model, error));
 }
 
-/* What the grades come to, once they are complete. */
+/* Reports the grades when they are complete. */
 static int report_grades(AcrHost *host, AcrBatchGrading *grading, AcrConsole *console, int code)
 {
     g_autoptr(GError) error = NULL;
@@ -85,7 +86,7 @@ static int report_grades(AcrHost *host, AcrBatchGrading *grading, AcrConsole *co
     return code;
 }
 
-/* Runs the tasks, and grades what they predict. */
+/* Runs the tasks, and grades their predictions. */
 static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances)
 {
     g_autoptr(GError) error = NULL;
@@ -119,7 +120,8 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     return report_grades(host, grading, console, code);
 }
 
-/* A part without a task to run has results, of before or empty ones: nobody waits for more of it. */
+/* A shard without tasks to run still has results, earlier or empty ones, so that merging does not
+ * wait for it. */
 static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances)
 {
     g_autoptr(GError) error = NULL;

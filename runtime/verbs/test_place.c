@@ -1,5 +1,5 @@
 /*
- * Where a project's own tests run, for `tests` and `localize`: the repository that is named, or the tree and the
+ * Where a project's tests run, for `tests` and `localize`: in a repository, or in the tree and
  * environment of a benchmark task.
  */
 #include "verbs/test_place.h"

@@ -16,13 +16,13 @@ typedef struct {
 } AcrTestPlace;
 void acr_test_place_clear(AcrTestPlace *place);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestPlace, acr_test_place_clear)
-/* Opens what --repo or --dataset names, and the sandbox. */
+/* Opens the repository or task of --repo or --dataset, and the sandbox. */
 bool acr_test_place_open(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place,
                          GError **error) ACR_MUST_USE;
 /* Borrows of the place. */
 AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host,
                                   const AcrRunSpec *spec);
-/* Says what is wrong; the exit code. */
+/* Reports an error; returns the exit code. */
 int acr_test_place_fail(AcrHost *host, const GError *error);
 
 #endif

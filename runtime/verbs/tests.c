@@ -1,5 +1,5 @@
 /*
- * acr-host tests: how a project's tests run, what they come to, and what a patch does to them.
+ * acr-host tests: runs a project's tests, and compares them with a patch.
  */
 #include "verbs/test_place.h"
 

@@ -14,28 +14,26 @@
 typedef struct AcrVerb AcrVerb;
 struct AcrVerb {
     const char *name;
-    const char *summary; /* one line, for the list of verbs; NULL: not listed */
-    AcrForVerb takes;    /* which options; 0: `start` gets the arguments as they are */
-    const char
-        *arguments;  /* what may stand beside the options, as --help shows it; NULL: nothing */
-    bool is_command; /* they stand after "--" */
+    const char *summary;   /* one line, for the list of verbs; NULL: not listed */
+    AcrForVerb takes;      /* its options; 0: `start` gets the arguments unparsed */
+    const char *arguments; /* arguments besides options, as --help shows them; NULL: none */
+    bool is_command;       /* the arguments follow "--" */
     bool uses_network;
-    /* `host`: what main.c found out about this process, and what the options say of the cache and
-     * of jobs; a verb sets its progress. Returns an AcrExit, or as `exec` the exit code of a
-     * command. */
+    /* `host`: the program's own files and settings, with the cache and jobs from the options; a
+     * verb sets its progress. Returns an AcrExit or, for `exec`, the command's exit code. */
     int (*run)(AcrHost *host, AcrRunSpec *spec);
     int (*start)(AcrHost *host, int argc, char **argv);
 };
 
-/* All verbs, in the order in which they are listed; NULL-terminated. */
+/* All verbs in the order of the list; NULL-terminated. */
 extern const AcrVerb *const acr_verbs[];
 
 /* The listed verb that a user may have meant by `name`; NULL: none. */
 const char *acr_verb_nearest(const char *name);
-/* What --version prints: a line, or one JSON object with the libraries' versions. Returns an AcrExit. */
+/* Prints --version: a line, or one JSON object with the libraries' versions. Returns an AcrExit. */
 int acr_version_print(bool as_json);
-/* Runs a verb: options from argv (argv[0] is its name), the environment and the configuration file.
- * Returns the exit code of the program. */
+/* Runs a verb with options from argv (argv[0] is its name), the environment and the configuration
+ * file. Returns the program's exit code. */
 int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv);
 
 extern const AcrVerb acr_verb_run;

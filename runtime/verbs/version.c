@@ -1,5 +1,5 @@
 /*
- * What --version prints: the program's version, and with --json those of the libraries that it runs with.
+ * --version: the program's version; with --json also those of the libraries.
  */
 #include "http/http.h"
 #include "http/server.h"

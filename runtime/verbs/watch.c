@@ -1,6 +1,6 @@
 /*
- * acr-host watch: a batch or a run as it goes on, by what others leave in its folder. Nothing is written there,
- * and nothing is locked.
+ * acr-host watch: shows a running batch or run from the files in its folder. Writes and locks
+ * nothing.
  */
 #include <string.h>
 
@@ -9,12 +9,12 @@
 
 #define EVERY_MS 500
 #define STEP_MS 50
-#define LINGER_MS 5000 /* in which a browser may fetch the last state */
+#define LINGER_MS 5000 /* time for a browser to fetch the last state */
 
 /* What has been shown already. */
 typedef struct {
     AcrConsole *console;
-    AcrWatchPage *page; /* NULL: none is served */
+    AcrWatchPage *page; /* NULL: no page is served */
     GHashTable *ended;  /* ids */
     GHashTable *lines;  /* name of a part, or id of a task -> the last line about it */
     bool is_first;
@@ -29,7 +29,7 @@ static void shown_clear(Shown *shown)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Shown, shown_clear)
 
-/* Shows a line (taken) unless it is the last one of that name. */
+/* Shows a line (taken) unless it was the last one of that name. */
 static void tell_line(Shown *shown, const char *name, char *line)
 {
     if (g_strcmp0(g_hash_table_lookup(shown->lines, name), line) != 0)
@@ -53,7 +53,7 @@ static void tell_parts(Shown *shown, const AcrBatchState *state)
     }
 }
 
-/* What has ended since; not what had before this began. */
+/* Shows what has ended since this began. */
 static void tell_ended(Shown *shown, const AcrBatchState *state)
 {
     GHashTableIter each;
@@ -100,7 +100,7 @@ static bool wait_a_moment(const AcrHost *host, const Shown *shown)
     return true;
 }
 
-/* Until nobody looks at the page any more. */
+/* Waits until no browser shows the page. */
 static void linger(const AcrHost *host, const Shown *shown)
 {
     for (guint ms = 0; ms < LINGER_MS && acr_watch_page_is_seen(shown->page); ms += EVERY_MS)
@@ -123,7 +123,7 @@ static int end_watch(const AcrBatchState *state, AcrConsole *console)
     return acr_out_exit(acr_out_text(text), is_finished ? ACR_EXIT_OK : ACR_EXIT_NONE);
 }
 
-/* Begins to, and prints where. */
+/* Starts serving the page, and prints its address. */
 static AcrExit serve_page(AcrHost *host, const AcrRunSpec *spec, Shown *shown)
 {
     g_autoptr(GError) error = NULL;

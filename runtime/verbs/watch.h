@@ -6,15 +6,15 @@
 
 /* All owned; foreign texts in them are one line, visible. */
 
-/* The lines of the block: the sums, each task that runs, counts of verdicts and errors. */
+/* The lines of the block: sums, running tasks, counts of verdicts and errors. */
 char *acr_watched_block(const AcrBatchState *state) ACR_MUST_USE;
 /* A few lines for people. */
 char *acr_watched_text(const AcrBatchState *state) ACR_MUST_USE;
-/* In a line, who works on it; or why nobody does: of one part of it. */
+/* One line about a part: who works on it, or why nobody does. */
 char *acr_watched_process(const AcrBatchState *state, const AcrBatchPart *part) ACR_MUST_USE;
-/* What became of a task that has ended: "patch", or "failed: why". */
+/* The outcome of an ended task: "patch", or "failed: why". */
 char *acr_watched_ending(const AcrBatchState *state, const char *id) ACR_MUST_USE;
-/* Where a task that runs is: "round 2: search". */
+/* The stage of a running task: "round 2: search". */
 char *acr_watched_stage(const AcrBatchRunning *running) ACR_MUST_USE;
 /* As runtime/schemas/watch.json describes it. */
 AcrJson *acr_watched_to_json(const AcrBatchState *state) ACR_MUST_USE;

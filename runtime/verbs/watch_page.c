@@ -1,6 +1,6 @@
 /*
- * Serves the page and its events. The server's thread only notes who asks; the thread that watches makes the
- * page by Python, as `report` does, and sends what has changed.
+ * Serves the page and its events. The server's thread only records requests; the watching thread
+ * makes the page through Python, like `report`, and sends changes.
  */
 #include "verbs/watch_page.h"
 
@@ -16,10 +16,10 @@ struct AcrWatchPage {
     AcrHttpServer *server;
     AcrPython *python;
     char *out, *url;
-    GBytes *made; /* the last page; NULL: none yet */
+    GBytes *made; /* the last page; NULL: none */
     gint64 made_ms;
     guint ended;          /* tasks, when the state was sent */
-    pthread_mutex_t lock; /* of what follows: of AcrHttpIncoming, shared */
+    pthread_mutex_t lock; /* protects what follows: shared AcrHttpIncoming */
     GPtrArray *asked, *streams;
     char *state; /* the last one that was sent */
 };
@@ -92,7 +92,8 @@ const char *acr_watch_page_url(const AcrWatchPage *page)
     return page->url;
 }
 
-/* Sends to all, and forgets those who are gone. `data` NULL: asks whether they are there. Under the lock. */
+/* Sends to all clients, and drops those that have left. `data` NULL: only checks. The caller holds
+ * the lock. */
 static void send_all(AcrWatchPage *page, const char *data)
 {
     for (guint i = page->streams->len; i-- > 0;)

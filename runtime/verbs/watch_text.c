@@ -1,6 +1,6 @@
 /*
- * The state of a batch or run in words, and as JSON. What stands in its files is foreign: whatever is shown of
- * it is made one visible line first.
+ * The state of a batch or run in words and as JSON. Its files are untrusted: everything shown from
+ * them is first made one safe line.
  */
 #include "verbs/watch.h"
 
@@ -30,7 +30,7 @@ static gint by_count(gconstpointer a, gconstpointer b)
     return n != m ? (n < m ? 1 : -1) : strcmp(acr_json_key(one), acr_json_key(other));
 }
 
-/* Adds "2 patch, 1 failed", the most frequent first, with `between` them. */
+/* Adds "2 patch, 1 failed", the most frequent first, separated by `between`. */
 static void add_word_counts(GString *text, const AcrJson *counts, const char *between)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new();
@@ -105,7 +105,7 @@ char *acr_watched_process(const AcrBatchState *state, const AcrBatchPart *part)
 
 /* ---- The block ---- */
 
-/* What a task that runs is doing: "round 2: search · 34 s", with the time since it began; owned. */
+/* What a running task is doing: "round 2: search · 34 s", with the time since it began; owned. */
 static char *doing_of(const AcrBatchRunning *running)
 {
     g_autofree char *text = acr_doing_text(&running->run.doing, running->begun_ms),
@@ -115,7 +115,7 @@ static char *doing_of(const AcrBatchRunning *running)
                : g_strconcat("starts" ACR_WORDS_BETWEEN, time, NULL);
 }
 
-/* A task that runs, in parts: "bill-1 · round 2: search · 34 s · $0.0123". */
+/* A running task in parts: "bill-1 · round 2: search · 34 s · $0.0123". */
 static void add_running(GString *text, const AcrBatchRunning *running, bool with_cost)
 {
     const AcrSpent *spent = acr_doing_spent(&running->run.doing);
