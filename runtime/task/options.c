@@ -255,7 +255,7 @@ const AcrOption acr_options[] = {
      .default_value = "1"},
     {"attempts", 0, ACR_OPTION_COUNT, AT(attempts), MODEL & ~ACR_FOR_RUN, BOUND | CONFIG | RARE,
      "N", .help = "Make at most N attempts", 1, 100, .default_value = "1"},
-    {"samples", 0, ACR_OPTION_COUNT, AT(samples), ACR_FOR_RUN | ACR_FOR_SWE_BENCH, BOUND | CONFIG,
+    {"samples", 0, ACR_OPTION_COUNT, AT(samples), ACR_FOR_RUN | ACR_FOR_SWE_BENCH, BOUND | CONFIG | RARE,
      "N", .help = "Gather N patches, run all scripts on each, choose the best (default: 1)", 1, 100},
     {"candidate", 0, ACR_OPTION_LIST, AT(candidates), ACR_FOR_RUN, RARE, "FILE",
      .help = "Weigh this diff beside the run's own patches; may be repeated"},
@@ -432,7 +432,7 @@ const AcrOptionGroup acr_option_groups[] = {
               "issue-api instance-id "
               "trust-git-links"},
     {"Model", "model system json-mode schema tools effort temperature context rounds tries "
-              "attempts fallback-model prompts "
+              "attempts samples fallback-model prompts "
               "prices retries base-url key-command key-file header online"},
     {"Verification", "verify validate regressions test-cmd sbfl formula imports grade run-id rules "
                      "regrade baseline "

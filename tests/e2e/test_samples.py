@@ -170,7 +170,9 @@ def test_a_server_that_lies_never_bills_more_than_the_ceiling(host: Host, tmp_pa
         cap = random.Random(seed).randint(20000, 200000) * 10**6
         run = ["run", "--repo", repo, "--issue-text", ISSUE, "--model", MODEL, "--out", out, "--verify", "never"]
         with LyingServer(["no usage", "null usage", *list(USAGES)[:2]], out / "ledger.jsonl", PRICE, seed) as server:
-            result = host.run(*run, "--samples", 4, "--max-answer-tokens", 100, "--max-cost", usd(cap), env=env_of(server))
+            result = host.run(
+                *run, "--samples", 4, "--max-answer-tokens", 100, "--max-cost", usd(cap), env=env_of(server)
+            )
         received += server.received
         assert server.billable <= cap and not server.unreserved, (seed, result.told())
     assert received > 12
