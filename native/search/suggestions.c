@@ -268,11 +268,13 @@ void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text)
         total += count;
     }
     if (files)
-        g_string_append_printf(
-            out, "The text %s occurs %u time%s in %u of the tests and files of other types:\n%s",
-            shown, total, total == 1 ? "" : "s", files, listed->str);
+        g_string_append_printf(out,
+                               "Tests and files of other types are not searched: %s occurs %u "
+                               "time%s in %u of them:\n%s",
+                               shown, total, total == 1 ? "" : "s", files, listed->str);
     else if (*text)
-        g_string_append_printf(out, "%s stands in no Python file outside the tests.\n", shown);
+        g_string_append_printf(out, "%s stands in no Python file outside the tests%s.\n", shown,
+                               others ? "" : ", which are not searched");
     if (files > LISTED_OCCURRENCES)
         g_string_append_printf(out, "… and in %u more.\n", files - LISTED_OCCURRENCES);
 }
