@@ -6,6 +6,8 @@
 #include "sandbox/backend.h"
 #include "sandbox/sandbox_private.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -242,14 +244,65 @@ bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out, GError *
     return true;
 }
 
+/* A sandbox whose tree is made, with generated files that are not in its snapshot. */
+typedef struct {
+    AcrSandbox *sandbox;
+    GPtrArray *generated; /* of AcrHelperFile, sorted */
+} Base;
+
+static gint by_helper_path(gconstpointer a, gconstpointer b)
+{
+    return strcmp((*(const AcrHelperFile *const *)a)->path,
+                  (*(const AcrHelperFile *const *)b)->path);
+}
+
+static GPtrArray *find_generated(const AcrSnapshot *snapshot)
+{
+    GHashTableIter iter;
+    gpointer path, content;
+    GPtrArray *files = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    g_autoptr(GHashTable) found = acr_snapshot_generated(snapshot);
+    g_hash_table_iter_init(&iter, found);
+    while (g_hash_table_iter_next(&iter, &path, &content))
+        acr_helper_file(files, path, ACR_MODE_FILE, content);
+    g_ptr_array_sort(files, by_helper_path);
+    return files;
+}
+
+/* The name of the tree in the cache; owned. */
+static char *base_key(const AcrSandbox *sandbox, const GPtrArray *generated)
+{
+    g_autofree char *digest = acr_snapshot_digest(sandbox->options.snapshot);
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
+    for (guint i = 0; i < generated->len; i++) {
+        const AcrHelperFile *file = generated->pdata[i];
+        gsize len;
+        const guchar *data = g_bytes_get_data(file->content, &len);
+        g_checksum_update(sum, (const guchar *)file->path, (gssize)strlen(file->path) + 1);
+        g_checksum_update(sum, data ? data : (const guchar *)"", (gssize)len);
+    }
+    return g_strdup_printf("tree-%s%s%s-%u%s", digest, generated->len ? "-" : "",
+                           generated->len ? g_checksum_get_string(sum) : "", geteuid(),
+                           sandbox->tree_uid < 0 ? "" : "-given");
+}
+
+static bool write_generated(const Base *base, const char *tree, GError **error)
+{
+    ACR_AUTO_FD root = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 ? acr_sandbox_fail_errno(error, errno, "cannot use the folder", tree)
+                    : acr_tree_write(root, base->generated, base->sandbox->tree_uid, error);
+}
+
 /* Fills a cache entry with the snapshot's files and the remark about files that were left out. */
 static bool make_base(void *ctx, const char *dir, GError **error)
 {
-    AcrSandbox *sandbox = ctx;
+    const Base *base = ctx;
+    AcrSandbox *sandbox = base->sandbox;
     g_autofree char *tree = g_build_filename(dir, ACR_SANDBOX_TREE, NULL), *left_out = NULL,
                     *note = g_build_filename(dir, LEFT_OUT, NULL);
     return acr_tree_folder(tree, 0755, error) &&
            acr_tree_export(sandbox->options.snapshot, tree, sandbox->tree_uid, &left_out, error) &&
+           write_generated(base, tree, error) &&
            (!left_out || acr_file_write_atomic(note, left_out, strlen(left_out), 0, error));
 }
 
@@ -267,10 +320,10 @@ bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error)
 {
     if (sandbox->base)
         return true;
-    g_autofree char *digest = acr_snapshot_digest(sandbox->options.snapshot);
-    g_autofree char *key =
-        g_strdup_printf("tree-%s-%u%s", digest, geteuid(), sandbox->tree_uid < 0 ? "" : "-given");
-    sandbox->base = acr_tree_cache_get(sandbox->cache, key, make_base, sandbox, error);
+    g_autoptr(GPtrArray) generated = find_generated(sandbox->options.snapshot);
+    g_autofree char *key = base_key(sandbox, generated);
+    Base base = {sandbox, generated};
+    sandbox->base = acr_tree_cache_get(sandbox->cache, key, make_base, &base, error);
     if (sandbox->base)
         remark_left_out(sandbox);
     return sandbox->base != NULL;

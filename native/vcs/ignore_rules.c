@@ -189,3 +189,54 @@ bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folde
     }
     return false;
 }
+
+/* ---- New files of an overlay ---- */
+
+/* Adds the rules of the .gitignore in a folder of the overlay; `len` of its path, with its slash. */
+static void push_overlaid(AcrVcsIgnore *ignore, const AcrOverlay *overlay, const char *path,
+                          gsize len)
+{
+    g_autofree char *folder = g_strndup(path, len), *file = g_strconcat(folder, ".gitignore", NULL);
+    g_autoptr(GBytes) bytes =
+        acr_overlay_has(overlay, file) ? acr_overlay_read(overlay, file, NULL) : NULL;
+    g_autofree char *text = acr_bytes_text(bytes);
+    push(ignore, text, len);
+}
+
+static bool is_overlaid_ignored(AcrVcsIgnore *ignore, const AcrOverlay *overlay, const char *path)
+{
+    guint outside = ignore->levels->len;
+    bool is_ignored = false;
+    push_overlaid(ignore, overlay, path, 0);
+    for (const char *slash = path; !is_ignored && (slash = strchr(slash, '/')); slash++) {
+        g_autofree char *folder = g_strndup(path, (gsize)(slash - path));
+        is_ignored = acr_vcs_ignore_has(ignore, folder, true);
+        push_overlaid(ignore, overlay, path, (gsize)(slash - path) + 1);
+    }
+    is_ignored = is_ignored || acr_vcs_ignore_has(ignore, path, false);
+    g_ptr_array_set_size(ignore->levels, (gint)outside);
+    return is_ignored;
+}
+
+char *acr_overlay_ignored(const AcrOverlay *overlay)
+{
+    AcrRepo *repo = overlay->snapshot->repo;
+    g_auto(GStrv) paths = acr_overlay_changed(overlay);
+    g_autoptr(GString) out = g_string_new(NULL);
+    if (!repo || !repo->git)
+        return NULL;
+    pthread_mutex_lock(&repo->lock);
+    AcrVcsIgnore *ignore = acr_vcs_ignore_new(repo->git);
+    pthread_mutex_unlock(&repo->lock);
+    for (gsize i = 0; paths[i]; i++) {
+        g_autofree char *shown = acr_vcs_show_path(paths[i]);
+        if (acr_snapshot_find(overlay->snapshot, paths[i]) < 0 &&
+            is_overlaid_ignored(ignore, overlay, paths[i]))
+            g_string_append_printf(out, "%s'%s'", out->len ? ", " : "", shown);
+    }
+    acr_vcs_ignore_free(ignore);
+    if (out->len == 0)
+        return NULL;
+    g_string_prepend(out, "git ignores new files of the patch; add them with 'git add -f': ");
+    return g_string_free(g_steal_pointer(&out), FALSE);
+}

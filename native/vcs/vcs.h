@@ -153,6 +153,10 @@ char *acr_snapshot_digest(const AcrSnapshot *snapshot) ACR_MUST_USE;
  */
 GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error) ACR_MUST_USE;
 
+/* Small generated Python files that lie in the packages of a working tree and are not in its snapshot, as
+ * git ignores them: path -> GBytes, as they are now; owned (g_hash_table_unref). */
+GHashTable *acr_snapshot_generated(const AcrSnapshot *snapshot) ACR_MUST_USE;
+
 #define ACR_VCS_MAX_READERS 8u /* threads of one bulk read */
 
 /*
@@ -213,6 +217,9 @@ GBytes *acr_overlay_read(const AcrOverlay *overlay, const char *path, GError **e
 bool acr_overlay_has(const AcrOverlay *overlay, const char *path);
 /* One of ACR_MODE_…; 0: no such file. */
 guint32 acr_overlay_mode(const AcrOverlay *overlay, const char *path);
+/* A remark that names the new files that git ignores, by the overlay's own .gitignore files and the rules
+ * outside the working tree; owned; NULL: there are none. */
+char *acr_overlay_ignored(const AcrOverlay *overlay) ACR_MUST_USE;
 /* Paths that differ from the snapshot, sorted; owned (g_strfreev). */
 char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
 

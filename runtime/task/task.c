@@ -404,9 +404,11 @@ static bool save_result(Task *task, const AcrArtifacts *artifacts, const AcrRunR
             acr_folder_write_meta(&task->folder, task->folder.meta, ACR_FOLDER_DONE, error));
 }
 
-static bool apply(const Task *task, const AcrOutcome *found, GError **error)
+static bool apply_found(const Task *task, const AcrOutcome *found, GError **error)
 {
     bool is_wanted = task->spec->apply && found->overlay && !acr_proof_is_against(found->proof);
+    g_autofree char *ignored = found->overlay ? acr_overlay_ignored(found->overlay) : NULL;
+    acr_progress_warn(task->host->progress, ignored);
     return !is_wanted || acr_overlay_apply(found->overlay, work_tree(task), error);
 }
 
@@ -438,7 +440,7 @@ static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
             return false;
     }
     if (is_over)
-        return apply(task, &out->found, error);
+        return apply_found(task, &out->found, error);
     return acr_pass_error(error, &reason);
 }
 

@@ -85,6 +85,9 @@ static int handle(Patching *patching, const char *file, bool *out_more)
     g_auto(AcrPatchResult) result = {0};
     if (!apply_answer(patching, answer, &result, &error))
         return acr_verb_fail(host, error);
+    g_autofree char *ignored = result.overlay ? acr_overlay_ignored(result.overlay) : NULL;
+    if (ignored)
+        acr_verb_say("%s", ignored);
     AcrOut out = print_diff(file ? file : "-", &result, patching->spec->json,
                             file && patching->spec->arguments[1]);
     *out_more = out == ACR_OUT_WRITTEN;

@@ -515,3 +515,15 @@ def test_files_are_bounded_together(sandbox: Sandbox, repo: Path) -> None:
     script = "for d in . .git ~ /tmp /dev/shm; do dd if=/dev/zero of=$d/f bs=1048576 count=230 || exit 9; done"
     row = sandbox.json(repo, "--", "sh", "-c", script)
     assert (row["exit"], row["limit"]) == (9, "files"), row
+
+
+def test_a_generated_file_that_git_ignores_is_there(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Without it the package cannot be imported; what else git ignores stays outside."""
+    if sandbox.name not in LOCAL:
+        pytest.skip("an image holds its own")
+    made = make_repo(tmp_path / "made", {"pkg/__init__.py": "", ".gitignore": "_version.py\nsecret.py\n"})
+    (made.path / "pkg" / "secret.py").write_text("key = 1\n", "utf-8")
+    for text in ("v = 1", "v = 2"):  # the copy follows the file
+        (made.path / "pkg" / "_version.py").write_text(text, "utf-8")
+        done = sandbox.run(made.path, "--", "sh", "-c", "ls pkg; cat pkg/_version.py").check(0)
+        assert done.stdout.decode().split("\n") == ["__init__.py", "_version.py", text]
