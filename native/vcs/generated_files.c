@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "vcs_private.h"
 
@@ -24,13 +23,13 @@ static bool is_generated(const char *name, GBytes *content)
     const char *data = g_bytes_get_data(content, &len);
     g_autofree char *head = g_strndup(data ? data : "", MIN(len, HEAD_BYTES)),
                     *lower = g_ascii_strdown(head, -1);
-    bool is_said = strstr(name, "version") != NULL;
-    for (gsize i = 0; i < G_N_ELEMENTS(words) && !is_said; i++)
-        is_said = strstr(lower, words[i]) != NULL;
-    return is_said;
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
+        if (strstr(lower, words[i]))
+            return true;
+    return strstr(name, "version") != NULL;
 }
 
-/* A folder below `root`, no part of which is a link; -1: there is none. */
+/* A folder below `root`, with no link on the way; -1: there is none. */
 static int open_package(int root, const char *path)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);

@@ -406,10 +406,10 @@ static bool save_result(Task *task, const AcrArtifacts *artifacts, const AcrRunR
 
 static bool apply_found(const Task *task, const AcrOutcome *found, GError **error)
 {
-    bool is_wanted = task->spec->apply && found->overlay && !acr_proof_is_against(found->proof);
     g_autofree char *ignored = found->overlay ? acr_overlay_ignored(found->overlay) : NULL;
     acr_progress_warn(task->host->progress, ignored);
-    return !is_wanted || acr_overlay_apply(found->overlay, work_tree(task), error);
+    return !task->spec->apply || !found->overlay || acr_proof_is_against(found->proof) ||
+           acr_overlay_apply(found->overlay, work_tree(task), error);
 }
 
 /* Everything after the folder is ready: index, journal, attempts, result. If the run ends before
