@@ -15,8 +15,7 @@
 #include "http/server_private.h"
 
 #define TICK_MS 250
-#define REQUEST_MS 10000
-#define CROWDED_MS 400 /* like REQUEST_MS, while many clients are connected */
+#define CROWDED_MS 400 /* like ACR_HTTP_SERVER_REQUEST_MS, while many clients are connected */
 #define GRACE_MS 500   /* at the end, to send what has been answered */
 #define MHD_CONNECTIONS                                                                            \
     (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS) /* some are still ending after they were cut */
@@ -218,7 +217,7 @@ static bool start_daemon(AcrHttpServer *server, GError **error)
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof address;
     if (!server->options.request_ms)
-        server->options.request_ms = REQUEST_MS;
+        server->options.request_ms = ACR_HTTP_SERVER_REQUEST_MS;
     errno = 0;
     server->daemon = acr_mhd.start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
