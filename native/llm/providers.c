@@ -89,11 +89,9 @@ AcrJson *acr_llm_describe_providers(void)
 {
     AcrJson *json = acr_json_new_array();
     for (gsize i = 0; i < G_N_ELEMENTS(providers); i++) {
-        AcrJson *row = acr_json_of(
-            ACR_STRING("name", providers[i]->name),
-            ACR_JSON("keys", describe_variables(providers[i]->key_variables)),
-            ACR_JSON("addresses", describe_variables(providers[i]->base_variables)), NULL);
-        acr_json_append(json, row);
+        acr_json_add(json, ACR_STRING("name", providers[i]->name),
+                     ACR_JSON("keys", describe_variables(providers[i]->key_variables)),
+                     ACR_JSON("addresses", describe_variables(providers[i]->base_variables)));
     }
     return json;
 }

@@ -294,9 +294,7 @@ static bool owner_is_gone(const char *text)
 
 static void add_ulimit(AcrJson *list, const char *name, gint64 value)
 {
-    AcrJson *json =
-        acr_json_of(ACR_STRING("Name", name), ACR_INT("Soft", value), ACR_INT("Hard", value), NULL);
-    acr_json_append(list, json);
+    acr_json_add(list, ACR_STRING("Name", name), ACR_INT("Soft", value), ACR_INT("Hard", value));
 }
 
 static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *container)

@@ -52,10 +52,8 @@ char *acr_engine_walls_folder(AcrTreeCache *cache, GError **error)
 void acr_engine_walls_mount(const char *folder, AcrJson *host_config)
 {
     AcrJson *mounts = acr_json_new_array();
-    AcrJson *mount =
-        acr_json_of(ACR_STRING("Type", "bind"), ACR_STRING("Source", folder),
-                    ACR_STRING("Target", ACR_ENGINE_WALLS), ACR_BOOL("ReadOnly", true), NULL);
-    acr_json_append(mounts, mount);
+    acr_json_add(mounts, ACR_STRING("Type", "bind"), ACR_STRING("Source", folder),
+                 ACR_STRING("Target", ACR_ENGINE_WALLS), ACR_BOOL("ReadOnly", true));
     acr_json_set(host_config, "Mounts", mounts);
 }
 

@@ -33,9 +33,7 @@ void acr_batch_note_write(const AcrBatchNote *note)
         acr_json_append(tasks, acr_json_new_string(id));
         if (!note->task_begun_ms[i])
             continue;
-        AcrJson *task =
-            acr_json_of(ACR_STRING("task", id), ACR_INT("begun_ms", note->task_begun_ms[i]), NULL);
-        acr_json_append(running, task);
+        acr_json_add(running, ACR_STRING("task", id), ACR_INT("begun_ms", note->task_begun_ms[i]));
     }
     AcrJson *left = acr_json_of(ACR_INT("ms", note->left_ms),
                                 ACR_INT("cost_microusd", note->left_microusd), NULL);

@@ -105,11 +105,9 @@ AcrJson *acr_locations_to_json(const GPtrArray *locations)
     AcrJson *list = acr_json_new_array();
     for (guint i = 0; i < locations->len; i++) {
         const AcrBugLocation *location = locations->pdata[i];
-        AcrJson *json =
-            acr_json_of(ACR_STRING("file", location->file), ACR_STRING("class", location->klass),
-                        ACR_STRING("method", location->method),
-                        ACR_STRING("intended_behavior", location->intended_behavior), NULL);
-        acr_json_append(list, json);
+        acr_json_add(list, ACR_STRING("file", location->file), ACR_STRING("class", location->klass),
+                     ACR_STRING("method", location->method),
+                     ACR_STRING("intended_behavior", location->intended_behavior));
     }
     return list;
 }

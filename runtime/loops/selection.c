@@ -136,9 +136,8 @@ static AcrStep cross(AcrAttemptWork *work, const Script *script, AcrCandidate *c
         return step;
     g_auto(AcrTestVerdict) verdict = {0};
     acr_test_judge(executed, script->text, executor->dir(executor->ctx), &verdict);
-    AcrJson *row = acr_json_of(ACR_STRING("script", script->name),
-                               ACR_STRING("result", names[verdict.result]), NULL);
-    acr_json_append(candidate->scripts, row);
+    acr_json_add(candidate->scripts, ACR_STRING("script", script->name),
+                 ACR_STRING("result", names[verdict.result]));
     candidate->passes += verdict.result == ACR_TEST_PASSED;
     return ACR_STEP_DONE;
 }

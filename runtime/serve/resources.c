@@ -172,9 +172,7 @@ AcrJson *acr_serve_templates_list(const AcrServeRequest *request, AcrServeFault 
         const char *name = acr_serve_repository_name(request->repositories, i);
         g_autofree char *uri = g_strdup_printf(SCHEME "%s/" FILES "{+path}", name),
                         *title = g_strdup_printf("a file of %s", name);
-        AcrJson *template =
-            acr_json_of(ACR_STRING("uriTemplate", uri), ACR_STRING("name", title), NULL);
-        acr_json_append(templates, template);
+        acr_json_add(templates, ACR_STRING("uriTemplate", uri), ACR_STRING("name", title));
     }
     acr_json_set(result, "resourceTemplates", templates);
     acr_serve_set_ttl(result, request->message, ACR_SERVE_KEEP_MS);

@@ -27,10 +27,8 @@ AcrJson *acr_outlines_failed(const AcrIndex *index)
         const AcrIndexFile *file = acr_index_file(index, i);
         if (!file->failed)
             continue;
-        AcrJson *row =
-            acr_json_of(ACR_JSON("file", acr_json_new_bytes(file->path, strlen(file->path))),
-                        ACR_STRING("why", file->unparsed), NULL);
-        acr_json_append(list, row);
+        acr_json_add(list, ACR_JSON("file", acr_json_new_bytes(file->path, strlen(file->path))),
+                     ACR_STRING("why", file->unparsed));
     }
     return list;
 }

@@ -30,10 +30,9 @@ static AcrJson *encode_lint(void *call, GError **error)
         AcrJson *after = acr_json_new_array();
         for (gsize k = 0; k < files[i].n_after; k++)
             acr_json_append(after, digest_or_null(files[i].after[k]));
-        AcrJson *row = acr_json_of(
-            ACR_JSON("file", acr_json_new_bytes(files[i].path, strlen(files[i].path))),
-            ACR_JSON("before", digest_or_null(files[i].before)), ACR_JSON("after", after), NULL);
-        acr_json_append(list, row);
+        acr_json_add(list,
+                     ACR_JSON("file", acr_json_new_bytes(files[i].path, strlen(files[i].path))),
+                     ACR_JSON("before", digest_or_null(files[i].before)), ACR_JSON("after", after));
         asked->versions += files[i].n_after;
     }
     acr_json_set(json, "files", list);

@@ -44,10 +44,9 @@ static AcrJson *describe_config(const AcrRunSpec *spec, const guint8 *from)
             continue;
         int source = from[i] != FROM_NOTHING || !option->default_value ? from[i] : FROM_DEFAULT;
         g_autofree char *value = config_value(spec, option, source);
-        AcrJson *row = acr_json_of(ACR_STRING("option", option->name), ACR_STRING("value", value),
-                                   ACR_STRING("source", sources[source]),
-                                   ACR_STRING("variable", option->variable), NULL);
-        acr_json_append(rows, row);
+        acr_json_add(rows, ACR_STRING("option", option->name), ACR_STRING("value", value),
+                     ACR_STRING("source", sources[source]),
+                     ACR_STRING("variable", option->variable));
     }
     return rows;
 }

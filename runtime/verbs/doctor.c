@@ -31,10 +31,8 @@ typedef struct {
 static void add_check(Doctor *doctor, const char *check, State state, const char *remedy,
                       const char *found)
 {
-    AcrJson *row = acr_json_of(ACR_STRING("check", check), ACR_STRING("state", states[state]),
-                               ACR_STRING("found", found),
-                               ACR_STRING("remedy", state == OK ? NULL : remedy), NULL);
-    acr_json_append(doctor->rows, row);
+    acr_json_add(doctor->rows, ACR_STRING("check", check), ACR_STRING("state", states[state]),
+                 ACR_STRING("found", found), ACR_STRING("remedy", state == OK ? NULL : remedy));
     doctor->has_failed = doctor->has_failed || state == FAILED;
 }
 

@@ -19,9 +19,7 @@ static AcrJson *unparsed_files(const AcrIndex *index)
         const AcrIndexFile *file = acr_index_file(index, i);
         if (!file->unparsed)
             continue;
-        AcrJson *row =
-            acr_json_of(ACR_STRING("file", file->path), ACR_STRING("reason", file->unparsed), NULL);
-        acr_json_append(list, row);
+        acr_json_add(list, ACR_STRING("file", file->path), ACR_STRING("reason", file->unparsed));
     }
     return list;
 }
