@@ -98,7 +98,6 @@ USAGES: dict[str, bytes] = {
 }
 BODIES |= {name: _said(usage) for name, usage in USAGES.items()}
 # "close": no response at all; "hang": none before the server stops.
-LIES = [*BODIES, *STATUSES, "close"]
 
 
 class LyingServer(Serving):
@@ -108,7 +107,6 @@ class LyingServer(Serving):
         self.lies, self.ledger, self.price = lies, ledger, price
         self.received = 0
         self.billable = 0  # pico-USD
-        self.share = 0.0  # of a ceiling, for who reports it
         self.unreserved: list[str] = []  # requests that came before their reservation
         self.arrived = threading.Semaphore(0)
         self.stopped = threading.Event()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
-import time
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 import pytest
+from fewer import usually
 from host import SLOWNESS, Host
 from loopback import LoopbackOpenAI
-from lying import LIES, PICO, USAGES, LyingServer
+from lying import PICO, USAGES, LyingServer
 from repos import Repo
 
 MODEL = "openai/gpt-4.1"
@@ -65,82 +64,14 @@ def ask(server: LyingServer, cap: int, *more: object) -> list[object]:
     ]
 
 
-def lie_to_many(host: Host, folder: Path, seed: int, processes: int = 32) -> LyingServer:
-    """Let processes call a lying server under one ceiling, which holds some of the calls."""
-    chance = random.Random(seed)
-    lies = chance.sample(LIES, chance.randint(1, len(LIES)))
-    ledger = folder / f"ledger-{seed}.jsonl"
-    cap = chance.randint(500, 60000) * 10**6
-    with LyingServer(lies, ledger, PRICE, seed) as server:
-        children = [host.start(*ask(server, cap), env=ENV) for _ in range(processes)]
-        exits = [_end(child) for child in children]
-    told = f"seed {seed}, {lies}, cap {usd(cap)}, {server.received} requests, exits {exits}"
-    assert server.billable <= cap, told
-    assert not server.unreserved, (told, server.unreserved[:3])
-    assert set(exits) <= {0, 1, 4}, told
-    state = Ledger(ledger)
-    assert not state.reserved and not state.stale, told
-    assert server.received <= state.reservations, told
-    server.share = server.billable / cap
-    return server
-
-
 def _end(child: subprocess.Popen[bytes]) -> int:
     child.communicate(timeout=120 * SLOWNESS)
     return child.returncode
 
 
-def test_a_server_that_lies_never_bills_more_than_the_ceiling(host: Host, tmp_path: Path) -> None:
-    for seed in range(3):
-        lie_to_many(host, tmp_path, seed)
-
-
-@pytest.mark.full
-def test_a_server_that_lies_never_bills_more_in_many_rounds(host: Host, tmp_path: Path) -> None:
-    rounds = [lie_to_many(host, tmp_path, seed) for seed in range(100, 300)]
-    received = sum(server.received for server in rounds)
-    shares = sorted(server.share for server in rounds)
-    assert received > 1000
-    print(f"200 rounds of 32 processes, {received} requests; billed at most", end=" ")
-    print(f"{shares[-1]:.4f} of the ceiling, {shares[100]:.4f} in the middle")
-
-
-def kill_many(host: Host, folder: Path, times: int) -> None:
-    """Kill calls between reservation and settlement; some fit under the ceiling, the rest are refused."""
-    chance = random.Random(times)
-    ledger = folder / "ledger.jsonl"
-    with LyingServer(["hang"], ledger, PRICE) as server:
-        one = _worst_case(host, folder)
-        cap = one * (times * 2 // 3)
-        for _ in range(times):
-            child = host.start(*ask(server, cap), env=ENV)
-            if chance.random() < 0.5:
-                _wait_for_request(server, child)
-            else:
-                time.sleep(chance.uniform(0, 0.03))
-            child.kill()
-            _end(child)
-            assert server.billable <= cap
-        reached = 0
-        while host.run(*ask(server, cap, "--max-time", "0.3"), env=ENV).exit != 4 or (
-            not _is_used_up(ledger, cap, one)
-        ):
-            reached += 1
-            assert reached < 3 * times
-        state = Ledger(ledger)
-        assert server.billable <= cap and not server.unreserved
-        assert state.spent <= cap and not state.reserved
-        assert state.stale
-        print(f"{times} kills: {len(state.stale)} stale, {usd(state.spent)} of {usd(cap)}")
-
-
 def _wait_for_request(server: LyingServer, child: subprocess.Popen[bytes]) -> None:
     while child.poll() is None and not server.arrived.acquire(timeout=0.02):
         pass
-
-
-def _is_used_up(ledger: Path, cap: int, one: int) -> bool:
-    return Ledger(ledger).spent + one > cap
 
 
 def _worst_case(host: Host, folder: Path) -> int:
@@ -149,15 +80,6 @@ def _worst_case(host: Host, folder: Path) -> int:
     with LyingServer(["500"], ledger, PRICE) as server:
         host.run(*ask(server, PICO, "--retries", 0), env=ENV).check(1)
         return server.billable
-
-
-def test_what_killed_calls_have_reserved_counts_as_spent(host: Host, tmp_path: Path) -> None:
-    kill_many(host, tmp_path, 5)
-
-
-@pytest.mark.full
-def test_what_many_killed_calls_have_reserved_counts_as_spent(host: Host, tmp_path: Path) -> None:
-    kill_many(host, tmp_path, 100)
 
 
 def test_a_call_is_made_to_fit_or_refused(host: Host, tmp_path: Path) -> None:
@@ -173,7 +95,7 @@ def test_a_call_is_made_to_fit_or_refused(host: Host, tmp_path: Path) -> None:
         assert server.received == 1
 
 
-@pytest.mark.parametrize("lie", [*USAGES, "no usage", "null usage"])
+@pytest.mark.parametrize("lie", usually([*list(USAGES)[::8], "no usage"], [*USAGES, "no usage", "null usage"]))
 def test_what_a_server_says_and_cannot_be_counts_for_what_was_reserved(host: Host, tmp_path: Path, lie: str) -> None:
     """So no number of such calls passes the ceiling: three fit, and the fourth is not sent."""
     ledger = tmp_path / "ledger.jsonl"

@@ -13,6 +13,8 @@ from host import ROOT, SLOWNESS, Host
 from repos import sample_repo
 from runs import SCRIPT, arguments, check_patch, files_of
 
+pytestmark = pytest.mark.full
+
 SOURCES = [
     "CMakeLists.txt",
     "LICENSE",

@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 import pytest
 import repos
+from fewer import usually
 from host import SLOWNESS, Host, Result, kill
 from hostile import (
     journal_of,
@@ -55,7 +56,7 @@ def _copy(finished: Path, records: int) -> Path:
     return copy
 
 
-@pytest.mark.parametrize("number", range(CALLS))
+@pytest.mark.parametrize("number", usually([0, 5, CALLS - 1], range(CALLS)))
 def test_a_run_killed_in_a_model_call_goes_on_to_the_same_end(
     host: Host,
     loopback_openai: Serve,
@@ -101,7 +102,7 @@ def test_a_run_killed_after_every_record_goes_on_to_the_same_end(
     assert outcome(out) == outcome(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("records", range(CALLS + 1))
+@pytest.mark.parametrize("records", usually([1, 6, CALLS], range(CALLS + 1)))
 def test_a_journal_with_some_of_its_records_is_gone_on_with(
     host: Host, sample_repo: Repo, finished: Path, records: int
 ) -> None:
@@ -142,7 +143,7 @@ def test_a_run_killed_at_random_moments_goes_on_to_the_same_end(
     host: Host, sample_repo: Repo, finished: Path, tmp_path: Path
 ) -> None:
     """Real SIGKILLs, each run several times."""
-    assert _kill_often(host, sample_repo, finished, tmp_path / "out", 25, seed=1) >= 25
+    assert _kill_often(host, sample_repo, finished, tmp_path / "out", 8, seed=1) >= 8
 
 
 @pytest.mark.full
@@ -168,7 +169,7 @@ def _cuts(finished: Path, count: int | None) -> list[tuple[int, int]]:
     """Places to cut: (records, bytes of the last one); at its ends, and `count` others or every seventh."""
     lines = (finished / "journal.jsonl").read_bytes().splitlines(keepends=True)
     chance, cuts = random.Random(3), []
-    for records in (1, 4, CALLS) if count else (CALLS,):
+    for records in (4,) if count else (CALLS,):
         length = len(lines[records - 1])
         some = range(chance.randrange(7), length, 7)
         places = some if count is None else chance.sample(range(length), count)
@@ -177,8 +178,8 @@ def _cuts(finished: Path, count: int | None) -> list[tuple[int, int]]:
 
 
 def test_a_last_record_that_was_cut_is_dropped(host: Host, sample_repo: Repo, finished: Path) -> None:
-    """With a line that says so."""
-    for records, kept in _cuts(finished, 8):
+    """With a line that says so; tests/unit/journal cuts at every byte."""
+    for records, kept in _cuts(finished, 1):
         _cut(host, sample_repo, finished, records, kept)
 
 
@@ -205,7 +206,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", usually(["zeros", "no brace"], DAMAGES))
 def test_a_last_record_that_was_damaged_is_dropped(host: Host, sample_repo: Repo, finished: Path, damage: str) -> None:
     """With a line that says so, and the run goes on to the same end."""
     copy = _copy(finished, 4)
@@ -217,7 +218,7 @@ def test_a_last_record_that_was_damaged_is_dropped(host: Host, sample_repo: Repo
     assert outcome(copy) == outcome(finished)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", usually(["zeros", "no brace"], DAMAGES))
 def test_damage_before_the_last_record_is_refused(host: Host, sample_repo: Repo, finished: Path, damage: str) -> None:
     """It names the line, and nothing is changed."""
     copy = _copy(finished, 6)

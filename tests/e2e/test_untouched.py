@@ -203,7 +203,7 @@ def _clean_up(host: Host, commands: dict[str, Arguments], changes: dict[str, str
     host.run(*commands["run at HEAD"], env=changes).check()
 
 
-def test_fifty_kills_leave_the_repository_and_no_temporary_files(
+def test_kills_leave_the_repository_and_no_temporary_files(
     host: Host,
     dirty: Repo,
     commands: dict[str, Arguments],
@@ -213,7 +213,7 @@ def test_fifty_kills_leave_the_repository_and_no_temporary_files(
     """Neither in HOME nor in the repository; what is left in the program's own folder for temporary files, the next
     run that does anything removes."""
     before = deep_digest(dirty.path)
-    assert _kill_verbs(host, commands, 50, tmp_path / "out", places) == 50
+    assert _kill_verbs(host, commands, 16, tmp_path / "out", places) == 16
     assert deep_digest(dirty.path) == before
     host.run(*commands["run"], env=places).check()
     _clean_up(host, commands, places)

@@ -283,6 +283,7 @@ def test_the_program_is_measured_on_a_small_repository(tmp_path: Path) -> None:
     assert all(row["value"] > 0 for row in data["rows"] if row["unit"] == "x")
 
 
+@pytest.mark.full
 @pytest.mark.skipif("ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program")
 def test_a_comparison_is_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of parts that need no peer; one whose peer is no such program is told in a line."""
@@ -297,6 +298,7 @@ def test_a_comparison_is_one_table(tmp_path: Path, capsys: pytest.CaptureFixture
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+@pytest.mark.full
 @pytest.mark.skipif("ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program")
 def test_the_sandbox_is_compared_with_a_worktree_of_the_same_tree(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -336,6 +338,7 @@ def test_a_sandbox_that_does_not_run_is_told_in_one_line(tmp_path: Path, capsys:
     assert len(said) == 1 and said[0].startswith("sandbox.py: ")
 
 
+@pytest.mark.full
 @pytest.mark.skipif("ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program")
 def test_grading_is_compared_with_the_tests_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     works = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
