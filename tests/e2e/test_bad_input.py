@@ -97,56 +97,6 @@ def test_a_repository_without_python_has_nothing_to_work_on(
     run_host(*tiny_run(repo, out, script)).check()
 
 
-def test_a_shallow_clone_lacks_its_older_commits(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
-    """The oldest commit that is there works; its parent is named as missing."""
-    tiny.commit({"app.py": TINY["app.py"] + "\n"})
-    first, clone = tiny.git("rev-parse", "HEAD~"), tmp_path / "shallow"
-    tiny.git("clone", "-q", "--depth", "1", f"file://{tiny}", str(clone))
-    for rev in (first, "HEAD~"):
-        arguments = tiny_run(clone, tmp_path / "out", script)
-        run_host(*arguments, "--rev", rev).one_line(ENVIRONMENT, rev)
-    run_host(*tiny_run(clone, tmp_path / "out", script), "--rev", "HEAD").check()
-
-
-def test_a_partial_clone_without_its_blobs_names_the_missing_object(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
-    """Nothing is fetched behind the user's back."""
-    tiny.git("config", "uploadpack.allowFilter", "true")
-    clone = tmp_path / "partial"
-    tiny.git("clone", "-q", "-n", "--filter=blob:none", f"file://{tiny}", str(clone))
-    before = deep_digest(clone)
-    blob, arguments = (
-        tiny.git("rev-parse", "HEAD:app.py"),
-        tiny_run(clone, tmp_path / "out", script),
-    )
-    result = run_host(*arguments, "--rev", "HEAD", env=whole_stacks())
-    result.one_line(ENVIRONMENT, blob)
-    assert deep_digest(clone) == before
-
-
-@pytest.mark.parametrize("which", ["HEAD:app.py", "HEAD^{tree}", "HEAD"])
-def test_an_object_that_was_lost_is_named(run_host: Run, tiny: Repo, script: Path, tmp_path: Path, which: str) -> None:
-    """A file's content, a tree, the commit itself."""
-    lost = tiny.git("rev-parse", which)
-    path = tiny.path / ".git" / "objects" / lost[:2] / lost[2:]
-    kept = path.rename(tmp_path / "kept")
-    arguments = [*tiny_run(tiny, tmp_path / "out", script), "--rev", "HEAD"]
-    run_host(*arguments).one_line(ENVIRONMENT, lost)
-    kept.rename(path)
-    run_host(*arguments).check()
-
-
-def test_a_damaged_object_is_no_crash(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
-    """A blob whose file holds garbage."""
-    lost = tiny.git("rev-parse", "HEAD:app.py")
-    path = tiny.path / ".git" / "objects" / lost[:2] / lost[2:]
-    path.chmod(0o644)
-    path.write_bytes(b"garbage")
-    arguments = [*tiny_run(tiny, tmp_path / "out", script), "--rev", "HEAD"]
-    run_host(*arguments).one_line(ENVIRONMENT)
-
-
 def test_the_objects_of_a_sha256_repository_are_refused(run_host: Run, script: Path, tmp_path: Path) -> None:
     """By name, before a folder is made; its working tree is read as a folder."""
     path = tmp_path / "sha256"
@@ -370,14 +320,6 @@ def test_streams_that_are_closed_are_no_crash(tiny: Repo, script: Path, tmp_path
     host.run("replay", out).check()
 
 
-@pytest.mark.parametrize("home", [None, "/nonexistent/home", ""])
-def test_no_home_is_needed(run_host: Run, tiny: Repo, script: Path, tmp_path: Path, home: str | None) -> None:
-    """Without HOME, and with one that is not there, and without any cache folder."""
-    changes = {"HOME": home, "XDG_CACHE_HOME": None}
-    run_host(*tiny_run(tiny, tmp_path / "out", script), env=changes).check()
-    run_host("search", "--repo", tiny, 'search_method("half")', env=changes).check()
-
-
 def test_an_empty_environment_is_enough(tiny: Repo, script: Path, tmp_path: Path, host: Host) -> None:
     """As `env -i` starts it: no PATH either."""
     command = [str(host.program), *map(str, tiny_run(tiny, tmp_path / "out", script))]
@@ -490,3 +432,11 @@ def test_a_value_out_of_range_is_a_usage_error(
     words = [values[0]] if values[-1] else []
     run_host(*tiny_run(tiny, out, script), *values).one_line(USAGE, *words)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("home", [None, "/nonexistent/home", ""])
+def test_no_home_is_needed(run_host: Run, tiny: Repo, script: Path, tmp_path: Path, home: str | None) -> None:
+    """Without HOME, and with one that is not there, and without any cache folder."""
+    changes = {"HOME": home, "XDG_CACHE_HOME": None}
+    run_host(*tiny_run(tiny, tmp_path / "out", script), env=changes).check()
+    run_host("search", "--repo", tiny, 'search_method("half")', env=changes).check()

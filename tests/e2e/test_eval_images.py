@@ -233,12 +233,6 @@ def test_what_cannot_be_pulled_is_one_line(grading: Grading, registry: Registry)
     assert grading.engine.images() == before
 
 
-@pytest.mark.full
-def test_a_transfer_that_breaks_off(grading: Grading, registry: Registry, root: Path) -> None:
-    name = registry.add("graded:cut", apart(root, grading.folder), broken=True)
-    assert "cannot pull the image" in grading.refused([ROW | {"image": name}])
-
-
 def test_too_little_room_stops_before_a_pull(grading: Grading, registry: Registry, root: Path) -> None:
     assert grading.engine
     name = registry.add("graded:three", root)
@@ -374,14 +368,6 @@ def test_containers_of_a_killed_run_are_swept_though_nothing_is_run_next(grading
     assert grading.engine.containers()
     assert grading.refused([ROW | {"image": "acr-host-test/nowhere"}], "--no-pull")
     assert grading.engine.containers() == []
-
-
-@pytest.mark.full
-def test_two_gigabytes_of_output(grading: Grading) -> None:
-    loud = "import m, os\nfor _ in range(2048):\n    os.write(1, b'x' * 2**20)\n"
-    said = grading.refused([ROW | {"eval_script": SCRIPT.replace("import m\n", loud)}])
-    assert "the tests printed more than is kept" in said
-    assert sum(path.stat().st_size for path in (grading.folder / "out").rglob("*") if path.is_file()) < 130 * 2**20
 
 
 def test_a_script_that_ignores_every_signal_and_leaves_children(grading: Grading) -> None:

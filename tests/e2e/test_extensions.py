@@ -139,15 +139,6 @@ def test_one_that_cannot_be_loaded_ends_before_anything_is_spent(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("name", [name for name in BROKEN if name in IN_A_RUN or name == "builtin"])
-def test_each_broken_one_changes_nothing(run_host: RunHost, sample_repo: Repo, tmp_path: Path, name: str) -> None:
-    plain = run_host(*arguments(sample_repo, tmp_path / "plain")).check()
-    done = run_host(*arguments(sample_repo, tmp_path / "out", *broken(tmp_path / "extensions", [name]))).check()
-    assert done.stdout == plain.stdout
-    check_lines(done, [name])
-
-
 # ---- Search calls ----
 
 TELLING = (

@@ -360,12 +360,6 @@ def test_files_too_large_for_the_parser(host: Host, make_repo: Make) -> None:
     check_large_files(host, make_repo, 2, 17)
 
 
-@pytest.mark.full
-def test_files_far_too_large_for_the_parser(host: Host, make_repo: Make) -> None:
-    """As above, 100 MB of it, and 15 MB of the table."""
-    check_large_files(host, make_repo, 15, 100)
-
-
 def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int) -> None:
     """Each costs itself only; to outline one takes at most 512 MB."""
     files = {
@@ -410,22 +404,3 @@ def test_many_symbols_of_one_file(host: Host, make_repo: Make, name: str) -> Non
         eight_calls("C", "m19999" if name == "methods" else "f"),
     )
     assert row["symbols"] == n + (1 if name == "methods" else 2)
-
-
-@pytest.mark.full
-def test_thirty_thousand_tiny_files(host: Host, make_repo: Make) -> None:
-    """As many blobs; then all of them the same."""
-    many = {f"d{n % 100}/m{n}.py": f"class K{n}:\n    def f(self): pass\n" for n in range(30_000)}
-    repo, same = make_repo({}), make_repo({}, name="same")
-    for made in (repo, same):
-        made.git("config", "gc.auto", "0")
-    repo.commit(many)
-    same.commit(dict.fromkeys(many, A))
-    row = everything_answers(host, repo, eight_calls("K29999", "f", "m77.py"), timeout=300)
-    assert counts(row) == {
-        "entries": 30_000,
-        "files": 30_000,
-        "symbols": 60_000,
-        "unparsable": 0,
-    }
-    assert everything_answers(host, same, timeout=300)["symbols"] == 60_000

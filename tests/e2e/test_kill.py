@@ -13,7 +13,7 @@ from typing import Any, Callable
 import pytest
 import repos
 from fewer import usually
-from host import SLOWNESS, Host, Result, kill
+from host import Host, Result, kill
 from hostile import (
     journal_of,
     outcome,
@@ -146,14 +146,6 @@ def test_a_run_killed_at_random_moments_goes_on_to_the_same_end(
     assert _kill_often(host, sample_repo, finished, tmp_path / "out", 8, seed=1) >= 8
 
 
-@pytest.mark.full
-def test_a_run_killed_five_hundred_times_goes_on_to_the_same_end(
-    host: Host, sample_repo: Repo, finished: Path, tmp_path: Path
-) -> None:
-    """As above, for longer."""
-    assert _kill_often(host, sample_repo, finished, tmp_path / "out", 500, seed=2) >= 500
-
-
 def _cut(host: Host, repo: Repo, finished: Path, records: int, kept: int) -> None:
     """The last of some records is cut after `kept` bytes: it is dropped, said so, and made again."""
     copy = _copy(finished, records)
@@ -180,15 +172,6 @@ def _cuts(finished: Path, count: int | None) -> list[tuple[int, int]]:
 def test_a_last_record_that_was_cut_is_dropped(host: Host, sample_repo: Repo, finished: Path) -> None:
     """With a line that says so; tests/unit/journal cuts at every byte."""
     for records, kept in _cuts(finished, 1):
-        _cut(host, sample_repo, finished, records, kept)
-
-
-@pytest.mark.full
-def test_a_last_record_that_was_cut_at_many_bytes_is_dropped(host: Host, sample_repo: Repo, finished: Path) -> None:
-    """Some five hundred cuts, each gone on from."""
-    if SLOWNESS != 1:
-        pytest.skip("so many cuts are made with the release build only")
-    for records, kept in _cuts(finished, None):
         _cut(host, sample_repo, finished, records, kept)
 
 

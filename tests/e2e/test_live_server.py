@@ -8,13 +8,12 @@ from typing import Any, Callable
 
 import pytest
 from host import Host, Result, without_progress
-from loopback import KEY, Failure, LoopbackOpenAI, rate_limited, too_long
+from loopback import KEY, Failure, LoopbackOpenAI, too_long
 from repos import Repo
 from runs import (
     ANALYSE_2,
     CALLS,
     CHANGED,
-    PATCH_2,
     SCRIPT,
     SELECT_3,
     arguments,
@@ -104,36 +103,6 @@ def test_requests_are_the_journal_s(
         talk.append({"role": "assistant", "content": record["answer"]["content"]})
 
 
-def test_rate_limit_is_waited_out(run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path) -> None:
-    server.fail(rate_limited(1), at=SELECT_3)
-    begun = time.monotonic()
-    result = run_host(
-        *live(server, sample_repo, tmp_path / "out", "--verbose"),
-        env=server.environment,
-    ).check()
-    assert time.monotonic() - begun >= 1, "Retry-After was not kept"
-    assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
-    assert len(server.requests) == CALLS + 1
-    assert server.requests[SELECT_3] == server.requests[SELECT_3 + 1]
-    assert len(journal(tmp_path / "out")) == CALLS
-    assert "waiting 1." in result.err
-
-
-@pytest.mark.parametrize("kind", ["cut", "cut stream", "close", "garbage", "status"])
-def test_passing_failure_is_got_over(
-    run_host: RunHost,
-    server: LoopbackOpenAI,
-    sample_repo: Repo,
-    tmp_path: Path,
-    kind: str,
-) -> None:
-    server.fail(Failure(kind, 503), at=PATCH_2)
-    result = run_host(*live(server, sample_repo, tmp_path / "out"), env=server.environment).check()
-    check_summary(result.err, retries=1)
-    assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
-    assert server.requests[PATCH_2] == server.requests[PATCH_2 + 1]
-
-
 def test_refused_key(host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path) -> None:
     """Not tried again; the folder goes on once the key is right."""
     server.fail(UNAUTHORIZED, at=SELECT_3)
@@ -146,14 +115,6 @@ def test_refused_key(host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_
     second = host.run(*run, env=server.environment).check()
     assert second.stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
     assert len(server.requests) == CALLS + 1
-
-
-def test_missing_key(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    """Found before anything is asked or written; only a server of one's own may do without."""
-    run = arguments(sample_repo, tmp_path / "out", model="openai/some-model")
-    run_host(*run).one_line(3, "OPENAI_API_KEY", "openai/some-model")
-    run_host(*run, env={"OPENAI_API_KEY": ""}).one_line(3, "OPENAI_API_KEY")
-    assert not (tmp_path / "out").exists()
 
 
 def test_overflow_shortens_the_oldest_results(
@@ -307,31 +268,6 @@ def test_waits_for_a_server_that_comes_back(
     check_summary(without_progress(stderr)[0].decode(), retries="[1-9]")
     assert stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
     assert CHANGED.encode() in stdout
-
-
-def test_killed_in_a_call_and_started_again(
-    host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
-) -> None:
-    server.fail(Failure("hang"), at=PATCH_2)
-    run = live(server, sample_repo, tmp_path / "out")
-    child = host.start(*run, env=server.environment)
-    server.wait_for(PATCH_2 + 1)
-    child.kill()
-    child.wait()
-    result = host.run(*run, env=server.environment).check()
-    assert result.stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
-    assert len(server.requests) == CALLS + 1
-
-
-def test_finished_folder_needs_no_server(
-    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
-) -> None:
-    run = live(server, sample_repo, tmp_path / "out")
-    first = run_host(*run, env=server.environment).check()
-    server.stop()
-    again = run_host(*run, env={"OPENAI_API_KEY": None}).check()
-    assert again.stdout == first.stdout
-    assert again.err == ""
 
 
 def test_bad_retries(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:

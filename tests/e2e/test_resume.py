@@ -12,19 +12,14 @@ from repos import Repo, digest
 from repos import sample_repo as make_sample
 from runs import (
     ANALYSE_2,
-    CALLS,
     CHANGED,
-    EXTRACT_1,
     ISSUE,
-    PATCH_2,
     SCRIPT,
     SELECT_3,
     arguments,
     broken_script,
     fixed,
     folder_digest,
-    journal,
-    read_json,
 )
 
 RunHost = Callable[..., Result]
@@ -164,30 +159,6 @@ def test_finished_folder_without_a_patch_says_so_again(run_host: RunHost, sample
     assert run_host(*run).one_line(1) == line
 
 
-@pytest.mark.parametrize("number", [0, EXTRACT_1, ANALYSE_2, PATCH_2])
-def test_goes_on_where_it_was(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes, number: int
-) -> None:
-    """The answers that are recorded are not asked for again, whatever the script now says there."""
-    out, script = tmp_path / "out", tmp_path / "script.jsonl"
-    run = arguments(sample_repo, out, model=broken_script(script, number))
-    first = run_host(*run)
-    first.one_line(1, "what no request ever says", f"line {number + 1}")
-    begun = (out / "journal.jsonl").read_bytes()
-    assert len(begun.splitlines()) == number
-    shutil.copy(SCRIPT, script)
-    second = run_host(*run).check()
-    assert second.stdout == expected
-    whole = (out / "journal.jsonl").read_bytes()
-    assert whole.startswith(begun)
-    assert [record["n"] for record in journal(out)] == list(range(CALLS))
-    in_one_go = tmp_path / "in-one-go"
-    assert read_json(out / "cost.json") == read_json(in_one_go / "cost.json")
-    for path in (in_one_go / "attempt_0").rglob("*.*"):
-        name = path.relative_to(in_one_go)
-        assert (out / name).read_bytes() == path.read_bytes(), name
-
-
 def test_goes_on_with_the_tree_of_its_beginning(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes
 ) -> None:
@@ -237,6 +208,16 @@ def test_moving_branch_does_not_move_the_run(run_host: RunHost, sample_repo: Rep
     assert run_host(*run).check().stdout == whole.check().stdout
 
 
+def test_unfinished_folder_needs_its_script(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    out, script = tmp_path / "out", tmp_path / "script.jsonl"
+    run = arguments(sample_repo, out, model=broken_script(script, SELECT_3))
+    run_host(*run).check(1)
+    script.unlink()
+    before = (out / "journal.jsonl").read_bytes()
+    run_host(*run).one_line(2, str(script))
+    assert (out / "journal.jsonl").read_bytes() == before
+
+
 def test_cut_journal_is_mended_aloud(run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes) -> None:
     """Also when nobody asked for words: one line, then silence once it is mended."""
     out, script = tmp_path / "out", tmp_path / "script.jsonl"
@@ -248,13 +229,3 @@ def test_cut_journal_is_mended_aloud(run_host: RunHost, sample_repo: Repo, tmp_p
     shutil.copy(SCRIPT, script)
     result = run_host(*run).check()
     assert (result.stdout, result.err) == (expected, "")
-
-
-def test_unfinished_folder_needs_its_script(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
-    out, script = tmp_path / "out", tmp_path / "script.jsonl"
-    run = arguments(sample_repo, out, model=broken_script(script, SELECT_3))
-    run_host(*run).check(1)
-    script.unlink()
-    before = (out / "journal.jsonl").read_bytes()
-    run_host(*run).one_line(2, str(script))
-    assert (out / "journal.jsonl").read_bytes() == before

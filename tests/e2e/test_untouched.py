@@ -221,23 +221,6 @@ def test_kills_leave_the_repository_and_no_temporary_files(
     assert strays(tmp_path / "out") == []
 
 
-@pytest.mark.full
-def test_five_hundred_kills_leave_the_repository(
-    host: Host,
-    dirty: Repo,
-    commands: dict[str, Arguments],
-    tmp_path: Path,
-    places: dict[str, str],
-) -> None:
-    """As above, for longer."""
-    before = deep_digest(dirty.path)
-    assert _kill_verbs(host, commands, 500, tmp_path / "out", places) == 500
-    assert deep_digest(dirty.path) == before
-    host.run(*commands["run"], env=places).check()
-    _clean_up(host, commands, places)
-    assert _look(host, Path(places["TMPDIR"])) == set()
-
-
 # ---- Kinds of repository ------------------------------------------------------------------------
 
 
@@ -337,16 +320,6 @@ def test_apply_in_a_bare_repository_is_refused(host: Host, make_repo: Make, tmp_
     assert not (tmp_path / "out").exists()
 
 
-def test_apply_in_a_finished_folder_asks_nobody(host: Host, make_repo: Make, tmp_path: Path) -> None:
-    """The script is not needed any more; the journal answers."""
-    repo, script = make_repo(TINY), write_script(tmp_path / "s.jsonl")
-    arguments = tiny_run(repo, tmp_path / "out", script)
-    host.run(*arguments).check()
-    (tmp_path / "s.jsonl").unlink()
-    host.run(*arguments, "--apply").check()
-    assert "n // 2" in (repo.path / "app.py").read_text()
-
-
 # ---- Strange trees ------------------------------------------------------------------------------
 
 
@@ -365,13 +338,6 @@ def test_many_tiny_files_and_deep_folders(host: Host, make_repo: Make) -> None:
         (folder / f"f{number}.txt").write_text("")
     [row] = _json(host, repo, 'search_code("deepest")')
     assert row["results"][0]["file"] == deep
-
-
-def test_folders_too_deep_are_told(host: Host, make_repo: Make) -> None:
-    """In the tree as it lies and in a commit."""
-    repo = make_repo({"/".join(["d"] * 300) + "/deep.py": "x = 1\n"})
-    for rev in ([], ["--rev", "HEAD"]):
-        host.run("index", "--repo", repo, *rev).one_line(3, "inside each other")
 
 
 def test_names_that_are_hard_to_show_stay_on_one_line(host: Host, make_repo: Make) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -21,7 +20,6 @@ import bench  # noqa: E402
 import compare  # noqa: E402
 import corpus  # noqa: E402
 import generate  # noqa: E402
-import grading  # noqa: E402
 import growth  # noqa: E402
 import machine  # noqa: E402
 import memory  # noqa: E402
@@ -111,12 +109,6 @@ def test_a_process_that_fails_is_an_error_and_no_time() -> None:
         timing.run(python("import sys; sys.exit(sys.stderr.write('no such thing') and 3)"))
     with pytest.raises(BenchError, match="exits with 4"):
         timing.together([python("raise SystemExit(4)")])
-
-
-def test_processes_started_together_take_as_long_as_the_longest() -> None:
-    sleep = "import sys, time; time.sleep(float(sys.argv[1]))"
-    spent = timing.together([python(sleep, "0.4"), python(sleep, "0.1")])
-    assert 0.4 <= spent.wall < 20 and 0 < spent.cpu
 
 
 def test_processor_time_is_that_of_the_process_and_its_children() -> None:
@@ -224,22 +216,6 @@ def test_odd_shapes_have_the_counts_that_they_are_named_for() -> None:
     assert (len(parts), names) == (3, ["Owner", *["same"] * 250])
 
 
-def test_generated_repositories_are_the_same_commit_each_time(tmp_path: Path) -> None:
-    first = commit(tmp_path / "a.git", dict(generate.many_files(50)))
-    again = commit(tmp_path / "b.git", dict(generate.many_files(50)))
-    assert first.rev == again.rev and len(first.files) == 50
-    assert generate.write(tmp_path / "a.git", iter(())) == tmp_path / "a.git"
-    peers.check_same_files(first)
-
-
-def test_the_calls_of_a_shape_name_what_is_there() -> None:
-    for shape in growth.shapes(large=False)[:2]:
-        text = generate.file_of(0).decode()
-        assert shape.path == generate.path_of(0)
-        assert f"class {shape.class_name}" in text and f"def {shape.method}(" in text
-        assert len(growth.symbol_calls(shape)) == 9
-
-
 def test_steepness_is_one_where_cost_is_proportional() -> None:
     assert growth.steepness([(1, 3.0), (10, 30.0)]) == pytest.approx(1.0)
     assert growth.steepness([(1, 3.0), (10, 30.0), (100, 300.0)]) == pytest.approx(1.0)
@@ -298,28 +274,6 @@ def test_a_comparison_is_one_table(tmp_path: Path, capsys: pytest.CaptureFixture
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-@pytest.mark.full
-@pytest.mark.skipif("ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program")
-def test_the_sandbox_is_compared_with_a_worktree_of_the_same_tree(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    repository = commit(tmp_path / "repo").repository
-    before = git_state(repository)
-    found = tmp_path / "found.json"
-    argv = ["--binary", os.environ["ACR_BINARY"], "--repo", str(repository), "--rev", "main"]
-    code = sandbox.main([*argv, "--only", "plain", "--rounds", "1", "--json", str(found)])
-    assert code in (0, 1), capsys.readouterr().err
-    rows = json.loads(found.read_text())["rows"]
-    assert [(row["row"], row["what"]) for row in rows] == [
-        ("plain", "cold"),
-        ("plain", "warm"),
-        ("plain", "warm, 5 changed files"),
-    ]
-    assert all(row["value"] > 0 for row in rows)
-    assert f"{len(FILES)} files" in capsys.readouterr().out
-    assert git_state(repository) == before
-
-
 def test_the_diff_for_the_sandbox_changes_files_and_leaves_the_tree(tmp_path: Path) -> None:
     source = commit(tmp_path / "repo").repository
     files = sandbox.make_repository(source, "main", tmp_path / "made")
@@ -336,26 +290,3 @@ def test_a_sandbox_that_does_not_run_is_told_in_one_line(tmp_path: Path, capsys:
     assert sandbox.main([*argv, "--only", "plain", "--rounds", "1"]) == 3
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1 and said[0].startswith("sandbox.py: ")
-
-
-@pytest.mark.full
-@pytest.mark.skipif("ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program")
-def test_grading_is_compared_with_the_tests_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    works = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
-    if not shutil.which("bwrap") or subprocess.run(works, check=False, capture_output=True).returncode != 0:
-        pytest.skip("bwrap does not work here")
-    repository = commit(tmp_path / "repo").repository
-    before = git_state(repository)
-    found = tmp_path / "found.json"
-    argv = ["--binary", os.environ["ACR_BINARY"], "--repo", str(repository), "--rev", "main", "--tasks", "1"]
-    code = grading.main([*argv, "--rounds", "1", "--json", str(found)])
-    assert code in (0, 1), capsys.readouterr().err
-    rows = json.loads(found.read_text())["rows"]
-    assert [(row["row"], row["what"], row["target"]) for row in rows] == [
-        ("bubblewrap", "new trees", 1.0),
-        ("bubblewrap", "trees that are there", 1.0),
-        ("bubblewrap", "checked too", 1.0),
-    ]
-    assert git_state(repository) == before
-    assert grading.main([*argv, "--tasks", "1000"]) == 3
-    assert "has only" in capsys.readouterr().err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ import packages  # noqa: E402
 import repos  # noqa: E402
 import schemas  # noqa: E402
 from host import Host  # noqa: E402
-from loopback import KEY, MODEL, Failure, LoopbackOpenAI, rate_limited, too_long  # noqa: E402
+from loopback import KEY, MODEL, LoopbackOpenAI  # noqa: E402
 
 SCRIPT = [
     {"agent": "search", "content": "Look at `f`."},
@@ -125,59 +124,6 @@ def test_other_paths_are_refused(server: LoopbackOpenAI) -> None:
     assert connection.getresponse().status == 405
     connection.close()
     assert server.violations == ["GET /v1/models"]
-
-
-def test_injected_failures_come_in_turn_and_use_no_answer_up(
-    server: LoopbackOpenAI,
-) -> None:
-    server.fail(rate_limited(2), Failure("status", 500), too_long(), Failure("garbage"))
-    status, body, headers = ask(server)
-    assert (status, headers["Retry-After"], body["error"]["code"]) == (
-        429,
-        "2",
-        "rate_limit_exceeded",
-    )
-    assert ask(server)[0] == 500
-    assert ask(server)[1]["error"]["code"] == "context_length_exceeded"
-    assert ask(server)[1].startswith(b"<html>")
-    assert content(ask(server)[1]) == "Look at `f`."
-    assert server.position == 1 and len(server.requests) == 5
-
-
-def test_failure_waits_for_its_position(server: LoopbackOpenAI) -> None:
-    server.fail(Failure("status", 503), at=1)
-    assert ask(server)[0] == 200
-    assert ask(server, "`f` JSON", response_format={"type": "json_object"})[0] == 503
-
-
-def test_cut_body_and_closed_connection_are_seen_as_such(
-    server: LoopbackOpenAI,
-) -> None:
-    server.fail(Failure("cut"), Failure("close"))
-    with pytest.raises(http.client.IncompleteRead):
-        ask(server)
-    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
-        ask(server)
-
-
-def test_stop_ends_a_hanging_call_and_start_takes_the_same_port(
-    server: LoopbackOpenAI,
-) -> None:
-    server.fail(Failure("hang"))
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    body = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": "x"}]})
-    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-    connection.request("POST", "/v1/chat/completions", body, headers)
-    server.wait_for(1)
-    port = server.port
-    server.stop()
-    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
-        connection.getresponse()
-    connection.close()
-    with pytest.raises(ConnectionRefusedError):
-        ask(server)
-    server.start()
-    assert server.port == port and content(ask(server)[1]) == "Look at `f`."
 
 
 def test_stream_gives_the_same_text_and_usage(server: LoopbackOpenAI) -> None:
@@ -287,40 +233,6 @@ def share_environments(folder: Path) -> Path:
     here.parent.mkdir(parents=True)
     here.symlink_to(shared)
     return here
-
-
-def test_release_becomes_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    environments = share_environments(tmp_path / "cache")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert packages.cache() == environments.parent
-    repo = packages.release_repo("mpmath", "1.3.0")
-    assert repo.git("status", "--porcelain", "--ignored") == ""
-    assert repo.git("log", "--format=%s") == "mpmath 1.3.0"
-    assert "mpmath/libmp/libmpf.py" in repo.git("ls-files").splitlines()
-    again = packages.release_repo("mpmath", "1.3.0")
-    assert again.head == repo.head
-
-
-def test_pinned_python_imports_the_package() -> None:
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    python = packages.pinned_python(["mpmath==1.3.0"], version)
-    code = "import mpmath; print(mpmath.__version__)"
-    done = subprocess.run([str(python), "-c", code], capture_output=True, check=True, text=True)
-    assert done.stdout == "1.3.0\n"
-
-
-def test_registry_out_of_reach_skips_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_RETRIES", "0")
-    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
-    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    with pytest.raises(
-        pytest.skip.Exception,
-        match="mpmath 1.3.0: the package registry is out of reach",
-    ):
-        packages.release_repo("mpmath", "1.3.0")
 
 
 def test_json_without_a_member_or_with_one_too_many_is_found() -> None:

@@ -1,7 +1,6 @@
 /*
  * What a reader makes of a response, as one line of text that a test can compare: the answer with
- * its usage, or the class of the failure and its message. Also the two things that hold for every
- * stream: it does not matter how its bytes are split, and before its end it is no answer.
+ * its usage, or the class of the failure and its message.
  */
 #ifndef ACR_TEST_SHOWN_H
 #define ACR_TEST_SHOWN_H
@@ -52,29 +51,6 @@ static inline void assert_class(const AcrProvider *provider, int status, const c
     g_autofree char *shown = show_body(provider, status, text);
     if (!g_str_has_prefix(shown, expected))
         g_error("'%s' is not the beginning of: %s", expected, shown);
-}
-
-/*
- * A stream, whole and byte by byte, comes to the same; ended anywhere before `last`, which stands
- * in the event that ends it, it is truncated.
- */
-static inline void assert_stream(const AcrProvider *provider, const char *stream, const char *last,
-                                 const char *expected)
-{
-    g_autofree char *text = quoted(stream);
-    g_autofree char *sought = quoted(last);
-    const char *end = strstr(text, sought);
-    g_assert_nonnull(end);
-    for (gsize piece = 1; piece < 8; piece++) {
-        g_autofree char *shown = show_response(provider, 200, NULL, text, strlen(text), piece);
-        g_assert_cmpstr(shown, ==, expected);
-    }
-    assert_shown(provider, stream, expected);
-    for (gsize len = strlen("data: "); len <= (gsize)(end - text); len++) {
-        g_autofree char *shown = show_response(provider, 200, NULL, text, len, len);
-        if (!g_str_has_prefix(shown, "truncated_stream: "))
-            g_error("ended at byte %d it is: %s", (int)len, shown);
-    }
 }
 
 /* The body that a dialect makes of a conversation; owned. */

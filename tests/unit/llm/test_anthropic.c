@@ -133,29 +133,6 @@ static void an_older_server_without_output_config_loses_schema_and_effort(void)
     EVENT("message_delta", ",'delta':{'stop_reason':'" reason "'},'usage':{" usage "}")
 #define STOP EVENT("message_stop", "")
 
-static void a_stream_is_an_answer_by_its_message_stop_alone(void)
-{
-    static const char stream[] =
-        "event: message_start\ndata: {'type':'message_start','message':{'id':'msg_1',"
-        "'type':'message','role':'assistant','content':[],'model':'claude-x','stop_reason':null,"
-        "'usage':{'input_tokens':10,'cache_creation_input_tokens':null,'output_tokens':1}}}\n\n"
-        "event: content_block_start\ndata: {'type':'content_block_start','index':0,"
-        "'content_block':{'type':'text','text':''}}\n\n"
-        "event: ping\ndata: {'type':'ping'}\n\n"
-        "event: content_block_delta\ndata: {'type':'content_block_delta','index':0,"
-        "'delta':{'type':'text_delta','text':'h\xc3\xa9'}}\n\n"
-        ": a comment\n\n"
-        "event: content_block_delta\ndata: {'type':'content_block_delta','index':0,"
-        "'delta':{'type':'text_delta','text':'llo \\ud83d\\ude00'}}\n\n"
-        "event: content_block_stop\ndata: {'type':'content_block_stop','index':0}\n\n"
-        "event: message_delta\ndata: {'type':'message_delta','delta':{'stop_reason':'end_turn',"
-        "'stop_sequence':null},'usage':{'output_tokens':7}}\n\n"
-        "event: message_stop\ndata: {'type':'message_stop'}\n\n"
-        "event: error\ndata: {'type':'error'}\n\n";
-    assert_stream(P, stream, "event: message_stop",
-                  "h\xc3\xa9llo \xf0\x9f\x98\x80|stop|claude-x|10+-1+-1>7(-1)");
-}
-
 static void counters_of_a_stream_are_cumulative_and_disjoint(void)
 {
     /* read and written, however long it is kept */
@@ -183,6 +160,5 @@ void add_anthropic_tests(void)
     TEST(a_conversation_that_grows_is_marked_where_it_ended_before);
     TEST(each_correction_is_made_once);
     TEST(an_older_server_without_output_config_loses_schema_and_effort);
-    TEST(a_stream_is_an_answer_by_its_message_stop_alone);
     TEST(counters_of_a_stream_are_cumulative_and_disjoint);
 }

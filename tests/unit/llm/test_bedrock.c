@@ -72,7 +72,6 @@ static void what_stays_the_same_is_marked_for_the_cache(void)
 #define METADATA                                                                                   \
     "metadata", "{\"usage\":{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7},"             \
                 "\"metrics\":{\"latencyMs\":3}}"
-#define END "contentBlockStop", "{\"contentBlockIndex\":0}"
 #define TEXT(text)                                                                                 \
     "contentBlockDelta", "{\"contentBlockIndex\":0,\"delta\":{\"text\":\"" text "\"}}"
 
@@ -94,45 +93,6 @@ static Outcome read_bytes(const GByteArray *bytes, gsize step)
     g_hash_table_insert(headers, (gpointer) "x-amzn-requestid", (gpointer) "r-1");
     return read_pieces(&acr_provider_bedrock, 200, headers, (const char *)bytes->data, bytes->len,
                        step);
-}
-
-#define INPUT(text)                                                                                \
-    "contentBlockDelta",                                                                           \
-        "{\"delta\":{\"toolUse\":{\"input\":\"" text "\"}},\"contentBlockIndex\":1}"
-#define CALL                                                                                       \
-    "contentBlockStart",                                                                           \
-        "{\"start\":{\"toolUse\":{\"toolUseId\":\"1\",\"name\":\"f\"}},\"contentBlockIndex\":1}",  \
-        INPUT("{\\\"n\\\":"), INPUT("12}"), END
-
-static void assert_tools(const char *const *pairs, const char *kept)
-{
-    g_autoptr(GByteArray) bytes = frames(pairs);
-    g_auto(Outcome) outcome = read_bytes(bytes, 50);
-    g_autofree char *tools = acr_json_print(outcome.answer.tools),
-                    *expected = g_strdup_printf("{\"text\":\"a\",\"calls\":[{\"id\":\"1\",\"name\":"
-                                                "\"f\",\"arguments\":\"{\\\"n\\\":12}\"}],"
-                                                "\"kept\":[%s]}",
-                                                kept);
-    g_assert_true(outcome.ok);
-    g_assert_cmpstr(tools, ==, expected);
-}
-
-/* Blocks of text and calls end as well, and hold no thoughts. */
-static void a_call_in_pieces_is_one_and_thoughts_are_sent_back(void)
-{
-    static const char *const none[] = {TEXT("a"), END, CALL, STOP, METADATA, NULL};
-    static const char *const some[] = {
-        "contentBlockDelta",
-        "{\"delta\":{\"reasoningContent\":{\"text\":\"hm\"}},\"contentBlockIndex\":0}",
-        END,
-        TEXT("a"),
-        END,
-        CALL,
-        STOP,
-        METADATA,
-        NULL};
-    assert_tools(none, "");
-    assert_tools(some, "{\"reasoningContent\":{\"reasoningText\":{\"text\":\"hm\"}}}");
 }
 
 static void assert_broken(const char *const *pairs, gsize drop, AcrLlmError code, bool retryable,
@@ -190,51 +150,7 @@ static void exceptions_in_a_stream_have_their_class(void)
     assert_broken(silent, 0, ACR_LLM_ERROR_SERVER, true, "aborted the stream", -1);
 }
 
-/* ---- Whole bodies ---- */
-
-static void assert_usage(const char *usage, const AcrUsage *expected)
-{
-    g_autofree char *body =
-        g_strdup_printf("{\"output\":{\"message\":{\"role\":\"assistant\",\"content\":[{\"text\":"
-                        "\"a\"},{\"reasoningContent\":{}},{\"text\":\"b\"}]}},"
-                        "\"stopReason\":\"stop_sequence\",\"usage\":%s}",
-                        usage);
-    g_auto(AcrModelAnswer) answer = {0};
-    g_auto(AcrFailure) failure = {0};
-    g_assert_true(read_response(&acr_provider_bedrock, 200, body, &answer, &failure));
-    g_assert_cmpstr(answer.content, ==, "ab");
-    g_assert_cmpstr(answer.finish, ==, "stop");
-    g_assert_cmpint(answer.usage.input, ==, expected->input);
-    g_assert_cmpint(answer.usage.cached, ==, expected->cached);
-    g_assert_cmpint(answer.usage.written, ==, expected->written);
-    g_assert_cmpint(answer.usage.output, ==, expected->output);
-}
-
-static void usage_is_disjoint_and_must_add_up(void)
-{
-    static const AcrUsage unknown = ACR_USAGE_UNKNOWN;
-    AcrUsage expected = ACR_USAGE_UNKNOWN;
-    assert_usage("null", &unknown);
-    assert_usage("{\"inputTokens\":-5,\"outputTokens\":null}", &unknown);
-    expected.input = 5;
-    expected.output = 2;
-    assert_usage("{\"inputTokens\":5,\"outputTokens\":2}", &expected);
-    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7}", &expected);
-    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":8}", &unknown);
-    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":0}", &unknown);
-    expected.cached = 100;
-    expected.written = 20;
-    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":127,"
-                 "\"cacheReadInputTokens\":100,\"cacheWriteInputTokens\":20}",
-                 &expected);
-    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7,"
-                 "\"cacheReadInputTokens\":100,\"cacheWriteInputTokens\":20}",
-                 &expected);
-    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":127,"
-                 "\"cacheReadInputTokens\":100,\"cacheWriteInputTokens\":20,\"cacheDetails\":["
-                 "{\"ttl\":\"1h\",\"inputTokens\":15},{\"ttl\":\"5m\",\"inputTokens\":5}]}",
-                 &expected);
-}
+/* ---- Corrections ---- */
 
 static void refuse(int status, const char *type, const char *message, AcrFailure *out)
 {
@@ -248,34 +164,6 @@ static void refuse(int status, const char *type, const char *message, AcrFailure
     reader = acr_reader_new(&acr_provider_bedrock, status, headers);
     g_assert_true(acr_reader_feed(reader, body, strlen(body)));
     g_assert_false(acr_reader_end(reader, NULL, &answer, &usage, out));
-}
-
-static void refusals_are_told_apart_by_their_header(void)
-{
-    static const struct {
-        int status;
-        const char *type;
-        AcrLlmError code;
-    } rows[] = {
-        {429, "ThrottlingException", ACR_LLM_ERROR_RATE_LIMIT},
-        {429, "ModelNotReadyException", ACR_LLM_ERROR_OVERLOADED},
-        {408, "ModelTimeoutException", ACR_LLM_ERROR_TIMEOUT},
-        {424, "ModelErrorException", ACR_LLM_ERROR_SERVER},
-        {500, "InternalServerException", ACR_LLM_ERROR_SERVER},
-        {503, "ServiceUnavailableException", ACR_LLM_ERROR_OVERLOADED},
-        {403, "AccessDeniedException", ACR_LLM_ERROR_AUTH},
-        {403, "InvalidSignatureException", ACR_LLM_ERROR_AUTH},
-        {403, "ExpiredTokenException", ACR_LLM_ERROR_AUTH},
-        {400, "ValidationException", ACR_LLM_ERROR_BAD_REQUEST},
-        {404, "ResourceNotFoundException", ACR_LLM_ERROR_BAD_REQUEST},
-        {400, "ServiceQuotaExceededException", ACR_LLM_ERROR_BAD_REQUEST},
-    };
-    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_auto(AcrFailure) failure = {0};
-        refuse(rows[i].status, rows[i].type, "no", &failure);
-        g_test_message("%s", rows[i].type);
-        g_assert_cmpstr(acr_llm_error_name(failure.code), ==, acr_llm_error_name(rows[i].code));
-    }
 }
 
 static bool correct(AcrDialect *dialect, int status, const char *type, const char *message)
@@ -313,10 +201,7 @@ static void each_correction_is_made_once(void)
 void add_bedrock_tests(void)
 {
     TEST(what_stays_the_same_is_marked_for_the_cache);
-    TEST(a_call_in_pieces_is_one_and_thoughts_are_sent_back);
     TEST(only_reason_and_usage_together_are_an_end);
     TEST(exceptions_in_a_stream_have_their_class);
-    TEST(usage_is_disjoint_and_must_add_up);
-    TEST(refusals_are_told_apart_by_their_header);
     TEST(each_correction_is_made_once);
 }
