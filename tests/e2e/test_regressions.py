@@ -160,7 +160,7 @@ def test_where_nothing_fails_nothing_is_told(tested: Case) -> None:
 
 def test_what_always_breaks_tests_is_refused(tested: Case) -> None:
     """And says so; an answer that cannot be read is asked for again, and one that never comes is no excuse."""
-    lines = [*search(), patch(OTHER), line("review", "Well."), says("no", "cannot be read"), patch(OTHER)]
+    lines = [*search(), patch(OTHER), line("review", "Well."), says("no", "cannot be parsed"), patch(OTHER)]
     result = tested.run([guard("no"), *lines], "--regressions=always", "--verify=never", "--tries", 2)
     assert rejected(tested, result) == [OTHER]
     assert verified(result) == f"no (the patch breaks tests that passed: {SIX_ID}, {THREE_ID})"
