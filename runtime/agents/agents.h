@@ -1,7 +1,6 @@
 /*
- * agents: what each role of the model is told and how its answer is read. Prompts are text files
- * with {{placeholders}}. No role loops here: a function makes at most one model call. The loops
- * decide what comes next.
+ * agents: what each role of the model is asked, and how its answer is read. Prompts are text files
+ * with {{placeholders}}. A function makes at most one model call; the loops decide what comes next.
  */
 #ifndef ACR_AGENTS_H
 #define ACR_AGENTS_H
@@ -27,9 +26,9 @@ typedef struct AcrPrompts AcrPrompts;
 #define ACR_PROMPT_MAX_BYTES (1u * 1024 * 1024)
 
 /*
- * Loads every prompt from `override_dir` (may be NULL) where it has that file, else from `dir`. A
- * file of the override folder that is not a prompt's name, a missing file, a missing or unknown
- * placeholder: error PROMPT, now.
+ * Loads every prompt from `override_dir` (may be NULL) if it has that file, else from `dir`.
+ * Errors: PROMPT (a file in the override folder that is not a prompt's, a missing file, a missing
+ * or unknown placeholder).
  */
 AcrPrompts *acr_prompts_load(const char *dir, const char *override_dir,
                              GError **error) ACR_MUST_USE; /* owned */
@@ -41,7 +40,7 @@ const char *acr_prompts_text(const AcrPrompts *prompts,
 
 /*
  * The text with its placeholders filled in; owned (g_free). The arguments are name, value pairs
- * ended by NULL; every placeholder must be given (checked by g_assert: a programming error), other
+ * ended by NULL; every placeholder must be given (else g_assert fails: a programming error), other
  * names are ignored.
  */
 char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id,
@@ -55,11 +54,11 @@ void acr_agent_start(AcrConversation *conversation, const AcrPrompts *prompts, A
 /* Adds a prompt as a message to the model. */
 void acr_agent_tell(AcrConversation *conversation, const AcrPrompts *prompts, AcrPromptId id,
                     ...) G_GNUC_NULL_TERMINATED;
-/* Sends the conversation and adds the answer to it. `round` is that of the retrieval, 0 outside it.
- * The answer's text is borrowed until the conversation changes. */
+/* Sends the conversation and adds the answer to it. `round`: of the retrieval, 0 outside it. The
+ * answer's text is borrowed until the conversation changes. */
 bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
                    const char **out_text, GError **error) ACR_MUST_USE;
-/* Likewise, with tools that it may call, and what its system prompt then says of them; both may be NULL. */
+/* The same with tools, and text for the system prompt about them; both may be NULL. */
 bool acr_agent_ask_with(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
                         const AcrJson *tools, const char *hint, const char **out_text,
                         GError **error) ACR_MUST_USE;
@@ -69,39 +68,40 @@ bool acr_agent_ask_with(AcrModel *model, AcrConversation *conversation, AcrAgent
 #define ACR_ISSUE_MAX_BYTES (4u * 1024 * 1024)
 
 /*
- * The issue text as it is shown to models: HTML comments outside code are left out, with the blank
- * lines that only spaced them; line ends become LF; owned (g_free).
+ * The issue text for models: HTML comments outside code are removed, with the blank lines around
+ * them; line ends become LF; owned (g_free).
  */
 char *acr_issue_clean(const char *text) ACR_MUST_USE;
 
 /* ---- Extract, the proxy (extract.c) ---------------------------------------------------------- */
 
-/* The registry of calls as it is shown to models, one a line; owned (g_free). */
+/* The calls of the registry for models, one a line; owned (g_free). */
 char *acr_agent_calls_text(const AcrCalls *calls) ACR_MUST_USE;
 
 #define ACR_EXTRACT_MAX_CALLS 30u /* of one answer; a remark says that more were left out */
 #define ACR_EXTRACT_MAX_LOCATIONS 30u
 
-/* What an extract answer holds. `problem` is set when it is of no use: no JSON, or neither valid
+/* The contents of an extract answer. `problem` is set if it is unusable: no JSON, or neither valid
  * calls nor locations. */
 typedef struct {
     GPtrArray *calls;     /* owned; of AcrCall: valid and bound */
     GPtrArray *remarks;   /* owned; of char *: calls that are not valid, and why; calls left out */
     GPtrArray *locations; /* owned; of AcrBugLocation */
-    GPtrArray *replies;   /* owned; of char *: what each tool call is answered, NULL where it is a
-                             search call, of `calls` in their order; NULL: an answer in text */
-    char *problem;        /* owned; for the next try; NULL when the answer can be used */
+    /* owned; of char *: the reply to each tool call, NULL for a search call, in the order of the
+     * calls; NULL: an answer in text */
+    GPtrArray *replies;
+    char *problem; /* owned; for the next try; NULL when the answer can be used */
 } AcrExtraction;
 void acr_extraction_clear(AcrExtraction *extraction);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExtraction, acr_extraction_clear)
-/* Reads an answer. Errors: only Python's own (lost, memory); a bad answer is a `problem`. */
+/* Parses an answer. Errors: only Python's own (lost, memory); an invalid answer is a `problem`. */
 bool acr_agent_extract_read(AcrPython *python, const AcrCalls *calls, const char *answer,
                             AcrExtraction *out, GError **error) ACR_MUST_USE;
 
-/* The calls of the registry, and one for the places of the bug, as tools of a request; owned. */
+/* The calls of the registry, and one that reports bug locations, as tools for a request; owned. */
 AcrJson *acr_agent_tools(const AcrCalls *calls) ACR_MUST_USE;
-/* Reads an answer that calls tools (`asked`, a list). There is no `problem`: what is wrong with a call
- * is its reply. */
+/* Parses an answer with tool calls (`asked`, an array). There is no `problem`: an invalid call gets
+ * a reply that says so. */
 void acr_agent_tools_read(const AcrCalls *calls, const AcrJson *asked, AcrExtraction *out);
 
 /* ---- Patch writer (patch_conversation.c) ----------------------------------------------------- */
@@ -109,8 +109,9 @@ void acr_agent_tools_read(const AcrCalls *calls, const AcrJson *asked, AcrExtrac
 /* The most code that a patch writer is shown at its start, in bytes. */
 #define ACR_PATCH_CODE_BYTES (192u * 1024)
 /*
- * Starts the conversation from located code (of AcrLocated). At most `code_bytes` of it are shown,
- * places of the bug before their context; code that does not fit loses its middle or is named only.
+ * Starts the conversation from located code (AcrLocated). Shows at most `code_bytes` of it, bug
+ * locations before their context; code that does not fit loses its middle, or only its name is
+ * given.
  */
 void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prompts,
                            const char *issue, const GPtrArray *located, gsize code_bytes);
@@ -122,18 +123,18 @@ void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts 
 
 #define ACR_TEST_MAX_BYTES (64u * 1024) /* it is shown whole to the other roles */
 
-/* Reads whether the issue can be reproduced: the member "reproducible", else the only one that says
- * yes or no. False: *out_problem (owned) says why it cannot be read. */
+/* Reads whether the issue can be reproduced: the member "reproducible", else the only yes or no.
+ * False: *out_problem (owned) says why it cannot be read. */
 bool acr_agent_reproducible_read(const char *answer, bool *out_yes,
                                  char **out_problem) ACR_MUST_USE;
-/* The script in an answer: its last fenced block of Python, else the last whose language is not
- * named, or all of it where it is nothing but code; owned; ends in a line feed. NULL: *out_problem
- * (owned) says why it holds no script. */
+/* The script in an answer: its last fenced block of Python, else the last without a language, or
+ * the whole answer if it is only code; owned; ends in a line feed. NULL: *out_problem (owned) says
+ * why there is none. */
 char *acr_agent_test_read(const char *answer, char **out_problem) ACR_MUST_USE;
 
 /* ---- Reviewer (answers.c) ------------------------------------------------------------------- */
 
-/* Strings are owned; "" where the answer lacks them; what is not a text is JSON. */
+/* Strings are owned; "" if the answer lacks them; other values are given as JSON. */
 typedef struct {
     bool patch_correct, test_correct;
     char *patch_analysis, *patch_advice, *test_analysis, *test_advice;
@@ -142,18 +143,18 @@ void acr_review_answer_clear(AcrReviewAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReviewAnswer, acr_review_answer_clear)
 /*
  * Reads {"patch-correct", "test-correct", "patch-analysis", "patch-advice", "test-analysis",
- * "test-advice"}; decisions are yes or no, or truth values. False: *out_problem (owned) says what
- * is missing.
+ * "test-advice"}; decisions are yes, no or booleans. False: *out_problem (owned) says what is
+ * missing.
  */
 bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out,
                            char **out_problem) ACR_MUST_USE;
 /* Sets the same members in `json`. */
 void acr_agent_review_to_json(const AcrReviewAnswer *answer, AcrJson *json);
-/* Reads {"expected", "reason"}: whether the issue asks for what makes a test fail, and why (owned).
+/* Reads {"expected", "reason"}: whether the issue asks for the test's failure, and why (owned).
  * False: *out_problem (owned) says what is missing. */
 bool acr_agent_regression_read(const char *answer, bool *out_expected, char **out_reason,
                                char **out_problem) ACR_MUST_USE;
-/* Likewise {"choice", "reason"}: a number from 1 to `n`, also as text. */
+/* The same for {"choice", "reason"}: a number from 1 to `n`, also as text. */
 bool acr_agent_choice_read(const char *answer, guint n, guint *out_choice, char **out_reason,
                            char **out_problem) ACR_MUST_USE;
 

@@ -6,9 +6,9 @@
 
 #include <stdarg.h>
 
-/* acr_prompts_render with the pairs as a list. */
+/* Like acr_prompts_render, with the pairs as an argument list. */
 char *acr_prompts_render_list(const AcrPrompts *prompts, AcrPromptId id, va_list args) ACR_MUST_USE;
-/* The JSON object of an answer: the whole text, else what lies between its first and last brace.
+/* The JSON object in an answer: the whole text, else the text between its first and last brace.
  * Owned; NULL: *out_problem (owned) says why. */
 AcrJson *acr_agents_parse_object(const char *answer, char **out_problem) ACR_MUST_USE;
 

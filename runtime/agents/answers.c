@@ -1,6 +1,6 @@
 /*
- * How the answers of the reproducer and reviewer roles are read. Models put fences and words around
- * JSON objects, and write decisions in words or as truth values: both are read.
+ * Reads the answers of the reproducer, reviewer and select roles. Models put fences and words
+ * around JSON objects, and write decisions in words or as booleans: both are accepted.
  */
 #include "agents/agents_private.h"
 
@@ -23,7 +23,7 @@ AcrJson *acr_agents_parse_object(const char *answer, char **out_problem)
     return json;
 }
 
-/* Whether a text is the word, or begins with it as a sentence's own part: "No.", "yes, but …". */
+/* Whether a text is the word, or begins with it: "No.", "yes, but …". */
 static bool says(const char *text, const char *word)
 {
     gsize len = strlen(word);
@@ -31,8 +31,8 @@ static bool says(const char *text, const char *word)
            (text[len] == '\0' || strchr(".,;:!", text[len]));
 }
 
-/* A member that says yes or no, as a truth value or in words, of which the first counts ("No. It
- * …"); false where it says neither. */
+/* A member that says yes or no, as a boolean or in words, of which the first counts ("No. It …");
+ * false: it says neither. */
 static bool read_decision(const AcrJson *member, bool *out_yes)
 {
     g_autofree char *text = g_strdup(acr_json_string(member));
@@ -66,7 +66,7 @@ bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_p
     return true;
 }
 
-/* What a fence's info string says of its block: better is greater. */
+/* How well a fence's info string fits Python; higher is better. */
 typedef enum { BLOCK_OTHER, BLOCK_UNNAMED, BLOCK_PYTHON } BlockKind;
 
 static BlockKind kind_of(const char *info)
@@ -81,8 +81,8 @@ static BlockKind kind_of(const char *info)
     return *text ? BLOCK_OTHER : BLOCK_UNNAMED;
 }
 
-/* The last fenced block of Python, else the last whose language is not named; NULL: none. Empty
- * blocks are ignored; one that is not closed ends with the text. Owned. */
+/* The last fenced block of Python, else the last without a language; NULL: none. Empty blocks are
+ * ignored; an unclosed block ends with the text. Owned. */
 static char *last_block(const char *answer)
 {
     g_auto(GStrv) lines = g_strsplit(answer, "\n", -1);
@@ -109,7 +109,7 @@ static char *last_block(const char *answer)
     }
 }
 
-/* Whether a text without fences can be a script: it begins as one. */
+/* Whether a text without fences can be a script, judged by its beginning. */
 static bool looks_like_code(const char *text)
 {
     static const char *const starts[] = {"import ", "from ",  "#",   "\"\"\"",
@@ -175,7 +175,7 @@ static bool take_decision(const AcrJson *json, const char *key, bool *out, char 
     return false;
 }
 
-/* A text; a list or an object (of things to do) as its JSON. */
+/* A text; an array or object (of things to do) as its JSON. */
 static char *take_text(const AcrJson *json, const char *key)
 {
     const AcrJson *member = acr_json_get(json, key);
@@ -199,7 +199,7 @@ bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out, char **out_
     return true;
 }
 
-/* A reason in a line; false: there is none. */
+/* A reason as one line; false: none. */
 static bool take_reason(const AcrJson *json, char **out_reason, char **out_problem)
 {
     g_autofree char *reason = g_strstrip(take_text(json, "reason"));

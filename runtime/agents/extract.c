@@ -1,8 +1,8 @@
 /*
- * The extract agent, the proxy between prose and calls: a second model call in JSON mode turns what
- * the search agent wrote into {"API_calls": [...], "bug_locations": [...]}. Reading is strict about
- * calls (parsed and bound by Python) and lenient about the wrapping (a code fence, words around the
- * object). Also the list of calls that both agents are shown, and the same as tools: a model that calls
+ * The extract agent, the proxy between prose and calls: a second model call in JSON mode turns the
+ * search agent's text into {"API_calls": [...], "bug_locations": [...]}. Parsing is strict about
+ * calls (Python parses and binds them) and lenient about the wrapping (a code fence, words around
+ * the object). Also the list of calls for both agents, and the calls as tools: a model that calls
  * tools needs no proxy.
  */
 #include "agents/agents_private.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MAX_FIELD_BYTES (16u * 1024)
-#define MAX_SHOWN_NAME 80u /* bytes of a tool that there is not */
+#define MAX_SHOWN_NAME 80u /* bytes of an unknown tool's name that are quoted */
 
 char *acr_agent_calls_text(const AcrCalls *calls)
 {
@@ -47,7 +47,7 @@ static AcrExtraction new_extraction(void)
     };
 }
 
-/* A copy of a field without blanks around it; NULL where it is empty or no text. */
+/* A copy of a field without surrounding blanks; NULL: empty or not a text. */
 static char *field(const AcrJson *location, const char *key)
 {
     const char *text = acr_json_get_string(location, key);
@@ -74,8 +74,7 @@ static void read_locations(const AcrJson *list, AcrExtraction *out)
         read_location(item, out);
 }
 
-/* Binds the texts of calls; what is not a valid call becomes a remark. False only where Python itself
- * fails. */
+/* Binds the texts of calls; an invalid call becomes a remark. False only if Python itself fails. */
 static bool read_calls(AcrPython *python, const AcrCalls *calls, const AcrJson *list,
                        AcrExtraction *out, GError **error)
 {
@@ -172,7 +171,7 @@ AcrJson *acr_agent_tools(const AcrCalls *calls)
     return tools;
 }
 
-/* One call; what it is answered (owned), NULL: it is a search call. */
+/* One tool call; its reply (owned); NULL: it is a search call. */
 static char *read_tool_call(const AcrCalls *calls, const AcrJson *asked, AcrExtraction *out)
 {
     const char *name = acr_json_get_string(asked, "name"),

@@ -1,14 +1,13 @@
 /*
- * Cleans an issue's text before it is shown to a model: the HTML comments of issue templates go,
- * and with them the blank lines that only spaced them. What stands in code, fenced, indented, inline
- * or quoted, is the reporter's and stays as it is.
+ * Cleans an issue's text for a model: removes the HTML comments of issue templates and the blank
+ * lines around them. Code (fenced, indented, inline or quoted) belongs to the reporter and is kept.
  */
 #include "agents/agents.h"
 
 #include <string.h>
 
 /* The length of a code fence (``` or ~~~, indented by up to three blanks) at the start of a line,
- * with its sign; else 0. */
+ * and its character; else 0. */
 static gsize fence_at(const char *line, char *out_sign)
 {
     while (*line == '>' || (*line == ' ' && line[1 + strspn(line + 1, " ")] == '>')) /* quoted */
@@ -24,7 +23,7 @@ static gsize fence_at(const char *line, char *out_sign)
     return len >= 3 ? len : 0;
 }
 
-/* The end of the fenced block that begins at `text` (a line start); the end of the text when it is
+/* The end of the fenced block that begins at `text` (a line start); the end of the text if it is
  * never closed. */
 static const char *skip_fence(const char *text, gsize opened, char sign)
 {
@@ -47,8 +46,8 @@ static bool ends_blank(const GString *out)
            (out->len >= 2 && out->str[out->len - 1] == '\n' && out->str[out->len - 2] == '\n');
 }
 
-/* Steps over the comment whose "-->" is at `end`; with it go the blanks before it and, if it stood
- * on lines of its own, those lines. */
+/* Skips the comment whose "-->" is at `end`, with the blanks before it and, if it is alone on its
+ * lines, those lines. */
 static const char *skip_comment(const char *end, GString *out)
 {
     const char *rest = end + strlen("-->");
@@ -66,8 +65,8 @@ static const char *skip_comment(const char *end, GString *out)
 
 #define MAX_INLINE 1000u /* bytes of code between backticks */
 
-/* The end of code that begins at `at`: an indented line, or what stands between as many backticks in a
- * paragraph; `at`: none does. */
+/* The end of code that begins at `at`: an indented line, or text between equal numbers of backticks
+ * in a paragraph; `at`: no code. */
 static const char *skip_code(const char *at, bool line_start)
 {
     gsize ticks = *at == '`' ? strspn(at, "`") : 0, blanks = line_start ? strspn(at, " ") : 0;
@@ -90,7 +89,7 @@ char *acr_issue_clean(const char *text)
     g_autofree char *unified = g_strdelimit(g_strjoinv("\n", crlf_lines), "\r", '\n');
     GString *out = g_string_sized_new(strlen(unified));
     bool line_start = true;
-    bool may_close = true; /* no "-->" follows a place: then none follows a later one */
+    bool may_close = true; /* after a failed search for "-->" there is none further on */
     for (const char *at = unified; *at;) {
         char sign;
         gsize fence = line_start ? fence_at(at, &sign) : 0;

@@ -1,7 +1,7 @@
 /*
- * The patch writer: the model that is shown the issue and the code of the bug's places and answers
- * with edits, as <file>/<original>/<patched> groups. Code is shown to it without line numbers, so
- * that a quote can be exact.
+ * The patch writer: the model that sees the issue and the code of the bug locations, and answers
+ * with edits in <file>/<original>/<patched> groups. Its code has no line numbers, so that quotes
+ * can be exact.
  */
 #include "agents/agents.h"
 
@@ -16,7 +16,7 @@ static const char *const role_titles[] = {
     [ACR_LOCATED_OVERRIDDEN] = "The method that it overrides, for context",
 };
 
-/* Appends a place with as many bytes of its code as it was given; 0: it is named only. */
+/* Appends a place with its share of bytes of code; 0: only its name. */
 static void append_located(GString *out, const AcrLocated *located, guint number, gsize given)
 {
     const AcrPlace *place = located->place;
@@ -41,8 +41,8 @@ static void append_located(GString *out, const AcrLocated *located, guint number
                            g_str_has_suffix(code, "\n") ? "" : "\n");
 }
 
-/* Deals out `left` bytes to the places of the bug, or to their context: all of a piece, or what is
- * left if that is enough to read. */
+/* Distributes `left` bytes among the bug locations, or their context: all of a piece, or the rest
+ * if that is enough to be readable. */
 static void deal(const GPtrArray *located, bool to_bugs, gsize *left, gsize *given)
 {
     for (guint i = 0; i < located->len; i++) {

@@ -1,6 +1,6 @@
 /*
- * The prompts: one text file each, loaded and checked when the program starts, so that a bad
- * placeholder is found then and not in round nine. The list of them is ACR_PROMPT_TABLE.
+ * The prompts: one text file each, loaded and checked at the start, so that a wrong placeholder is
+ * found then and not in round nine. ACR_PROMPT_TABLE lists them.
  */
 #include "agents/agents_private.h"
 
@@ -55,7 +55,7 @@ static int placeholder_number(const PromptSpec *spec, const char *name, gsize le
     return -1;
 }
 
-/* The next {{name}} at or after `text`: its start, with the name's bounds; NULL: none. */
+/* The next {{name}} at or after `text`: its start, with the bounds of the name; NULL: none. */
 static const char *next_placeholder(const char *text, const char **out_name, gsize *out_len)
 {
     for (const char *at = text; (at = strstr(at, "{{")); at += 2) {
@@ -108,8 +108,7 @@ static char *read_prompt(const PromptSpec *spec, const char *dir, const char *ov
     return check_placeholders(spec, path, text, error) ? g_steal_pointer(&text) : NULL;
 }
 
-/* Every .txt of the folder must be a prompt's, so that a misspelt name is not silently without
- * effect. */
+/* Every .txt file in the folder must be a prompt's, so that a misspelt name is noticed. */
 static bool check_override(const char *dir, GError **error)
 {
     g_autoptr(GError) reason = NULL;

@@ -1,6 +1,6 @@
 /*
- * The baseline: how the tests end without a patch. The plans are tried in their order until one runs tests
- * that pass; what fails is run once more. Kept by a digest of all that it depends on.
+ * The baseline: how the tests end without a patch. Plans are tried in order until one runs passing
+ * tests; failing tests run once more. Cached by a digest of all that it depends on.
  */
 #include "project/project_private.h"
 
@@ -33,7 +33,7 @@ static void take_plan(AcrBaseline *baseline, const AcrJson *plan)
 
 /* ---- The cache ---- */
 
-/* Where it is kept; owned; NULL with no error: nowhere. */
+/* Its path in the cache; owned; NULL without error: not cached. */
 static char *baseline_path(const AcrProject *project, const AcrProbe *probe, const AcrJson *plans,
                            GError **error)
 {
@@ -91,7 +91,7 @@ static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *
 
 /* ---- Trying ---- */
 
-/* What the plan needs and the environment has not; NULL: nothing. */
+/* What the plan needs and the environment lacks; NULL: nothing. */
 static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
 {
     const char *runner = acr_json_get_string(plan, "runner");
@@ -103,8 +103,8 @@ static const char *find_lack(const AcrJson *plan, const AcrProbe *probe)
     return "pytest is not installed for the project's Python";
 }
 
-/* What a message or a log says went wrong, shortened; owned: the exception as pytest marks it (the first
- * of the last lines that begin with "E"), else the last line that is not empty; NULL: there is none. */
+/* The error in a message or log, shortened; owned: the exception as pytest marks it (the first of
+ * the last lines that begin with "E"), else the last non-empty line; NULL: none. */
 static char *find_exception(const char *text)
 {
     g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", -1);
@@ -122,8 +122,8 @@ static char *find_exception(const char *text)
     return last ? acr_text_shorten(last, SHOWN_BYTES) : NULL;
 }
 
-/* Why no test passes, as one of them says: an error (a fixture that raises, a file that cannot be
- * imported) before a failure; else what the log ends with. Owned. */
+/* Why no test passes, from one of them: an error (a fixture that raises, a file that cannot be
+ * imported) before a failure; else the end of the log. Owned. */
 static char *explain_run(const AcrTestRun *run)
 {
     static const AcrTestOutcome outcomes[] = {ACR_TESTED_ERROR, ACR_TESTED_FAILED};
@@ -151,7 +151,7 @@ static void add_tried(AcrBaseline *baseline, const AcrJson *plan, const char *wh
     g_ptr_array_add(baseline->tried, g_strdup_printf("%s: %s", command ? command : "?", why));
 }
 
-/* Runs a plan; whether it is the best yet, which `out` then is. */
+/* Runs a plan; returns whether it is the best so far, which `out` then becomes. */
 static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJson *order,
                      AcrBaseline *out, GError **error)
 {
@@ -180,7 +180,7 @@ static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJs
     return true;
 }
 
-/* What failed runs once more, and what then passes is flaky. */
+/* Runs failing tests once more; those that then pass are flaky. */
 static bool run_again(const AcrProject *project, AcrBaseline *baseline, GError **error)
 {
     g_autoptr(GPtrArray) failed = g_ptr_array_new();

@@ -1,14 +1,14 @@
 /*
- * What a patch does to the tests. A test that ended otherwise than in the baseline is a suspect; suspects of
- * one kind run again on both trees, some times together and some each in a process of its own. One run
- * that contradicts the suspicion clears it, so a test that fails by chance half of the times comes
- * through with a probability of 4^-(rounds + alone + 1).
+ * What a patch does to the tests. A test whose outcome differs from the baseline is a suspect.
+ * Suspects of one kind run again on both trees, some times together and some each in its own
+ * process. One run that contradicts the suspicion clears it, so a test that fails half of the time
+ * by chance passes for a regression with a probability of 4^-(rounds + alone + 1).
  */
 #include "project/project_private.h"
 
 #include <string.h>
 
-/* Pairs of runs, of what is broken and of what is mended. */
+/* Pairs of runs, for broken and for fixed tests. */
 #define ROUNDS(bad_with) ((bad_with) ? 4u : 1u)
 #define MIN_ROUNDS 2u /* beyond them half of the time is for runs alone */
 #define ALONE(bad_with) ((bad_with) ? 2u : 1u)
@@ -16,7 +16,7 @@
 #define SLACK_MS 60000
 #define MAX_AGAIN 20u /* suspects that are confirmed, the first ones; the others stay unconfirmed */
 
-/* What is done once, for both kinds of suspects. */
+/* What both kinds of suspects share. */
 typedef struct {
     const AcrProject *project;
     const AcrBaseline *baseline;
@@ -35,7 +35,7 @@ static bool is_in(const GPtrArray *texts, const char *text)
     return false;
 }
 
-/* What a run may take, by how long the baseline took: a patch may make a test hang. */
+/* The time limit of a run, from the baseline's time, since a patch may make a test hang. */
 static gint64 bound_ms(const AcrProject *project, const AcrBaseline *baseline)
 {
     gint64 most = SLOWER * baseline->run.wall_ms + SLACK_MS;
@@ -49,8 +49,8 @@ static gint64 left_ms(const Work *work)
 
 /* ---- Running suspects again ---- */
 
-/* Whether a test is bad in a run; one that is not there is, where the run says that something went
- * wrong, or no test at all ended with the patch. */
+/* Whether a test is bad in a run. A missing test is bad if the run reports an error, or if no test
+ * at all ended with the patch. */
 static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, const char *id)
 {
     AcrTestOutcome outcome = acr_test_run_outcome(run, id);
@@ -59,7 +59,7 @@ static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, con
     return acr_test_run_lost(run, id) || (with_patch && work->run->ids->len == 0);
 }
 
-/* Takes out of `suspects` those that contradict: is it bad on a tree where it is to be `bad`? */
+/* Removes suspects that behave on a tree other than expected (`bad`). */
 static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
                  GPtrArray *suspects, GError **error)
 {
@@ -90,7 +90,7 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
     return true;
 }
 
-/* One time on each tree; `bad_with`: they are to be bad with the patch, and good without. */
+/* One run on each tree; `bad_with`: bad is expected with the patch and good without. */
 static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrArray *suspects,
                       GError **error)
 {
@@ -103,7 +103,7 @@ static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrAr
     return left->len == 0 || sift(work, left, false, !bad_with, suspects, error);
 }
 
-/* Alone: those that come through are `confirmed`. */
+/* Each alone; those that are confirmed go to `confirmed`. */
 static bool confirm_alone(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *confirmed,
                           GError **error)
 {
@@ -143,7 +143,8 @@ static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *c
     return confirm_alone(work, bad_with, suspects, confirmed, error);
 }
 
-/* A run that ends in the middle, twice at the same test: the patch breaks that test, whatever it does alone. */
+/* If a run breaks off twice at the same test, the patch breaks that test, even if it passes
+ * alone. */
 static bool confirm_end(Work *work, const AcrTestOrder *asked, GError **error)
 {
     const AcrTestRun *run = work->run, *before = &work->baseline->run;
@@ -161,14 +162,14 @@ static bool confirm_end(Work *work, const AcrTestOrder *asked, GError **error)
 
 /* ---- Suspects ---- */
 
-/* Whether it was not its turn before the time was over; a file that cannot be imported had its turn. */
+/* Whether the test had no turn before the timeout; a file that cannot be imported had its turn. */
 static bool is_left_out(const AcrTestRun *run, const GPtrArray *errors, const char *id)
 {
     return run->timed_out && !g_hash_table_contains(run->tests, id) &&
            g_strcmp0(run->running, id) != 0 && !acr_test_errors_are_about(errors, id);
 }
 
-/* Borrowed ids of the baseline; `bad_with`: of what the patch seems to break, else to mend. */
+/* Borrowed ids of the baseline: tests that the patch seems to break (`bad_with`) or to fix. */
 static GPtrArray *find_suspects(const Work *work, bool bad_with)
 {
     const AcrTestRun *before = &work->baseline->run, *after = work->run;
@@ -215,7 +216,7 @@ static bool complete_baseline(const AcrProject *project, AcrBaseline *baseline,
 
 /* ---- The comparison ---- */
 
-/* Tests that are good in the baseline; those of them that `with` has, unless it is NULL. */
+/* Tests that are good in the baseline and, unless `with` is NULL, exist in it. */
 static gint64 count_good(const AcrBaseline *baseline, const AcrTestRun *with)
 {
     gint64 good = 0;
@@ -234,7 +235,7 @@ void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *ou
                                .compared = count_good(baseline, NULL)};
 }
 
-/* A patch may skip what it would break: nothing else tells. */
+/* A patch may skip tests that it would break, so skipped tests are listed. */
 static void find_skipped(const Work *work)
 {
     const AcrTestRun *before = &work->baseline->run, *after = work->run;
@@ -247,7 +248,7 @@ static void find_skipped(const Work *work)
     }
 }
 
-/* What is known when all runs are over. */
+/* Summarises all runs. */
 static void describe_runs(const Work *work)
 {
     AcrTestComparison *out = work->out;

@@ -1,6 +1,6 @@
 /*
- * How a project's tests are run, and in which order: asked of python/acr/project/ in a confined process,
- * which sees the texts of files, and imports nothing of them.
+ * Finds out how a project's tests are run and in which order: asks python/acr/project/ in a
+ * confined process, which sees the texts of files and imports none of them.
  */
 #include "project/project_private.h"
 
@@ -8,7 +8,7 @@
 
 #define ASK_TIMEOUT_MS 60000
 #define MAX_TEXT_BYTES ((gsize)256 * 1024) /* of a file that may say how tests are run */
-#define IMPORT_BYTES ((gsize)12 * 1024)    /* of a file whose imports are wanted: its beginning */
+#define IMPORT_BYTES ((gsize)12 * 1024)    /* bytes read of a file whose imports are wanted */
 #define MAX_TOTAL_BYTES ((gsize)40 * 1024 * 1024)
 
 AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
@@ -22,7 +22,7 @@ AcrJson *acr_project_ask(const AcrProject *project, const char *function, const 
     return acr_json_parse_bytes(answer, error);
 }
 
-/* Adds the pair of a file's path and its text, or of its first `max` bytes; false: it was left out. */
+/* Adds a pair of a file's path and its text, or its first `max` bytes; false: left out. */
 static bool add_snapshot_text(const AcrProject *project, gsize index, gsize max, bool is_cut,
                               AcrJson *texts, gsize *total)
 {
@@ -51,7 +51,7 @@ static AcrJson *paths_of(const AcrProject *project)
     return paths;
 }
 
-/* Asks about the project's paths, with the texts of those that `wanted` names. */
+/* Asks about the project's paths, with the texts of those that `wanted` accepts. */
 static AcrJson *ask_about_files(const AcrProject *project, const char *wanted, const char *function,
                                 GError **error)
 {

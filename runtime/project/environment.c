@@ -1,5 +1,5 @@
 /*
- * Environments: a Python of this machine with the packages of a recipe, made once and kept.
+ * Environments: a Python of this machine with the packages of a recipe, made once and cached.
  */
 #include "project/project.h"
 
@@ -10,7 +10,7 @@
 #define READY "acr-host-ready" /* in an environment that is whole */
 #define BUILD_MS ((gint64)1800 * 1000)
 #define WAIT_US 200000
-#define SHOWN_BYTES 400u /* of what pip said last */
+#define SHOWN_BYTES 400u /* bytes of pip's last output */
 
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, __VA_ARGS__)
@@ -39,7 +39,7 @@ static char *find_pyenv(const char *version)
     return best && access(best, X_OK) == 0 ? g_steal_pointer(&best) : NULL;
 }
 
-/* pyenv's, since what stands in the PATH may be its launcher; else that of the PATH. */
+/* pyenv's Python first, since the one in PATH may be its launcher; else that in PATH. */
 static char *find_base_python(const char *version, GError **error)
 {
     g_autofree char *name = g_strdup_printf("python%s", version);
@@ -61,7 +61,7 @@ static void add_bind(GPtrArray *argv, const char *how, const char *path)
     g_ptr_array_add(argv, g_strdup(path));
 }
 
-/* What is seen while packages are installed: the system, that Python, and the network's settings. */
+/* What is visible while packages are installed: the system, that Python, and network settings. */
 static void add_sight(GPtrArray *argv, const char *base, const char *folder)
 {
     static const char *const system[] = {"/usr",

@@ -1,7 +1,7 @@
 /*
- * Where a failure may come from: the lines that each test ran become numbers, the numbers a spectrum, and
- * its ranks lines and methods of the index again. Tests' own files, and files that the index has not,
- * are left out.
+ * Ranks code by which tests run it: traced lines become numbers, the numbers a spectrum, and its
+ * ranks become lines and methods of the index. Test files, and files that are not in the index, are
+ * left out.
  */
 #include "project/project_private.h"
 
@@ -15,8 +15,9 @@ typedef struct {
     const AcrIndex *index;
     GHashTable *numbers; /* file << 32 | line, as gint64 -> number + 1 */
     GArray *lines;       /* of Line, by number */
-    GArray *run;         /* of guint32: what the test at hand ran */
-    guint64 left;        /* lines of tests that are still taken: who runs tells what it wants */
+    GArray *run;         /* of guint32: lines that the current test ran */
+    /* lines of tests that are still accepted, because the tests themselves report them */
+    guint64 left;
 } Numbering;
 
 static void numbering_clear(Numbering *numbering)
@@ -39,7 +40,7 @@ void acr_localized_clear(AcrLocalized *localized)
 
 #define MAX_LINES ((guint64)400 * 1000 * 1000) /* of all tests, in both passes */
 
-/* Of what the index knows of a file. */
+/* The last line of a file that the index knows. */
 static guint32 last_line(const AcrIndex *index, guint32 file)
 {
     const AcrIndexFile *row = acr_index_file(index, file);
@@ -64,7 +65,7 @@ static void add_spectrum_line(Numbering *numbering, guint32 file, guint32 line)
     g_array_append_val(numbering->run, number);
 }
 
-/* Adds "1-3,7" of a file, each line once. */
+/* Adds ranges "1-3,7" of a file, each line once. */
 static void add_ranges(Numbering *numbering, guint32 file, const char *text)
 {
     g_auto(GStrv) parts = g_strsplit(text, ",", -1);
@@ -80,7 +81,7 @@ static void add_ranges(Numbering *numbering, guint32 file, const char *text)
     }
 }
 
-/* What a test ran, into numbering->run. */
+/* Puts the lines that a test ran into numbering->run. */
 static void add_test(Numbering *numbering, const AcrJson *files)
 {
     g_array_set_size(numbering->run, 0);
@@ -93,7 +94,7 @@ static void add_test(Numbering *numbering, const AcrJson *files)
 
 /* ---- Tests ---- */
 
-/* Whether the id is that name, or ends with it after what cannot be in a name. */
+/* Whether the id is that name, or ends in it at a character that names cannot contain. */
 static bool is_named(const char *id, const char *name)
 {
     gsize len = strlen(id), tail = strlen(name);
@@ -112,7 +113,7 @@ static bool is_wanted(const AcrLocalizing *localizing, const char *id)
     return !localizing->failing || g_strv_contains(localizing->failing, id);
 }
 
-/* Counts the tests; those that count as failing are listed. */
+/* Counts the tests, and lists those that count as failing. */
 static bool sort_tests(const AcrBaseline *baseline, const AcrLocalizing *localizing,
                        AcrLocalized *out, GError **error)
 {
@@ -166,8 +167,8 @@ static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *loca
 #define SCRIPT_MODULE "test_acr_script"
 #define SCRIPT_TEST "Script", "test_script"
 
-/* The folder of the first test's file, by ids of pytest ("a/b.py::C::f") and unittest ("a.b.C.f", where
- * a/b.py is there); owned; NULL: ids of another kind. */
+/* The folder of the first test's file, from ids of pytest ("a/b.py::C::f") or unittest ("a.b.C.f",
+ * if a/b.py exists); owned; NULL: another kind of id. */
 static char *folder_of_tests(const AcrBaseline *baseline, const AcrOverlay *overlay, bool *out_path)
 {
     const char *id = baseline->run.ids->len ? baseline->run.ids->pdata[0] : "";
@@ -249,7 +250,7 @@ static GArray *find_lines(const Numbering *numbering, const AcrSpectrum *spectru
     return found;
 }
 
-/* The function or method that a line is in: a function inside one is a part of it. Else the class; -1: neither. */
+/* The outermost function or method that contains a line; else the class; -1: neither. */
 static gint32 find_owner(const AcrIndex *index, const Line *line)
 {
     gint32 class_id, owner;

@@ -1,6 +1,7 @@
 /*
- * project: a project's own tests. How they are run is found in the project's files (python/acr/project/, in
- * a confined process); they are run in the sandbox alone, and what they come to without a patch is kept.
+ * project: a project's own tests. How they are run is found from the project's files
+ * (python/acr/project/, in a confined process); they run only in the sandbox, and their outcomes
+ * without a patch are cached.
  */
 #ifndef ACR_PROJECT_H
 #define ACR_PROJECT_H
@@ -16,7 +17,7 @@
 typedef enum {
     ACR_PROJECT_ERROR_FAILED,
     ACR_PROJECT_ERROR_NO_FAILURE, /* that could be located */
-    ACR_PROJECT_ERROR_NO_TESTS,   /* nothing says how tests are run, or none of it runs one */
+    ACR_PROJECT_ERROR_NO_TESTS,   /* nothing says how tests are run, or none of it works */
 } AcrProjectError;
 #define ACR_PROJECT_ERROR acr_project_error_quark()
 GQuark acr_project_error_quark(void);
@@ -28,19 +29,19 @@ typedef struct {
     AcrSandbox *sandbox;
     AcrSnapshot *snapshot;
     const AcrOverlay *
-        overlay; /* changes that belong to the project: tests; NULL: none. No baseline is kept then */
+        overlay; /* changes that belong to the project (tests); NULL: none. Then no baseline is cached */
     AcrRefereeWorker *worker; /* reads the project's files and logs */
     const char *python_dir;   /* holds the package acr */
-    const char *cache;        /* folder of baselines; NULL: none are kept */
-    const char *command;      /* how the tests are run, as the user says; NULL: it is detected */
-    const char *environment;  /* what else they depend on: set-up, image; may be NULL */
+    const char *cache;        /* folder for baselines; NULL: not cached */
+    const char *command;      /* how the tests are run, from the user; NULL: detect */
+    const char *environment;  /* what else they depend on (set-up, image); may be NULL */
     gint64 time_ms;           /* that one run of all tests may take */
-    AcrSandboxLimits limits;  /* but for the time */
+    AcrSandboxLimits limits;  /* except the time limit */
     bool network;
 } AcrProject;
 
-/* The folders that a project's modules are imported from where it is not installed, [path], relative to the tree,
- * without the root itself; owned. Errors: those of py. */
+/* The folders from which a project's modules are imported if it is not installed: [path], relative
+ * to the tree, without the root; owned. Errors: those of py. */
 AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snapshot,
                                     GError **error) ACR_MUST_USE;
 
@@ -49,11 +50,11 @@ AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snaps
 /* Best to worst. */
 typedef enum {
     ACR_TESTED_PASSED,
-    ACR_TESTED_XFAILED, /* failed as it is expected to */
+    ACR_TESTED_XFAILED, /* failed, as expected */
     ACR_TESTED_SKIPPED,
     ACR_TESTED_FAILED,
     ACR_TESTED_ERROR,  /* outside of its assertions: a set-up, a file that cannot be imported */
-    ACR_TESTED_ABSENT, /* there is no such test */
+    ACR_TESTED_ABSENT, /* no such test */
 } AcrTestOutcome;
 #define ACR_TESTED_N_OUTCOMES ACR_TESTED_ABSENT
 const char *acr_test_outcome_name(AcrTestOutcome outcome); /* "passed", … */
@@ -69,42 +70,43 @@ static inline bool acr_test_is_bad(AcrTestOutcome outcome)
 typedef struct {
     AcrTestOutcome outcome;
     double seconds;
-    char *message; /* owned; how it failed; NULL: nothing is known */
+    char *message; /* owned; how it failed; NULL: unknown */
 } AcrTested;
 
-/* What a run of tests came to. All owned. Zero-initialise. */
+/* The outcomes of a run of tests. All owned. Zero-initialise. */
 typedef struct {
     GHashTable *tests;  /* id (char *) -> AcrTested * */
-    GPtrArray *ids;     /* the same ids in the order in which they were run; borrowed */
+    GPtrArray *ids;     /* the ids in the order in which they ran; borrowed */
     GPtrArray *not_run; /* char *; tests that were found, and not run before the run was over */
-    char *running;      /* the one that was running then; NULL: none */
-    AcrJson *lines;     /* of a run that was traced: test -> file -> "1-3,7"; else NULL */
-    bool has_all_lines; /* else those of passing tests are left out, being too many */
-    char *log;          /* the end of what was printed */
+    char *running;      /* the test that was running when the run broke off; NULL: none */
+    AcrJson *lines;     /* of a traced run: test -> file -> "1-3,7"; else NULL */
+    /* false: lines of passing tests were left out, because there were too many */
+    bool has_all_lines;
+    char *log; /* the end of the output */
     gint64 wall_ms;
     int exit_code;
     bool timed_out;
-    const char *limit; /* of the sandbox that was hit; NULL: none */
+    const char *limit; /* the sandbox limit that was exceeded; NULL: none */
 } AcrTestRun;
 void acr_test_run_clear(AcrTestRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestRun, acr_test_run_clear)
-/* Whether the run came to its end: no limit, and nothing that ended the tests' process, cut it off. */
+/* Whether the run was complete: no limit and no end of the tests' process cut it off. */
 bool acr_test_run_is_whole(const AcrTestRun *run);
-/* ABSENT where the run has it not. What `id` contains counts for it: a file's tests. O(1) but for
- * those. */
+/* ABSENT if the run lacks it. Tests that `id` contains count for it: those of a file. O(1) except
+ * for those. */
 AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id);
 /* How many tests ended so. */
 guint acr_test_run_count(const AcrTestRun *run, AcrTestOutcome outcome);
 
 /* ---- The baseline ---- */
 
-/* What the tests come to without a patch. All owned. Zero-initialise. */
+/* The outcomes of the tests without a patch. All owned. Zero-initialise. */
 typedef struct {
     AcrJson *plan; /* how they are run; see python/acr/project/commands.py */
     char *runner, *command, *why;
     char *version;    /* of the project's Python */
-    char *missing;    /* modules that could not be imported, in a line; NULL: none */
-    GPtrArray *tried; /* char *; what was tried before, and why it was not taken */
+    char *missing;    /* modules that could not be imported, one line; NULL: none */
+    GPtrArray *tried; /* char *; what was tried before, and why it was rejected */
     GPtrArray *flaky; /* char *; tests that failed, and passed when they ran again */
     AcrTestRun run;
     bool is_kept; /* from an earlier run */
@@ -112,9 +114,10 @@ typedef struct {
 void acr_baseline_clear(AcrBaseline *baseline);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBaseline, acr_baseline_clear)
 /*
- * Finds how the tests are run, and runs them, unless the cache holds what they came to for the same
- * snapshot, environment and command: all once, then what failed once more. `changed` (NULL-terminated,
- * may be NULL): tests near to these files are run first. Errors: NO_TESTS, those of sandbox, py, vcs.
+ * Finds out how the tests are run, and runs them, unless their outcomes for the same snapshot,
+ * environment and command are cached: all once, then failing ones once more. `changed`
+ * (NULL-terminated, may be NULL): tests near these files run first. Errors: NO_TESTS, those of
+ * sandbox, py, vcs.
  */
 bool acr_project_baseline(const AcrProject *project, const char *const *changed, AcrBaseline *out,
                           GError **error) ACR_MUST_USE;
@@ -124,12 +127,12 @@ bool acr_project_baseline(const AcrProject *project, const char *const *changed,
 /* A test that passes without the patch and fails with it, each time. All owned. */
 typedef struct {
     char *id;
-    char *message; /* how it fails: the end of what was reported; NULL: it was not kept */
+    char *message; /* how it fails: the end of its report; NULL: not kept */
     char *excuse;  /* why the issue asks that it fails; NULL: it is a regression */
 } AcrBrokenTest;
 
-/* Lists of ids in a comparison: the member, which is also its name in JSON, and its heading in text. A new
- * one is a row here, and what fills it in compare_tests.c. */
+/* The lists of ids in a comparison: the member (also its name in JSON) and its heading in text. A
+ * new list is a row here, and code in compare_tests.c that fills it. */
 #define ACR_COMPARISON_LISTS(ROW)                                                                  \
     ROW(fixed, "fixed")                                                                            \
     ROW(unstable, "flaky with the patch")                                                          \
@@ -138,15 +141,15 @@ typedef struct {
     ROW(skipped, "passed before, and are skipped with the patch")
 
 /*
- * What a patch does to the project's tests. The journal, result.json, regression_N.json, `tests --json`
- * and what people read are made from this value by its one codec. All owned. Zero-initialise.
+ * What a patch does to the project's tests. The journal, result.json, regression_N.json, `tests
+ * --json` and texts for people are made from this value by one codec. All owned. Zero-initialise.
  */
 typedef struct {
-    char *why;         /* why nothing was compared; all else is empty then. NULL: it was */
+    char *why;         /* why nothing was compared (then all else is empty); NULL: it was */
     char *command;     /* how the tests were run */
     gint64 compared;   /* tests that pass without the patch, and ran with it */
     GPtrArray *broken; /* of AcrBrokenTest; NULL: no patch was given */
-    gint64 not_run;    /* tests for which there was no time */
+    gint64 not_run;    /* tests that did not run before the timeout */
 #define ACR_COMPARISON_MEMBER(name, heading) GPtrArray *name; /* of char *; NULL: not known */
     ACR_COMPARISON_LISTS(ACR_COMPARISON_MEMBER)
 } AcrTestComparison;
@@ -165,17 +168,18 @@ void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_m
 AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json) ACR_MUST_USE;
 /* How many tests fail that the issue does not ask to fail. */
 guint acr_test_comparison_regressions(const AcrTestComparison *comparison);
-/* Appends ": ID, ID and 3 more" of these; nothing where there is none. */
+/* Appends ": ID, ID and 3 more"; nothing for an empty list. */
 void acr_test_comparison_name_regressions(const AcrTestComparison *comparison, GString *text);
 /* All of it in a line for people; owned. */
 char *acr_test_comparison_line(const AcrTestComparison *comparison) ACR_MUST_USE;
-/* The list of row `i` with its name and heading (each may be NULL); borrowed. False past the last. */
+/* Row `i` of the lists with its name and heading (each may be NULL); borrowed. False after the
+ * last. */
 bool acr_test_comparison_list(const AcrTestComparison *comparison, guint i, const char **out_name,
                               const char **out_heading, const GPtrArray **out_ids);
 /*
- * Runs the tests with the changes of `overlay`. What ends otherwise than in the baseline is run again
- * on both trees before it counts: several times with the others of its kind, then alone. *out_run: the first
- * run with the patch. Errors: those of acr_project_baseline.
+ * Runs the tests with the changes of `overlay`. A changed outcome counts only if repeated runs on
+ * both trees confirm it: several times together with others of its kind, then alone. *out_run: the
+ * first run with the patch. Errors: those of acr_project_baseline.
  */
 bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
                          const AcrOverlay *overlay, AcrTestRun *out_run, AcrTestComparison *out,
@@ -189,7 +193,8 @@ void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *ou
 typedef struct {
     guint32 file;        /* of the index */
     guint32 first, last; /* lines; of a symbol: its own */
-    gint32 symbol;       /* the outermost function or method around, else the class; -1: of lines */
+    /* the outermost function or method that contains it, else the class; -1: for lines */
+    gint32 symbol;
     AcrRanked rank;
 } AcrSuspect;
 
@@ -204,19 +209,21 @@ typedef struct {
 } AcrLocalized;
 void acr_localized_clear(AcrLocalized *localized);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLocalized, acr_localized_clear)
-/* What is ranked. All borrowed. */
+/* What to rank. All borrowed. */
 typedef struct {
     const AcrIndex *index;
-    const AcrOverlay *overlay; /* NULL: the snapshot as it is */
-    /* Ids that count as failing, NULL-terminated; others that fail are left out. NULL: all that fail. */
+    const AcrOverlay *overlay; /* NULL: the unchanged snapshot */
+    /* Ids that count as failing, NULL-terminated; other failing tests are left out. NULL: all
+     * failing tests. */
     const char *const *failing;
-    /* Likewise, but also where some of them do not fail; the end of an id is enough. May be NULL. */
+    /* The same, but some of them may pass; the end of an id is enough. May be NULL. */
     const char *const *expected;
     AcrSpectrumFormula formula;
-    bool has_imports; /* what runs while a module is imported counts for the test that imports it */
+    bool has_imports; /* count what runs during an import for the importing test */
 } AcrLocalizing;
-/* Runs all tests once more, traced, and ranks the code of the index by which tests run it. Errors:
- * NO_FAILURE (such a test does not fail, none does, nothing is known of it), those of sandbox and py. */
+/* Runs all tests once more with tracing, and ranks the code of the index by which tests run it.
+ * Errors: NO_FAILURE (such a test does not fail, none fails, or nothing is known about it), those
+ * of sandbox and py. */
 bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline,
                           const AcrLocalizing *localizing, AcrLocalized *out,
                           GError **error) ACR_MUST_USE;
@@ -224,25 +231,25 @@ bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline
 AcrJson *acr_suspects_to_json(const AcrIndex *index, const GArray *suspects, guint most,
                               bool is_methods) ACR_MUST_USE;
 /*
- * Adds to `overlay` a test that runs the script at `script` of the tree, beside the first test of the
- * baseline; its id, owned. NULL: what kind of tests these are is not known.
+ * Adds to `overlay` a test that runs the script at `script` of the tree, beside the first test of
+ * the baseline; returns its id, owned. NULL: unknown kind of tests.
  */
 char *acr_project_add_script(const AcrBaseline *baseline, const char *script, AcrOverlay *overlay,
                              GError **error) ACR_MUST_USE;
 
 /* ---- Environments of benchmark tasks ---- */
 
-/* The milliseconds until a deadline (0: none), from 1 to `most`. */
+/* The milliseconds until a deadline (0: none), between 1 and `most`. */
 static inline gint64 acr_project_time_left(gint64 deadline_us, gint64 most)
 {
     return deadline_us ? CLAMP((deadline_us - g_get_monotonic_time()) / 1000, 1, most) : most;
 }
 
 /*
- * The Python of a plan's environment, which is made where it is not there yet: a virtual environment
- * below `cache`, shared by all tasks with the same Python and packages; owned path. What packages do
- * when they are installed happens in bubblewrap, with the network, and nothing of the user's in sight.
- * Errors: FAILED (no such Python here, a package cannot be installed), those of base.
+ * The Python of a plan's environment, made if it does not exist: a virtual environment below
+ * `cache`, shared by all tasks with the same Python and packages; owned path. Packages are
+ * installed in bubblewrap, with network, without access to the user's files. Errors: FAILED (no
+ * such Python, a package cannot be installed), those of base.
  */
 char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;

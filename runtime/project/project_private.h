@@ -4,9 +4,9 @@
 
 #include "project/project.h"
 
-/* What can be run in the sandbox, as inside/supervise.py finds it. All owned. */
+/* The programs that can be run in the sandbox, as inside/supervise.py finds them. All owned. */
 typedef struct {
-    char *digest; /* of the Python and what is installed for it */
+    char *digest; /* of the Python and its installed packages */
     char *version;
     AcrJson *modules; /* names of runners that can be imported */
 } AcrProbe;
@@ -27,27 +27,27 @@ AcrJson *acr_project_ask(const AcrProject *project, const char *function, const 
 /* One run. All borrowed. */
 typedef struct {
     const AcrJson *plan;
-    const AcrOverlay *overlay; /* NULL: the snapshot as it is */
+    const AcrOverlay *overlay; /* NULL: the unchanged snapshot */
     const GPtrArray *select;   /* char *: these tests alone; NULL: all */
     const AcrJson *order;      /* of acr_project_order; NULL: the runner's own */
     gint64 time_ms;
     bool is_traced;   /* the lines that each test runs are wanted */
-    bool has_imports; /* also those that run while a module is imported */
+    bool has_imports; /* includes lines that run during imports */
 } AcrTestOrder;
 /* Errors: those of sandbox and py. */
 bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTestRun *out,
                      GError **error) ACR_MUST_USE;
-/* A digest of what is run inside, besides the project; owned. Errors: of base. */
+/* A digest of our files that run inside; owned. Errors: those of base. */
 char *acr_project_inside_digest(const AcrProject *project, GError **error) ACR_MUST_USE;
 
 /* Adds a result to a run; of the same id the worse counts. */
 void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, double seconds,
                       const char *message);
-/* Borrowed ids, in a list of the caller's: of tests, and of what stands for a file, a class, all. */
+/* Borrowed ids, in an array of the caller: of tests, and of whole files, classes, or all. */
 GPtrArray *acr_test_run_errors(const AcrTestRun *run) ACR_MUST_USE;
 /* Whether one of them is why that test did not run. */
 bool acr_test_errors_are_about(const GPtrArray *errors, const char *id);
-/* Whether a test that the run has not is not there because of something that went wrong. */
+/* Whether a missing test is missing because of an error. */
 bool acr_test_run_lost(const AcrTestRun *run, const char *id);
 /* Tests, what was not run, times; and back. */
 AcrJson *acr_test_run_to_json(const AcrTestRun *run) ACR_MUST_USE;

@@ -1,6 +1,6 @@
 /*
- * One run of tests in the sandbox: inside/supervise.py gets a request on its standard input, and answers in
- * JSON on its standard output. Logs that nothing else tells outcomes of are read in the worker.
+ * One run of tests in the sandbox: inside/supervise.py reads a request from standard input, and
+ * answers in JSON on standard output. If outcomes are only in a log, the worker parses it.
  */
 #include "project/project_private.h"
 
@@ -13,7 +13,7 @@
 #define SHOWN_BYTES 300u
 
 #define SUPERVISE "supervise.py"
-/* Those that it lays out for the project's Python. */
+/* Files that it writes for the project's Python. */
 static const char *const sources[] = {
     "acr_test_events.py", "acr_pytest_report.py", "pytest_main.py", "unittest_report.py",
     "unittest_main.py",   "hooked_main.py",       "sympy_main.py",  "line_tracer.py"};
@@ -44,7 +44,7 @@ char *acr_project_inside_digest(const AcrProject *project, GError **error)
     return text ? acr_sha256_hex(text, strlen(text)) : NULL;
 }
 
-/* What is to be known of a sandbox that gave no answer. */
+/* The error for a sandbox that gave no answer. */
 static bool fail_of(const AcrExecuted *executed, GError **error)
 {
     g_autofree char *told = g_strchomp(acr_utf8_repair_bytes(executed->err));
@@ -129,7 +129,7 @@ static AcrJson *make_request(const AcrProject *project, const AcrTestOrder *orde
     return g_steal_pointer(&request);
 }
 
-/* Outcomes from the log, where none were reported. */
+/* Reads outcomes from the log, if none were reported. */
 static bool read_log_outcomes(const AcrProject *project, const AcrJson *plan, AcrTestRun *run,
                               GError **error)
 {

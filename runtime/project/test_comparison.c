@@ -1,6 +1,6 @@
 /*
- * What a patch does to the tests, as a value: its JSON, which journal, results and reports share, and its
- * text for people.
+ * What a patch does to the tests, as a value: its JSON, which journal, results and reports share,
+ * and its text for people.
  */
 #include <stddef.h>
 
@@ -125,7 +125,7 @@ void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_m
     g_autoptr(AcrJson) messages = acr_json_new_object();
     set_broken(comparison->broken, json, messages);
     for (guint i = 0; i < G_N_ELEMENTS(lists); i++)
-        if (*list_of(comparison, i)) /* else a record of before there was that list */
+        if (*list_of(comparison, i)) /* NULL in records from before the list existed */
             acr_json_set(json, lists[i].name, acr_json_new_texts(*list_of(comparison, i)));
     acr_json_set_int(json, "not_run", comparison->not_run);
     if (has_messages)

@@ -1,5 +1,5 @@
 /*
- * What a run of tests came to: a table of ids and outcomes, and its JSON.
+ * The outcomes of a run of tests: a table of ids and outcomes, and its JSON.
  */
 #include "project/project_private.h"
 
@@ -17,7 +17,7 @@ const char *acr_test_outcome_name(AcrTestOutcome outcome)
     return names[outcome];
 }
 
-/* ABSENT: no such name. A test that passed although it was expected to fail has passed. */
+/* ABSENT: unknown name. A test that passed although it was expected to fail counts as passed. */
 static AcrTestOutcome outcome_of(const char *name)
 {
     if (g_strcmp0(name, "xpassed") == 0)
@@ -70,7 +70,7 @@ void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, d
         result->message = g_strdup(message);
 }
 
-/* Whether `id` is a part of what `whole` names: a test of a file, a method of a class. */
+/* Whether `id` is part of `whole`: a test of a file, a method of a class. */
 static bool is_within(const char *id, const char *whole)
 {
     gsize len = strlen(whole);
@@ -91,7 +91,7 @@ AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id)
     return worst;
 }
 
-/* What an error is about: "setUpClass (a.B)" and unittest's failed imports name it last. */
+/* The test or module of an error: "setUpClass (a.B)" and unittest's failed imports name it last. */
 static bool is_about(const char *failed, const char *id)
 {
     static const char import[] = "unittest.loader._FailedTest.";
@@ -135,7 +135,7 @@ bool acr_test_run_lost(const AcrTestRun *run, const char *id)
     if (g_strcmp0(run->running, id) == 0 ||
         g_ptr_array_find_with_equal_func(run->not_run, id, g_str_equal, NULL))
         return true;
-    /* The runner did not begin; pytest ends so where it finds no test. */
+    /* the runner did not start; pytest ends so if it finds no test */
     return run->ids->len == 0 && run->exit_code != 0 && run->exit_code != PYTEST_NO_TESTS;
 }
 

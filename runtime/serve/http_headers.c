@@ -1,6 +1,6 @@
 /*
- * What the headers of a request by HTTP must say. In the later era they repeat the body, for those who
- * route by them, and must not say anything else.
+ * Checks the headers of an HTTP request. In the later revision they repeat parts of the body, for
+ * routers, and must agree with it.
  */
 #include <string.h>
 
@@ -54,7 +54,7 @@ bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming, AcrServeFau
 
 /* ---- The later era ---- */
 
-/* A value as it was before a client packed it; owned. */
+/* The value before the client encoded it; owned. */
 static char *unpack(const char *value)
 {
     gsize len = strlen(value), wrapping = strlen(BASE64) + strlen(BASE64_END), decoded_len;
@@ -65,7 +65,7 @@ static char *unpack(const char *value)
     return g_strndup((const char *)decoded, decoded_len);
 }
 
-/* Whether a header says `wanted`; a fault where it does not. */
+/* Whether a header equals `wanted`; otherwise sets a fault. */
 static bool check_header(const AcrHttpIncoming *incoming, const char *name, const char *wanted,
                          AcrServeFault *fault)
 {
@@ -81,7 +81,7 @@ static bool check_header(const AcrHttpIncoming *incoming, const char *name, cons
     return false;
 }
 
-/* The parameter that Mcp-Name repeats; NULL: there is none. */
+/* The parameter that Mcp-Name repeats; NULL: none. */
 static const char *header_name(const AcrServeMessage *message)
 {
     static const char *const named[][2] = {
@@ -103,7 +103,8 @@ bool acr_serve_http_check_envelope(const AcrHttpIncoming *incoming, const AcrSer
                          "a client sends requests, not responses");
         return false;
     }
-    if (!message->id) { /* this era has no notifications by HTTP: one is taken, and nothing done */
+    /* the revision has no notifications over HTTP: one is accepted and ignored */
+    if (!message->id) {
         if (g_strcmp0(header, ACR_SERVE_STATELESS_VERSION) != 0)
             acr_serve_refuse_version(fault, header ? header : "");
         return !fault->code;

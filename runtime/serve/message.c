@@ -1,7 +1,7 @@
 /*
- * JSON-RPC as MCP has it: a line is read into a message, or into what is wrong with it; a result or a
- * fault is written as a line. The era of a request is its own: an envelope makes it stateless. Batches
- * are refused, as all revisions that are served do.
+ * JSON-RPC as MCP uses it: parses a line into a message or a fault, and writes a result or fault as
+ * a line. Each request has its own revision: one with an envelope is stateless. Batches are
+ * rejected, as in all revisions that are served.
  */
 #include "serve/serve_private.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define META "io.modelcontextprotocol/"
-#define MAX_EXACT (1ll << 53) /* a larger id could not be repeated as it came */
+#define MAX_EXACT (1ll << 53) /* a larger id could not be returned exactly */
 #define MAX_SHOWN 80u
 
 G_DEFINE_QUARK(acr_serve_error, acr_serve_error)
@@ -39,7 +39,7 @@ AcrJson *acr_serve_refuse(AcrServeFault *fault, int code, const char *format, ..
 
 /* ---- Reading ---- */
 
-/* Sets the id where it is one that can be repeated. */
+/* Sets the id if it can be returned exactly. */
 static bool read_id(const AcrJson *json, AcrServeMessage *out, AcrServeFault *fault)
 {
     const AcrJson *id = acr_json_get(json, "id");
@@ -171,7 +171,7 @@ void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 t
     acr_json_set_string(result, "cacheScope", "private");
 }
 
-/* What every result of the later era has. */
+/* Adds the members of every result of the later revision. */
 static void complete_line(AcrJson *result)
 {
     AcrJson *server =

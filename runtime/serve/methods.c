@@ -1,6 +1,5 @@
 /*
- * The table of methods, and those that answer without looking at a repository: what the server is, and
- * the prompts.
+ * The table of methods, and those that need no repository: server information and prompts.
  */
 #include "serve/serve_private.h"
 

@@ -1,8 +1,8 @@
 /*
- * The repositories that are served: opened once, each indexed when it is first asked for and again
- * when it has changed. Whether it has is seen by what the file system says of a working tree
- * (acr_snapshot_is_current), and of a bare one by its HEAD; one look serves all requests that had
- * come before it. A change that leaves the same contents keeps the index.
+ * The served repositories: opened once, indexed when first asked for, and again after a change. A
+ * working tree is checked by the file system's data (acr_snapshot_is_current), a bare repository by
+ * its HEAD; one check serves all requests that came before it. A change that leaves the same
+ * contents keeps the index.
  */
 #include "serve/serve_private.h"
 
@@ -11,11 +11,11 @@
 typedef struct {
     char *name;
     AcrRepo *repo;
-    AcrSnapshot *latest;    /* the last one taken: equal to that of the index, where there is one */
+    AcrSnapshot *latest;    /* the last snapshot; that of the index, if there is one */
     AcrWorkspace workspace; /* its snapshot, index and search; empty until it is asked for */
     gint64 looked_us;       /* when the last look began */
     guint64 used;           /* number of the request that used it last */
-    bool has_remarked;      /* what there is to say of it was said */
+    bool has_remarked;      /* its remarks were reported */
 } Repository;
 
 struct AcrServeRepositories {
@@ -48,7 +48,7 @@ void acr_serve_repositories_free(AcrServeRepositories *all)
 
 /* ---- Names ---- */
 
-/* The name of a repository's folder, as it was given (it may be a link), of letters, digits and
+/* The name of a repository's folder as given (it may be a link), reduced to letters, digits and
  * "._-"; owned. */
 static char *plain_name(const AcrRepo *repo, const char *given)
 {

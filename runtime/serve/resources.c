@@ -1,7 +1,8 @@
 /*
- * Resources: `acr-host://NAME/map`, the map of a repository, and `acr-host://NAME/file/PATH`, a file as it
- * is now, its path percent-encoded. They are listed in the order of the repositories and paths, a page
- * at a time; a cursor is the address of the last one, so that a list goes on where files come and go.
+ * Resources: `acr-host://NAME/map`, the map of a repository, and `acr-host://NAME/file/PATH`, a
+ * file in its current state, with its path percent-encoded. They are listed by repository and path,
+ * in pages; a cursor is the address of the last entry, so that a list continues correctly while
+ * files are added and removed.
  */
 #include "serve/serve_private.h"
 
@@ -12,7 +13,7 @@
 #define FILES "file/"
 #define MAX_SHOWN 200u
 
-/* Endings of files and what they hold; others are listed without. */
+/* File name endings and their types; others are listed without a type. */
 static const struct {
     const char *end, *mime;
 } types[] = {
@@ -32,7 +33,7 @@ static const char *mime_of(const char *path)
 
 /* ---- Addresses ---- */
 
-/* What an address names. */
+/* The parts of an address. */
 typedef struct {
     int repository;
     char *path; /* owned; NULL: the map */
@@ -97,7 +98,7 @@ static void page_add(Page *page, guint repository, const char *path)
     page->n++;
 }
 
-/* Adds what of a repository comes after `from` (NULL: all); false: the page is full. */
+/* Adds the entries of a repository after `from` (NULL: all); false: the page is full. */
 static bool page_add_files(Page *page, guint repository, const AcrSnapshot *snapshot,
                            const Address *from)
 {
@@ -191,7 +192,7 @@ static AcrJson *no_resource(const AcrServeRequest *request, const char *uri, Acr
                             "there is no resource %s", shown);
 }
 
-/* Text where the bytes are UTF-8, else base64. */
+/* Text if the bytes are UTF-8, else base64. */
 static AcrJson *contents_of(const char *uri, const char *mime, GBytes *bytes)
 {
     gsize len;

@@ -24,10 +24,11 @@ GQuark acr_serve_error_quark(void);
 #define ACR_SERVE_MAX_WAITING_BYTES (4u * 1024 * 1024) /* of their lines, together */
 #define ACR_SERVE_MAX_REPOSITORIES 32u
 #define ACR_SERVE_MAX_INDEXED                                                                      \
-    4u /* repositories whose index is kept; the one used longest ago goes */
-#define ACR_SERVE_MAX_RESOURCE (1u * 1024 * 1024) /* bytes of a file that is read as a resource */
-#define ACR_SERVE_PAGE 1000u                      /* resources listed at once */
-#define ACR_SERVE_MAX_SESSIONS 64u                /* of HTTP; the one used longest ago goes */
+    4u /* repositories whose index is kept; the least recently used is dropped */
+/* bytes of a file that can be read as a resource */
+#define ACR_SERVE_MAX_RESOURCE (1u * 1024 * 1024)
+#define ACR_SERVE_PAGE 1000u       /* resources in one page of a list */
+#define ACR_SERVE_MAX_SESSIONS 64u /* of HTTP; the least recently used is dropped */
 
 /* All borrowed. */
 typedef struct {
@@ -43,22 +44,22 @@ typedef struct {
 
 typedef enum {
     ACR_SERVE_ENDED,
-    ACR_SERVE_FAILED,     /* with an error */
-    ACR_SERVE_BUSY_STILL, /* something that was being answered does not come back: the process must end
-                           by _exit, without giving up what it was called with */
+    ACR_SERVE_FAILED, /* with an error */
+    /* an answer in progress does not return: the process must end by _exit, without freeing what it
+     * uses */
+    ACR_SERVE_BUSY_STILL,
 } AcrServeEnd;
 
 /*
- * Answers what comes from `in` until its end, or until `out` is closed or the host is interrupted,
- * which does not wait for what is being answered. Indexes the repositories meanwhile, before they are
- * asked for. Errors: those of acr_repo_open, before anything is read; FAILED (`in` or `out` fails, no
+ * Answers messages from `in` until its end, or until `out` is closed or the host is interrupted,
+ * without waiting for answers in progress. Meanwhile indexes repositories before they are asked
+ * for. Errors: those of acr_repo_open, before anything is read; FAILED (`in` or `out` fails, no
  * thread).
  */
 AcrServeEnd acr_serve_stdio(const AcrServeOptions *options, GError **error) ACR_MUST_USE;
 /*
- * As acr_serve_stdio, but answers what comes by HTTP, until the host is interrupted. `out` gets one line
- * of JSON: how a client connects, with the token that this takes. Errors also: those of
- * acr_http_server_start.
+ * Like acr_serve_stdio over HTTP, until the host is interrupted. `out` gets one line of JSON that
+ * tells how a client connects, with the token. Errors also: those of acr_http_server_start.
  */
 AcrServeEnd acr_serve_http(const AcrServeOptions *options, GError **error) ACR_MUST_USE;
 

@@ -1,8 +1,8 @@
 /*
- * Serving many clients by HTTP: the "streamable HTTP" of the protocol, each message a POST of its own.
- * A request that carries an envelope stands for itself, and its headers must say what its body says; one
- * without belongs to the session that its handshake began. The server's thread of native/http is the
- * one that reads; the main thread waits for a signal and watches the time.
+ * Serves many clients over HTTP, the protocol's "streamable HTTP": each message is a POST. A
+ * request with an envelope is independent, and its headers must agree with its body; one without
+ * belongs to the session that its handshake began. The server's thread of native/http reads; the
+ * main thread waits for signals and watches the time.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ typedef struct {
     guint64 requests;
     /* Of the mutex: */
     pthread_mutex_t mutex;
-    GHashTable *asked; /* a set of Asked: those without an answer */
+    GHashTable *asked; /* a set of Asked: requests without an answer yet */
 } Transport;
 
 /* A request that waits for its answer. */
@@ -35,7 +35,7 @@ typedef struct {
     Transport *transport;
     AcrHttpIncoming *incoming; /* shared */
     AcrServeEra era;
-    const char *session; /* the id of the one that it begins; NULL: none */
+    const char *session; /* the id of the session that it begins; NULL: none */
     gint64 quiet_since_us;
     bool is_stream;
 } Asked;
@@ -54,7 +54,7 @@ static void refuse_message(AcrHttpIncoming *incoming, int status, const AcrServe
     acr_http_incoming_answer(incoming, status, "application/json", line, strlen(line));
 }
 
-/* By the later era alone; in sessions a 404 would mean that the session has ended. */
+/* Only in the later revision; in a session, a 404 would mean that the session has ended. */
 static int status_of(const Asked *asked, int code)
 {
     static const int bad[] = {ACR_SERVE_PARSE, ACR_SERVE_INVALID_REQUEST, ACR_SERVE_INVALID_PARAMS,
@@ -67,7 +67,7 @@ static int status_of(const Asked *asked, int code)
     return 200;
 }
 
-/* Of a request that was cancelled nothing is said: its stream ends. */
+/* A cancelled request gets no answer; its stream ends. */
 static void reply_http(void *to, const char *line, int code)
 {
     Asked *asked = to;
@@ -90,7 +90,7 @@ static void reply_http(void *to, const char *line, int code)
     g_free(asked);
 }
 
-/* Keeps the connections of those who have waited long, where they take events. */
+/* Keeps the connections of long-waiting clients open, if they accept events. */
 static void keep_alive(Transport *transport, gint64 now_us)
 {
     GHashTableIter iter;
@@ -206,7 +206,7 @@ static void post_in_session(Transport *transport, AcrServeMessage *message, gsiz
         take_post(transport, &session->client, message, size, incoming, NULL);
 }
 
-/* What its client is called: nobody else has a request by that address. Owned. */
+/* The name of its client, which no other client can have. Owned. */
 static char *stateless_name(const AcrHttpIncoming *incoming)
 {
     return g_strdup_printf("%p", (const void *)incoming);
@@ -263,7 +263,7 @@ static void answer_request(void *ctx, AcrHttpIncoming *incoming)
     }
 }
 
-/* In the later era this is how a request is cancelled; in sessions it means nothing. */
+/* cancels the request in the later revision; means nothing in a session */
 static void gone(void *ctx, AcrHttpIncoming *incoming)
 {
     Transport *transport = ctx;

@@ -1,7 +1,7 @@
 /*
- * Serving the one client that holds two descriptors, until the input ends. Input is read as it comes and cut into
- * lines, of which no more is kept than one message may have. Output is written in pieces that fit whenever there is
- * room at all, so that a client that does not read cannot keep a signal from being seen.
+ * Serves one client on two descriptors, until the input ends. Input is read as it arrives and split
+ * into lines, of which at most one message's length is kept. Output is written in small pieces
+ * whenever there is room, so that a client that does not read cannot delay the handling of signals.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,18 +11,18 @@
 
 #include "serve/serve_private.h"
 
-#define TICK_MS 100 /* in which the end of a request's time is seen */
+#define TICK_MS 100 /* how often timeouts are checked */
 #define READ_BYTES (64u * 1024)
-#define WRITE_BYTES 4096u /* for which a pipe or socket has room if it has any */
+#define WRITE_BYTES 4096u /* fits into any pipe or socket that has room */
 #define WRITE_WAIT_MS 100
 
 typedef struct {
     int in, out;
     const AcrInterrupt *interrupt;
-    GByteArray *line; /* what has come of the next one */
-    bool is_too_long; /* … of which no more is kept */
+    GByteArray *line; /* the beginning of the next line */
+    bool is_too_long; /* … is too long and is dropped */
     pthread_mutex_t writing;
-    int closed; /* an errno, once `out` cannot be written to; atomic */
+    int closed; /* the errno after which `out` cannot be written to; atomic */
     AcrServeServer *server;
     AcrServeClient client;
 } Session;
@@ -47,7 +47,8 @@ static int write_patiently(const Session *session, const char *at, gsize len)
     return 0;
 }
 
-/* Writes a line, waiting for the reader; not after an interrupt. NULL: nothing. Thread-safe. */
+/* Writes a line, waiting for the reader; does nothing after an interrupt. NULL: nothing.
+ * Thread-safe. */
 static void reply_pipe(void *to, const char *line, int code)
 {
     Session *session = to;
@@ -63,7 +64,7 @@ static void reply_pipe(void *to, const char *line, int code)
 
 /* ---- Input ---- */
 
-/* Waits until there is input. A signal that comes before the wait ends it, too. */
+/* Waits for input. A signal before the wait ends it too. */
 static bool wait_for_input(const Session *session, int timeout_ms, bool *out_is_gone)
 {
     struct pollfd fds[] = {{.fd = session->in, .events = POLLIN}, {.fd = session->out}};
@@ -116,9 +117,9 @@ static void add_bytes(Session *session, const char *data, gsize len)
         g_byte_array_append(session->line, (const guint8 *)data, (guint)len);
 }
 
-/* Waits for input, at most `timeout_ms` (-1: for ever), and takes each whole line; the last one may lack its end. False
- * at the end of the input, when `out` is closed, or with an error (FAILED); true also where nothing came, or an
- * interrupt. */
+/* Waits for input, at most `timeout_ms` (-1: forever), and takes each complete line; the last one
+ * may lack its line feed. False at the end of the input, if `out` is closed, or with an error
+ * (FAILED); true also if nothing came, or after an interrupt. */
 static bool read_lines(Session *session, int timeout_ms, GError **error)
 {
     char piece[READ_BYTES];

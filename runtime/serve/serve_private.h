@@ -18,7 +18,7 @@ enum {
     ACR_SERVE_INTERNAL = -32603,
     ACR_SERVE_BUSY = -32000,
     ACR_SERVE_NO_RESOURCE = -32002,  /* of the handshake era; INVALID_PARAMS in the later one */
-    ACR_SERVE_WRONG_HEADER = -32020, /* of HTTP: it does not say what the body says */
+    ACR_SERVE_WRONG_HEADER = -32020, /* HTTP: a header disagrees with the body */
     ACR_SERVE_WRONG_VERSION = -32022,
 };
 
@@ -53,24 +53,25 @@ AcrJson *acr_serve_refuse(AcrServeFault *fault, int code, const char *format, ..
     G_GNUC_PRINTF(3, 4);
 
 /*
- * Reads a line. False with a fault where it is not a message; `out` then holds the id, if that could
- * be read. A message of which nothing is to be answered (a response) has no method.
+ * Parses a line. False with a fault if it is not a message; `out` then has the id, if it could be
+ * read. A message that needs no answer (a response) has no method.
  */
 bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out,
                             AcrServeFault *fault) ACR_MUST_USE;
-/* Whether a request may be answered in its era: its envelope is right, or a handshake was made. */
+/* Whether a request may be answered in its revision: its envelope is valid, or there was a
+ * handshake. */
 bool acr_serve_message_check(const AcrServeMessage *message, bool has_handshake,
                              AcrServeFault *fault) ACR_MUST_USE;
-/* The answer as a line; `result` is taken, NULL: the fault. `message` NULL or without id: id is null.
- * Owned. */
+/* The answer as a line; `result` is taken; NULL: the fault. `message` NULL or without id: id is
+ * null. Owned. */
 char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result,
                       const AcrServeFault *fault) ACR_MUST_USE;
 
-/* The fault that says so, and which versions are. */
+/* The fault for an unsupported version, which lists the supported ones. */
 void acr_serve_refuse_version(AcrServeFault *fault, const char *version);
 
 /* How long a client may keep a result, in the later era. */
-#define ACR_SERVE_KEEP_MS 3600000 /* what stays as long as this process */
+#define ACR_SERVE_KEEP_MS 3600000 /* for what does not change during the process */
 void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 ttl_ms);
 
 /* ---- The server that a transport feeds (server.c) ---- */
@@ -79,29 +80,30 @@ void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 t
 void acr_serve_block_signals(sigset_t *out_before);
 typedef struct AcrServeServer AcrServeServer;
 /*
- * Gives an answer, once for each request, by any thread. `line` NULL: the request was cancelled and
- * gets none; `code`: of the fault that it is, or 0.
+ * Gives the answer to a request, once, from any thread. `line` NULL: the request was cancelled and
+ * gets none; `code`: that of a fault, or 0.
  */
 typedef void AcrServeReply(void *to, const char *line, int code);
-/* Who sends requests whose ids differ: a pipe, a session, or a request that stands for itself. */
+/* A source of requests with distinct ids: a pipe, a session, or an independent request. */
 typedef struct {
-    char *name; /* unlike those of other clients */
+    char *name; /* different from that of other clients */
     bool has_handshake;
 } AcrServeClient;
 
 /* Opens the repositories and starts the thread that owns them. Owned. */
 AcrServeServer *acr_serve_server_start(const AcrServeOptions *options, AcrServeReply *reply,
                                        GError **error) ACR_MUST_USE;
-/* Answers a request or obeys a notification, of `size` bytes; `message` is taken. One thread at a time. */
+/* Answers a request or handles a notification of `size` bytes; `message` is taken. One thread at a
+ * time. */
 void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrServeMessage *message,
                            gsize size, void *to);
 /* Cancels all that a client has asked. Thread-safe. */
 void acr_serve_server_cancel(AcrServeServer *server, const char *client);
-/* Ends what has taken too long. Returns whether anything is being worked on. Thread-safe. */
+/* Ends answers that take too long. Returns whether anything is in progress. Thread-safe. */
 bool acr_serve_server_watch(AcrServeServer *server);
 /*
- * What has come is answered still, unless `is_aborted`, until the host is interrupted or `*lost` is set
- * (atomic; NULL: never). False: it still works on something, and cannot be freed.
+ * Answers what has come, unless `is_aborted`, until the host is interrupted or `*lost` is set
+ * (atomic; NULL: never). False: an answer is still in progress, so it cannot be freed.
  */
 bool acr_serve_server_end(AcrServeServer *server, bool is_aborted, const int *lost) ACR_MUST_USE;
 void acr_serve_server_free(AcrServeServer *server);
@@ -110,7 +112,7 @@ void acr_serve_server_free(AcrServeServer *server);
 
 typedef struct AcrServeRepositories AcrServeRepositories;
 
-/* Opens them all and gives each a name: that of its folder, made unique. Owned. */
+/* Opens all repositories and gives each a unique name, that of its folder. Owned. */
 AcrServeRepositories *acr_serve_repositories_open(const AcrServeOptions *options,
                                                   GError **error) ACR_MUST_USE;
 void acr_serve_repositories_free(AcrServeRepositories *all);
@@ -122,14 +124,14 @@ int acr_serve_repository_find(const AcrServeRepositories *all, const char *name)
 /* "a, b, c"; owned. */
 char *acr_serve_repository_names(const AcrServeRepositories *all) ACR_MUST_USE;
 
-/* A view of a repository as it is now: borrowed until the next one. */
+/* A view of a repository in its current state; borrowed until the next one. */
 typedef struct {
     AcrSnapshot *snapshot;
     AcrIndex *index;
     AcrSearch *search;
 } AcrServeView;
 /*
- * As it was at `since_us` (monotonic) or later; indexes it where it has changed. One thread at a time.
+ * Its state at `since_us` (monotonic) or later; indexes it if it has changed. One thread at a time.
  * Errors: those of vcs and index; INTERRUPTED.
  */
 bool acr_serve_repository_view(AcrServeRepositories *all, guint i, gint64 since_us,
@@ -154,7 +156,7 @@ typedef struct {
     /* The result; owned. NULL: the fault. */
     AcrJson *(*answer)(const AcrServeRequest *request, AcrServeFault *fault);
 } AcrServeMethod;
-/* NULL: that era has none of that name. */
+/* NULL: the revision has no such method. */
 const AcrServeMethod *acr_serve_method_find(const AcrServeMessage *message);
 
 AcrJson *acr_serve_tools_list(const AcrServeRequest *request, AcrServeFault *fault);
@@ -163,11 +165,11 @@ AcrJson *acr_serve_resources_list(const AcrServeRequest *request, AcrServeFault 
 AcrJson *acr_serve_resources_read(const AcrServeRequest *request, AcrServeFault *fault);
 AcrJson *acr_serve_templates_list(const AcrServeRequest *request, AcrServeFault *fault);
 
-/* A string of the request's parameters; NULL with a fault where it is missing or none. */
+/* A string in the request's parameters; NULL with a fault if it is missing or not a string. */
 const char *acr_serve_param(const AcrServeRequest *request, const char *name, AcrServeFault *fault);
 /* Refuses a cursor: for lists of one page. */
 bool acr_serve_one_page(const AcrServeRequest *request, AcrServeFault *fault) ACR_MUST_USE;
-/* What went wrong, in words for the client: the error's, or that the time was over. Owned. */
+/* The error in words for the client, or that the time limit was reached. Owned. */
 char *acr_serve_told(const AcrServeRequest *request, const GError *error) ACR_MUST_USE;
 
 /* ---- Headers of requests by HTTP (http_headers.c) ---- */
@@ -178,9 +180,9 @@ char *acr_serve_told(const AcrServeRequest *request, const GError *error) ACR_MU
 bool acr_serve_http_is_json(const AcrHttpIncoming *incoming);
 /* Whether the client takes answers of that type. */
 bool acr_serve_http_accepts(const AcrHttpIncoming *incoming, const char *type);
-/* Whether a message is of the later era, by its body or its header; its era then says so. */
+/* Whether a message is of the later revision, by its body or header; sets its revision. */
 bool acr_serve_http_is_stateless(const AcrHttpIncoming *incoming, AcrServeMessage *message);
-/* What headers must say of a message in a session. */
+/* Checks the headers of a message in a session. */
 bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming,
                                     AcrServeFault *fault) ACR_MUST_USE;
 /* … of one that stands for itself. */

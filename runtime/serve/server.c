@@ -1,8 +1,8 @@
 /*
- * What answers, whichever transport feeds it. A thread of the transport gives it messages, and answers
- * at once what looks at no repository, so that a request can be cancelled and a signal be seen whatever
- * is being worked on. Another one owns the repositories: it answers requests in the order in which they
- * came and, while there are none, indexes what has not been asked for yet.
+ * Answers messages from any transport. A thread of the transport passes messages and answers at
+ * once what needs no repository, so that cancellation and signals work during long answers. Another
+ * thread owns the repositories: it answers requests in order and, while there are none, indexes
+ * what has not been asked for yet.
  */
 #include <errno.h>
 #include <signal.h>
@@ -10,8 +10,8 @@
 
 #include "serve/serve_private.h"
 
-#define TICK_MS 100        /* in which the end of a time is seen */
-#define GRACE_MS 500       /* what is being answered may end by itself, once all ends */
+#define TICK_MS 100        /* how often timeouts are checked */
+#define GRACE_MS 500       /* for an answer in progress to end by itself, at the end */
 #define MAX_ID_BYTES 1024u /* of an id that waits */
 
 /* A request that waits, or is being answered. */
@@ -20,7 +20,7 @@ typedef struct {
     const AcrServeMethod *method;
     void *to;     /* of its answer */
     char *client; /* its name */
-    char *key;    /* that and the id as JSON */
+    char *key;    /* the client's name and the id as JSON */
     gsize size;   /* of its line */
     gint64 since_us;
     AcrInterrupt interrupt;
@@ -37,8 +37,8 @@ struct AcrServeServer {
     pthread_cond_t changed; /* monotonic */
     GQueue waiting;         /* of Job */
     gsize waiting_bytes;
-    GHashTable *ids;       /* key -> Job, of those and of the current one */
-    AcrInterrupt *current; /* of what is being worked on; NULL: nothing is */
+    GHashTable *ids;       /* key -> Job, of queued jobs and the current one */
+    AcrInterrupt *current; /* of the current job; NULL: none */
     gint64 current_since_us;
     guint warmed; /* repositories that have been indexed, or tried */
     bool is_ending, is_aborted, has_ended;
@@ -113,7 +113,7 @@ static void do_job(AcrServeServer *server, Job *job)
     job_free(job);
 }
 
-/* Indexes a repository before it is asked for; an error is reported to whoever asks. */
+/* Indexes a repository in advance; an error is reported when it is asked for. */
 static void warm(AcrServeServer *server, guint i, const AcrInterrupt *interrupt)
 {
     AcrServeView view;
@@ -175,7 +175,7 @@ static char *request_key(const AcrServeClient *client, const AcrJson *id)
     return g_strdup_printf("%s %s", client->name, text);
 }
 
-/* Puts a request in the queue; a fault where it cannot. */
+/* Queues a request; sets a fault if that is not possible. */
 static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrServeMessage *message,
                     const AcrServeMethod *method, gsize size, void *to, AcrServeFault *fault)
 {
@@ -211,7 +211,8 @@ static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrSer
     pthread_mutex_unlock(&server->mutex);
 }
 
-/* The mutex is held; returns the job where nobody has begun with it: then it is the caller's. */
+/* The caller holds the mutex. Returns the job if it has not started: then it belongs to the
+ * caller. */
 static Job *cancel_job(AcrServeServer *server, Job *job)
 {
     if (!g_queue_remove(&server->waiting, job)) {
@@ -292,7 +293,7 @@ bool acr_serve_server_watch(AcrServeServer *server)
     return is_busy;
 }
 
-/* Waits until the worker has ended, at most `ms`; whether it has. The mutex is held. */
+/* Waits at most `ms` for the worker to end; returns whether it has. The caller holds the mutex. */
 static bool await_worker(AcrServeServer *server, gint64 ms)
 {
     gint64 until_us = g_get_monotonic_time() + ms * 1000;

@@ -1,10 +1,10 @@
 /*
- * The search calls as tools: each row of their table with its schemas, and calling one. What is wrong
- * with the arguments is a result with isError, since a model can act on it.
+ * The search calls as tools: each row of their table with its schemas, and calling one. Invalid
+ * arguments give a result with isError, because a model can act on that.
  */
 #include "serve/serve_private.h"
 
-#define MAX_PLACES 100 /* of structured content, which clients show to the model too */
+#define MAX_PLACES 100 /* in structured content, which clients also show to the model */
 #define MAX_SHOWN 80u
 
 /* ---- The list ---- */
@@ -58,7 +58,7 @@ static AcrJson *tool_result(const char *text, AcrJson *structured)
                        acr_json_new_bool(!structured), NULL);
 }
 
-/* The repository that the arguments name, or the only one; -1: *out_why (owned) says what is wrong. */
+/* The repository in the arguments, or the only one; -1: *out_why (owned) says what is wrong. */
 static int repository_of(const AcrServeRequest *request, const AcrJson *arguments, char **out_why)
 {
     const AcrServeRepositories *all = request->repositories;
