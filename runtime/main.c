@@ -38,10 +38,10 @@ static void on_signal(int number)
  */
 static void on_alarm(int number)
 {
-    static const char late[] = "acr-host: the time of the run is over, and it does not end by "
-                               "itself; rerun the same command to resume\n",
-                      stuck[] = "acr-host: interrupted while something hung; rerun the same "
-                                "command to resume\n";
+    static const char late[] = "acr-host: --max-time reached, and the run did not stop by itself; "
+                               "rerun the same command to resume\n",
+                      stuck[] = "acr-host: interrupted, and the run did not stop by itself; rerun "
+                                "the same command to resume\n";
     bool is_interrupted = interrupt_state.signal != 0 && interrupt_state.signal != SIGALRM;
     if (interrupt_state.ends_at_alarm && interrupt_state.signal == 0) {
         interrupt_state.signal = number;
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 {
     set_signals();
     if (!take_closed_streams()) {
-        fputs("acr-host: cannot open '/dev/null' in place of a closed stream\n", stderr);
+        fputs("acr-host: cannot open '/dev/null' for a standard stream that is closed\n", stderr);
         return ACR_EXIT_ENVIRONMENT;
     }
     g_autoptr(GError) error = NULL;
@@ -200,14 +200,15 @@ int main(int argc, char **argv)
     }
     if (!has_stack()) {
         fprintf(stderr,
-                "acr-host: cannot start: the stack is too small, %lu KiB are needed (ulimit -s)\n",
+                "acr-host: cannot start: the stack is too small; raise it to at least %lu KiB "
+                "(ulimit -s)\n",
                 NEEDED_STACK_BYTES / 1024);
         return ACR_EXIT_ENVIRONMENT;
     }
     if (!can_open_files()) {
         fprintf(stderr,
-                "acr-host: cannot start: too few files can be open at once, %d more are needed "
-                "(ulimit -n)\n",
+                "acr-host: cannot start: the limit of open files is too low; raise it by at least "
+                "%d (ulimit -n)\n",
                 NEEDED_FILES);
         return ACR_EXIT_ENVIRONMENT;
     }

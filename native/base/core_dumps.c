@@ -17,5 +17,5 @@ bool acr_forbid_cores(GError **error)
     limit.rlim_max = MIN(limit.rlim_max, 1);
     limit.rlim_cur = limit.rlim_max;
     return setrlimit(RLIMIT_CORE, &limit) == 0 ||
-           acr_base_fail(error, errno, "cannot forbid core dumps");
+           acr_base_fail(error, errno, "cannot disable core dumps");
 }

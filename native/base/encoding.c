@@ -229,9 +229,9 @@ GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len, GError
     gsize body_len = 0;
     g_autofree char *body = encode_as(like->encoding, text, len, &body_len);
     if (!body && len > 0)
-        return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
-                                      "text holds a character that encoding '%s' lacks",
-                                      like->encoding));
+        return ACR_NULL(acr_set_error(
+            error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
+            "the text has a character that encoding '%s' cannot represent", like->encoding));
     if (!like->bom)
         return g_bytes_new_take(g_steal_pointer(&body), body_len);
     GByteArray *bytes = g_byte_array_sized_new(body_len + BOM_LEN);

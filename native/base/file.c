@@ -82,7 +82,7 @@ GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
                                           g_strerror(err ? err : errno)));
         if (all->len + (gsize)n > max)
             return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                                          "%s holds more than %" G_GSIZE_FORMAT " bytes", name,
+                                          "%s is larger than %" G_GSIZE_FORMAT " bytes", name,
                                           max));
         g_byte_array_append(all, piece, (guint)n);
     }
@@ -106,7 +106,7 @@ bool acr_path_is_below(const char *path, const char *folder)
 static GBytes *fail_too_big(GError **error, const char *path, gsize max)
 {
     return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                                  "'%s' has more than %" G_GSIZE_FORMAT " bytes", path, max));
+                                  "'%s' is larger than %" G_GSIZE_FORMAT " bytes", path, max));
 }
 
 static GBytes *fail_read(GError **error, int err, const char *path)

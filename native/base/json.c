@@ -85,8 +85,8 @@ static cJSON *read_value(const char *text, gsize len, GError **error)
         return node;
     g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_MALFORMED,
                 "malformed JSON at byte %" G_GSIZE_FORMAT ": %s", (gsize)(end - text),
-                node               ? "something follows the value"
-                : end < text + len ? "not what may stand here"
+                node               ? "text follows the value"
+                : end < text + len ? "unexpected character"
                                    : "the text ends here");
     cJSON_Delete(node);
     return NULL;
@@ -96,8 +96,8 @@ AcrJson *acr_json_parse(const char *text, gsize len, GError **error)
 {
     if (len > ACR_JSON_MAX_BYTES)
         return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                                      "JSON text of %" G_GSIZE_FORMAT " bytes, more than %u", len,
-                                      ACR_JSON_MAX_BYTES));
+                                      "the JSON text has %" G_GSIZE_FORMAT " bytes, more than %u",
+                                      len, ACR_JSON_MAX_BYTES));
     GString *repaired = NULL;
     text = len ? text : ""; /* an empty GBytes has NULL as its data */
     if (!acr_json_check(text, len, &repaired, error))

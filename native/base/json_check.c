@@ -138,7 +138,7 @@ static bool scan_number(Scan *scan)
     if (peek(scan) == '.') {
         scan->pos++;
         if (!scan_digits(scan))
-            return fail_at(scan, start, "number without digits behind its point");
+            return fail_at(scan, start, "number without digits after its point");
     }
     if (peek(scan) == 'e' || peek(scan) == 'E') {
         exponent = true;

@@ -17,6 +17,6 @@ bool acr_library_load(const AcrLibrary *library, void *table, GError **error)
             return true;
     }
     return acr_set_error(error, library->domain, library->code,
-                         "cannot load %s (Debian's package %s): %s", library->file,
+                         "cannot load %s (install Debian's package %s): %s", library->file,
                          library->package, dlerror());
 }

@@ -73,17 +73,18 @@ static bool fail_ended(const AcrHttpTransfer *x, GError **error)
     } ends[] = {
         [ACR_HTTP_END_INTERRUPTED] = {ACR_HTTP_ERROR_INTERRUPTED, "interrupted"},
         [ACR_HTTP_END_FIRST_BYTE] = {ACR_HTTP_ERROR_TIMEOUT,
-                                     "no first byte of a response within its timeout"},
+                                     "no response began within the timeout"},
         [ACR_HTTP_END_IDLE] = {ACR_HTTP_ERROR_TIMEOUT, "the response stalled"},
-        [ACR_HTTP_END_TOTAL] = {ACR_HTTP_ERROR_TIMEOUT, "no complete response within its timeout"},
+        [ACR_HTTP_END_TOTAL] = {ACR_HTTP_ERROR_TIMEOUT,
+                                "the response did not end within the timeout"},
         [ACR_HTTP_END_HEADER_BYTES] = {ACR_HTTP_ERROR_TOO_BIG,
                                        "the headers of the response are too large"},
         [ACR_HTTP_END_HEADER_COUNT] = {ACR_HTTP_ERROR_TOO_BIG, "the response has too many headers"},
-        [ACR_HTTP_END_NO_STATUS] = {ACR_HTTP_ERROR_NETWORK, "the response has no usable status"},
+        [ACR_HTTP_END_NO_STATUS] = {ACR_HTTP_ERROR_NETWORK, "the response has no valid status"},
         [ACR_HTTP_END_BODY_BYTES] = {ACR_HTTP_ERROR_TOO_BIG, "the response is larger than"},
         [ACR_HTTP_END_STOPPED] = {ACR_HTTP_ERROR_STOPPED, "stopped"},
         [ACR_HTTP_END_RESENDING] = {ACR_HTTP_ERROR_NETWORK,
-                                    "the server closed a kept connection without a response"},
+                                    "the server closed a reused connection without a response"},
     };
     if (x->end == ACR_HTTP_END_BODY_BYTES)
         g_set_error(error, ACR_HTTP_ERROR, (gint)ends[x->end].code, "%s %zu bytes",
@@ -147,7 +148,7 @@ static bool fail_exchange(const AcrHttpTransfer *x, CURLcode code, GError **erro
     return acr_set_error(
         error, ACR_HTTP_ERROR, (gint)class_of(code, x->asked), "no response from %s: %s%s",
         x->request->unix_socket ? x->request->unix_socket : x->authority, what,
-        is_untrusted(x, code) ? " (SSL_CERT_FILE names the certificates to trust)" : "");
+        is_untrusted(x, code) ? " (set SSL_CERT_FILE to the certificates to trust)" : "");
 }
 
 static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 timeout_ms,
@@ -241,7 +242,7 @@ static bool is_of_other_length(AcrHttpTransfer *x, CURLcode code, GError **error
     }
     if (is_shorter || x->is_longer)
         g_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_LENGTH,
-                    "the response is %s than its Content-Length",
+                    "the response is %s than its Content-Length says",
                     is_shorter ? "shorter" : "longer");
     return is_shorter || x->is_longer;
 }
@@ -254,7 +255,7 @@ static bool begin_exchange(AcrHttpTransfer *x, GError **error)
     x->added = acr_curl.multi_add_handle(x->client->multi, x->client->easy) == CURLM_OK;
     if (!x->added)
         g_set_error_literal(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
-                            "cannot send the request: libcurl refuses the transfer");
+                            "cannot send the request: libcurl rejects it");
     return x->added;
 }
 

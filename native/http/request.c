@@ -38,7 +38,7 @@ static bool set_headers(AcrHttpTransfer *x, GError **error)
     for (const char *const *h = x->request->headers; h && *h; h++) {
         typed = typed || g_ascii_strncasecmp(*h, "Content-Type:", strlen("Content-Type:")) == 0;
         if (strpbrk(*h, "\r\n"))
-            return refuse_request(error, "a header holds a line break");
+            return refuse_request(error, "a header contains a line break");
         append_request_header(x, *h);
     }
     append_request_header(x, "Expect:");
@@ -93,7 +93,7 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
     CURL *easy = x->client->easy;
     x->authority = acr_http_url_authority(request->url);
     if (!x->authority)
-        return refuse_request(error, "the URL is not one of http or https");
+        return refuse_request(error, "the URL must begin with http:// or https://");
     acr_curl.easy_setopt(easy, CURLOPT_URL, request->url);
     acr_curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     if (request->unix_socket) {

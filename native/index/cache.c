@@ -90,14 +90,14 @@ static bool remove_open(AcrIndexCache *cache, AcrCacheState state)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrLock) lock = NULL;
     if (cache->rebuilds >= MAX_REBUILDS) {
-        say(cache, "was damaged again and again: going without");
+        say(cache, "was damaged repeatedly; it is not used");
         return false;
     }
     lock = lock_patiently(cache->path, &error);
     if (lock && acr_cache_database_has_moved(cache->database))
         return true;
     if (!lock || !remove_files(cache->path, cache->database, &error)) {
-        say(cache, "is damaged and cannot be rebuilt (%s): going without", error->message);
+        say(cache, "is damaged and cannot be rebuilt (%s); it is not used", error->message);
         return false;
     }
     cache->rebuilds++;
@@ -128,7 +128,7 @@ static void attach(AcrIndexCache *cache)
         if (state == ACR_CACHE_OK) {
             cache->writable = acr_cache_database_writable(cache->database);
             if (!cache->writable)
-                say(cache, "is read-only: nothing is kept");
+                say(cache, "is read-only; nothing is added to it");
             return;
         }
         if (is_replaced(cache, &before))
@@ -139,9 +139,10 @@ static void attach(AcrIndexCache *cache)
             break;
     }
     if (state == ACR_CACHE_FOREIGN)
-        say(cache, "is another program's file: left alone, going without");
+        say(cache, "belongs to another program; it is not used");
     else
-        say(cache, "cannot be used (%s): going without", acr_cache_database_why(cache->database));
+        say(cache, "cannot be opened (%s); it is not used",
+            acr_cache_database_why(cache->database));
     drop_database(cache);
 }
 
@@ -163,11 +164,11 @@ static void recover(AcrIndexCache *cache, AcrCacheState state, bool writing)
         else
             drop_database(cache);
     } else if (writing) {
-        say(cache, "cannot be written (%s): nothing more is kept",
+        say(cache, "cannot be written (%s); nothing more is added to it",
             acr_cache_database_why(cache->database));
         cache->writable = false;
     } else {
-        say(cache, "cannot be read (%s): going without", acr_cache_database_why(cache->database));
+        say(cache, "cannot be read (%s); it is not used", acr_cache_database_why(cache->database));
         drop_database(cache);
     }
 }
@@ -205,7 +206,7 @@ AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes)
     if (acr_dir_make(folder, &error))
         attach(cache);
     else
-        say(cache, "cannot be made (%s): going without", error->message);
+        say(cache, "cannot be created (%s); it is not used", error->message);
     return cache;
 }
 
@@ -329,7 +330,7 @@ bool acr_index_cache_clear(const char *path, GError **error)
     AcrCacheState state = acr_cache_database_open(real, false, &database);
     bool ok =
         state == ACR_CACHE_FOREIGN
-            ? fail_to_clear(error, path, "it is another program's file")
+            ? fail_to_clear(error, path, "it belongs to another program")
             : remove_files(real, database, &failed) || fail_to_clear(error, path, failed->message);
     acr_cache_database_close(database);
     return ok;

@@ -205,7 +205,7 @@ static bool take_answers(Pool *pool, Worker *worker, char **out_reason)
     while (ok && worker->in->len - at >= sizeof head) {
         memcpy(&head, worker->in->data + at, sizeof head);
         if (head.len > ACR_PEER_MAX_ANSWER) {
-            *out_reason = g_strdup("the outline worker answered too much");
+            *out_reason = g_strdup("the outline worker's reply is too long");
             return false;
         }
         if (worker->in->len - at - sizeof head < head.len)

@@ -69,7 +69,7 @@ static bool settle_file(AcrJournal *journal, guint64 size, GError **error)
         (ftruncate(journal->fd, (off_t)journal->end) != 0 || fsync(journal->fd) != 0))
         return fail_journal(error, errno, "repair", journal->path);
     if (size == 0 && !acr_dir_sync(folder, error)) {
-        g_prefix_error(error, "cannot make journal '%s': ", journal->path);
+        g_prefix_error(error, "cannot create journal '%s': ", journal->path);
         return false;
     }
     return true;
@@ -133,11 +133,10 @@ static bool check_same(const AcrJournal *journal, const AcrJson *record, const c
     if (strcmp(recorded, event) != 0) {
         g_autofree char *shown = acr_text_shorten(recorded, 200);
 
-        return acr_set_error(
-            error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
-            "the run diverges from its journal at line %zu: recorded is the event '%s', "
-            "now it is '%s'",
-            journal->position + 1, shown, event);
+        return acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
+                             "the run diverges from its journal at line %zu: the recorded event is "
+                             "'%s', this one is '%s'",
+                             journal->position + 1, shown, event);
     }
     if (acr_json_equal(then, request, "time"))
         return true;
@@ -158,7 +157,7 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
         if (journal->mode == ACR_JOURNAL_READ)
             return acr_set_error(
                 error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED,
-                "journal '%s' ends after %zu records, and the run asks for a further event '%s'",
+                "journal '%s' ends after %zu records, but the run needs another event '%s'",
                 journal->path, journal->position, event);
         *out_answer = NULL;
         return true;
@@ -174,7 +173,7 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
     answer = acr_json_copy(acr_json_get(record, "answer")); /* only the answer stays in memory */
     g_ptr_array_add(journal->answers, answer);
     journal->position++;
-    acr_trace("journal", "record %zu answers '%s'", journal->position - 1, event);
+    acr_trace("journal", "record %zu is the reply to '%s'", journal->position - 1, event);
     *out_answer = answer;
     return true;
 }

@@ -53,9 +53,10 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError 
     g_autoptr(AcrJson) json = acr_json_parse(text, got, &reason);
     if (json && is_record(json, n))
         return g_steal_pointer(&json);
-    return ACR_NULL(acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
-                                  "line %zu of the journal is damaged: %s", n + 1,
-                                  json ? "not a record with its number" : reason->message));
+    return ACR_NULL(
+        acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
+                      "line %zu of the journal is damaged: %s", n + 1,
+                      json ? "it is not a record, or its number is wrong" : reason->message));
 }
 
 /* Adds the line of `len` bytes that has just ended; keeps its error in scan->bad. */
@@ -99,7 +100,7 @@ static void drop_tail(Scan *scan, guint64 size, char **out_remark)
     guint n = entries->len;
     if (size > scan->line_off) {
         *out_remark = g_strdup_printf(
-            "the last record of the journal (line %u) was cut off and is dropped", n + 1);
+            "the last record of the journal (line %u) was cut off; it is ignored", n + 1);
         return;
     }
     if (n > 0 && !scan->bad)
@@ -107,7 +108,7 @@ static void drop_tail(Scan *scan, guint64 size, char **out_remark)
                                        n - 1, &scan->bad));
     if (scan->bad) {
         *out_remark =
-            g_strdup_printf("the last record of the journal is dropped: %s", scan->bad->message);
+            g_strdup_printf("the last record of the journal is ignored: %s", scan->bad->message);
         scan->line_off = g_array_index(entries, AcrJournalEntry, n - 1).off;
         g_array_set_size(entries, n - 1);
     }

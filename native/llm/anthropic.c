@@ -230,7 +230,7 @@ static AcrParseStep anthropic_answer(AcrPartial *partial, const AcrJson *body)
     const AcrJson *content = acr_json_get(body, "content");
     if (acr_json_type(content) != ACR_JSON_ARRAY)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "the response holds no list of content");
+                                "the response has no content list");
     gint64 index = 0;
     for (const AcrJson *block = acr_json_first(content); block; block = acr_json_next(block)) {
         if (!take_block(partial, index++, block))

@@ -50,7 +50,7 @@ bool acr_key_check(const char *key, const char *source, GError **error)
         return refuse_key(error, source, "is too long for a key");
     for (const char *c = key; *c; c++)
         if (!g_ascii_isgraph(*c))
-            return refuse_key(error, source, "contains a character that no key has");
+            return refuse_key(error, source, "contains a character that a key cannot have");
     return true;
 }
 
@@ -60,7 +60,7 @@ static bool take_key_line(char *text, gsize len, const char *source, char **out_
     const char *end = memchr(text, '\n', len);
     char *key = acr_key_bare(g_strndup(text, end ? (gsize)(end - text) : len));
     bool ok = memchr(text, '\0', len)
-                  ? refuse_key(error, source, "contains a character that no key has")
+                  ? refuse_key(error, source, "contains a character that a key cannot have")
                   : acr_key_check(key, source, error);
     explicit_bzero(text, len);
     if (ok)
@@ -124,7 +124,7 @@ static bool check_file(int fd, const char *source, GError **error)
     if (st.st_uid != geteuid() && st.st_uid != 0)
         return refuse_key(error, source, "belongs to another user");
     if (st.st_mode & (S_IRWXG | S_IRWXO))
-        return refuse_key(error, source, "is accessible to other users (chmod 600 it)");
+        return refuse_key(error, source, "can be read by other users; run chmod 600");
     if (st.st_size > ACR_KEY_MAX_BYTES)
         return refuse_key(error, source, "is too large for a key");
     return true;
@@ -156,7 +156,7 @@ bool acr_key_from_options(const AcrModelOptions *options, char **out_key, GError
 {
     if (options->key_command && options->key_file)
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                             "a key comes from a command or from a file, not from both");
+                             "give --key-command or --key-file, not both");
     *out_key = NULL;
     if (options->key_command)
         return key_from_command(options, out_key, error);

@@ -149,7 +149,7 @@ static bool check_credentials(const AcrAwsCredentials *read, GError **error)
 {
     if (read->region && read->region[strspn(read->region, REGION_LETTERS)])
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                             "an AWS region has lower-case letters, digits and '-' only");
+                             "an AWS region consists of lower-case letters, digits and '-'");
     return !read->access_key ||
            (acr_key_check(read->access_key, "the AWS access key", error) &&
             (!read->session_token ||

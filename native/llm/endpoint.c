@@ -131,11 +131,10 @@ static bool read_unix(AcrEndpoint *endpoint, const char *base)
 
 static bool refuse_base(const AcrEndpoint *endpoint, GError **error)
 {
-    return acr_set_error(
-        error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-        "the base URL of model '%s' is not http://HOST[/PATH], https://HOST[/PATH] or "
-        "unix:PATH[:/PATH]",
-        endpoint->shown_name);
+    return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                         "the base URL of model '%s' must be http://HOST[/PATH], "
+                         "https://HOST[/PATH] or unix:PATH[:/PATH]",
+                         endpoint->shown_name);
 }
 
 /* Users often give the URL of the POST request as the base URL: cut its path. */
@@ -238,10 +237,12 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
         provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
     for (gsize i = 0; i < G_N_ELEMENTS(own); i++)
         has_own = has_own || acr_endpoint_find_header(endpoint, own[i]);
-    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket || has_own)
+    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket || has_own ||
+        acr_http_url_is_loopback(endpoint->base_url))
         return true;
     return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
-                         "no key for model '%s': set %s, or give --key-command or --key-file",
+                         "no key for model '%s': set %s, or give --key-command or --key-file (a "
+                         "server on this machine needs none)",
                          endpoint->shown_name, names ? names : "its variable");
 }
 

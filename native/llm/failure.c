@@ -369,7 +369,7 @@ static char *describe_response(int status, const AcrJson *error, const char *wor
     if (status >= 300 && status < 400)
         g_string_append(out, " (redirects are not followed: check the base URL)");
     if (is_blocked)
-        g_string_append(out, " (not the model's server but a firewall or proxy before it)");
+        g_string_append(out, " (a firewall or proxy answered instead of the model's server)");
     if (id)
         g_string_append_printf(out, " (request id %.100s)", id);
     return g_string_free(out, FALSE);

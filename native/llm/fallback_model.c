@@ -53,7 +53,7 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
         return true;
     if (reason && error && *error) {
         g_autofree char *before =
-            g_strdup_printf("%s; before that: %s", (*error)->message, reason->message);
+            g_strdup_printf("%s; earlier failure: %s", (*error)->message, reason->message);
         g_free((*error)->message);
         (*error)->message = g_steal_pointer(&before);
     }

@@ -153,13 +153,13 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
     };
     if (flow->went_silent)
         return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT,
-                        "the response is still open but no content has come");
+                        "the server keeps the response open but sends no content");
     if (error->code == ACR_HTTP_ERROR_TIMEOUT && is_time_over(flow->self))
         return fail_too_late(failure);
     if (error->code == ACR_HTTP_ERROR_TIMEOUT && flow->reader &&
         acr_reader_partial(flow->reader)->has_said) {
         g_autofree char *why =
-            g_strdup_printf("%s, after %" G_GINT64_FORMAT " tokens of an answer that had not ended",
+            g_strdup_printf("%s, after %" G_GINT64_FORMAT " tokens of an unfinished answer",
                             error->message, acr_partial_tokens(acr_reader_partial(flow->reader)));
         return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT, why);
     }
@@ -345,7 +345,7 @@ static bool enter_try(Call *call, AcrFailure *failure)
         return acr_fail(failure, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     case ACR_LIMITER_PAUSED:
         call->is_kept_back = true;
-        message = g_strdup_printf("paused for all who use this key: %s", why);
+        message = g_strdup_printf("all processes that use this key are paused: %s", why);
         return acr_fail(failure, acr_llm_paused_class(why), message);
     default:
         return fail_too_late(failure);
@@ -575,9 +575,9 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
                                            self->endpoint.key, error)))
         return NULL;
     if (options->prices && !self->spend.has_price && !self->spend.is_free)
-        self->base.remark =
-            g_strdup_printf("the price of model '%s' is not known: its tokens are charged at the "
-                            "highest known price, unless the server states the cost",
-                            self->base.name);
+        self->base.remark = g_strdup_printf(
+            "the price of model '%s' is not known: its tokens are charged at the highest known "
+            "price, unless the server states the cost (--prices FILE sets the price)",
+            self->base.name);
     return g_steal_pointer(&made);
 }

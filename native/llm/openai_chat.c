@@ -322,7 +322,7 @@ AcrParseStep acr_openai_answer(AcrPartial *partial, const AcrJson *body)
     const AcrJson *message = acr_json_get(choice, "message");
     if (acr_json_type(message) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "the response holds no choices[0].message");
+                                "the response has no choices[0].message");
     acr_partial_set(&partial->model, acr_json_get_string(body, "model"));
     if (!take_message(partial, message))
         return ACR_PARSE_FAILED;

@@ -239,7 +239,7 @@ static AcrParseStep responses_answer(AcrPartial *partial, const AcrJson *body)
 {
     if (acr_json_type(acr_json_get(body, "output")) != ACR_JSON_ARRAY &&
         acr_json_type(acr_json_get(body, "error")) != ACR_JSON_OBJECT)
-        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, "the response holds no output");
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, "the response has no output");
     return take_response(partial, body);
 }
 

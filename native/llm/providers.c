@@ -116,8 +116,8 @@ static bool refuse_name(const char *name, GError **error)
                     shown, known);
     else
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "model '%s' names an unknown provider; known providers: %s, and script:FILE",
-                    shown, known);
+                    "model '%s' names an unknown provider; known are: %s, and script:FILE", shown,
+                    known);
     return false;
 }
 

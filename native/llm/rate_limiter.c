@@ -149,7 +149,7 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
         if (on_wait && !is_told)
             on_wait(on_wait_ctx,
                     hold_ms > 0 ? "rate limited; waiting"
-                                : "all slots of the rate limit are taken; waiting",
+                                : "the rate limit has no free slot; waiting",
                     hold_ms);
         is_told = true;
         /* waiting processes check at different times */

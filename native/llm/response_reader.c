@@ -99,7 +99,7 @@ static AcrParseStep read_event(AcrReader *reader, const AcrEvent *event, const A
     if (reader->is_ending || (reader->sse && (json || event->data[0] != '{')))
         return ACR_PARSE_MORE;
     return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                            "an event of the stream is not a JSON object");
+                            "the server sent an event that is not a JSON object");
 }
 
 static bool on_event(void *ctx, const AcrEvent *event)
@@ -222,10 +222,9 @@ static void fail_without_json(AcrReader *reader)
 {
     g_autofree char *text = acr_utf8_repair(reader->whole->data, MIN(reader->whole->len, SHOWN));
     g_autofree char *shown = acr_text_quote(text, SHOWN);
-    g_autofree char *why =
-        g_strdup_printf("the server did not answer with JSON (HTTP %d, it starts "
-                        "with %s); is the base URL right?",
-                        reader->status, shown);
+    g_autofree char *why = g_strdup_printf(
+        "the server's answer is not JSON (HTTP %d, it starts with %s); check the base URL",
+        reader->status, shown);
     fail_response(reader, ACR_LLM_ERROR_MALFORMED, why);
 }
 
@@ -252,7 +251,7 @@ static void end_stream(AcrReader *reader, const char *cut)
     reader->is_ending = true;
     if (reader->step == ACR_PARSE_MORE && reader->sse && !acr_sse_end(reader->sse) &&
         acr_sse_is_too_big(reader->sse))
-        fail_for_good(reader, "an event of the stream is too large");
+        fail_for_good(reader, "the server sent an event that is too large");
     if (reader->step == ACR_PARSE_MORE && problem)
         fail_response(reader, ACR_LLM_ERROR_MALFORMED, problem);
     AcrParseStep end =
@@ -303,10 +302,10 @@ static void judge_response(AcrReader *reader)
                       "the answer has neither text nor a finish reason");
     } else if (g_strcmp0(partial->finish, ACR_FINISH_WINDOW) == 0) {
         fail_response(reader, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-                      "the answer did not fit into the model's context window");
+                      "the answer did not fit the model's context window");
     } else if (!is_end(partial->finish)) {
-        g_autofree char *why = g_strdup_printf(
-            "the server broke off the answer (finish reason '%s')", partial->finish);
+        g_autofree char *why =
+            g_strdup_printf("the server aborted the answer (finish reason '%s')", partial->finish);
         fail_response(reader, ACR_LLM_ERROR_TRUNCATED, why);
     }
 }

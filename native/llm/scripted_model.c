@@ -78,7 +78,7 @@ static bool read_expect(const AcrJson *value, Line *line, GError **error)
     line->expect = g_new0(char *, acr_json_size(value) + 1);
     for (const AcrJson *e = acr_json_first(value); e; e = acr_json_next(e)) {
         if (!acr_json_string(e))
-            return refuse(error, "'expect' holds a value that is not a string");
+            return refuse(error, "'expect' contains a value that is not a string");
         line->expect[n++] = g_strdup(acr_json_string(e));
     }
     return true;
@@ -98,7 +98,7 @@ static bool read_member(const char *key, const AcrJson *value, Line *line, GErro
         return refuse(error, "unknown member '%s'", shown);
     line->step = (guint)step;
     return (acr_json_type(value) == ACR_JSON_NUMBER && step >= 1 && step <= G_MAXINT) ||
-           refuse(error, "'round' must be a number from 1");
+           refuse(error, "'round' must be a number, 1 or more");
 }
 
 static bool read_line(const AcrJson *json, Line *line, GError **error)
@@ -189,10 +189,11 @@ static bool check_expect(const ScriptModel *script, const Line *line,
         if (!memmem(got, got_len, *e, strlen(*e))) {
             g_autofree char *missing = acr_text_quote(*e, SHOWN / 4);
             g_autofree char *shown = acr_text_quote(got, SHOWN);
-            return acr_set_error(
-                error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
-                "script '%s', line %u: the request to agent '%s' (round %u) lacks %s; it holds %s",
-                script->path, line->number, request->label, request->step, missing, shown);
+            return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
+                                 "script '%s', line %u: the request to agent '%s' (round %u) lacks "
+                                 "%s; it contains %s",
+                                 script->path, line->number, request->label, request->step, missing,
+                                 shown);
         }
     }
     return true;
@@ -208,7 +209,7 @@ static bool script_complete(AcrModel *model, const AcrModelRequest *request, Acr
     const Line *line = take_answer(queue_of(script, request->label), request->step, &left);
     if (!line && !left)
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP,
-                             "script '%s' is used up: no line is left for agent '%s'", script->path,
+                             "script '%s' has no more lines for agent '%s'", script->path,
                              request->label);
     if (line && !check_expect(script, line, request, error))
         return false;

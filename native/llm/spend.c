@@ -16,7 +16,7 @@
 /* a smaller limit leaves no room for an answer, unless the caller wanted it */
 #define MIN_LIMIT 256u
 #define NO_PRICE                                                                                   \
-    "; the price of the model is not known (the highest is assumed): give --prices FILE"
+    "; the price of the model is not known, so the highest is assumed: give --prices FILE"
 #define POLL_MS 50                     /* how often to check whether others have settled */
 #define MAX_HELD_MS (60ll * 60 * 1000) /* longer than any try takes */
 
@@ -102,8 +102,8 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
             !acr_budget_is_held(spend->budget, amount, &is_held, NULL) || !is_held)
             return acr_pass_error(error, &failure);
         if (*out_wait_ms < POLL_MS && spend->on_wait)
-            spend->on_wait(spend->on_wait_ctx, "waiting for the reservations of other calls",
-                           POLL_MS);
+            spend->on_wait(spend->on_wait_ctx,
+                           "waiting until other calls release their reserved budget", POLL_MS);
         if (!acr_llm_wait(POLL_MS, spend->interrupt))
             return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     }
@@ -193,7 +193,9 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
         attempt->sent && (attempt->ok || attempt->status < 400 || !spend->refusals_are_free);
     g_autoptr(GError) failure = NULL;
     judge_spending(spend, exchange, usage);
-    if (!usage->cost_stated)
+    if (!usage->cost_stated && spend->is_free)
+        usage->cost_pico = 0;
+    else if (!usage->cost_stated)
         usage->cost_pico =
             spend->has_price && is_whole(attempt) ? acr_price_of_usage(&spend->price, usage) : -1;
     if (!spend->budget)

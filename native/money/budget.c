@@ -96,7 +96,7 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
         at++;
     if (at < budget->ledgers->len && acr_ledger_compare(ledger_at(budget, at), ledger) == 0)
         return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
-                             "the %s and the %s have the same ledger", scope,
+                             "the %s and the %s cannot share one ledger", scope,
                              acr_ledger_scope(ledger_at(budget, at)));
     if (!acr_ledger_lock(ledger, error))
         return false;

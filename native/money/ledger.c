@@ -223,8 +223,7 @@ static bool is_in_place(const AcrLedger *ledger, GError **error)
         found.st_ino == ledger->status.st_ino)
         return true;
     return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
-                         "ledger '%s' has been removed or replaced while it was in use",
-                         ledger->path);
+                         "ledger '%s' was removed or replaced while it was in use", ledger->path);
 }
 
 /* Reads what has been appended since the last access. */

@@ -88,7 +88,7 @@ static bool read_prices(AcrPrice *price, const AcrJson *row, const char *where, 
             return refuse(error, "%s: '%s' is not a price of a token", where, member);
         AcrPriceTier *tier = tier_above(price, threshold);
         if (!tier)
-            return refuse(error, "%s: '%s' is one threshold too many", where, member);
+            return refuse(error, "%s: '%s' is one price threshold too many", where, member);
         *place_in(tier, member, len) = (gint64)pico;
     }
     return true;

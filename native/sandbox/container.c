@@ -78,7 +78,7 @@ static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray 
     acr_helper_file(out, entry->path, entry->mode, content);
     return *bytes <= MAX_LAID_BYTES ||
            acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                            "the files that the image does not hold are more than %" G_GSIZE_FORMAT
+                            "the files to copy into the container are larger than %" G_GSIZE_FORMAT
                             " bytes",
                             MAX_LAID_BYTES);
 }
@@ -354,8 +354,8 @@ static void tell_walls(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
     if (acr_engine_walls(state->engine) == ACR_WALLS_NONE && !state->has_told)
-        acr_sandbox_remark(sandbox, "calls of the kernel are refused by the engine's own rules "
-                                    "alone: a filter cannot be put into this image");
+        acr_sandbox_remark(sandbox, "only the engine's own filter of system calls applies: "
+                                    "acr-host cannot add its filter to this image");
     state->has_told = true;
 }
 

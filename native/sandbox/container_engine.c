@@ -177,8 +177,8 @@ AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
     if (!place)
         return ACR_NULL(acr_sandbox_fail(
             error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-            "no container engine is there: there is no socket at any of %s (DOCKER_HOST=unix://… "
-            "names another)",
+            "there is no container engine: no socket at %s; start docker or podman, or set "
+            "DOCKER_HOST",
             tried->str));
     if (!set_place(engine, place, error))
         return NULL;
@@ -247,7 +247,7 @@ char *acr_engine_foreign(AcrEngine *engine, const char *name)
                *here = acr_json_get_string(version.json, "Arch");
     if (!its || !here || !*its || strcmp(its, here) == 0)
         return NULL;
-    return g_strdup_printf("it is for %s, and the engine's machine is %s", its, here);
+    return g_strdup_printf("it is built for %s, but the engine runs on %s", its, here);
 }
 
 bool acr_engine_has_image(AcrEngine *engine, const char *name)

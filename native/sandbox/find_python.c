@@ -62,13 +62,14 @@ static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char 
         return NULL;
     if (has_entry(snapshot, ".venv/pyvenv.cfg") || has_entry(snapshot, ".venv/bin/python") ||
         has_entry(snapshot, ".venv"))
-        *out_not = "it is one of the project's own files";
+        *out_not = "it is a file of the project itself";
     else if (!g_file_test(git, G_FILE_TEST_EXISTS))
-        *out_not = "without git it could be one of the project's own files; --python takes it";
+        *out_not =
+            "without git it may be a file of the project itself; name it with --python to use it";
     else if (!g_file_test(config, G_FILE_TEST_IS_REGULAR))
         *out_not = "it has no pyvenv.cfg";
     else if (!is_program(path))
-        *out_not = "its Python leads to no program that can be run";
+        *out_not = "its Python is not a program that can be run";
     else
         return g_steal_pointer(&path);
     return NULL;
@@ -115,7 +116,7 @@ static char *find_active(const char *work_tree, AcrSnapshot *snapshot, const cha
     }
     if (path && work_tree && acr_path_is_below(path, work_tree) &&
         has_entry(snapshot, path + strlen(work_tree) + 1)) {
-        *out_not = "it is one of the project's own files";
+        *out_not = "it is a file of the project itself";
         return NULL;
     }
     return g_steal_pointer(&path);
@@ -145,7 +146,7 @@ static char *find_system(GError **error)
     char *path = is_program(SYSTEM_PYTHON) ? g_strdup(SYSTEM_PYTHON) : find_in_path("python3");
     if (!path)
         acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                         "there is no Python to run the project with (give one by --python)");
+                         "there is no Python to run the project with; give one with --python");
     return path;
 }
 
@@ -255,13 +256,11 @@ static bool find_roots(AcrSandboxPython *python, GError **error)
     g_autofree char *prefix = find_prefix(python);
     if (!prefix)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                                "'%s' is not in a folder that a Python is installed in",
-                                python->path);
+                                "'%s' is not inside an installed Python", python->path);
     if (holds_home(prefix) || (python->venv && holds_home(python->venv)))
         return acr_sandbox_fail(
             error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-            "the Python '%s' cannot be used: its folder holds all of the user's home",
-            python->path);
+            "the Python '%s' cannot be used: its folder contains your whole home", python->path);
     if (python->venv)
         g_ptr_array_add(python->roots, g_strdup(python->venv));
     add_root(python, prefix);

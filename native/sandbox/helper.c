@@ -131,8 +131,9 @@ static bool write_filter(bool refuses_unmapped, GError **error)
                   : acr_fd_write_all(fd, g_bytes_get_data(filter, NULL), g_bytes_get_size(filter));
     if (!err && (lseek(fd, 0, SEEK_SET) != 0 || dup2(fd, ACR_HELPER_FILTER) < 0))
         err = errno;
-    return !err || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                                    "cannot refuse calls of the kernel: %s", g_strerror(err));
+    return !err ||
+           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                            "cannot install the filter of system calls: %s", g_strerror(err));
 }
 
 static bool isolate(const AcrHelperSpec *spec, GError **error)
@@ -144,7 +145,8 @@ static bool isolate(const AcrHelperSpec *spec, GError **error)
         return false;
     send_stage(stage);
     if (!die_with(spec))
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "the program is gone");
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                                "the acr-host program file no longer exists");
     return set_limits(spec, error) && write_filter(!is_counted, error);
 }
 

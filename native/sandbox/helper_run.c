@@ -200,14 +200,14 @@ static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
         return true;
     if (S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                                "standard input cannot be a folder or a disk");
+                                "standard input cannot be a directory or a block device");
     if (!S_ISREG(st.st_mode))
         return true;
     *out =
         acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,
                         run->execution->limits.wall_ms, run->sandbox->options.interrupt, &reason);
     return *out || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                                    "%s (more of it can come through a pipe)", reason->message);
+                                    "%s (send larger input through a pipe)", reason->message);
 }
 
 static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, GError **error)

@@ -27,7 +27,7 @@ static const Row rows[] = {
      "kernel.unprivileged_userns_clone is 0",
      "run 'sysctl -w kernel.unprivileged_userns_clone=1' as root" ELSEWHERE},
     {EPERM, "/proc/self/status", "Seccomp:\t2\n",
-     "a filter of calls forbids them, as in containers", IN_CONTAINER},
+     "a system call filter forbids them, as in containers", IN_CONTAINER},
     {0, "/proc/self/attr/current", "docker-default", "Docker's AppArmor profile forbids them",
      IN_CONTAINER},
     {0, "/proc/self/attr/current", "containers-default", "podman's AppArmor profile forbids them",
@@ -37,7 +37,8 @@ static const Row rows[] = {
      "copy acr-host's profile /usr/share/acr-host/apparmor/acr-host to /etc/apparmor.d and run "
      "'apparmor_parser -r /etc/apparmor.d/acr-host' as root, or run 'sysctl -w "
      "kernel.apparmor_restrict_unprivileged_userns=0'" ELSEWHERE},
-    {EACCES, "/sys/fs/selinux/enforce", "1", "SELinux forbids them ('ausearch -m avc' shows it)",
+    {EACCES, "/sys/fs/selinux/enforce", "1",
+     "SELinux forbids them ('ausearch -m avc' shows the refusal)",
      "allow this program to create them in its policy" ELSEWHERE},
 };
 
@@ -52,7 +53,7 @@ static bool applies(const char *root, const Row *row)
 
 char *acr_namespace_refusal(const char *root, int err)
 {
-    const char *cause = err == ENOSPC ? "there may be no more of them" : g_strerror(err),
+    const char *cause = err == ENOSPC ? "the limit of user namespaces is reached" : g_strerror(err),
                *remedy = "a security module or the kernel forbids them: allow them to this "
                          "program" ELSEWHERE;
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {

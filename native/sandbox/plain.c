@@ -22,9 +22,8 @@ static bool open_plain(AcrSandbox *sandbox, GError **error)
     if (!acr_sandbox_python_find(sandbox->options.python, sandbox->options.work_tree,
                                  sandbox->options.snapshot, &sandbox->python, error))
         return false;
-    acr_sandbox_remark(sandbox,
-                       "the sandbox 'plain' isolates nothing: what runs in it can read and "
-                       "write what you can, and use the network");
+    acr_sandbox_remark(sandbox, "the sandbox 'plain' isolates nothing: code in it can read and "
+                                "write all your files and use the network");
     return true;
 }
 

@@ -92,7 +92,8 @@ static const AcrSandboxBackend *find_backend(const AcrSandboxOptions *options, G
         g_string_append_printf(names, "%s%s", i ? ", " : "", backends[i]->name);
     }
     return ACR_NULL(acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
-                                     "there is no sandbox '%s' (there are: %s)", name, names->str));
+                                     "there is no sandbox '%s'; choose one of: %s", name,
+                                     names->str));
 }
 
 static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
@@ -150,7 +151,7 @@ AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error)
         return NULL;
     if (backend == &acr_sandbox_container && !options->image)
         return ACR_NULL(acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
-                                         "the sandbox 'container' needs an image (--image NAME)"));
+                                         "the sandbox 'container' needs --image NAME"));
     g_autoptr(AcrSandbox) sandbox = g_new0(AcrSandbox, 1);
     take_options(sandbox, options);
     sandbox->backend = backend;

@@ -34,7 +34,7 @@
 #elif defined(__aarch64__)
 #define ARCH AUDIT_ARCH_AARCH64
 #else
-#error "the numbers of this machine's calls are not known"
+#error "the system calls of this machine's architecture are not known"
 #endif
 
 /* Headers may be older than the kernel; these numbers are the same on all architectures. */

@@ -174,7 +174,7 @@ static void set_aside(const AcrTreeCache *store, const char *path)
 {
     g_autofree char *away = g_build_filename(store->path, TMP "XXXXXX", NULL);
     if (g_mkdtemp(away) && rename(path, away) != 0)
-        g_debug("'%s' stays: %s", path, g_strerror(errno));
+        g_debug("cannot remove '%s': %s", path, g_strerror(errno));
 }
 
 bool acr_tree_cache_discard(AcrTreeCache *store, const char *path, GError **error)

@@ -111,9 +111,9 @@ static bool read_author(Writing *writing, GError **error)
 {
     int rc = acr_git.signature_default(&writing->author, writing->git);
     if (rc == GIT_ENOTFOUND)
-        return acr_vcs_fail(error, ACR_VCS_ERROR_NO_IDENTITY,
-                            "git does not know who commits: set user.name and user.email by "
-                            "'git config'");
+        return acr_vcs_fail(
+            error, ACR_VCS_ERROR_NO_IDENTITY,
+            "git does not know who commits; set user.name and user.email with 'git config'");
     return rc == 0 || acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot make a commit");
 }
 
@@ -187,7 +187,7 @@ static bool check_place(git_repository *git, const char *ref, GError **error)
         target = acr_git.reference_symbolic_target(head);
     return g_strcmp0(target, ref) != 0 ||
            acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
-                        "'%s' is checked out, without a commit; give another name",
+                        "branch '%s' is checked out and has no commit; give another name",
                         ref + strlen(HEADS));
 }
 
@@ -203,11 +203,10 @@ static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char
     if (rc < 0 && rc != GIT_ENOTFOUND)
         return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read '%s'", out->ref);
     if (!ref && collides(writing->git, out->ref))
-        return acr_vcs_fail(
-            error, ACR_VCS_ERROR_FAILED,
-            "'%s' cannot lie beside a branch of which it is a part, or that is a part "
-            "of it; give another name",
-            out->ref + strlen(HEADS));
+        return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
+                            "branch '%s' conflicts with a branch whose name is a part of it, or of "
+                            "which it is a part; give another name",
+                            out->ref + strlen(HEADS));
     if (!ref && !read_author(writing, error)) /* before anything is written */
         return false;
     if (!open_memory(writing->git, &writing->memory) ||
@@ -216,8 +215,7 @@ static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char
     out->was_there = ref != NULL;
     if (ref && !is_same(ref, writing->base, &writing->tree, &writing->commit))
         return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
-                            "there is a branch '%s' already, with other files or another parent; "
-                            "give another name",
+                            "branch '%s' exists with different content; give another name",
                             out->ref + strlen(HEADS));
     if (!ref && !writing->is_dry && !write_ref(writing, overlay, message, out->ref, error))
         return false;

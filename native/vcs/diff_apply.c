@@ -158,7 +158,7 @@ static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
 {
     /* libgit2 copies a line up to its first NUL, but then reads its whole length */
     if (len && memchr(diff, '\0', len))
-        return fail_unread(error, "it holds a NUL byte");
+        return fail_unread(error, "it contains a NUL byte");
     g_autoptr(GString) text = mend_headers(diff, len);
     if (!text)
         return fail_unread(error, "a file is renamed twice");
@@ -188,7 +188,7 @@ static bool check_deltas(const Work *work, const AcrOverlay *overlay, GError **e
             g_hash_table_add(removed, (char *)old);
         if (delta->status == GIT_DELTA_ADDED && new &&acr_overlay_has(overlay, new) &&
             !g_hash_table_contains(removed, new))
-            return refuse_diff(error, new, "is there already");
+            return refuse_diff(error, new, "exists already");
     }
     return true;
 }

@@ -58,17 +58,16 @@ static bool is_own(const Family *family, const char *path)
 
 bool acr_vcs_fail_outside(GError **error, const char *from, const char *to)
 {
-    return acr_vcs_fail(
-        error, ACR_VCS_ERROR_FAILED,
-        "'%s' leads out of this repository, to '%s', which does not name it in return "
-        "(--trust-git-links follows it)",
-        from, to);
+    return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
+                        "'%s' points out of this repository, to '%s', which does not point back; "
+                        "use --trust-git-links to follow it",
+                        from, to);
 }
 
 static bool fail_kind(GError **error, const char *path)
 {
     return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
-                        "'%s' is a FIFO or a device in place of a file of git; remove it", path);
+                        "git's file '%s' is a FIFO or a device; remove it", path);
 }
 
 char *acr_vcs_read_path(const char *folder, const char *name, const char *prefix)
@@ -225,10 +224,9 @@ static bool check_git_folder(const Family *family, const char *folder, guint dep
         ok = check_entry(family, path, entry->d_type, error);
         if (!ok || !depth || !g_file_test(path, G_FILE_TEST_IS_DIR))
             continue;
-        ok = entry->d_type == DT_LNK
-                 ? acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
-                                "'%s' is a link in place of a folder of git", path)
-                 : check_git_folder(family, path, depth - 1, error);
+        ok = entry->d_type == DT_LNK ? acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
+                                                    "git's folder '%s' is a symbolic link", path)
+                                     : check_git_folder(family, path, depth - 1, error);
     }
     if (list)
         closedir(list);

@@ -226,7 +226,7 @@ static bool value_is(git_config *config, const char *name, const char *expected)
     return same;
 }
 
-#define SHA256 "'%s' uses SHA-256 object ids, which cannot be read yet"
+#define SHA256 "'%s' uses SHA-256 object ids, which acr-host cannot read"
 
 /* The working tree of a repository whose objects cannot be read, as a folder without git. */
 static AcrRepo *open_tree_only(const char *path, const char *workdir, GError **error)
@@ -234,7 +234,7 @@ static AcrRepo *open_tree_only(const char *path, const char *workdir, GError **e
     if (!workdir)
         return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_UNSUPPORTED, SHA256, path));
     AcrRepo *repo = repo_new(NULL, workdir, workdir);
-    repo->note = g_strdup_printf(SHA256 ": its working tree is read as a folder without git", path);
+    repo->note = g_strdup_printf(SHA256 "; its working tree is read as a folder without git", path);
     return repo;
 }
 
@@ -243,7 +243,8 @@ static bool check_refs_format(git_config *config, const char *path, GError **err
     return value_is(config, "extensions.refstorage", "files") ||
            acr_vcs_fail(
                error, ACR_VCS_ERROR_UNSUPPORTED,
-               "'%s' keeps its refs in another format than files, which cannot be read yet", path);
+               "'%s' keeps its refs in a format other than files, which acr-host cannot read",
+               path);
 }
 
 /* Whether two paths are the same folder. */

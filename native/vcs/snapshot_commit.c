@@ -60,7 +60,7 @@ static int list_entry(const char *folder, const git_tree_entry *entry, void *ctx
         listing->folder = *id;
         return (depth_of(folder) < ACR_VCS_MAX_DEPTH && ++listing->trees < ACR_VCS_MAX_FILES) ||
                        acr_vcs_fail(&listing->error, ACR_VCS_ERROR_TOO_BIG,
-                                    "too many folders in a tree, or inside each other")
+                                    "a tree has too many folders, or they are nested too deeply")
                    ? 0
                    : -1;
     }
@@ -108,7 +108,7 @@ static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **er
     g_autofree char *cause = g_strdup(last && last->message ? last->message : "");
     bool head = g_str_equal(rev, "HEAD") || g_str_equal(rev, "@");
     if (acr_git.repository_head_unborn(repo->git) == 1 && (head || has_no_refs(repo->git)))
-        acr_vcs_fail(error, ACR_VCS_ERROR_EMPTY, "'%s' has no commits yet", repo->path);
+        acr_vcs_fail(error, ACR_VCS_ERROR_EMPTY, "'%s' has no commits", repo->path);
     else if (rc == GIT_ENOTFOUND)
         acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s'%s", rev, repo->path,
                      acr_git.repository_is_shallow(repo->git) == 1 ? ", which is a shallow clone"
@@ -162,7 +162,7 @@ static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
     git_oid id;
     if (!acr_vcs_references_are_short(repo, rev))
         return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND,
-                                     "a reference of '%s' is longer than %u bytes", repo->path,
+                                     "a ref of '%s' is longer than %u bytes", repo->path,
                                      MAX_REFERENCE_BYTES));
     int rc = *rev ? acr_git.reference_dwim(&reference, repo->git, rev)
                   : GIT_ENOTFOUND; /* "" would mean HEAD */
@@ -211,8 +211,8 @@ AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **err
 {
     if (!repo->git)
         return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND,
-                                     "'%s' is a folder without git: no revision '%s'", repo->path,
-                                     rev));
+                                     "'%s' is not a git repository, so it has no revision '%s'",
+                                     repo->path, rev));
     pthread_mutex_lock(&repo->lock);
     AcrSnapshot *snapshot = snapshot_locked(repo, rev, error);
     pthread_mutex_unlock(&repo->lock);

@@ -65,7 +65,7 @@ static bool keep_entry(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWher
     walk->kept_bytes += g_bytes_get_size(content);
     if (walk->kept_bytes > ACR_VCS_MAX_WORKTREE_BYTES)
         return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_TOO_BIG,
-                            "the changed and untracked files of '%s' hold more than %u MiB",
+                            "the changed and untracked files of '%s' are larger than %u MiB",
                             walk->snapshot->repo->workdir,
                             (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)));
     g_hash_table_insert(walk->snapshot->kept, g_memdup2(id, ACR_BLOB_ID_LEN), g_bytes_ref(content));
@@ -268,10 +268,9 @@ static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
     if (!list_names(walk, fd, names))
         return false;
     if (walk->seen > ACR_VCS_MAX_FILES || depth > ACR_VCS_MAX_DEPTH)
-        return acr_vcs_fail(
-            &walk->error, ACR_VCS_ERROR_TOO_BIG,
-            "'%s' holds more than %u files, or folders inside each other more than %d deep",
-            walk->snapshot->repo->workdir, ACR_VCS_MAX_FILES, ACR_VCS_MAX_DEPTH);
+        return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_TOO_BIG,
+                            "'%s' has more than %u files, or folders nested more than %d deep",
+                            walk->snapshot->repo->workdir, ACR_VCS_MAX_FILES, ACR_VCS_MAX_DEPTH);
     gsize base = walk->path->len;
     for (guint i = 0; i < names->len; i++) {
         const char *name = g_ptr_array_index(names, i);
@@ -356,7 +355,8 @@ static bool learn_index(Walk *walk, bool *out_learnt)
         const git_error *last = acr_git.error_last();
         g_autofree char *cause = acr_vcs_show_path(last ? last->message : "");
         walk->snapshot->note = g_strdup_printf(
-            "the index cannot be read (%s): the files of HEAD count as tracked", cause);
+            "the git index cannot be read (%s); the files of HEAD are used as the tracked ones",
+            cause);
         return true;
     }
     for (size_t i = 0; i < acr_git.index_entrycount(walk->index); i++) {
@@ -476,9 +476,9 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, bool is_marked, GError **erro
 static AcrSnapshot *snapshot_of_worktree(AcrRepo *repo, bool is_marked, GError **error)
 {
     if (!repo->workdir)
-        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_UNSUPPORTED,
-                                     "'%s' is a bare repository: it has no working tree",
-                                     repo->path));
+        return ACR_NULL(acr_vcs_fail(
+            error, ACR_VCS_ERROR_UNSUPPORTED,
+            "'%s' is a bare repository and has no working tree; give --rev", repo->path));
     pthread_mutex_lock(&repo->lock);
     AcrSnapshot *snapshot = snapshot_locked(repo, is_marked, error);
     pthread_mutex_unlock(&repo->lock);

@@ -130,8 +130,8 @@ static bool check_worktree(int root, Step *step, GError **error)
     step->done = is_known && is_found(&found, step->change->mode, step->change->id);
     return is_unchanged || step->done ||
            fail_path(error, step->path,
-                     entry ? "has changed since: nothing was written"
-                           : "is there already: nothing was written");
+                     entry ? "has changed since the run began; nothing was written"
+                           : "exists already; nothing was written");
 }
 
 /* ---- Stage ---- */

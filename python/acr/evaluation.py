@@ -71,7 +71,7 @@ def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
     lines.append(_counts(run, graded, interval))
     late = sum(row["late"] for row in run["rows"])
     if late:
-        lines.append(f"{late:5}  not graded within the time")
+        lines.append(f"{late:5}  not graded before --max-time")
     failures: dict[str, list[str]] = {}
     for row in graded:
         if row["failure"]:
@@ -163,11 +163,11 @@ def read_other(argument: bytes) -> bytes:
 def _read(path: Path) -> tuple[set[str], set[str]]:
     if not path.is_dir():
         if not path.exists():
-            raise _Unusable(f"there is no '{path}'; name a final report or a run's folder")
+            raise _Unusable(f"'{path}' does not exist; name a final report or the folder of an evaluation")
         return _ids(path, _load(path))
     finals = [file for file in sorted(path.glob("*.json")) if _is_final(_load(file))]
     if len(finals) > 1:
-        raise _Unusable(f"'{path}' holds several final reports; name one, as '{finals[0]}'")
+        raise _Unusable(f"'{path}' holds several final reports; name one of them, such as '{finals[0]}'")
     if finals:
         return _ids(finals[0], _load(finals[0]))
     submitted: set[str] = set()
@@ -203,7 +203,7 @@ def _ids(path: Path, report: object) -> tuple[set[str], set[str]]:
 def _walk(path: Path, depth: int, submitted: set[str], resolved: set[str]) -> None:
     if (path / layout.PATCH).exists() or (path / layout.EVAL_REPORT).exists():
         if path.name in submitted:
-            raise _Unusable(f"'{path.name}' is in the folder twice; name the folder of one run")
+            raise _Unusable(f"task '{path.name}' is in the folder twice; name the folder of one evaluation")
         submitted.add(path.name)
         report = _load(path / layout.EVAL_REPORT)
         own = report.get(path.name) if isinstance(report, dict) else None
@@ -229,7 +229,7 @@ def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
     p = _mcnemar(counts["gained"], counts["lost"])
     only_there = len(submitted) - compared
     lines.append(
-        f"beside '{other['path']}': {counts['gained']} gained, {counts['lost']} lost, {counts['both']} in both, "
+        f"compared with '{other['path']}': {counts['gained']} gained, {counts['lost']} lost, {counts['both']} in both, "
         f"{counts['neither']} in neither (McNemar's exact p = {p:.3g}); {counts['only_here']} only here, "
         f"{only_there} only there"
     )

@@ -134,11 +134,15 @@ def _error(exit: int, stderr: bytes) -> HostError:
     return HostError(exit, lines[-1] if lines else f"acr-host ended with {exit}")
 
 
+def _not_started(program: str, error: OSError) -> HostError:
+    return HostError(3, f"cannot run {program!r}: {error.strerror}; install acr-host, or set $ACR_HOST to the program")
+
+
 def _output(command: list[str], exits: Sequence[int], given: bytes | None = None) -> bytes:
     try:
         done = subprocess.run(command, input=given or b"", capture_output=True)
     except OSError as error:
-        raise HostError(3, str(error)) from error
+        raise _not_started(command[0], error) from error
     if done.returncode not in exits or not done.stdout:
         raise _error(done.returncode, done.stderr)
     return done.stdout
@@ -181,16 +185,33 @@ def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
     return made
 
 
-def run(**options: Option) -> RunResult:
-    """Fix one issue; a run without a patch is a result too, by its verdict. Errors: HostError."""
-    options, given = _issue(options)
+def run(
+    *,
+    repo: Path | None = None,
+    issue: Path | None = None,
+    issue_text: str | None = None,
+    model: str | Sequence[str] | None = None,
+    out: Path | None = None,
+    max_cost: float | None = None,
+    max_time: float | None = None,
+    verify: str | bool | None = None,
+    validate: str | None = None,
+    **options: Option,
+) -> RunResult:
+    """Fix one issue; a run without a patch is a result too, by its verdict. Errors: HostError.
+
+    Give `issue` (a file or a URL) or `issue_text`, and `model` (PROVIDER/NAME). `repo` is a repository (default: the one around the
+    current folder), `out` the run folder (default: a new one), `max_cost` a ceiling in USD, `max_time` one in seconds, `verify` "auto",
+    "always" or "never", `validate` a command that rejects a patch by a non-zero exit. `options` are the program's others.
+    """
+    options, given = _issue({name: value for name, value in locals().items() if name != "options"} | options)
     command = _command("run", (), {"quiet": True, **options, "json": True})
     return _result(_read(_output(command, _WITH_RESULT, given), "verdict"))
 
 
 async def events(**options: Option) -> AsyncIterator[Event]:
-    """The same, event by event; the last one has the result. Leaving the loop early interrupts the run, which the
-    same options (`out` among them) resume. Errors: HostError."""
+    """The same as `run`, with its parameters, event by event; the last event has the result. Leaving the loop early interrupts the
+    run, which the same options (`out` among them) resume. Errors: HostError."""
     options, given = _issue(options)
     ours, theirs = os.pipe()
     command = _command("run", (), {"quiet": True, **options, "events": theirs})
@@ -201,7 +222,7 @@ async def events(**options: Option) -> AsyncIterator[Event]:
         )
     except OSError as error:
         os.close(ours)
-        raise HostError(3, str(error)) from error
+        raise _not_started(command[0], error) from error
     except BaseException:
         os.close(ours)
         raise

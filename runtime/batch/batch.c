@@ -38,7 +38,7 @@ static bool check_no_link(const char *path, GError **error)
 {
     return !g_file_test(path, G_FILE_TEST_IS_SYMLINK) ||
            acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED,
-                         "'%s' is a link in place of a folder; use another --out", path);
+                         "'%s' is a symbolic link, not a folder; use another --out", path);
 }
 
 /* The spec of a task: that of the batch, with the task's own folder and issue; owned JSON text. */
@@ -209,7 +209,7 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     acr_batch_summary_add(options->summary, task);
     keep_first = batch->failure ? NULL : &batch->failure;
     if (!acr_batch_summary_write(options->summary, keep_first))
-        acr_progress_warn(options->progress, "the summary is not up to date");
+        acr_progress_warn(options->progress, "the summary of the batch could not be updated");
     tell_task(batch, task);
     batch->note.task_begun_ms[number] = 0;
     acr_batch_note_write(&batch->note);

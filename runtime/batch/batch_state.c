@@ -302,7 +302,7 @@ static void read_run(AcrBatchState *state)
         take_row(state, running->id, row);
         state->n_ended = 1;
     } else {
-        part->why = g_strdup("it ended without a result");
+        part->why = g_strdup("its process ended without a result");
     }
     free_running(running);
 }
@@ -350,8 +350,7 @@ bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error)
     if (!g_file_test(out, G_FILE_TEST_EXISTS))
         return acr_task_refuse(error, "'%s' does not exist", out);
     if (!is_run && !is_batch(out))
-        return acr_task_refuse(
-            error, "'%s' is neither a run folder nor one of swe-bench that has begun", out);
+        return acr_task_refuse(error, "'%s' is neither a run folder nor a folder of a batch", out);
     *state = (AcrBatchState){
         .out = g_strdup(out),
         .is_run = is_run,

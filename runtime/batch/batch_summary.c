@@ -98,7 +98,7 @@ AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error)
     const AcrJson *tasks = acr_json_get(json, "tasks");
     if (acr_json_type(tasks) != ACR_JSON_ARRAY)
         return ACR_NULL(acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
-                                      "'%s' is damaged; move it away", summary->path));
+                                      "'%s' is damaged; move it away and rerun", summary->path));
     for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {
         Row row = {.json = acr_json_copy(at)};
         g_array_append_val(summary->rows, row);

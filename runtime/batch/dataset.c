@@ -66,12 +66,12 @@ static AcrInstance *read_row(const Set *set, const AcrJson *row, guint number, G
     }
     bool is_safe = acr_name_is_safe(values[0], "");
     if (!is_safe || !acr_name_is_safe(values[1], "/+"))
-        return ACR_NULL(refuse(error, "row %u of '%s': '%s' cannot be the name of a folder", number,
-                               path, is_safe ? values[1] : values[0]));
+        return ACR_NULL(refuse(error, "row %u of '%s': the id '%s' cannot be the name of a folder",
+                               number, path, is_safe ? values[1] : values[0]));
     if (is_own_name(values[0]))
-        return ACR_NULL(refuse(
-            error, "row %u of '%s': the instance '%s' has the name of a file of the batch's own",
-            number, path, values[0]));
+        return ACR_NULL(
+            refuse(error, "row %u of '%s': the id '%s' is the name of a file that the batch writes",
+                   number, path, values[0]));
     AcrInstance *instance = g_new0(AcrInstance, 1);
     instance->instance_id = g_strdup(values[0]);
     instance->repo = g_strdup(values[1]);

@@ -46,9 +46,9 @@ static bool check_reader(const AcrSpawnResult *spawned, const char *path, GError
     if (spawned->interrupted)
         return refuse(error, "interrupted");
     if (spawned->timed_out)
-        return refuse(error, "'%s' was not read within %d s", path, (int)(READ_MS / 1000));
+        return refuse(error, "reading '%s' took longer than %d s", path, (int)(READ_MS / 1000));
     if (spawned->out_total > ACR_DATASET_MAX_BYTES)
-        return refuse(error, "'%s' holds more than %u bytes", path, ACR_DATASET_MAX_BYTES);
+        return refuse(error, "'%s' is larger than %u bytes", path, ACR_DATASET_MAX_BYTES);
     if (spawned->exit_code == 0)
         return true;
     return *told

@@ -127,7 +127,8 @@ static const char *difference(const AcrJson *one, const AcrJson *other)
 static bool check_begun(const char *dir, const AcrJson *then, const AcrJson *now, GError **error)
 {
     const char *what = then ? difference(then, now) : NULL;
-    return !what || refuse(error, "'%s' has begun with other %s; give another --out", dir, what);
+    return !what ||
+           refuse(error, "'%s' was started with different %s; give another --out", dir, what);
 }
 
 /* ---- Entering ---- */
@@ -151,10 +152,10 @@ static bool read_engine(const char *text, Part *out, GError **error)
                       text, number, text);
     }
     if (!read_number(g_getenv("JOB_COMPLETION_INDEX"), &number))
-        return refuse(error,
-                      "--shard %s: which part this is neither SLURM_ARRAY_TASK_ID nor "
-                      "JOB_COMPLETION_INDEX says; give I/N",
-                      text);
+        return refuse(
+            error,
+            "--shard %s: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; give I/N",
+            text);
     out->number = number + 1;
     return true;
 }
@@ -170,7 +171,8 @@ static bool read_part_note(const char *text, Part *out, GError **error)
         return false;
     return (out->of >= 1 && out->of <= ACR_MAX_SHARDS && out->number >= 1 &&
             out->number <= out->of) ||
-           refuse(error, "--shard: there is no part %u of %u", out->number, out->of);
+           refuse(error, "--shard: part %u does not exist; there are %u parts", out->number,
+                  out->of);
 }
 
 static void keep_own(GPtrArray *rows, Part part)
@@ -201,8 +203,8 @@ static bool check_others(const char *out, const AcrJson *note, Part part, GError
         if (!read_folder_name(name, &other))
             continue;
         if (other.of != part.of)
-            return refuse(error, "'%s' has parts of %u, this is one of %u; give another --out", out,
-                          other.of, part.of);
+            return refuse(error, "'%s' has %u parts, but this is one of %u; give another --out",
+                          out, other.of, part.of);
         if (then)
             continue;
         g_free(where);
@@ -291,7 +293,8 @@ static bool find_parts(AcrShards *shards, GError **error)
         if (!read_folder_name(name, &part))
             continue;
         if (shards->of && shards->of != part.of)
-            return refuse(error, "'%s' has parts of %u and of %u; move those of one away",
+            return refuse(error,
+                          "'%s' holds parts of %u shards and of %u shards; move one set away",
                           shards->out, shards->of, part.of);
         shards->of = part.of;
     }
@@ -307,15 +310,14 @@ static bool take_note(AcrShards *shards, guint number, GError **error)
     shards->notes->pdata[number] = note;
     const char *what = note && shards->first ? difference(shards->first, note) : NULL;
     if (what)
-        return refuse(error, "'%s' has begun with other %s than shard %" G_GINT64_FORMAT, dir, what,
-                      acr_json_get_int(shards->first, "shard", 0));
+        return refuse(error, "'%s' was started with different %s from shard %" G_GINT64_FORMAT, dir,
+                      what, acr_json_get_int(shards->first, "shard", 0));
     shards->first = shards->first ? shards->first : note;
     const AcrJson *tasks = acr_json_get(note, "tasks");
     for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {
         gpointer id = (gpointer)acr_json_string(at);
         if (!g_hash_table_insert(shards->parts, id, GUINT_TO_POINTER(number + 1)))
-            return refuse(error, "'%s': the task '%s' is there twice", shards->out,
-                          (const char *)id);
+            return refuse(error, "'%s': the task '%s' occurs twice", shards->out, (const char *)id);
     }
     return true;
 }
@@ -369,7 +371,7 @@ static void find_missing(const AcrShards *shards, guint number, const AcrShardsW
             g_string_append_printf(names, "%s%s", missing > 1 ? ", " : "", acr_json_string(at));
     if (!note && is_needed)
         g_ptr_array_add(lines,
-                        g_strdup_printf("shard %u of %u has not begun", number + 1, shards->of));
+                        g_strdup_printf("shard %u of %u has not started", number + 1, shards->of));
     else if (missing)
         g_ptr_array_add(lines, g_strdup_printf("shard %u of %u: %u of %zu tasks %s: %s%s",
                                                number + 1, shards->of, missing,

@@ -63,7 +63,7 @@ static bool keep_listed(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
             lines[n++] = name;
     }
     return n > 0 ? acr_dataset_select(rows, spec->dataset, (const char *const *)lines, error)
-                 : refuse(error, "--instances: '%s' names no task", spec->instance_set);
+                 : refuse(error, "--instances: '%s' lists no task", spec->instance_set);
 }
 
 static bool has_failed(const void *summary, const char *id)

@@ -38,11 +38,11 @@ static void tell_grade(AcrEval *eval, const AcrPrediction *prediction, const Acr
     const char *why = graded->error   ? graded->error
                       : graded->doubt ? graded->doubt
                                       : graded->ungradable;
-    g_autofree char *text = g_strconcat(graded->is_late ? "not graded: --max-time is reached"
+    g_autofree char *text = g_strconcat(graded->is_late ? "not graded: --max-time reached"
                                                         : acr_grade_name(graded->grade),
                                         graded->is_kept ? " (kept)" : "",
                                         graded->doubt        ? ", not believed"
-                                        : graded->ungradable ? ", cannot be graded here"
+                                        : graded->ungradable ? ", cannot be graded on this machine"
                                                              : "",
                                         why ? ": " : "", why, NULL);
     eval->resolved += graded->grade == ACR_GRADE_RESOLVED;

@@ -23,7 +23,7 @@ static bool git(const AcrEvalOptions *options, const char *folder, const char *c
     const char *last = strrchr(said, '\n');
     return spawned.exit_code == 0 ||
            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
-                         "the project cannot be laid out for its image: %s",
+                         "the project cannot be prepared for its image: %s",
                          last ? last + 1 : said);
 }
 

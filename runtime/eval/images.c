@@ -83,7 +83,7 @@ char *acr_eval_image_name(const char *pattern, const char *row, GError **error)
     if (name->len > 0 && name->len <= MAX_NAME_BYTES)
         return g_strdup(name->str);
     return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
-                                  "--image-template: it makes no name"));
+                                  "--image-template gives an empty name"));
 }
 
 /* The name that version 4 gives to an image that it built itself, from that of the published one;
@@ -167,8 +167,9 @@ static bool check_room(const AcrEvalImages *images, AcrImages *engine, const cha
     gint64 room = acr_images_room(engine, &folder), least = images->options->spec->min_free_mb;
     return room < 0 || room >= least * MB ||
            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_STOP,
-                         "no room for the image '%s': '%s', where the engine keeps images, has "
-                         "%" G_GINT64_FORMAT " MB free, and --min-free is %" G_GINT64_FORMAT,
+                         "not enough disk space for the image '%s': '%s', where the engine keeps "
+                         "images, has %" G_GINT64_FORMAT
+                         " MB free; free some, or lower --min-free (%" G_GINT64_FORMAT ")",
                          name, folder, room / MB, least);
 }
 
@@ -196,9 +197,9 @@ static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const 
     bool has_file = g_file_test(file, G_FILE_TEST_IS_REGULAR);
     g_autoptr(GError) reason = NULL;
     if (!has_file && !has_recipe && spec->no_pull)
-        return acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
-                             "the container engine has no image '%s', and --no-pull is given",
-                             image->name);
+        return acr_set_error(
+            error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
+            "the container engine has no image '%s'; pull it, or leave out --no-pull", image->name);
     if (!check_room(images, engine, image->name, error))
         return false;
     if (has_file     ? acr_images_build(engine, image->name, folder, &reason)

@@ -38,7 +38,8 @@ int acr_eval_run_open(const AcrRunSpec *spec, GError **error)
         return fd;
     }
     acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED, "cannot use the folder '%s': %s",
-                  path, errno == EWOULDBLOCK ? "another process grades in it" : g_strerror(errno));
+                  path,
+                  errno == EWOULDBLOCK ? "another process is grading in it" : g_strerror(errno));
     acr_fd_close(&fd);
     return -1;
 }
@@ -78,7 +79,8 @@ bool acr_eval_folder_open(const AcrRunSpec *spec, const AcrPrediction *predictio
     return out->fd >= 0 || (!make && errno == ENOENT) ||
            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
                          "the folder '%s' cannot be used: %s", out->path,
-                         errno == ELOOP ? "a part of it is a link" : g_strerror(errno));
+                         errno == ELOOP ? "a part of its path is a symbolic link"
+                                        : g_strerror(errno));
 }
 
 GBytes *acr_eval_folder_read(const AcrEvalFolder *folder, const char *name)

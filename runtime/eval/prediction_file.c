@@ -85,7 +85,7 @@ static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError
         return true;
     }
     if (g_hash_table_contains(reader->ids, id))
-        return refuse(error, "'%s' holds two predictions for '%s'", reader->source, id);
+        return refuse(error, "'%s' has two predictions for '%s'", reader->source, id);
     add_prediction(reader, id, name, acr_json_string(patch), false);
     return true;
 }
@@ -233,7 +233,7 @@ GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool
     if (!ok || (!ignore_unknown && !check_unknown(&reader, error)))
         return NULL;
     if (out->len == 0)
-        return ACR_NULL(refuse(error, "'%s' holds no predictions", source));
+        return ACR_NULL(refuse(error, "'%s' has no predictions", source));
     return g_steal_pointer(&out);
 }
 

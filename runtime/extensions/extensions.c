@@ -130,9 +130,8 @@ static bool ask_process(const Question *asked, AcrJson **out, GError **error)
     g_autofree char *now = one->source ? acr_sha256_bytes(one->source) : NULL;
     bool is_same = !digest || g_strcmp0(digest, now) == 0;
     if (!one->source || !is_same || !asked->all->options.exe) {
-        *out = refusal(!is_same && one->source
-                           ? "the file differs from the one that the run began with"
-                           : "the file cannot be read");
+        *out = refusal(!is_same && one->source ? "the file has changed since the run began"
+                                               : "the file cannot be read");
         return true;
     }
     return asked->question ? acr_extension_process_ask(&one->process, asked->question,
@@ -238,7 +237,7 @@ static bool answer_call(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
     if (!ask_hook(row->all, row->extension, "call", name, arguments, search, &said, error))
         return false;
     const char *text = acr_json_get_string(said, "text"),
-               *why = said ? acr_json_get_string(said, "error") : "it does not work here";
+               *why = said ? acr_json_get_string(said, "error") : "it cannot be used here";
     if (why)
         return failed_call(why, out);
     if (text) {

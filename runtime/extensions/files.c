@@ -17,10 +17,10 @@ bool acr_extensions_locate(char **files, const AcrExtensionOptions *options, GEr
         const char *path = acr_json_get_string(found, "path"),
                    *why = acr_json_get_string(found, "error");
         if (!path)
-            return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
-                                 "--extension: there is neither a file '%s' nor an installed "
-                                 "extension '%s'%s%s",
-                                 *files, name, why ? ": " : "", why ? why : "");
+            return acr_set_error(
+                error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
+                "--extension: '%s' is not a file, and no extension '%s' is installed%s%s", *files,
+                name, why ? ": " : "", why ? why : "");
         g_free(*files);
         *files = g_strdup(path);
     }
@@ -42,8 +42,8 @@ bool acr_extensions_check_files(const char *const *files, const char *workdir, G
                                  "--extension: %s", reason->message);
         if (tree && strncmp(real, tree, len) == 0 && (real[len] == '/' || len == 1))
             return acr_set_error(error, ACR_EXTENSIONS_ERROR, ACR_EXTENSIONS_ERROR_USAGE,
-                                 "--extension '%s' is a file of the repository that is worked on, "
-                                 "whose code is not run; copy it elsewhere",
+                                 "--extension '%s' is a file of the repository itself, whose code "
+                                 "is never loaded; copy it elsewhere",
                                  *files);
     }
     return true;

@@ -63,7 +63,7 @@ static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline
     g_autofree char *text = acr_json_print(json);
     if (!acr_dir_make(project->cache, &error) ||
         !acr_file_write_atomic(path, text, strlen(text), 0600, &error))
-        g_debug("the baseline is not kept: %s", error->message);
+        g_debug("the baseline cannot be kept: %s", error->message);
 }
 
 /* One that ran out of time serves no one who has more. */

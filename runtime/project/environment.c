@@ -47,8 +47,7 @@ static char *find_base_python(const char *version, GError **error)
     if (!found)
         found = acr_program_find(name);
     if (!found)
-        refuse(error, "there is no %s on this machine (looked for it in the PATH and in pyenv)",
-               name);
+        refuse(error, "%s is not installed; searched the PATH and pyenv", name);
     return found;
 }
 

@@ -132,7 +132,7 @@ static bool sort_tests(const AcrBaseline *baseline, const AcrLocalizing *localiz
     for (const char *const *at = failing; at && *at; at++)
         if (!g_ptr_array_find_with_equal_func(out->failing, *at, g_str_equal, NULL))
             return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE,
-                                 "the test '%s' does not fail, or is not there", *at);
+                                 "the test '%s' does not fail, or does not exist", *at);
     return out->failing->len > 0 ||
            acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE, "no test fails");
 }

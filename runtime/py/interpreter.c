@@ -76,7 +76,7 @@ static bool check_prefix(GError **error)
     if (text && strcmp(text, acr_py_prefix()) == 0)
         return true;
     return environment_error(
-        error, "python's standard library is in '%s', but this program was built for '%s' (%s)",
+        error, "Python's standard library is in '%s', but acr-host was built for '%s' (%s)",
         text ? text : "?", acr_py_prefix(), acr_py_executable());
 }
 
@@ -93,8 +93,9 @@ static bool add_package(const char *package_dir, GError **error)
     if (ok)
         return true;
     acr_py_error_take(0, &why);
-    return environment_error(error, "cannot import the program's Python files from '%s': %s",
-                             package_dir, why->message);
+    return environment_error(
+        error, "cannot import acr-host's Python files from '%s': %s; install acr-host again",
+        package_dir, why->message);
 }
 
 /* The two codecs whose time grows with the square of a text, or worse: 300 KiB that name one as their
@@ -116,9 +117,10 @@ bool acr_py_start(const char *package_dir, GError **error)
 {
     g_autofree char *init = g_build_filename(package_dir, "acr", "__init__.py", NULL);
     if (!g_file_test(init, G_FILE_TEST_IS_REGULAR))
-        return environment_error(error, "the program's Python files are missing: no '%s'", init);
+        return environment_error(
+            error, "acr-host's Python files are missing: no '%s'; install acr-host again", init);
     if (!acr_py_version_fits(ACR_PYTHON_VERSION, acr_py_version()))
-        return environment_error(error, "libpython is %.20s, but this program was built for %s",
+        return environment_error(error, "libpython is version %.20s, but acr-host was built for %s",
                                  acr_py_version(), ACR_PYTHON_VERSION);
     if (Py_IsInitialized())
         return environment_error(error, "there is a Python interpreter in this process already");

@@ -110,17 +110,17 @@ bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **erro
     bool has_host = split_remote(pull->url, &host, &path);
     server.project = has_host ? project_of(path) : NULL;
     if (!server.project)
-        return acr_task_refuse(error, "--open: the remote '%s' (%s) is not a project on a server",
+        return acr_task_refuse(error, "--open: the remote '%s' (%s) is not a project on a forge",
                                pull->spec->push, shown);
     const AcrForge *forge = find_forge(pull, host);
     const char *api = pull->spec->api_url;
     if (forge && !api && g_ascii_strcasecmp(host, forge->host) == 0)
         api = forge->api;
     if (!forge || !api)
-        return acr_task_refuse(error,
-                               "--open: '%s' is not github.com, gitlab.com or gitea.com: give "
-                               "--forge and --api-url",
-                               host);
+        return acr_task_refuse(
+            error,
+            "--open: '%s' is not github.com, gitlab.com or gitea.com; give --forge and --api-url",
+            host);
     if (!check_api(api, error))
         return false;
     server.dialect = &dialects[forge - acr_forges];

@@ -191,9 +191,7 @@ static bool add_many(const char *dir, bool may_be_empty, AcrReportFiles *files, 
     take_shards(dir, files);
     take_many(dir, "", files);
     return files->n > 0 || may_be_empty ||
-           acr_task_refuse(error,
-                           "'%s' is neither a run folder, nor one of many runs or of an evaluation",
-                           dir);
+           acr_task_refuse(error, "'%s' is not the folder of a run, a batch or an evaluation", dir);
 }
 
 /* ---- Reports ---- */
@@ -257,9 +255,9 @@ GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, co
 {
     bool is_run = acr_folder_exists(dir);
     if (is_run && compare)
-        return ACR_NULL(acr_task_refuse(error, "--compare is for folders of many runs"));
+        return ACR_NULL(acr_task_refuse(error, "--compare needs a folder of many runs"));
     if (!is_run && strcmp(form, "sarif") == 0)
-        return ACR_NULL(acr_task_refuse(error, "--format sarif is for one run folder"));
+        return ACR_NULL(acr_task_refuse(error, "--format sarif needs the folder of one run"));
     return is_run ? acr_report_of_run(python, dir, form, NULL, error)
                   : report_many(python, dir, form, compare, error);
 }

@@ -90,7 +90,7 @@ static void take_message_line(Session *session, const char *line, gsize len)
     if (line && blank == len)
         return;
     if (!line)
-        acr_serve_refuse(&fault, ACR_SERVE_INVALID_REQUEST, "a message may have %u bytes",
+        acr_serve_refuse(&fault, ACR_SERVE_INVALID_REQUEST, "a message is longer than %u bytes",
                          ACR_SERVE_MAX_LINE);
     if (line && acr_serve_message_read(line, len, &message, &fault)) {
         acr_serve_server_take(session->server, &session->client, &message, len, session);

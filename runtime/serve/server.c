@@ -190,8 +190,8 @@ static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrSer
     else if (server->waiting.length >= ACR_SERVE_MAX_IN_FLIGHT ||
              server->waiting_bytes + size > ACR_SERVE_MAX_WAITING_BYTES)
         acr_serve_refuse(fault, ACR_SERVE_BUSY,
-                         "too many requests wait (%u, %" G_GSIZE_FORMAT
-                         " bytes): send it again after some answers",
+                         "too many requests are waiting (%u, %" G_GSIZE_FORMAT
+                         " bytes); send it again after some answers",
                          server->waiting.length, server->waiting_bytes);
     if (!fault->code) {
         Job *job = g_new0(Job, 1);
@@ -259,7 +259,7 @@ static void take_request(AcrServeServer *server, AcrServeClient *client, AcrServ
     const AcrServeMethod *method = NULL;
     if (acr_serve_message_check(message, client->has_handshake, &fault) &&
         !(method = acr_serve_method_find(message)))
-        acr_serve_refuse(&fault, ACR_SERVE_NO_METHOD, "there is no such method in this era");
+        acr_serve_refuse(&fault, ACR_SERVE_NO_METHOD, "there is no such method");
     if (!fault.code && method->looks) {
         enqueue(server, client, message, method, size, to, &fault);
         if (!fault.code)

@@ -47,6 +47,8 @@ void acr_cost_sum_add(AcrCostSum *sum, const AcrCostSum *more)
                                    member_of(sum, i)))
             *member_of(sum, i) = G_MAXINT64;
     sum->replayed_calls += more->replayed_calls;
+    sum->overflows += more->overflows;
+    sum->context = MAX(sum->context, more->context);
 }
 
 AcrCost *acr_cost_new(void)

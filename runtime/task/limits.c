@@ -79,8 +79,8 @@ static bool is_lost(const char *ledger, const char *journal)
 static bool fail_lost(const char *scope, const char *ledger, GError **error)
 {
     return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                         "the ceiling of the %s cannot be kept: its ledger '%s' is gone", scope,
-                         ledger);
+                         "the ceiling of the %s cannot be enforced: its ledger '%s' was removed",
+                         scope, ledger);
 }
 
 bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *path,

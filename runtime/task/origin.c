@@ -21,7 +21,7 @@ static bool check_patch(const char *dir, const AcrRunResult *result, bool has_re
 {
     bool is_refused = result->verdict == ACR_VERDICT_REFUSED,
          has_patch = result->found.diff && g_bytes_get_size(result->found.diff);
-    const char *why = !has_result         ? "the run is not over"
+    const char *why = !has_result         ? "the run has not finished"
                       : result->found.why ? result->found.why
                                           : "no reason is recorded";
     return (has_result && has_patch && !is_refused) ||
@@ -86,7 +86,7 @@ AcrOverlay *acr_origin_apply(const AcrOrigin *origin, const char *repo, AcrRepo 
         return NULL;
     if (g_strcmp0(acr_snapshot_commit(snapshot), origin->commit) != 0) /* a branch of that name */
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                                      "'%s' does not name a commit there", origin->commit));
+                                      "'%s' is not a commit of that repository", origin->commit));
     if (!acr_overlay_apply_diff(overlay, diff, len, &reason))
         return ACR_NULL(
             acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,

@@ -15,7 +15,7 @@ GHashTable *acr_outlines_listed(const AcrJson *list)
         g_autoptr(GBytes) path = acr_json_get_bytes(at, "file");
         if (path)
             g_hash_table_insert(files, acr_bytes_text(path),
-                                g_strdup(why ? why : "not outlined when the run began"));
+                                g_strdup(why ? why : "it could not be parsed when the run began"));
     }
     return files;
 }
@@ -41,7 +41,7 @@ bool acr_outlines_check(const AcrJson *failed, GError **error)
     g_autoptr(GBytes) path = acr_json_get_bytes(late, "file");
     g_autofree char *name = acr_bytes_text(path);
     g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                "'%s' could be outlined when the run began, and cannot now: %s", name,
+                "'%s' could be parsed when the run began, but cannot be now: %s", name,
                 acr_json_get_string(late, "why"));
     return false;
 }

@@ -63,7 +63,7 @@ static AcrJson *describe_repository(const Plan *plan, GError **error)
     }
     if (n == 0)
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                                      "no Python files outside tests in '%s'", plan->spec->repo));
+                                      "'%s' has no Python files outside tests", plan->spec->repo));
     bool is_commit = !acr_snapshot_is_worktree(plan->snapshot);
     return acr_json_of(ACR_STRING("path", plan->spec->repo),
                        ACR_STRING("commit", is_commit ? acr_snapshot_commit(plan->snapshot) : NULL),

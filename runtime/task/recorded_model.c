@@ -172,11 +172,13 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
 }
 
 /* Counts the cost of a call from its record. */
-static void count_call(const ModelCall *call, const AcrJson *record)
+static void count_call(const ModelCall *call, const AcrJson *record, bool is_overflow)
 {
     AcrRecorder *recorder = call->self->recorder;
     AcrCostSum sum;
     acr_record_cost(record, !call->is_live, &sum);
+    sum.overflows = is_overflow;
+    sum.context = is_overflow ? call->self->window.tokens : 0;
     acr_cost_add(recorder->cost, call->request->label,
                  acr_conversation_name(call->request->conversation), &sum);
     acr_progress_tell(recorder->progress,
@@ -218,16 +220,17 @@ static bool read_model_answer(void *call, const AcrJson *record, void *out, GErr
     const ModelCall *asked = call;
     RecordedModel *self = asked->self;
     const AcrJson *failure = acr_json_get(record, "error");
-    count_call(asked, record);
+    bool is_over = failure && is_overflow(failure);
+    if (is_over && acr_json_get_bool(failure, "sent", true))
+        acr_window_learn_refusal(&self->window, asked->request->conversation,
+                                 acr_json_get_int(failure, "window", 0));
+    count_call(asked, record, is_over);
     if (!failure) {
         if (self->inner && !asked->is_live)
             acr_model_skip(self->inner, asked->request);
         acr_record_read_answer(record, out);
         return true;
     }
-    if (is_overflow(failure) && acr_json_get_bool(failure, "sent", true))
-        acr_window_learn_refusal(&self->window, asked->request->conversation,
-                                 acr_json_get_int(failure, "window", 0));
     return fail_as_recorded(failure, error);
 }
 

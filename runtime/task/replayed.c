@@ -49,7 +49,7 @@ bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult 
     if (!different)
         return true;
     return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT,
-                         "the replay of '%s' gives another %s than was recorded", folder->path,
+                         "replay of '%s' diverged: %s differs from the recorded one", folder->path,
                          different);
 }
 

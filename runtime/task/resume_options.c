@@ -71,7 +71,7 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
     if (!acr_run_spec_from_json(&spec, ACR_OPTION_BOUND, acr_json_get(meta, "options"), NULL) ||
         !has_all_options(&spec))
         return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                             "the options in meta.json are damaged");
+                             "meta.json is damaged: its options cannot be read; use another --out");
     *out = spec;
     memset(&spec, 0, sizeof spec);
     return true;
@@ -121,7 +121,7 @@ static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError 
                                    "with; use another --out",
                                    acr_json_key(text));
     return acr_json_size(recorded) <= acr_json_size(given) ||
-           acr_task_refuse(error, "this run was started with other prompts; use another --out");
+           acr_task_refuse(error, "this run was started with different prompts; use another --out");
 }
 
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
@@ -146,7 +146,7 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
                   *after = acr_json_get(given, ACR_META_CANDIDATES);
     if (acr_json_size(before) != acr_json_size(after) ||
         (after && !acr_json_equal(before, after, NULL)))
-        return acr_task_refuse(error, "this folder was started with other --candidate patches; use "
-                                      "those, or another --out");
+        return acr_task_refuse(error, "this folder was started with different --candidate patches; "
+                                      "use those, or another --out");
     return check_prompts(acr_json_get(recorded, "prompts"), acr_json_get(given, "prompts"), error);
 }

@@ -48,7 +48,8 @@ bool acr_folder_check_parents(const AcrFolder *folder, const char *name, GError 
         g_autofree char *parent = g_strndup(name, (gsize)(slash - name)),
                         *path = acr_folder_path(folder, parent);
         if (g_file_test(path, G_FILE_TEST_IS_SYMLINK))
-            return refuse_folder(error, path, "is a link in place of a folder; use another --out");
+            return refuse_folder(error, path,
+                                 "is a symbolic link, not a folder; use another --out");
     }
     return true;
 }
@@ -61,7 +62,7 @@ static int open_parent_folder(const AcrFolder *folder, const char *name, bool ma
     int fd = root < 0 ? -1 : acr_dir_open_beneath(root, name, make);
     int err = errno;
     if (fd < 0 && err == ELOOP)
-        refuse_folder(error, path, "lies behind a link in place of a folder; use another --out");
+        refuse_folder(error, path, "lies behind a symbolic link; use another --out");
     else if (fd < 0)
         acr_set_error(error, ACR_BASE_ERROR, base_code(err), "cannot open the folder of '%s': %s",
                       path, g_strerror(err));
@@ -87,7 +88,7 @@ GBytes *acr_folder_read_file(const AcrFolder *folder, const char *name, gsize ma
         return acr_fd_read_file(fd, path, max, error);
     int err = errno;
     if (err == ELOOP)
-        refuse_folder(error, path, "is a link in place of a file; use another --out");
+        refuse_folder(error, path, "is a symbolic link, not a file; use another --out");
     else
         acr_set_error(error, ACR_BASE_ERROR, base_code(err), "cannot open '%s': %s", path,
                       g_strerror(err));
@@ -164,7 +165,8 @@ static bool read_state(AcrFolder *folder, GError **error)
             return true;
         }
     }
-    return refuse_folder(error, folder->path, "holds a meta.json that is not a run's");
+    return refuse_folder(error, folder->path,
+                         "has a meta.json that is not from a run; use another --out");
 }
 
 /* Leaves a folder of another format unchanged. */
@@ -175,7 +177,8 @@ static bool check_format(const AcrFolder *folder, GError **error)
     if (format == ACR_META_FORMAT)
         return true;
     if (format <= 0)
-        return refuse_folder(error, folder->path, "holds a meta.json that is not a run's");
+        return refuse_folder(error, folder->path,
+                             "has a meta.json that is not from a run; use another --out");
     return acr_task_refuse(error,
                            "'%s' was made by acr-host %s (format %" G_GINT64_FORMAT
                            "), and this is acr-host " ACR_VERSION " (format %d); use another --out",
@@ -199,7 +202,8 @@ static bool read_meta(AcrFolder *folder, GError **error)
     }
     folder->meta = acr_json_parse_bytes(bytes, NULL);
     if (acr_json_type(folder->meta) != ACR_JSON_OBJECT)
-        return refuse_folder(error, folder->path, "holds a meta.json that is not a run's");
+        return refuse_folder(error, folder->path,
+                             "has a meta.json that is not from a run; use another --out");
     return check_format(folder, error) && read_state(folder, error);
 }
 
@@ -223,12 +227,13 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
     bool exists =
         g_file_test(lock, G_FILE_TEST_EXISTS) || g_file_test(lock, G_FILE_TEST_IS_SYMLINK);
     if (exists && !holds_own(lock, NULL))
-        return refuse_folder(error, path, "holds a lock that is not a run's");
+        return refuse_folder(error, path,
+                             "has a lock file that is not from a run; use another --out");
     folder->lock = acr_lock_take(lock, error);
     if (folder->lock)
         return true;
     if (error && g_error_matches(*error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY))
-        g_prefix_error(error, "another run is at work in '%s': ", path);
+        g_prefix_error(error, "another run is using '%s': ", path);
     return false;
 }
 

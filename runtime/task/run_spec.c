@@ -309,7 +309,7 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     if (!check_required(spec, error) || !check_conflicts(spec, error))
         return false;
     if (on_issue && !spec->issue_file && !spec->issue_text)
-        return acr_task_refuse(error, "give the issue by --issue FILE or by --issue-text TEXT");
+        return acr_task_refuse(error, "give the issue with --issue FILE or --issue-text TEXT");
     if (spec->tag && !is_label(spec->tag))
         return acr_task_refuse(error, "--tag must be UTF-8 without control characters");
     if (spec->setup && !*spec->setup)
@@ -319,10 +319,10 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     if (spec->attempts == 0 && !spec->candidates)
         return acr_task_refuse(error, "--attempts 0 needs --candidate");
     if (spec->candidates && g_strv_length(spec->candidates) > ACR_MAX_CANDIDATES)
-        return acr_task_refuse(error, "more than %u --candidate", ACR_MAX_CANDIDATES);
+        return acr_task_refuse(error, "more than %u --candidate options", ACR_MAX_CANDIDATES);
     if (spec->apply && spec->rev)
-        return acr_task_refuse(error,
-                               "--apply writes to the working tree, so it cannot go with --rev");
+        return acr_task_refuse(
+            error, "--apply writes to the working tree and cannot be combined with --rev");
     if (spec->image && spec->sandbox && strcmp(spec->sandbox, "container") != 0)
         return acr_task_refuse(error, "--image needs --sandbox container, not %s", spec->sandbox);
     return true;

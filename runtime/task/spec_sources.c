@@ -83,9 +83,9 @@ static bool refuse_option(GError **error, const AcrOption *option)
     bool is_address = option->offset == offsetof(AcrRunSpec, base_url);
     const char *variable = is_address ? "OPENAI_BASE_URL and its like" : option->variable;
     g_autofree char *why =
-        variable ? g_strdup_printf("is for one provider: give it on the command line, or by %s",
-                                   variable)
-                 : g_strdup("can be given on the command line only");
+        variable ? g_strdup_printf(
+                       "applies to one provider; give it on the command line, or with %s", variable)
+                 : g_strdup("can only be given on the command line");
     return refuse_line(error, option->name, why);
 }
 
@@ -107,7 +107,7 @@ static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, 
         return true;
     char *equals = strchr(line, '=');
     if (!equals)
-        return refuse_line(error, "", "is not 'name = value'");
+        return refuse_line(error, "", "must be 'name = value'");
     *equals = '\0';
     const char *name = g_strstrip(line), *value = g_strstrip(equals + 1);
     const AcrOption *option = find_for_file(name, before->verb), *other = find_for_file(name, 0),
@@ -154,7 +154,7 @@ static char **read_file_lines(const char *path, GError **error)
     if (strlen(text) == g_bytes_get_size(bytes))
         return g_steal_pointer(&lines);
     return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                                  "'%s' line %u: holds a NUL byte", path,
+                                  "'%s' line %u: contains a NUL byte", path,
                                   MAX(g_strv_length(lines), 1)));
 }
 

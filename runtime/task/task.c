@@ -73,7 +73,7 @@ static bool check_code(const Task *task, GError **error)
 {
     return acr_workspace_has_code(task->workspace.snapshot) ||
            acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                         "no Python files outside tests in '%s'", task->spec->repo);
+                         "'%s' has no Python files outside tests", task->spec->repo);
 }
 
 /* The folder to which --apply writes, borrowed: the working tree, or the plain folder; NULL: bare
@@ -106,7 +106,7 @@ static bool check_work_tree(const Task *task, GError **error)
     if (task->git_dir && !check_repository(task, error))
         return false;
     return work_tree(task) ||
-           acr_task_refuse(error, "--apply needs a working tree, and '%s' has none",
+           acr_task_refuse(error, "--apply needs a working tree, but '%s' has none",
                            task->spec->repo);
 }
 

@@ -109,6 +109,9 @@ typedef struct {
     gint64 charged_pico; /* the amount that ceilings count */
     gint64 wait_ms;
     guint64 calls, replayed_calls, unknown_cost_calls, retries;
+    /* Calls that did not fit the model's context, and the tokens that it holds (0: not known). Not saved. */
+    guint64 overflows;
+    gint64 context;
 } AcrCostSum;
 /* Of the tokens sent, from 0 to 1. */
 double acr_cost_cached_share(const AcrCostSum *sum);

@@ -7,7 +7,8 @@ AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **err
 {
     if (rev && !*rev) { /* an unset variable in a script, which must not mean HEAD */
         return ACR_NULL(acr_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND,
-                                      "there is no revision '' in '%s'", acr_repo_path(repo)));
+                                      "--rev is empty; give a revision of '%s'",
+                                      acr_repo_path(repo)));
     }
     if (rev || acr_repo_is_bare(repo))
         return acr_snapshot_of_commit(repo, rev ? rev : "HEAD", error);

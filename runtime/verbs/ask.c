@@ -26,7 +26,7 @@ static char *read_text(AcrHost *host, const char *given, GError **error)
     if (strlen(text) == g_bytes_get_size(bytes))
         return g_steal_pointer(&text);
     return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                                  "standard input is not text: it holds NUL bytes"));
+                                  "standard input is not text: it contains NUL bytes"));
 }
 
 static AcrJson *read_schema(const char *path, GError **error)
@@ -143,7 +143,7 @@ static bool ask_model(AcrModel *model, const AcrModelRequest *request, AcrModelA
     return *answer->content || (answer->finish && strcmp(answer->finish, "stop") != 0) ||
            acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_MALFORMED,
                          "model '%s': the answer is empty%s", model->name,
-                         answer->thoughts ? ": it holds nothing but thoughts" : "");
+                         answer->thoughts ? ": it contains only thoughts" : "");
 }
 
 /* ---- The call ---- */
@@ -205,7 +205,7 @@ static int run_ask(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_ask = {
     .name = "ask",
-    .summary = "Ask a model one question; prints the answer",
+    .summary = "Ask a model one question and print the answer",
     .takes = ACR_FOR_ASK,
     .arguments = "[TEXT]",
     .uses_network = true,

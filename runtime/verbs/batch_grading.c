@@ -42,7 +42,8 @@ static bool read_tasks(const AcrHost *host, AcrBatchGrading *grading, GError **e
         const char *id = ((const AcrInstance *)grading->instances->pdata[i])->instance_id;
         AcrInstance *task = g_hash_table_lookup(known, id);
         if (!task)
-            return acr_task_refuse(error, "'%s' was changed while it was read", spec->dataset);
+            return acr_task_refuse(error, "'%s' changed while it was being read; rerun",
+                                   spec->dataset);
         g_ptr_array_add(grading->tasks, task);
         AcrPrediction *prediction = g_new0(AcrPrediction, 1);
         prediction->instance_id = g_strdup(id);

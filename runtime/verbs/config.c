@@ -64,7 +64,8 @@ static AcrOut print(const char *path, const AcrJson *rows)
 {
     bool is_there = path && g_file_test(path, G_FILE_TEST_EXISTS);
     g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "# %s%s\n", path ? path : "no home for a configuration file",
+    g_string_append_printf(text, "# %s%s\n",
+                           path ? path : "there is no home folder for a configuration file",
                            is_there || !path ? "" : " (not there)");
     for (const AcrJson *at = acr_json_first(rows); at; at = acr_json_next(at)) {
         const char *value = acr_json_get_string(at, "value");
@@ -80,7 +81,7 @@ static int run_config(AcrHost *host, AcrRunSpec *spec)
     const AcrVerb *verb = find_verb(name);
     g_autoptr(GError) error = NULL;
     if (!verb || (spec->arguments[0] && spec->arguments[1]))
-        return acr_verb_usage("'%s' is not one verb with options", name);
+        return acr_verb_usage("give one verb and its options, not '%s'", name);
     g_auto(AcrRunSpec) shown = acr_run_spec_of(verb->takes);
     g_autofree guint8 *from = g_malloc(acr_n_options);
     g_autofree char *path = acr_user_path("XDG_CONFIG_HOME", ".config", "config");
@@ -97,7 +98,7 @@ static int run_config(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_config = {
     .name = "config",
-    .summary = "Show what a verb would be started with, and where that comes from",
+    .summary = "Show the options that a verb would use, and where each comes from",
     .takes = ACR_FOR_CONFIG,
     .arguments = "[VERB] - default: run",
     .run = run_config,

@@ -23,7 +23,7 @@ static bool copy(const char *from, const char *to, GError **error)
     bool ok = dir != NULL;
     if (ok && g_mkdir(to, 0755) != 0)
         ok = acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                           "cannot make '%s': %s", to, g_strerror(errno));
+                           "cannot create '%s': %s", to, g_strerror(errno));
     for (const char *name; ok && (name = g_dir_read_name(dir));) {
         g_autofree char *inside = g_build_filename(from, name, NULL),
                         *copied = g_build_filename(to, name, NULL);
@@ -71,7 +71,8 @@ static int start_demo(AcrHost *host, int argc, char **argv)
         return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
     }
     if (argc > 1)
-        return acr_verb_usage("there is no option of it; repeat the command that it prints");
+        return acr_verb_usage(
+            "demo takes no options; run the command that it prints with other options");
     g_autofree char *folder = copy_sample(host, &error);
     if (!folder)
         return acr_verb_fail(host, error);
@@ -80,6 +81,6 @@ static int start_demo(AcrHost *host, int argc, char **argv)
 
 const AcrVerb acr_verb_demo = {
     .name = "demo",
-    .summary = "Fix the bundled sample's issue with recorded answers: no key, no network",
+    .summary = "Fix the bundled sample's issue with recorded answers, without key or network",
     .start = start_demo,
 };

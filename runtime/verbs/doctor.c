@@ -65,7 +65,7 @@ static void check_python(Doctor *doctor)
     add_check(doctor, "python", OK, NULL, found);
     add_check(doctor, "pylint", pylint ? OK : WARNING,
               "apt-get install pylint, or pip install pylint for that Python",
-              pylint ? pylint : "missing: edits that compile cannot be compared by new errors");
+              pylint ? pylint : "missing: new errors of an edit cannot be found");
 }
 
 /* Checks the process in which Python reads untrusted code. */
@@ -116,11 +116,10 @@ static void check_sandbox(Doctor *doctor)
                                 acr_sandbox_choice(sandbox) ? acr_sandbox_choice(sandbox)
                                                             : "Python is found in the image")
               : g_strdup(error->message);
-    add_check(
-        doctor, "sandbox", works ? OK : WARNING,
-        "patches are not verified without it: do what this line says, apt-get install bubblewrap, "
-        "or use --image NAME",
-        found);
+    add_check(doctor, "sandbox", works ? OK : WARNING,
+              "patches cannot be verified without it; do what this line says, install bubblewrap, "
+              "or use --image NAME",
+              found);
     if (folder)
         (void)g_rmdir(folder);
 }
@@ -130,7 +129,7 @@ static void check_engine(Doctor *doctor)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrImages) images = acr_images_open(doctor->host->interrupt, &error);
     add_check(doctor, "engine", images ? OK : WARNING,
-              "only --image and eval need one: start docker or podman's service",
+              "only --image and eval need one; start the service of docker or podman",
               images ? "a container engine answers" : error->message);
 }
 
@@ -141,10 +140,10 @@ static void check_keys(Doctor *doctor)
     g_auto(GStrv) set = acr_llm_keys_set();
     g_autofree char *found = g_strjoinv(", ", set);
     bool is_named = doctor->spec->models != NULL;
-    add_check(doctor, "keys", *found || is_named ? OK : WARNING,
-              "set OPENAI_API_KEY or another provider's variable, or name a server of your own by "
-              "--model",
-              *found ? found : "none in the environment");
+    add_check(
+        doctor, "keys", *found || is_named ? OK : WARNING,
+        "set OPENAI_API_KEY or another provider's variable, or name your own server with --model",
+        *found ? found : "none is set in the environment");
 }
 
 static void check_model(Doctor *doctor, const AcrLimits *limits, const char *name)
@@ -234,7 +233,7 @@ static void check_disk_place(Doctor *doctor, const char *check, const char *path
     g_autofree char *found = g_strdup_printf("%s%s%s, %.0f MiB free", path, used,
                                              ok ? "" : " is not writable", (double)room / MIB);
     add_check(doctor, check, ok && room >= LITTLE_ROOM ? OK : WARNING,
-              ok ? "make room there" : "make it writable for you", found);
+              ok ? "free some space there" : "make it writable for you", found);
 }
 
 static void check_places(Doctor *doctor)
@@ -256,7 +255,7 @@ static void check_locale(Doctor *doctor)
     g_autofree char *lower = g_ascii_strdown(value ? value : "", -1);
     bool ok = strstr(lower, "utf-8") || strstr(lower, "utf8");
     add_check(doctor, "locale", ok ? OK : WARNING,
-              "output is UTF-8: export LANG=C.UTF-8 where the terminal shows it wrongly",
+              "output is UTF-8; run export LANG=C.UTF-8 if the terminal shows it wrongly",
               value && *value ? value : "not set");
 }
 
@@ -296,7 +295,7 @@ static int run_doctor(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_doctor = {
     .name = "doctor",
-    .summary = "Check what this machine lacks for a run, with the remedy of each",
+    .summary = "Check what this machine lacks for a run, and how to fix it",
     .takes = ACR_FOR_DOCTOR,
     .uses_network = true,
     .run = run_doctor,

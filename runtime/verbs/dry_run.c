@@ -27,13 +27,14 @@ static void add_model(GString *text, const AcrJson *model)
                *key = acr_json_get_string(model, "key");
     g_autofree char *rate =
         strcmp(price, "free") == 0
-            ? g_strdup("costs nothing")
-            : g_strdup_printf("%g USD a million tokens in, %g out%s",
-                              acr_json_get_double(model, "usd_per_million_in", 0),
-                              acr_json_get_double(model, "usd_per_million_out", 0),
-                              strcmp(price, "known") == 0
-                                  ? ""
-                                  : " (its price is not known: the highest one is charged)");
+            ? g_strdup("free")
+            : g_strdup_printf(
+                  "%g USD a million tokens in, %g out%s",
+                  acr_json_get_double(model, "usd_per_million_in", 0),
+                  acr_json_get_double(model, "usd_per_million_out", 0),
+                  strcmp(price, "known") == 0
+                      ? ""
+                      : " (its price is not known; the highest known price is charged)");
     put_row(text, "model", "%s (%s)%s%s%s%s; %s", acr_json_get_string(model, "model"),
             acr_json_get_string(model, "use"), address ? " at " : "", address ? address : "",
             key       ? ", key from "
@@ -48,7 +49,7 @@ static void add_cost(GString *text, const AcrJson *limits)
            tokens = acr_json_get_int(limits, "max_tokens", -1),
            ms = acr_json_get_int(limits, "max_time_ms", -1);
     if (most < 0)
-        put_row(text, "cost", "nothing bounds it: --max-cost USD does");
+        put_row(text, "cost", "not limited; set a limit with --max-cost USD");
     else
         put_row(text, "cost", "at most %" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT " USD",
                 most / 1000000, most % 1000000);
@@ -63,17 +64,18 @@ static void add_code(GString *text, const AcrJson *code)
     const char *setup = acr_json_get_string(code, "setup");
     if (acr_json_get_bool(code, "runs", false))
         put_row(text, "sandbox", "%s; %s", acr_json_get_string(code, "where"),
-                text_or(code, "python", "its Python is found in the image"));
+                text_or(code, "python", "the Python of the image"));
     else
-        put_row(text, "sandbox", "none, so nothing is proved: %s", text_or(code, "why_not", ""));
+        put_row(text, "sandbox", "none, so no patch can be verified: %s",
+                text_or(code, "why_not", ""));
     if (setup)
         put_row(text, "set-up", "%s", setup);
     if (acr_json_get_string(code, "validate"))
         put_row(text, "validation", "%s", acr_json_get_string(code, "validate"));
     put_row(text, "tests", "%s",
             acr_json_get_bool(code, "regressions", false)
-                ? text_or(code, "test_command", "the project's own, as it says")
-                : "none (--regressions has the project's own run)");
+                ? text_or(code, "test_command", "the project's own, found in the project")
+                : "none (use --regressions to run the project's tests)");
 }
 
 static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
@@ -85,21 +87,22 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
             acr_json_get_string(repository, "path"),
             text_or(repository, "commit", "the working tree as it is"),
             acr_json_get_int(repository, "python_files", 0));
-    put_row(text, "issue", "%s", spec->issue_file ? spec->issue_file : "as given by --issue-text");
-    put_row(text, "run folder", "%s (%s)", text_or(folder, "path", "below the user's state folder"),
+    put_row(text, "issue", "%s", spec->issue_file ? spec->issue_file : "given with --issue-text");
+    put_row(text, "run folder", "%s (%s)",
+            text_or(folder, "path", "a new one in your state folder"),
             acr_json_get_string(folder, "state"));
     for (const AcrJson *at = acr_json_first(acr_json_get(plan, "models")); at;
          at = acr_json_next(at))
         add_model(text, at);
     add_cost(text, acr_json_get(plan, "limits"));
     put_row(text, "loops",
-            "at most: attempts %" G_GINT64_FORMAT ", in each retrieval rounds %" G_GINT64_FORMAT
-            ", answers of the patch writer %" G_GINT64_FORMAT,
+            "at most %" G_GINT64_FORMAT " attempts, each with %" G_GINT64_FORMAT
+            " retrieval rounds and %" G_GINT64_FORMAT " answers of the patch writer",
             acr_json_get_int(loops, "attempts", 0), acr_json_get_int(loops, "rounds", 0),
             acr_json_get_int(loops, "tries", 0));
     add_code(text, acr_json_get(plan, "code"));
     put_row(text, "writes", "%s",
-            spec->apply ? "the run folder, and a patch that nothing rejected into the working tree"
+            spec->apply ? "the run folder, and a patch that was not rejected to the working tree"
                         : "the run folder");
     return g_string_free(text, FALSE);
 }
@@ -108,7 +111,10 @@ int acr_dry_run(AcrHost *host, const AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) plan = NULL;
-    if (!acr_task_plan(spec, host, &plan, &error))
+    g_autoptr(AcrExtensions) unused = NULL; /* that they can be loaded is found before a run, too */
+    g_autoptr(AcrRepo) repo = acr_repo_open(spec->repo, &error);
+    if (!repo || !acr_verb_load_extensions(host, spec, acr_repo_workdir(repo), &unused, &error) ||
+        !acr_task_plan(spec, host, &plan, &error))
         return acr_verb_fail(host, error);
     g_autofree char *text = spec->json ? NULL : write_plan(spec, plan);
     return acr_out_exit(text ? acr_out_text(text) : acr_out_json(plan), ACR_EXIT_OK);

@@ -86,7 +86,7 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
         if (!g_strv_contains(only, ((AcrPrediction *)(*out_predictions)->pdata[i])->instance_id))
             g_ptr_array_remove_index(*out_predictions, i);
     return (*out_predictions)->len > 0 ||
-           acr_task_refuse(error, "'%s' holds no prediction for the tasks that are asked for",
+           acr_task_refuse(error, "'%s' has no prediction for the selected tasks",
                            spec->predictions);
 }
 

@@ -95,12 +95,13 @@ static int open_events_file(const char *where, GError **error)
     bool is_file = stat(where, &about) != 0 || S_ISREG(about.st_mode);
     int fd = is_file ? open(where, O_RDWR | O_CREAT | flags, 0600) : open(where, O_WRONLY | flags);
     if (fd < 0)
-        acr_task_refuse(error, "cannot open '%s' (--events): %s", where,
-                        errno == ENXIO ? "nobody reads it" : g_strerror(errno));
+        acr_task_refuse(error, "--events: cannot open '%s': %s", where,
+                        errno == ENXIO ? "no process reads it" : g_strerror(errno));
     if (fd < 0 || holds_events(fd))
         return fd;
     close(fd);
-    acr_task_refuse(error, "'%s' (--events) holds something else: name a file of its own", where);
+    acr_task_refuse(error, "--events: '%s' exists and is not an events file; choose another name",
+                    where);
     return -1;
 }
 
@@ -127,7 +128,7 @@ void acr_events_free(AcrEvents *events)
     if (!events)
         return;
     if (events->err != 0 && events->err != EPIPE)
-        acr_verb_say("--events ended before the run: %s", g_strerror(events->err));
+        acr_verb_say("--events: writing stopped before the run ended: %s", g_strerror(events->err));
     if (events->fd >= 0)
         close(events->fd);
     pthread_mutex_destroy(&events->lock);

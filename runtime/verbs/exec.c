@@ -86,7 +86,7 @@ static int execute_command(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sa
         return ACR_EXIT_ENVIRONMENT;
     }
     if (!spec->json && executed.limit != ACR_LIMIT_NONE) /* the exit code alone does not tell */
-        acr_verb_say("the limit on %s was hit", acr_sandbox_limit_words(executed.limit));
+        acr_verb_say("the limit on %s was reached", acr_sandbox_limit_words(executed.limit));
     if (!spec->json)
         return exit_code(&executed);
     g_autoptr(AcrJson) json = describe_execution(&executed);
@@ -134,13 +134,13 @@ static int run_exec(AcrHost *host, AcrRunSpec *spec)
     if (code != ACR_EXIT_OK || !spec->repo)
         return code;
     if (!spec->arguments[0])
-        return acr_verb_usage("the command is missing (after --)");
+        return acr_verb_usage("give a command after --");
     return run_command(host, spec);
 }
 
 const AcrVerb acr_verb_exec = {
     .name = "exec",
-    .summary = "Run a command on a private copy, in the sandbox",
+    .summary = "Run a command on a private copy of the repository, in the sandbox",
     .takes = ACR_FOR_EXEC,
     .arguments = "-- CMD…",
     .is_command = true,

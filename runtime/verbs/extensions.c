@@ -131,7 +131,8 @@ static int list(AcrHost *host, const AcrRunSpec *spec)
         return acr_verb_fail(host, error);
     g_autoptr(AcrJson) rows = acr_extensions_describe(all);
     if (!all)
-        acr_verb_say("there are none: name them by --extension FILE, or in the configuration file");
+        acr_verb_say(
+            "no extension is loaded; name one with --extension FILE, or in the configuration file");
     for (const AcrJson *at = acr_json_first(rows); at; at = acr_json_next(at))
         append_extension(text, at);
     return acr_out_exit(spec->json ? acr_out_json(rows) : acr_out_text(text->str),
@@ -148,14 +149,14 @@ static int write_new(AcrHost *host, const char *name)
                                                         : g_strconcat(name, ".py", NULL);
     struct stat status;
     if (lstat(to, &status) == 0)
-        return acr_verb_usage("'%s' is there already; choose another name", to);
+        return acr_verb_usage("'%s' exists already; choose another name", to);
     g_autoptr(GBytes) text = acr_file_read(from, MAX_TEMPLATE, &error);
     gsize len = 0;
     const void *data = text ? g_bytes_get_data(text, &len) : NULL;
     if (!text || !acr_file_write_atomic(to, data, len, 0644, &error))
         return acr_verb_fail(host, error);
     g_autofree char *next = g_strdup_printf(
-        "%s: change it, and run its tests: acr-host extensions test %s --repo DIR\n", to, to);
+        "wrote %s; edit it, then run its tests: acr-host extensions test %s --repo DIR\n", to, to);
     return acr_out_exit(acr_out_text(next), ACR_EXIT_OK);
 }
 
@@ -193,7 +194,7 @@ static int run_extension_tests(AcrHost *host, AcrRunSpec *spec, const char *file
         if (!run_test(all, &workspace, acr_json_string(at), text, &failed, &error))
             return acr_verb_fail(host, error);
     if (!failed && acr_json_size(tests) == 0)
-        return acr_verb_usage("'%s' holds no function test_…(repo)", file);
+        return acr_verb_usage("'%s' has no function test_…(repo)", file);
     return acr_out_exit(acr_out_text(text->str), failed ? ACR_EXIT_NONE : ACR_EXIT_OK);
 }
 
@@ -207,12 +208,12 @@ static int run_extensions(AcrHost *host, AcrRunSpec *spec)
         return write_new(host, words[1]);
     if (n == 2 && strcmp(words[0], "test") == 0)
         return run_extension_tests(host, spec, words[1]);
-    return acr_verb_usage("write 'new NAME', 'test FILE', or nothing, which lists the extensions");
+    return acr_verb_usage("give 'new NAME' or 'test FILE', or nothing to list the extensions");
 }
 
 const AcrVerb acr_verb_extensions = {
     .name = "extensions",
-    .summary = "List your Python extensions; write one; run its tests",
+    .summary = "List your Python extensions, write one, or run its tests",
     .takes = ACR_FOR_EXTENSIONS,
     .arguments = "[new NAME | test FILE] - default: list what is loaded",
     .run = run_extensions,

@@ -46,10 +46,10 @@ AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json)
     AcrOut out = acr_out_text(as_json ? line : result->table);
     acr_verb_tell("%s\n", result->sums);
     if (result->doubted)
-        acr_verb_tell("%u of those resolved are not believed: see \"why\" in verdict.json\n",
+        acr_verb_tell("%u of the resolved tasks are in doubt; see \"why\" in verdict.json\n",
                       result->doubted);
     if (result->ungradable)
-        acr_verb_tell("%u tasks cannot be graded here: see \"why_not_gradable\" in verdict.json\n",
+        acr_verb_tell("%u tasks cannot be graded here; see \"why_not_gradable\" in verdict.json\n",
                       result->ungradable);
     return out;
 }

@@ -91,7 +91,7 @@ static int run_index(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_index = {
     .name = "index",
-    .summary = "Index a repository; prints counts and times",
+    .summary = "Index a repository and print counts and times",
     .takes = ACR_FOR_INDEX,
     .run = run_index,
 };

@@ -85,11 +85,11 @@ static bool read_page(const char *text, const char *api, Page *out, GError **err
     const char *host = uri ? g_uri_get_host(uri) : NULL;
     out->dialect = host ? find_dialect(host, g_uri_get_path(uri), &project, &number) : NULL;
     if (!out->dialect || g_uri_get_userinfo(uri))
-        return acr_task_refuse(error,
-                               "'%s' is not the address of an issue, such as "
-                               "https://github.com/OWNER/NAME/issues/1 or "
-                               "https://gitlab.com/GROUP/NAME/-/issues/1",
-                               text);
+        return acr_task_refuse(
+            error,
+            "'%s' is not the address of an issue; give one such as "
+            "https://github.com/OWNER/NAME/issues/1 or https://gitlab.com/GROUP/NAME/-/issues/1",
+            text);
     const AcrForge *forge = &acr_forges[out->dialect->kind];
     bool is_named = g_ascii_strcasecmp(host, forge->host) == 0 ||
                     g_ascii_strcasecmp(host, "api.github.com") == 0;
@@ -110,9 +110,10 @@ static bool read_page(const char *text, const char *api, Page *out, GError **err
 
 static bool refuse_status(const Page *page, int status, GError **error)
 {
-    const char *why = status == 404 || status == 410 ? "there is no such issue, or it is not public"
+    const char *why = status == 404 || status == 410
+                          ? "the issue does not exist, or it is not public"
                       : status == 401 || status == 403 || status == 429
-                          ? "the server refuses; a token, or a little time, may help"
+                          ? "the server refuses access; set a token, or try again later"
                       : status >= 300 && status < 400 ? "it has moved"
                                                       : "the server failed";
     return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
@@ -162,7 +163,7 @@ static AcrJson *ask_forge(Page *page, const char *behind, const AcrInterrupt *in
     AcrJson *json = acr_json_parse_bytes(response.body, &reason);
     if (!json)
         acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                      "%s does not answer as an issue's server does: %s", page->host,
+                      "%s does not answer like a server of issues: %s", page->host,
                       reason->message);
     return json;
 }
@@ -234,7 +235,7 @@ GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrup
         return NULL;
     if (!title)
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                                      "%s does not answer as an issue's server does: no title",
+                                      "%s does not answer like a server of issues: no title",
                                       page.host));
     GString *text = g_string_new(NULL);
     g_string_append_printf(text, "# %s\n\n", title);

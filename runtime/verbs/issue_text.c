@@ -17,10 +17,10 @@ static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
     }
     if (len > 0 && memchr(data, '\0', len))
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                                      "the issue is not text: it holds NUL bytes"));
+                                      "the issue is not text: it contains NUL bytes"));
     if (acr_utf8_is_text(data, len))
         return g_strndup(data ? data : "", len);
-    acr_console_say(console, ACR_TONE_BAD, "%s: the issue is not UTF-8, it is read as latin-1",
+    acr_console_say(console, ACR_TONE_BAD, "%s: the issue is not UTF-8; it is read as latin-1",
                     g_get_prgname());
     return g_convert(data, (gssize)len, "UTF-8", "ISO-8859-1", NULL, NULL, error);
 }

@@ -28,9 +28,9 @@ static AcrJson *describe_ranking(const AcrIndex *index, const AcrBaseline *basel
 static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)
 {
     GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "%u tests fail, %u pass%s\n", found->failing->len, found->passing,
-                           found->is_whole ? ""
-                                           : "; others did not run, or not all lines are known");
+    g_string_append_printf(
+        text, "%u tests fail, %u pass%s\n", found->failing->len, found->passing,
+        found->is_whole ? "" : "; some tests did not run, or their lines are not known");
     for (guint i = 0; i < MIN(found->methods->len, SHOWN); i++) {
         const AcrSuspect *suspect = &g_array_index(found->methods, AcrSuspect, i);
         const AcrSymbol *symbol = acr_index_symbol(index, (guint32)suspect->symbol);
@@ -89,7 +89,7 @@ static int run_localize(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_localize = {
     .name = "localize",
-    .summary = "Rank methods and lines by which failing and passing tests run them",
+    .summary = "Rank methods and lines by the failing and passing tests that run them",
     .takes = ACR_FOR_LOCALIZE,
     .uses_network = true,
     .run = run_localize,

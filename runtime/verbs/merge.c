@@ -10,7 +10,7 @@ static void tell_missing(const GPtrArray *missing)
     for (guint i = 0; i < MIN(missing->len, MAX_LINES); i++)
         acr_verb_say("%s", (const char *)missing->pdata[i]);
     if (missing->len > MAX_LINES)
-        acr_verb_say("and %u more shards are not complete", missing->len - MAX_LINES);
+        acr_verb_say("%u more shards are not complete", missing->len - MAX_LINES);
 }
 
 /* Merges the grades, if there are any; returns `code` (of the merge before), or that of a
@@ -60,7 +60,7 @@ static int run_merge(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_merge = {
     .name = "merge",
-    .summary = "Make one result of the shards of a swe-bench batch or an eval",
+    .summary = "Merge the shards of a batch or an evaluation into one result",
     .takes = ACR_FOR_MERGE,
     .arguments = "OUT",
     .run = run_merge,

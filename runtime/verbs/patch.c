@@ -119,7 +119,7 @@ static int run_patch(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_patch = {
     .name = "patch",
-    .summary = "Turn saved model answers into diffs",
+    .summary = "Turn saved answers of models into diffs",
     .takes = ACR_FOR_PATCH,
     .arguments = "[FILE…] - files with model answers; none: one from stdin",
     .run = run_patch,

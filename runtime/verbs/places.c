@@ -31,7 +31,8 @@ static char *find_repository(GError **error)
         if (is_repository(folder, &is_foreign)) {
             if (is_foreign)
                 return ACR_NULL(acr_task_refuse(
-                    error, "the repository '%s' belongs to another user; name it by --repo",
+                    error,
+                    "the repository '%s' belongs to another user; to use it, name it with --repo",
                     folder));
             return g_steal_pointer(&folder);
         }
@@ -41,7 +42,7 @@ static char *find_repository(GError **error)
         folder = parent;
         if (is_root)
             return ACR_NULL(acr_task_refuse(
-                error, "there is no git repository around '%s'; name one by --repo", start));
+                error, "there is no git repository around '%s'; name one with --repo", start));
     }
 }
 
@@ -54,10 +55,10 @@ static char *make_run_folder(const char *repo, GError **error)
     g_autoptr(GDateTime) now = g_date_time_new_now_local();
     g_autofree char *time = g_date_time_format(now, "%Y%m%d-%H%M%S");
     if (!runs)
-        return ACR_NULL(acr_task_refuse(error, "--out is missing, and there is no home folder"));
+        return ACR_NULL(acr_task_refuse(error, "there is no home folder for runs; give --out DIR"));
     if (g_mkdir_with_parents(runs, 0700) != 0)
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                                      "cannot make '%s': %s (--out names another place)", runs,
+                                      "cannot create '%s': %s; give another place with --out", runs,
                                       g_strerror(errno)));
     for (int i = 1; i <= MOST_OF_A_SECOND; i++) {
         g_autofree char *more = i > 1 ? g_strdup_printf("-%d", i) : g_strdup("");
@@ -68,7 +69,7 @@ static char *make_run_folder(const char *repo, GError **error)
             break;
     }
     return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                                  "cannot make a folder in '%s': %s", runs, g_strerror(errno)));
+                                  "cannot create a folder in '%s': %s", runs, g_strerror(errno)));
 }
 
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)

@@ -16,7 +16,7 @@ static void add_plan(GString *text, const AcrJson *out)
 {
     const AcrJson *branch = acr_json_get(out, "branch"), *sent = acr_json_get(out, "push");
     const char *ref = acr_json_get_string(branch, "ref");
-    g_string_append(text, "\n---- dry run: nothing of this is done ----\n");
+    g_string_append(text, "\n---- dry run: none of this is done ----\n");
     if (branch)
         g_string_append_printf(
             text, "%s: %s with tree %s on commit %s\n", ref,
@@ -72,7 +72,7 @@ static int run_pr(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_pr = {
     .name = "pr",
-    .summary = "Make a draft pull or merge request of a run, and on request open it",
+    .summary = "Prepare a draft pull or merge request for a run, and open it if asked",
     .takes = ACR_FOR_PR,
     .arguments = "OUT",
     .uses_network = true,

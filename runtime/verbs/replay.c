@@ -18,7 +18,7 @@ static int run_replay(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_replay = {
     .name = "replay",
-    .summary = "Repeat a finished run offline; prints the same result",
+    .summary = "Repeat a finished run offline and print the same result",
     .takes = ACR_FOR_REPLAY,
     .arguments = "RUNDIR",
     .run = run_replay,

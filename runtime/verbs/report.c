@@ -47,7 +47,7 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_report = {
     .name = "report",
-    .summary = "Make a page of a run, or of many runs, or write it in another format",
+    .summary = "Write a report of a run or of many runs, as a page or in another format",
     .takes = ACR_FOR_REPORT,
     .arguments = "OUT",
     .run = run_report,

@@ -12,7 +12,8 @@ static void say_unparsed(const AcrIndex *index)
     for (gsize i = 0; i < acr_index_n_files(index); i++) {
         const AcrIndexFile *file = acr_index_file(index, i);
         if (file->unparsed)
-            acr_verb_say("'%s' counts as text only: %s", file->path, file->unparsed);
+            acr_verb_say("'%s' cannot be parsed; it is searched as plain text: %s", file->path,
+                         file->unparsed);
     }
 }
 

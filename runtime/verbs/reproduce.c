@@ -6,7 +6,7 @@
 
 const AcrVerb acr_verb_reproduce = {
     .name = "reproduce",
-    .summary = "Write a script that shows an issue; prints it",
+    .summary = "Write a script that shows an issue, and print it",
     .takes = ACR_FOR_REPRODUCE,
     .uses_network = true,
     .run = acr_run_and_report,

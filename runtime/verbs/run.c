@@ -30,7 +30,7 @@ int acr_run_and_report(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_run = {
     .name = "run",
-    .summary = "Fix one issue of a repository; prints the patch",
+    .summary = "Fix one issue of a repository and print the patch",
     .takes = ACR_FOR_RUN,
     .uses_network = true,
     .run = acr_run_and_report,

@@ -24,8 +24,10 @@ static char *cost_line(const AcrCostSum *cost)
     else if (cost->unknown_cost_calls > 0)
         g_string_append_printf(line, "%.6f USD and %" G_GUINT64_FORMAT " calls of unknown cost",
                                known, cost->unknown_cost_calls);
-    else
+    else if (known > 0 || cost->charged_pico > 0)
         g_string_append_printf(line, "%.6f USD", known);
+    else
+        g_string_append(line, "free");
     g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " %s",
                            (double)cost->wait_ms / 1000, cost->retries,
                            cost->retries == 1 ? "retry" : "retries");
@@ -43,20 +45,53 @@ static void say_line(AcrConsole *console, AcrTone tone, const char *what, const 
     acr_console_say(console, tone, "%s: %s%s", g_get_prgname(), what, line);
 }
 
+/* Why a run has no patch, and what may help, by what became of its answers. */
+static const struct {
+    const char *what, *hint;
+} missing[] = {
+    [ACR_NO_PATCH] = {"the model proposed no change", "another model, or more --attempts"},
+    [ACR_RAW_PATCH_BUT_UNPARSED] = {"no edit could be read in the model's answers",
+                                    "another model, or more --tries"},
+    [ACR_RAW_PATCH_BUT_UNMATCHED] = {"the model's edits quote code that the files do not have",
+                                     "more --tries, or another model"},
+    [ACR_MATCHED_BUT_BREAKS_SYNTAX] = {"the model's edits break the syntax of the files",
+                                       "more --tries, or another model"},
+    [ACR_MATCHED_BUT_EMPTY_DIFF] = {"the model's edits change nothing",
+                                    "more --attempts, or another model"},
+    [ACR_MATCHED_BUT_EMPTY_ORIGIN] = {"the model's edits do not quote the code to replace",
+                                      "more --tries, or another model"},
+    [ACR_APPLICABLE_PATCH] = {"a patch was written, but none was selected", "more --attempts"},
+};
+
+/* What ended a run without a patch, in a sentence; owned. */
+static char *missing_words(const AcrRunResult *result)
+{
+    const AcrCostSum *cost = &result->cost;
+    const char *why = result->found.why ? result->found.why : "";
+    if (cost->overflows > 0 && cost->context > 0)
+        return g_strdup_printf("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                               " %s did not fit the context of %" G_GINT64_FORMAT
+                               " tokens; try a larger --context, or a model with a larger one",
+                               cost->overflows, cost->calls,
+                               cost->calls == 1 ? "request" : "requests", cost->context);
+    return g_strdup_printf("%s%s%s; try %s", missing[result->found.status].what, *why ? ": " : "",
+                           why, missing[result->found.status].hint);
+}
+
 /* The last line of a run without a result. */
 static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
-    bool is_replay = spec->verb == ACR_FOR_REPLAY;
-    g_autofree char *place =
-        is_replay ? g_strdup(", as recorded") : g_strdup_printf("; see %s", spec->out);
-    const char *reason = result->found.why ? result->found.why : "";
-    g_autofree char *why =
-        result->is_reproduction
-            ? g_strconcat(*reason ? reason : "no script was written", is_replay ? place : "", NULL)
-            : g_strdup_printf("(%s%s%s)%s", acr_extract_status_name(result->found.status),
-                              *reason ? ": " : "", reason, place);
-    say_line(console, ACR_TONE_BAD, result->is_reproduction ? "not reproduced: " : "no patch ",
-             why);
+    g_autofree char *words = result->is_reproduction
+                                 ? g_strdup(result->found.why ? result->found.why
+                                                              : "no script was written")
+                                 : missing_words(result),
+                    *place = spec->verb == ACR_FOR_REPLAY
+                                 ? g_strdup(result->is_reproduction ? "" : "; as recorded")
+                             : result->is_reproduction ? g_strdup("")
+                                                       : g_strdup_printf("; see %s", spec->out),
+                    *line = g_strconcat(words, place, NULL);
+    say_line(console, ACR_TONE_BAD,
+             result->is_reproduction ? "not reproduced: " : "no patch: ", line);
 }
 
 /* Prints the verdict on a patch and its reason; nothing if no code was to be run. */
@@ -165,7 +200,7 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
     if (!spec->out) /* a replay */
         return;
     if (result->was_finished)
-        acr_console_log(console, "nothing was run: this is the result that '%s' held", spec->out);
+        acr_console_log(console, "nothing was run: this is the saved result of '%s'", spec->out);
     if (result->found.script) {
         acr_console_log(console, "script: %s/%s", spec->out, ACR_FILE_SCRIPT);
     } else if (result->found.diff) {

@@ -155,9 +155,10 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
         return acr_out_exit(acr_out_text(list), ACR_EXIT_OK);
     }
     if ((spec->in_file || spec->regex) && !is_words)
-        return acr_verb_usage("--in and --regex need 'class', 'method' or 'code' and a name");
+        return acr_verb_usage("--in and --regex work with 'class', 'method' or 'code' and a name");
     if (is_words && words[1] && words[2])
-        return acr_verb_usage("'%s' takes one word: quote what has blanks", words[0]);
+        return acr_verb_usage("'%s' takes one argument; quote an argument that contains spaces",
+                              words[0]);
     if (is_words && !acr_search_word_call(words[0], words[1], spec, &call, &error))
         return acr_verb_usage("%s", error->message);
     if ((!words[0] && !acr_search_input_open(host->interrupt, &input, &error)) ||
@@ -174,7 +175,7 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_search = {
     .name = "search",
-    .summary = "Answer structure-aware search calls on a repository",
+    .summary = "Search the structure of Python code: classes, methods, text, lines",
     .takes = ACR_FOR_SEARCH,
     .arguments = "[CALL…] - such as 'search_class(\"A\")', or: class A; none: standard input",
     .run = run_search,

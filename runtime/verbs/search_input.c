@@ -158,7 +158,7 @@ static bool read_more(AcrSearchInput *input, int wait_ms, bool *out_quiet, GErro
         g_byte_array_append(input->waiting, piece, (guint)n);
     return input->waiting->len <= MAX_BYTES ||
            acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                         "standard input holds more than %u bytes", MAX_BYTES);
+                         "standard input is larger than %u bytes", MAX_BYTES);
 }
 
 bool acr_search_input_open(const AcrInterrupt *interrupt, AcrSearchInput *out, GError **error)

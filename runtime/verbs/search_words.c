@@ -41,7 +41,7 @@ static AcrCall call_of(const char *name, const char *first, const char *second, 
 
 static bool refuse_words(const Kind *kind, GError **error)
 {
-    return acr_task_refuse(error, "'%s' is followed by %s, in one word", kind->word, kind->usage);
+    return acr_task_refuse(error, "'%s' takes %s as one argument", kind->word, kind->usage);
 }
 
 /* "FILE:NUMBER", or "FILE:FROM-TO": the lines around the middle. */
@@ -83,7 +83,7 @@ bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *
     if (!kind || !text || !*text)
         return refuse_words(kind ? kind : &kinds[0], error);
     if (spec->regex && !is_code)
-        return acr_task_refuse(error, "--regex is for 'code TEXT'");
+        return acr_task_refuse(error, "--regex works with 'code TEXT' only");
     if (spec->in_file && !kind->call_in_file)
         return acr_task_refuse(error, "--in does not apply to '%s'", kind->word);
     if (strcmp(kind->word, "line") == 0)
@@ -111,7 +111,7 @@ char *acr_search_list(const AcrCalls *calls)
         g_autofree char *usage = acr_call_usage(spec);
         g_string_append_printf(text, "%s\n    %s\n", usage, spec->summary);
     }
-    g_string_append(text, "\nIn a shell's words:\n");
+    g_string_append(text, "\nShort forms:\n");
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
         g_string_append_printf(text, "%s %s%s\n", kinds[i].word, kinds[i].usage,
                                kinds[i].call_in_file ? " [--in FILE]" : "");

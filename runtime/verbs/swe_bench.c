@@ -31,13 +31,13 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
         result->tasks, result->patches, result->without, result->failed, also->str, spec->out);
     if (acr_interrupted(host->interrupt)) {
         acr_console_log(console,
-                        "interrupted with %u tasks not started; rerun the same command to resume",
+                        "interrupted; %u tasks have not started; rerun the same command to resume",
                         result->not_begun);
         return ACR_EXIT_INTERRUPTED;
     }
     if (result->paused)
         acr_console_say(console, ACR_TONE_BAD,
-                        "paused with %u tasks not started; rerun the same command to resume: %s",
+                        "paused; %u tasks have not started; rerun the same command to resume: %s",
                         result->not_begun, result->paused);
     if (result->stopped && !result->paused)
         return ACR_EXIT_CEILING;
@@ -159,7 +159,7 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_swe_bench = {
     .name = "swe-bench",
-    .summary = "Run benchmark tasks and write their predictions",
+    .summary = "Run benchmark tasks and write predictions",
     .takes = ACR_FOR_SWE_BENCH,
     .run = run_swe_bench,
 };

@@ -36,8 +36,8 @@ static bool check_test_place(const AcrRunSpec *spec, GError **error)
         return acr_task_refuse(
             error, "--dataset needs one --instance, --repos and --sandbox " ENVIRONMENT);
     if (spec->repo || spec->rev || spec->python || spec->setup || spec->image)
-        return acr_task_refuse(error, "--dataset says what is run: leave out --repo, --rev, "
-                                      "--python, --setup and --image");
+        return acr_task_refuse(error, "--dataset sets the repository and its environment; leave "
+                                      "out --repo, --rev, --python, --setup and --image");
     return true;
 }
 
@@ -53,8 +53,8 @@ static bool find_task(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place
     g_autofree char *path = acr_dataset_repo(spec->repos, task->repo),
                     *places = acr_host_default_cache("environments");
     if (!path || !task->base_commit || !places)
-        return acr_task_refuse(error, "no repository of '%s' in '%s', or no commit of it",
-                               task->repo, spec->repos);
+        return acr_task_refuse(error, "'%s' is not in '%s', or lacks the task's commit", task->repo,
+                               spec->repos);
     workspace->python = acr_python_new(host->python_dir, error);
     if (!workspace->python ||
         !acr_grading_plan_environment(workspace->python, task->row, 5, NULL, &place->plan, error))

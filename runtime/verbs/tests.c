@@ -78,9 +78,9 @@ static void add_run(GString *text, const char *name, const AcrTestRun *run)
         (double)run->wall_ms / 1000);
     if (!acr_test_run_is_whole(run))
         g_string_append_printf(text, "%s: not all tests ran: %s\n", name,
-                               run->limit       ? "a limit was hit"
+                               run->limit       ? "a limit was reached"
                                : run->timed_out ? "--test-time was over"
-                                                : "the run ended before");
+                                                : "the test run ended early");
     add_list(text, "not run", run->not_run, SHOWN);
 }
 
@@ -94,7 +94,7 @@ static char *tests_text(const AcrRunSpec *spec, const AcrBaseline *baseline,
     add_run(text, baseline->is_kept ? "baseline (kept)" : "baseline", &baseline->run);
     add_list(text, "flaky", baseline->flaky, SHOWN);
     if (baseline->missing)
-        g_string_append_printf(text, "modules that are missing: %s\n", baseline->missing);
+        g_string_append_printf(text, "missing modules: %s\n", baseline->missing);
     for (guint i = 0; spec->list && i < baseline->run.ids->len; i++) {
         const char *id = baseline->run.ids->pdata[i];
         const AcrTested *result = g_hash_table_lookup(baseline->run.tests, id);
@@ -163,7 +163,7 @@ static int run_tests_verb(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_tests = {
     .name = "tests",
-    .summary = "Find and run a project's own tests; say what a patch breaks and mends",
+    .summary = "Find and run a project's own tests; report what a patch breaks and fixes",
     .takes = ACR_FOR_TESTS,
     .uses_network = true,
     .run = run_tests_verb,

@@ -186,7 +186,7 @@ static int run_watch(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_watch = {
     .name = "watch",
-    .summary = "Show how a batch or a run goes on in its folder",
+    .summary = "Show the live progress of a run or batch",
     .takes = ACR_FOR_WATCH,
     .arguments = "OUT",
     .run = run_watch,

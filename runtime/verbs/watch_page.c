@@ -38,7 +38,7 @@ static void take_request(void *ctx, AcrHttpIncoming *incoming)
     if (strcmp(acr_http_incoming_method(incoming), "GET") != 0)
         return refuse_request(incoming, 405, "only GET\n");
     if (!is_stream && strcmp(path, "/") != 0)
-        return refuse_request(incoming, 404, "there is / and /events\n");
+        return refuse_request(incoming, 404, "only / and /events exist here\n");
     acr_http_incoming_set_header(incoming, "Cache-Control", "no-store");
     pthread_mutex_lock(&page->lock);
     if (is_stream) {
@@ -146,6 +146,6 @@ void acr_watch_page_answer(AcrWatchPage *page)
         if (data)
             acr_http_incoming_answer(asked->pdata[i], 200, "text/html; charset=utf-8", data, len);
         else
-            refuse_request(asked->pdata[i], 500, "there is no page\n");
+            refuse_request(asked->pdata[i], 500, "the page does not exist yet\n");
     }
 }

@@ -86,16 +86,17 @@ char *acr_watched_process(const AcrBatchState *state, const AcrBatchPart *part)
     gint64 pid = part->process.pid;
     switch (part->state) {
     case ACR_PART_WAITS:
-        return g_strconcat(name, "has not begun", NULL);
+        return g_strconcat(name, "has not started", NULL);
     case ACR_PART_RUNS:
-        return g_strdup_printf("%sprocess %" G_GINT64_FORMAT " is at work", name, pid);
+        return g_strdup_printf("%sprocess %" G_GINT64_FORMAT " is running", name, pid);
     case ACR_PART_ELSEWHERE:
-        return g_strdup_printf("%sprocess %" G_GINT64_FORMAT " on '%s' is at work, or was killed",
+        return g_strdup_printf("%sprocess %" G_GINT64_FORMAT " on '%s' is running, or was killed",
                                name, pid, host);
     case ACR_PART_GONE:
-        return g_strdup_printf("%sprocess %" G_GINT64_FORMAT " is gone, and the %s is not "
-                               "finished; rerun the same command to resume",
-                               name, pid, what);
+        return g_strdup_printf(
+            "%sprocess %" G_GINT64_FORMAT
+            " has ended, and the %s is not finished; rerun the same command to resume",
+            name, pid, what);
     default:
         return why ? g_strdup_printf("%snot finished: %s; rerun the same command to resume", name,
                                      why)
@@ -134,7 +135,7 @@ static void add_all_running(GString *text, const AcrBatchState *state, const cha
         add_running(text, running->pdata[i], true);
     }
     if (running->len > MAX_SHOWN)
-        g_string_append_printf(text, "%sand %u tasks more", before, running->len - MAX_SHOWN);
+        g_string_append_printf(text, "%sand %u more tasks", before, running->len - MAX_SHOWN);
 }
 
 static void add_sums(GString *text, const AcrBatchState *state, const char *between)

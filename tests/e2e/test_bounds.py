@@ -95,7 +95,7 @@ def test_input_beyond_the_ceiling_is_refused(run_host: Run, tiny: Repo, tmp_path
     (tmp_path / "calls").write_text('search_method("half")\n' * (68 * 1024 * 1024 // 22))
     with open(tmp_path / "calls", "rb") as calls:
         ended = run_host("search", "--repo", tiny, stdin=calls, timeout=120)
-    ended.one_line(ENVIRONMENT, "standard input holds more than 67108864 bytes")
+    ended.one_line(ENVIRONMENT, "standard input is larger than 67108864 bytes")
     assert ended.stdout == b""
 
 

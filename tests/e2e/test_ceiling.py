@@ -292,7 +292,7 @@ def test_a_batch_whose_ledger_is_gone_begins_no_task(
     host.run(*command, env=server.environment).check(4)
     asked, ledger = len(server.requests), tmp_path / "out" / "shared" / "ledger.jsonl"
     ledger.unlink()
-    host.run(*command, env=server.environment).one_line(3, f"'{ledger}' is gone")
+    host.run(*command, env=server.environment).one_line(3, f"'{ledger}' was removed")
     assert len(server.requests) == asked and not ledger.exists()
 
 

@@ -65,10 +65,10 @@ def test_a_line_for_another_verb_is_left_alone(
     [
         ("\nnonsense = 1\n", "line 2: 'nonsense' is not an option"),
         ("rounds = many\n", "line 1: rounds must be from 1 to 1000, not 'many'"),
-        ("repo = /x\n", "line 1: 'repo' can be given on the command line only"),
-        ("verbose\n", "line 1: is not 'name = value'"),
-        ("rounds = 3\ntries = 4\0\n", "line 2: holds a NUL byte"),
-        ("key-file = /a\n", "line 1: 'key-file' is for one provider: "),
+        ("repo = /x\n", "line 1: 'repo' can only be given on the command line"),
+        ("verbose\n", "line 1: must be 'name = value'"),
+        ("rounds = 3\ntries = 4\0\n", "line 2: contains a NUL byte"),
+        ("key-file = /a\n", "line 1: 'key-file' applies to one provider; "),
     ],
 )
 def test_bad_line_is_named(

@@ -127,7 +127,7 @@ def test_one_answer_has_limits_of_time_and_tokens(
     limits = ["--answer-time", "3", "--max-answer-tokens", "7000", "--retries", "1"]
     run = arguments(sample_repo.path, tmp_path / "out", *limits, model=server.model)
     result = host.run(*run, env=server.environment).check(3)
-    assert "after 671 tokens of an answer that had not ended" in result.err, result.told()
+    assert "after 671 tokens of an unfinished answer" in result.err, result.told()
     assert [body["max_tokens"] for body in server.requests] == [7000, 7000]
     server.violations.clear()
 
@@ -167,7 +167,7 @@ def test_elsewhere_each_stage_is_a_dated_line(host: Host, sample_repo: Repo, tmp
     assert first.progress[-3:-1] == (f"changes: {CHANGED} (+2 -2)", f"patch: {tmp_path / 'out' / 'patch.diff'}")
     assert first.progress[-1].startswith(f"next: git -C {sample_repo.path} apply {tmp_path / 'out' / 'patch.diff'}")
     again = host.run(*run).check()
-    assert again.progress[0] == f"nothing was run: this is the result that '{tmp_path / 'out'}' held"
+    assert again.progress[0] == f"nothing was run: this is the saved result of '{tmp_path / 'out'}'"
     assert (again.out, again.err) == (first.out, "")
     applied = host.run(*run, "--apply").check()
     assert f"written: {CHANGED} (+2 -2)" in applied.progress
@@ -251,7 +251,7 @@ def test_the_same_seed_gives_the_same_order(host: Host, batch: list[object], tmp
 def test_after_so_many_failures_no_task_is_begun(host: Host, batch: list[object], tmp_path: Path) -> None:
     result = host.run(*batch, "--fail-fast", 1).check(3)
     assert started(tmp_path) == ["bill-1", "bill-2"]
-    assert "paused with 4 tasks not started" in result.err and "1 failed (--fail-fast)" in result.err
+    assert "paused; 4 tasks have not started" in result.err and "1 failed (--fail-fast)" in result.err
 
 
 def test_an_interrupted_task_has_not_failed(
@@ -268,7 +268,7 @@ def test_an_interrupted_task_has_not_failed(
     assert shown.exit == 130
     assert "1/6 bill-1: interrupted" in shown.lines
     assert "failed" not in "\n".join(line for line in shown.lines if " 0 failed" not in line)
-    assert shown.lines[-1] == "interrupted with 5 tasks not started; rerun the same command to resume"
+    assert shown.lines[-1] == "interrupted; 5 tasks have not started; rerun the same command to resume"
     assert summary(tmp_path)["totals"]["by_status"] == {"interrupted": 1}
 
 

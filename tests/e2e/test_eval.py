@@ -74,7 +74,7 @@ def folder(tmp_path: Path) -> Path:
         ([{"model_patch": ""}], [], "instance_id"),
         ([PREDICTION | {"model_name_or_path": ".."}], [], "cannot be the name of a folder"),
         ([PREDICTION | {"model_name_or_path": "a\nb"}], [], "cannot be the name of a folder"),
-        ([], [], "holds no predictions"),
+        ([], [], "has no predictions"),
         ([PREDICTION], ["--instance", "c__d-2"], "no instance 'c__d-2'"),
         ([PREDICTION], ["--run-id", "../x"], "cannot be the name of a folder"),
         ([PREDICTION], ["--run-id", ""], "--run-id is missing"),
@@ -174,7 +174,7 @@ def test_a_link_in_place_of_a_folder_is_not_followed(host: Host, folder: Path) -
     (folder / "out" / LOGS / RUN / "m__x" / "a__b-1").symlink_to(elsewhere)
     result = grade(host, folder, "--regrade", "--json").check()
     assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
-    assert "a part of it is a link" in result.err
+    assert "a part of its path is a symbolic link" in result.err
     assert sorted(path.name for path in elsewhere.iterdir()) == ["test_output.txt"]
 
 
@@ -456,7 +456,7 @@ def test_the_environment_and_its_variables_are_seen_by_the_tests(project: Projec
 @pytest.mark.parametrize(
     ("recipe", "said"),
     [
-        ({"python": "2.1"}, "there is no python2.1 on this machine"),
+        ({"python": "2.1"}, "python2.1 is not installed"),
         ({"pip": ["no-such-package-of-ours==1"]}, "the environment of Python"),
         ({"install": "echo alas >&2; exit 3"}, "alas"),
         ({"versions": ["2"]}, "there is no environment for own/project 1"),

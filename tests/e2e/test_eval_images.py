@@ -239,7 +239,7 @@ def test_too_little_room_stops_before_a_pull(grading: Grading, registry: Registr
     rows = [ROW | {"image": name}, ROW | {"instance_id": "a__b-2", "image": name}]
     result = grading.run(rows, "--min-free", 16 * 1024 * 1024)
     said = result.one_line(3, str(grading.engine.folder))
-    assert said.endswith("MB free, and --min-free is 16777216; rerun to resume")
+    assert said.endswith("MB free; free some, or lower --min-free (16777216); rerun to resume")
     assert registry.pulls("graded:three") == 0
     # One that is there needs no room.
     assert grading.ended([ROW], "--min-free", 16 * 1024 * 1024) == {"a__b-1": "resolved"}
@@ -303,7 +303,7 @@ def test_missing_images_are_built_by_a_recipe(grading: Grading, root: Path) -> N
     assert grading.ended([row], *recipe) == {"a__b-1": "resolved"}
     assert not [name for name in grading.engine.images() if "recipe" in name]
     said = grading.refused([row | {"base_commit": "f" * 40}], *recipe)
-    assert "the project cannot be laid out for its image" in said
+    assert "the project cannot be prepared for its image" in said
     said = grading.refused([row | {"repo": "psf/requests"}], *recipe)
     assert "no repository of 'psf/requests'" in said
     recipe[1] = "exit 7"
@@ -341,7 +341,7 @@ def test_no_engine_stops_with_the_sockets_that_were_tried(host: Host, tmp_path: 
 def test_an_image_for_another_machine(grading: Grading, registry: Registry, foreign: Path) -> None:
     name = registry.add("graded:foreign", foreign, architecture="s390x")
     said = grading.refused([ROW | {"image": name}])
-    assert f"the image '{name}' cannot be run here: it is for s390x, and the engine's machine is amd64" in said
+    assert f"the image '{name}' cannot be run here: it is built for s390x, but the engine runs on amd64" in said
 
 
 @pytest.mark.parametrize(

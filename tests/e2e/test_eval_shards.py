@@ -147,7 +147,7 @@ def test_shards_come_to_what_one_process_does(evaluation: Evaluation) -> None:
     result = evaluation.merge().check(1)
     assert [line.partition(": ")[2] for line in result.err.splitlines()] == [
         "shard 1 of 3: 2 of 2 tasks are not graded: a__b-1, a__b-4",
-        "shard 2 of 3 has not begun",
+        "shard 2 of 3 has not started",
     ]
     assert result.out == "" and not list(evaluation.out.glob("*.json"))
     again = evaluation.run("--shard", "1/3", "-v").check()
@@ -186,10 +186,10 @@ def test_a_comparison_and_what_the_environment_is_at_fault_for(evaluation: Evalu
     merged = evaluation.merge().check()
     assert steady(evaluation.out, "m3") == steady(whole, "m3")
     assert json.loads((whole / f"m3.{RUN}.json").read_text())["infra_failure_ids"] == ["a__b-1"]
-    compared = f"beside '{old}': 1 gained, 1 lost, 0 in both, 0 in neither"
+    compared = f"compared with '{old}': 1 gained, 1 lost, 0 in both, 0 in neither"
     assert compared in merged.err and compared in one.err
     old.unlink()
-    evaluation.merge().one_line(2, "--compare: there is no")
+    evaluation.merge().one_line(2, "does not exist; name a final report")
 
 
 def test_a_shard_without_predictions(unsolved: Evaluation) -> None:
@@ -208,7 +208,7 @@ def test_a_shard_without_predictions(unsolved: Evaluation) -> None:
     report = json.loads((unsolved.out / f"m1.{RUN}.json").read_text())
     assert (report["empty_patch_ids"], report["incomplete_ids"]) == (["a__b-1"], ["a__b-2"])
     text = unsolved.host.run("watch", str(unsolved.out), "--once").check().out
-    assert text.startswith("1 of 1 graded, 1 not resolved\n") and "shard-3-of-3: has not begun" in text
+    assert text.startswith("1 of 1 graded, 1 not resolved\n") and "shard-3-of-3: has not started" in text
 
 
 def test_shards_of_different_evaluations_are_not_one(unsolved: Evaluation) -> None:
@@ -216,14 +216,14 @@ def test_shards_of_different_evaluations_are_not_one(unsolved: Evaluation) -> No
     aside, folder = unsolved.folder / "aside", unsolved.folder
     unsolved.run("--shard", "1/2").check()
     lines(folder / "turned.jsonl", unsolved.rows[::-1])
-    unsolved.run("--shard", "1/3").one_line(2, "has parts of 2, this is one of 3")
-    unsolved.run("--shard", "3/2").one_line(2, "there is no part 3 of 2")
+    unsolved.run("--shard", "1/3").one_line(2, "has 2 parts, but this is one of 3")
+    unsolved.run("--shard", "3/2").one_line(2, "part 3 does not exist; there are 2 parts")
 
     def refused(why: str, *more: str, **options: Any) -> None:
-        unsolved.run("--shard", "2/2", *more, **options).one_line(2, f"begun with other {why};")
+        unsolved.run("--shard", "2/2", *more, **options).one_line(2, f"started with different {why};")
         unsolved.run("--shard", "2/2", *more, out=aside, **options).check()
         (aside / "shard-2-of-2").rename(unsolved.out / "shard-2-of-2")
-        unsolved.merge().one_line(2, f"other {why} than shard 1")
+        unsolved.merge().one_line(2, f"different {why} from shard 1")
         (unsolved.out / "shard-2-of-2").rename(folder / f"away-{why}")
 
     refused("tasks", tasks="turned.jsonl")

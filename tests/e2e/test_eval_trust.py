@@ -462,7 +462,7 @@ def test_a_verdict_of_an_earlier_version_is_made_again(bench: Bench) -> None:
             "its tests pass without a patch",
             marks=pytest.mark.full,
         ),
-        pytest.param({"patch": ""}, "its row has no reference patch", marks=pytest.mark.full),
+        pytest.param({"patch": ""}, "the data set has no reference patch for it", marks=pytest.mark.full),
     ],
 )
 def test_a_task_that_cannot_be_graded_here_is_told(bench: Bench, change: dict[str, str], why: str | None) -> None:

@@ -436,7 +436,7 @@ def test_a_file_that_changed_since_is_not_asked(run_host: RunHost, sample_repo: 
     write_script(script, [{key: value for key, value in line.items() if key != "expect"} for line in lines])
     Path(str(path)).write_text(TELLING + "\n", "utf-8")
     done = run_host(*command)
-    assert "call 'tell' failed: the file differs from the one that the run began with" in done.err
+    assert "call 'tell' failed: the file has changed since the run began" in done.err
     shown = json.dumps(read_json(tmp_path / "out" / "attempt_0" / "search" / "search_round_2.json"))
     assert "early 7 1" in shown and "The call failed: the file differs" in shown
 

@@ -77,7 +77,7 @@ def test_index_counts_what_is_there(host: Host, make_repo: Make) -> None:
     assert second["worker_peak_memory_kib"] == 0
     text = host.run("index", "--repo", repo, "--verbose").check()
     assert dict(line.split() for line in text.out.splitlines()).keys() == second.keys()
-    assert text.one_line(0, "'old.py' counts as text only: line 1: ")
+    assert text.one_line(0, "'old.py' cannot be parsed; it is searched as plain text: line 1: ")
     assert host.run("index", "--repo", repo).check().err == ""
 
 
@@ -130,7 +130,7 @@ def test_an_empty_repository_has_an_index(host: Host, make_repo: Make, tmp_path:
     bare = tmp_path / "bare.git"
     other.git("clone", "-q", "--bare", str(other.path), str(bare))
     assert index(host, bare)["entries"] == 1
-    host.run("index", "--repo", nothing, "--rev", "HEAD").one_line(3, "no commits yet")
+    host.run("index", "--repo", nothing, "--rev", "HEAD").one_line(3, "has no commits")
 
 
 # ---- Files that are odd ----

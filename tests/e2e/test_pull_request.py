@@ -259,8 +259,8 @@ def test_nothing_is_written_where_a_link_leads(run_host: RunHost, out: Path, rep
     repo.git("symbolic-ref", "HEAD", "refs/heads/four")
     before = digest(repo.path), digest(away)
     trusting = ("pr", out, "--repo", repo, "--trust-git-links", "--branch")
-    run_host("pr", out, "--repo", repo, "--branch", "one").one_line(3, "leads out of this repository")
-    run_host(*trusting, "two/half").one_line(3, "a link in place of a folder")
+    run_host("pr", out, "--repo", repo, "--branch", "one").one_line(3, "points out of this repository")
+    run_host(*trusting, "two/half").one_line(3, "a symbolic link, not a folder")
     assert (digest(repo.path), digest(away)) == before
     (repo.path / ".git" / "refs" / "heads" / "two").unlink()
     before = digest(repo.path), digest(away)
@@ -452,7 +452,7 @@ def test_a_dry_run_says_what_would_be_sent(run_host: RunHost, out: Path, repo: R
     body = told["requests"][2]["body"]
     assert {**body, **{k: v for k, v in forge.made[0].items() if v == "trunk"}} == forge.made[0]
     shown = run_host(*[word for word in opening(out, repo, forge, "--dry-run") if word != "--json"]).check().out
-    assert forge.url in shown and '"POST"' in shown and "(token)" in shown and "is there already" in shown
+    assert forge.url in shown and '"POST"' in shown and "(token)" in shown and "exists already" in shown
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def _broken_link(folder: Path) -> str:
     python = make_venv(folder)
     python.unlink()
     python.symlink_to("/nowhere/python3")
-    return "its Python leads to no program that can be run"
+    return "its Python is not a program that can be run"
 
 
 def _no_settings(folder: Path) -> str:
@@ -149,7 +149,7 @@ def _no_settings(folder: Path) -> str:
 def _no_origin(folder: Path) -> str:
     python = make_venv(folder, "--copies")
     (folder / "pyvenv.cfg").write_text("home = /nowhere/bin\n")
-    return f"'{python}' is not in a folder that a Python is installed in"
+    return f"'{python}' is not inside an installed Python"
 
 
 @pytest.mark.parametrize("spoil", [_broken_link, _no_settings, _no_origin], ids=lambda f: f.__name__[1:])
@@ -170,7 +170,7 @@ def test_an_environment_of_the_projects_own_files_is_not_trusted(box: Sandbox, r
     repo.commit({}, "with an environment")
     prefix, said = choice(box, repo.path)
     assert prefix == "/usr"
-    assert said[1].endswith("is not used: it is one of the project's own files")
+    assert said[1].endswith("is not used: it is a file of the project itself")
 
 
 def test_nor_is_one_in_a_folder_without_git(box: Sandbox, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_nor_is_one_in_a_folder_without_git(box: Sandbox, tmp_path: Path) -> Non
     make_venv(folder / ".venv")
     prefix, said = choice(box, folder)
     assert prefix == "/usr"
-    assert said[1].endswith("without git it could be one of the project's own files; --python takes it")
+    assert said[1].endswith("without git it may be a file of the project itself; name it with --python to use it")
 
 
 def test_a_python_does_not_show_the_whole_home(box: Sandbox, repo: Repo) -> None:

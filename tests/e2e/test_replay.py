@@ -192,7 +192,7 @@ def test_journal_that_was_changed(run_host: RunHost, finished: Path, change: Cal
     (finished / "journal.jsonl").write_text(text, "utf-8")
     result = run_host("replay", finished).check(1)
     assert result.stdout == b""
-    assert "changed" in result.err or "than was recorded" in result.err
+    assert "changed" in result.err or "differs from the recorded one" in result.err
     assert len(result.err.splitlines()) <= 3
 
 
@@ -215,4 +215,4 @@ def test_options_that_are_damaged_are_told(run_host: RunHost, finished: Path, mo
     meta = read_json(finished / "meta.json")
     meta["options"]["model"] = model
     (finished / "meta.json").write_text(json.dumps(meta), "utf-8")
-    run_host("replay", finished).one_line(3, str(finished), "the options in meta.json are damaged")
+    run_host("replay", finished).one_line(3, str(finished), "meta.json is damaged: its options cannot be read; use another --out")

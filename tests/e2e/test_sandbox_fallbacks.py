@@ -152,7 +152,7 @@ def setup_fails(folder: Path) -> Case:
 
 def image_is_missing(folder: Path) -> Case:
     """`container` without an image."""
-    return Case(["needs an image (--image NAME)"], ["--sandbox", "container"], usage=True)
+    return Case(["needs --image NAME"], ["--sandbox", "container"], usage=True)
 
 
 def sandbox_is_unknown(folder: Path) -> Case:
@@ -557,7 +557,7 @@ def test_a_container_that_forbids_namespaces(
 ) -> None:
     (tmp_path / "filter.json").write_text(json.dumps(FILTER))
     host, wrapper = inside("--security-opt", f"seccomp={tmp_path}/filter.json")
-    case = Case(["a filter of calls forbids them, as in containers; start the container with"], wrapper=wrapper)
+    case = Case(["a system call filter forbids them, as in containers; start the container with"], wrapper=wrapper)
     result = host.run("exec", "--repo", sample_repo, "--", "true", wrapper=wrapper)
     check_line(result.one_line(125), case)
     result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)

@@ -64,12 +64,12 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["class"], "'class' is followed by NAME"),
+        (["class"], "'class' takes NAME"),
         (["method", "a", "b"], "quote what has blanks"),
         (["line", "app/box.py"], "FILE:NUMBER"),
         (["line", "app/box.py:7-3"], "FILE:FROM-TO"),
         (["line", "app/box.py:6", "--in", "x"], "--in does not apply to 'line'"),
-        (["class", "Box", "--regex"], "--regex is for 'code TEXT'"),
+        (["class", "Box", "--regex"], "--regex works with 'code TEXT' only"),
         (["--in", "x", 'search_class("Box")'], "--in and --regex need"),
     ],
 )

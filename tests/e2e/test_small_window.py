@@ -55,7 +55,7 @@ def run(
 def check_end(run_host: RunHost, result: Result, folder: Path) -> None:
     """It ended by itself and says why, the patch writer answered, and the journal gives the same again."""
     assert result.exit in (0, 1), result.told()
-    assert result.exit == 0 or "no patch (" in result.err.splitlines()[-1]
+    assert result.exit == 0 or "no patch: " in result.err.splitlines()[-1]
     assert (folder / "out" / "attempt_0" / "patch_raw_1.md").stat().st_size > 0
     again = run_host("replay", folder / "out")
     assert (again.exit, again.stdout) == (result.exit, result.stdout), again.told()

@@ -426,8 +426,8 @@ def test_shards_come_to_what_one_batch_does(
     shard("2/3")
     result = run_host("merge", out).check(1)
     assert [line.partition(": ")[2] for line in result.err.splitlines()[:2]] == [
-        "shard 1 of 3 has not begun",
-        "shard 3 of 3 has not begun",
+        "shard 1 of 3 has not started",
+        "shard 3 of 3 has not started",
     ]
     assert ids(out) == [names[1], names[4]]
     shard("3", JOB_COMPLETION_INDEX="2")
@@ -515,7 +515,7 @@ def test_a_shard_has_the_same_tasks_each_time(
     run = batch(dataset, repos, f"script:{SCRIPT}", out, "--shard", "1/1")
     run_host(*run).check()
     other = write_list(tmp_path / "others.json", [rows[0] | {"instance_id": "brook__bill-9"}])
-    run_host(*batch(other, repos, f"script:{SCRIPT}", out, "--shard", "1/1")).one_line(2, "has begun with other tasks")
+    run_host(*batch(other, repos, f"script:{SCRIPT}", out, "--shard", "1/1")).one_line(2, "was started with different tasks")
 
 
 def test_shards_of_different_batches_are_not_one(
@@ -532,20 +532,20 @@ def test_shards_of_different_batches_are_not_one(
         (prompts / text.name).write_text(text.read_text("utf-8") + "\n")
     other = write_script(tmp_path / "other.jsonl", script_lines())
     run_host(*batch(dataset, repos, model, out, "--shard", "1/2")).check()
-    options = "begun with other models, options or prompts"
+    options = "started with different models, options or prompts"
     for words, why in (
-        (batch(turned, repos, model, out, "--shard", "2/2"), "has begun with other tasks"),
+        (batch(turned, repos, model, out, "--shard", "2/2"), "was started with different tasks"),
         (batch(dataset, repos, other, out, "--shard", "2/2"), options),
         (batch(dataset, repos, model, out, "--shard", "2/2", "--rounds", "3"), options),
         (batch(dataset, repos, model, out, "--shard", "2/2", "--prompts", prompts), options),
-        (batch(dataset, repos, model, out, "--shard", "1/3"), "has parts of 2, this is one of 3"),
+        (batch(dataset, repos, model, out, "--shard", "1/3"), "has 2 parts, but this is one of 3"),
     ):
         run_host(*words).one_line(2, why)
     assert [path.name for path in out.iterdir()] == ["shard-1-of-2"]
     for number, (tasks_of, more, why) in enumerate(
         (
-            (turned, (), "other tasks than shard 1"),
-            (dataset, ("--rounds", "3"), "other models, options or prompts than shard 1"),
+            (turned, (), "different tasks from shard 1"),
+            (dataset, ("--rounds", "3"), "different models, options or prompts from shard 1"),
         )
     ):
         run_host(*batch(tasks_of, repos, model, aside, "--shard", "2/2", *more)).check()

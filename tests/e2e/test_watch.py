@@ -82,7 +82,7 @@ def test_a_batch_at_work_and_then_killed(
     assert state["left"]["ms"] > 0
     text = host.run("watch", out, "--once").check().out
     assert re.match(r"2 of 3 tasks, 1 failed, 1 patch, about \d+ s to go\n", text)
-    assert f"process {at_work.pid} is at work\n" in text and "% of $500.00)" in text
+    assert f"process {at_work.pid} is running\n" in text and "% of $500.00)" in text
     doing = r"^runs: bill-3 · round 2: analyse(?: · waiting for an answer)? · \d+ s · \$\d\.\d{4}$"
     assert re.search(doing, text, re.MULTILINE)
     watching = host.start("watch", out)
@@ -90,7 +90,7 @@ def test_a_batch_at_work_and_then_killed(
     assert digest(out) == before, "watch writes nothing"
     os.kill(at_work.pid, signal.SIGKILL)
     stdout, stderr = watching.communicate(timeout=30 * SLOWNESS)
-    gone = f"process {at_work.pid} is gone, and the batch is not finished; rerun the same command to resume"
+    gone = f"process {at_work.pid} has ended, and the batch is not finished; rerun the same command to resume"
     assert watching.returncode == 1
     assert without_progress(stderr)[0].decode() == f"acr-host watch: {gone}\n"
     assert gone in stdout.decode()
@@ -140,7 +140,7 @@ def test_dated_lines_of_a_run_and_its_end(
     child.communicate(timeout=30)
     stdout, stderr = watching.communicate(timeout=30 * SLOWNESS)
     assert watching.returncode == 1
-    assert b"not finished: it ended without a result; rerun the same command to resume" in stderr
+    assert b"not finished: its process ended without a result; rerun the same command to resume" in stderr
     assert not (out / "live.json").exists(), "what has ended in order leaves no note"
     resumed = host.run(*arguments(sample_repo.path, out, model=server.model), env=server.environment).check()
     assert resumed.out.startswith("diff --git ")

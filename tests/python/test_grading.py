@@ -91,7 +91,7 @@ def test_the_recipes_of_the_program_have_no_fault() -> None:
         ({"PASS_TO_PASS": 3}, '"PASS_TO_PASS" of the row is not a list of tests'),
         ({"FAIL_TO_PASS": {"a": 1}}, '"FAIL_TO_PASS" of the row is not a list of tests'),
         ({"FAIL_TO_PASS": None}, "the row names no tests"),
-        ({"log_parser": "../x"}, "no parser of logs is called '../x'"),
+        ({"log_parser": "../x"}, "there is no parser of logs named '../x'"),
     ],
 )
 def test_a_bad_row_is_one_line(ask: Callable[[bytes], bytes], change: dict, said: str) -> None:

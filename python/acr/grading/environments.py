@@ -110,7 +110,7 @@ def recipe_of(row: dict, own: list[dict]) -> dict:
     if row.get("runs"):
         return _own_recipe(row)
     raise UnknownProject(
-        f"there is no environment for {row.get('repo')} {row.get('version')} (add one by --environments)"
+        f"there is no environment for {row.get('repo')} {row.get('version')}; add one with --environments"
     )
 
 

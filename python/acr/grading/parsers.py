@@ -226,5 +226,5 @@ def parser_of(row: dict) -> Parser:
         return lambda log, _: said.get(hashlib.sha256(log.encode("utf-8", "surrogatepass")).hexdigest(), {})
     name = row.get("log_parser") or f"parse_log_{_PROJECTS.get(row.get('repo'))}"
     if name not in PARSERS:
-        raise UnknownParser(f"no parser of logs is called '{row.get('log_parser') or row.get('repo')}'")
+        raise UnknownParser(f"there is no parser of logs named '{row.get('log_parser') or row.get('repo')}'")
     return PARSERS[name]

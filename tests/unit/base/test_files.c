@@ -241,7 +241,7 @@ static void a_descriptor_is_read_to_its_end_within_bounds(void)
     g_assert_cmpuint(g_bytes_get_size(none), ==, 0);
     g_assert_null(read_pipe("fives", true, 4, 0, NULL, &too_big));
     g_assert_error(too_big, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG);
-    g_assert_cmpstr(too_big->message, ==, "the pipe holds more than 4 bytes");
+    g_assert_cmpstr(too_big->message, ==, "the pipe is larger than 4 bytes");
     g_assert_null(read_pipe("some", false, 100, 20, NULL, &late));
     g_assert_error(late, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
     g_assert_nonnull(strstr(late->message, "cannot read the pipe"));

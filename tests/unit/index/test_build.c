@@ -141,7 +141,7 @@ static void outliner_gone(void)
     AcrOutliner outliner = fake_outliner();
     g_assert_null(acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error));
     g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED);
-    g_assert_cmpstr(error->message, ==, "cannot outline any more files: gone");
+    g_assert_cmpstr(error->message, ==, "cannot parse more files: gone");
 }
 
 static void some_failures(void)

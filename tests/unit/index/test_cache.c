@@ -204,7 +204,7 @@ static void test_text_file_is_left_alone(void)
     const char *text = "Not a database, and nobody's cache.\n";
     gsize len;
     set_contents(path, text, strlen(text));
-    use_foreign(path, "another program's file");
+    use_foreign(path, "belongs to another program");
     g_autoptr(GError) error = NULL;
     g_assert_false(acr_index_cache_clear(path, &error));
     g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED);
@@ -225,7 +225,7 @@ static void test_database_of_another_program_is_left_alone(void)
         SQLITE_OK);
     sqlite3_close(db);
     g_autofree char *before = contents_of(path, &len_before);
-    use_foreign(path, "another program's file");
+    use_foreign(path, "belongs to another program");
     g_assert_false(acr_index_cache_clear(path, NULL));
     g_autofree char *after = contents_of(path, &len_after);
     g_assert_cmpmem(before, len_before, after, len_after);
@@ -263,10 +263,10 @@ static void test_folder_or_pipe_at_the_path(void)
     const char *folder = cache_path("c"), *pipe = cache_path("d");
     g_autofree char *above = g_path_get_dirname(pipe);
     g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
-    use_foreign(folder, "left alone");
+    use_foreign(folder, "it is not used");
     g_assert_cmpint(g_mkdir_with_parents(above, 0700), ==, 0);
     g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
-    use_foreign(pipe, "left alone");
+    use_foreign(pipe, "it is not used");
     g_assert_false(acr_index_cache_clear(folder, NULL));
     g_assert_false(acr_index_cache_clear(pipe, NULL));
 }
@@ -276,7 +276,7 @@ static void test_no_folder_can_be_made(void)
     const char *path = cache_path("c");
     set_contents(path, "x", 1);
     g_autofree char *below = g_build_filename(path, "sub", "outlines.sqlite", NULL);
-    use_foreign(below, "cannot be made");
+    use_foreign(below, "cannot be created");
 }
 
 static void test_path_longer_than_sqlite_takes(void)
@@ -285,7 +285,7 @@ static void test_path_longer_than_sqlite_takes(void)
     g_autofree char *part = g_strnfill(200, 'p');
     g_autofree char *folder = g_path_get_dirname(path);
     g_autofree char *longer = g_build_filename(folder, part, part, part, "outlines.sqlite", NULL);
-    use_foreign(longer, "going without");
+    use_foreign(longer, "it is not used");
 }
 
 static void test_link_leads_to_the_file(void)

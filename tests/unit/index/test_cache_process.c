@@ -74,8 +74,8 @@ static int child_read_only(const char *path, guint n)
     acr_index_cache_flush(cache);
     const char *remark = acr_index_cache_remark(cache);
     g_printerr("# %s\n", remark);
-    if (!remark ||
-        (!strstr(remark, "read-only: nothing is kept") && !strstr(remark, "nothing more is kept")))
+    if (!remark || (!strstr(remark, "read-only; nothing is added to it") &&
+                    !strstr(remark, "nothing more is added to it")))
         return 5;
     return count_rows(cache, 0, n) == n && count_rows(cache, n, 5) == 0 ? 0 : 4;
 }
@@ -90,7 +90,7 @@ static int child_refused(const char *path, guint n)
     acr_index_cache_flush(cache);
     const char *remark = acr_index_cache_remark(cache);
     g_printerr("# %s\n", remark);
-    return remark && strstr(remark, "going without") && count_rows(cache, 0, n) == 0 ? 0 : 5;
+    return remark && strstr(remark, "it is not used") && count_rows(cache, 0, n) == 0 ? 0 : 5;
 }
 
 /* No file may grow beyond `kib`, as on a full disk. */
@@ -109,8 +109,8 @@ static int child_no_room(const char *path, guint kib)
     count_rows(cache, 0, 3000);
     const char *remark = acr_index_cache_remark(cache);
     g_printerr("# %s\n", remark);
-    return remark && (strstr(remark, "nothing more is kept") || strstr(remark, "nothing is kept") ||
-                      strstr(remark, "going without"))
+    return remark && (strstr(remark, "nothing more is added to it") ||
+                      strstr(remark, "nothing is added to it") || strstr(remark, "it is not used"))
                ? 0
                : 5;
 }
@@ -186,7 +186,7 @@ static void test_replaced_under_users(void)
         if (i % 3 == 0)
             g_assert_true(acr_file_write_atomic(path, "noise", 5, 0600, &error));
         else if (!acr_index_cache_clear(path, &error) &&
-                 !strstr(error->message, "another program's file"))
+                 !strstr(error->message, "belongs to another program"))
             g_error("%s", error->message); /* a file that took this one's place has not its log */
     }
     for (guint i = 0; i < PROCESSES; i++)

@@ -184,7 +184,7 @@ static void bad_files(void)
     g_assert_true(g_str_has_prefix(result(&batch, 30), "!outlining took longer than"));
     g_assert_cmpstr(result(&batch, 31), ==, "!the outline worker ended with exit code 7");
     g_assert_cmpstr(result(&batch, 60), ==, "!even.py is too much");
-    g_assert_cmpstr(result(&batch, 90), ==, "!the outline worker answered too much");
+    g_assert_cmpstr(result(&batch, 90), ==, "!the outline worker's reply is too long");
     g_assert_cmpstr(result(&batch, 119), ==, "!the outline worker crashed (signal 11)");
     for (gsize i = 0; i < 120; i++)
         if (result(&batch, i)[0] != '!')

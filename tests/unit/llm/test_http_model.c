@@ -134,7 +134,7 @@ static void what_may_pass_is_tried_again(void)
         "rate_limit: HTTP 429 rate_limit_exceeded: wait [key]|overloaded: HTTP 503|"
         "server: HTTP 500: <html>|truncated_stream: "));
     g_assert_nonnull(
-        strstr(call.waits.told->str, "|malformed: the server did not answer with JSON (HTTP 200"));
+        strstr(call.waits.told->str, "|malformed: the server's answer is not JSON (HTTP 200"));
 }
 
 static void a_wait_longer_than_the_time_left_is_not_begun(void)

@@ -56,7 +56,7 @@ static void a_body_is_known_by_its_type_and_by_its_first_byte(void)
     assert_shown(P, WHOLE, ANSWER);
     assert_class(
         P, 200, "<html>",
-        "malformed: the server did not answer with JSON (HTTP 200, it starts with \"<html>\")");
+        "malformed: the server's answer is not JSON (HTTP 200, it starts with \"<html>\")");
     assert_class(P, 200, "", "malformed: ");
     assert_class(P, 200, "\n\n", "malformed: ");
     assert_typed("text/event-stream", "\n", "truncated_stream: ");
@@ -171,7 +171,7 @@ static void what_passes_a_ceiling_is_malformed_for_good(void)
     g_assert_false(body.retryable);
     g_assert_cmpuint(fill("data: ", &event), >=, ACR_MAX_EVENT_BYTES - 1024 * 1024);
     g_assert_cmpint((int)event.code, ==, ACR_LLM_ERROR_MALFORMED);
-    g_assert_cmpstr(event.message, ==, "an event of the stream is too large");
+    g_assert_cmpstr(event.message, ==, "the server sent an event that is too large");
     g_assert_false(event.retryable);
 }
 

@@ -98,7 +98,7 @@ static void refused(const char *dir, const char *said)
 static void missing_package(void)
 {
     refused("/nonexistent",
-            "the program's Python files are missing: no '/nonexistent/acr/__init__.py'");
+            "acr-host's Python files are missing: no '/nonexistent/acr/__init__.py'");
 }
 
 static void broken_package(void)

@@ -144,10 +144,10 @@ static void an_environment_that_cannot_be_used_is_passed_over(void)
     expect_system(&no_config, "pyvenv.cfg");
     box_put(&dead, "work/.venv/pyvenv.cfg", "", 0644);
     box_link(&dead, "/nowhere/python3", "work/.venv/bin/python");
-    expect_system(&dead, "leads to no program");
+    expect_system(&dead, "is not a program that can be run");
     box_put(&no_prefix, "work/.venv/pyvenv.cfg", "home = relative\n", 0644);
     box_put(&no_prefix, "work/.venv/bin/python", "\177ELF", 0755);
-    expect_system(&no_prefix, "not in a folder");
+    expect_system(&no_prefix, "is not inside an installed Python");
 }
 
 static void an_environment_of_the_project_itself_is_not_trusted(void)
@@ -163,7 +163,7 @@ static void an_environment_of_the_project_itself_is_not_trusted(void)
     g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "work");
     if (acr_sandbox_python_find(NULL, work, snapshot, &python, &error)) {
         g_assert_false(g_str_has_prefix(python.path, venv));
-        g_assert_nonnull(strstr(python.not_taken, "project's own"));
+        g_assert_nonnull(strstr(python.not_taken, "of the project itself"));
     } else {
         g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
     }

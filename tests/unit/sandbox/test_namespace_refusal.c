@@ -11,7 +11,7 @@ typedef struct {
 } Machine;
 
 static const Machine machines[] = {
-    {ENOSPC, {NULL}, "there may be no more of them", "a security module or the kernel"},
+    {ENOSPC, {NULL}, "the limit of user namespaces is reached", "a security module or the kernel"},
     {EPERM, {NULL}, "Operation not permitted", "a security module or the kernel"},
     {ENOSPC,
      {"proc/sys/user/max_user_namespaces", "0\n"},
@@ -25,7 +25,7 @@ static const Machine machines[] = {
     {EPERM,
      {"proc/self/status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n",
       "proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n"},
-     "a filter of calls",
+     "a system call filter",
      "--security-opt seccomp=unconfined"},
     {EACCES,
      {"proc/self/status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n",

@@ -227,20 +227,20 @@ static void test_a_bad_line_is_named(Place *place, gconstpointer data)
         const char *text, *said;
     } rows[] = {
         {"nonsense = 1\n", "line 1: 'nonsense' is not an option"},
-        {"rounds = 2\nrounds\n", "line 2: is not 'name = value'"},
-        {"rounds = 2\n\ns3cret\n", "line 3: is not 'name = value'"},
+        {"rounds = 2\nrounds\n", "line 2: must be 'name = value'"},
+        {"rounds = 2\n\ns3cret\n", "line 3: must be 'name = value'"},
         {"cGFzc3dvcmQs3cret=\n", "line 1: is not an option"},
         {"\nrounds = many\n", "line 2: rounds must be from 1 to 1000, not 'many'"},
         {"jobs = 0\n", "line 1: "},
-        {"repo = /somewhere\n", "'repo' can be given on the command line only"},
-        {"apply = true\n", "'apply' can be given on the command line only"},
+        {"repo = /somewhere\n", "'repo' can only be given on the command line"},
+        {"apply = true\n", "'apply' can only be given on the command line"},
         {"shared-dir = x\n", "'shared-dir' is not an option"},
         {"task-max-cost = much\n", "task-max-cost must be"},
         {"header = X: s3cret\n",
-         "is for one provider: give it on the command line, or by ACR_HEADERS"},
-        {"key-file = s3cret\n", "'key-file' is for one provider: "},
-        {"key-command = s3cret\n", "on the command line, or by ACR_KEY_COMMAND"},
-        {"base-url = http://s3cret\n", "on the command line, or by OPENAI_BASE_URL"},
+         "applies to one provider; give it on the command line, or with ACR_HEADERS"},
+        {"key-file = s3cret\n", "'key-file' applies to one provider; "},
+        {"key-command = s3cret\n", "on the command line, or with ACR_KEY_COMMAND"},
+        {"base-url = http://s3cret\n", "on the command line, or with OPENAI_BASE_URL"},
     };
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);

@@ -166,7 +166,7 @@ static void sha256_tree_is_a_folder(void)
     g_assert_nonnull(strstr(acr_snapshot_remarks(tree), "its working tree is read as a folder"));
     git(&box, "", "clone -q --bare r bare");
     open_fails(&box, "bare", ACR_VCS_ERROR_UNSUPPORTED,
-               "uses SHA-256 object ids, which cannot be read yet");
+               "uses SHA-256 object ids, which acr-host cannot read");
 }
 
 static void unknown_format(void)
@@ -176,7 +176,7 @@ static void unknown_format(void)
     make_repo(&box, "r");
     put(&box, "r/.git/config",
         "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n");
-    open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "another format");
+    open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "a format other than files");
     put(&box, "r/.git/config",
         "[core]\nrepositoryformatversion = 1\n[extensions]\nsomethingNew = true\n");
     open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "extensions.somethingnew");

@@ -110,8 +110,8 @@ static void no_commits(void)
     g_auto(Sandbox) box;
     sandbox_init(&box);
     make_repo(&box, "r");
-    commit_fails(&box, "r", "HEAD", ACR_VCS_ERROR_EMPTY, "no commits yet");
-    commit_fails(&box, "r", "main", ACR_VCS_ERROR_EMPTY, "no commits yet");
+    commit_fails(&box, "r", "HEAD", ACR_VCS_ERROR_EMPTY, "has no commits");
+    commit_fails(&box, "r", "main", ACR_VCS_ERROR_EMPTY, "has no commits");
     g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
     g_assert_cmpuint(acr_snapshot_size(tree), ==, 0);
     g_assert_null(acr_snapshot_commit(tree));

@@ -121,7 +121,7 @@ static void refusals(void)
     g_assert_cmpint(unlink(file), ==, 0);
     put(&box, "r/a/f", "one\n");
     put(&box, "r/n/new", "there already\n");
-    expect_refused(&box, overlay, "'n/new' is there already");
+    expect_refused(&box, overlay, "'n/new' exists already");
     g_autofree char *new = sandbox_path(&box, "r/n/new");
     g_assert_cmpint(unlink(new), ==, 0);
     g_assert_cmpint(rmdir(folder), ==, 0);
