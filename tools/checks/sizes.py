@@ -30,7 +30,7 @@ BUDGETS = {
     "native/spectrum": 190,
     "native/vcs": 6_200,
     "python/acr": 10_800,
-    "python/acr_host": 310,
+    "python/acr_host": 320,
     "python/examples": 290,
     "runtime": 230,
     "runtime/agents": 1_200,
