@@ -37,7 +37,7 @@
 // clang-format off
 const AcrOption acr_options[] = {
     /* ---- What is worked on ---- */
-    {"repo", 'r', ACR_OPTION_PATH, AT(repo), ISSUE | LOOK | ACR_FOR_EXEC | SUITE | ACR_FOR_EXTENSIONS, BOUND, "DIR",
+    {"repo", 'r', ACR_OPTION_PATH, AT(repo), ISSUE | ACR_FOR_RUNS | LOOK | ACR_FOR_EXEC | SUITE | ACR_FOR_EXTENSIONS, BOUND, "DIR",
      .help = "Work on this repository or folder (default: the enclosing repository)"},
     {"repo", 'r', ACR_OPTION_LIST, AT(repositories), ACR_FOR_MCP, 0, "DIR",
      .help = "Serve this repository; may be repeated (default: the enclosing repository)"},
@@ -101,6 +101,13 @@ const AcrOption acr_options[] = {
      .help = "Start no more tasks once N have failed", 1, G_MAXINT32},
     {"out", 'o', ACR_OPTION_TEXT, AT(out), ISSUE, 0, "DIR",
      .help = "Keep the run in DIR; rerun the same command to resume (default: a new folder)"},
+    {"resume", 0, ACR_OPTION_FLAG, AT(resume), ISSUE, 0, NULL,
+     .help = "Resume the latest unfinished run of the same issue and repository",
+     .conflicts_with = "out"},
+    {"prune", 0, ACR_OPTION_FLAG, AT(prune), ACR_FOR_RUNS, 0, NULL,
+     .help = "Remove runs that ended without a patch or are older than 30 days, after a question"},
+    {"yes", 0, ACR_OPTION_FLAG, AT(yes), ACR_FOR_RUNS, 0, NULL,
+     .help = "Remove without a question", .needs = "prune"},
     {"out", 'o', ACR_OPTION_TEXT, AT(out), ACR_FOR_SWE_BENCH, 0, "DIR",
      .help = "Write run folders and preds.jsonl to DIR; rerun the same command to resume",
      .required = ACR_FOR_SWE_BENCH},
@@ -354,7 +361,7 @@ const AcrOption acr_options[] = {
      .help = "Print one JSON object instead of the command's output"},
     {"json", 0, ACR_OPTION_FLAG, AT(json), SUITE, 0, NULL,
      .help = "Print one JSON object"},
-    {"json", 0, ACR_OPTION_FLAG, AT(json), ACR_FOR_CONFIG | ACR_FOR_EXTENSIONS, 0, NULL,
+    {"json", 0, ACR_OPTION_FLAG, AT(json), ACR_FOR_CONFIG | ACR_FOR_EXTENSIONS | ACR_FOR_RUNS, 0, NULL,
      .help = "Print a JSON list"},
     {"format", 'f', ACR_OPTION_WORD, AT(report_form), ACR_FOR_REPORT, 0, "FORMAT",
      .help = "Choose the format",
@@ -444,7 +451,7 @@ const AcrOptionGroup acr_option_groups[] = {
      "max-cost max-time max-tokens-total max-answer-tokens max-tokens task-max-cost task-max-time "
      "task-max-tokens timeout answer-time test-time setup-timeout extension-time memory processes "
      "output-limit min-free jobs fail-fast ledger"},
-    {"Output", "out apply dry-run format output list json compare branch push open base no-draft "
+    {"Output", "out resume prune yes apply dry-run format output list json compare branch push open base no-draft "
                "forge api-url template "
                "once serve http port tag events clear no-cache verbose quiet"},
     {NULL, NULL},

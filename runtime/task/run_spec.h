@@ -30,6 +30,7 @@ typedef enum {
     ACR_FOR_MERGE = 1 << 17,
     ACR_FOR_WATCH = 1 << 18,
     ACR_FOR_PR = 1 << 19,
+    ACR_FOR_RUNS = 1 << 20,
 } AcrForVerb;
 
 #define ACR_MAX_CANDIDATES 64u /* patches from elsewhere */
@@ -105,6 +106,9 @@ typedef struct {
 
     /* For `report`, which also has `compare`. */
     gint64 report_form; /* number of the word in --format */
+
+    /* Of `run` and `reproduce`, and of `runs`. */
+    bool resume, prune, yes;
     bool once;          /* of `watch` */
     char *report_file;
 

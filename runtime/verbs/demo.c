@@ -1,7 +1,6 @@
 /*
  * acr-host demo: `run` on a copy of the bundled sample with recorded answers, to show a new
- * installation without key or network. Prints the command, so that it can be repeated with other
- * options.
+ * installation without key or network. The copy is removed afterwards.
  */
 #include "verbs/verbs_private.h"
 
@@ -55,11 +54,12 @@ static int run_sample(AcrHost *host, const char *folder)
                     *issue = g_build_filename(folder, "sample", "issue.md", NULL),
                     *model = g_strdup_printf("script:%s/sample/answers.jsonl", folder),
                     *out = g_build_filename(folder, "out", NULL);
-    const char *words[] = {"run", "--repo", repo, "--issue",   issue, "--model",
-                           model, "--out",  out,  "--verbose", NULL};
+    const char *words[] = {"run", "--repo", repo, "--issue",   issue,     "--model",
+                           model, "--out",  out,  "--verbose", "--apply", NULL};
     g_auto(GStrv) argv = g_strdupv((char **)words);
     g_autofree char *command = g_strjoinv(" ", argv);
-    acr_verb_tell("$ acr-host %s\n", command);
+    acr_verb_tell("$ acr-host %s  # on a copy of the sample, which is removed afterwards\n",
+                  command);
     return acr_verb_start(host, &acr_verb_run, G_N_ELEMENTS(words) - 1, argv);
 }
 
@@ -71,12 +71,14 @@ static int start_demo(AcrHost *host, int argc, char **argv)
         return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
     }
     if (argc > 1)
-        return acr_verb_usage(
-            "demo takes no options; run the command that it prints with other options");
+        return acr_verb_usage("demo takes no options; use acr-host run for a repository of yours");
     g_autofree char *folder = copy_sample(host, &error);
     if (!folder)
         return acr_verb_fail(host, error);
-    return run_sample(host, folder);
+    int code = run_sample(host, folder);
+    if (!acr_dir_remove(folder, &error))
+        return acr_verb_fail(host, error);
+    return code;
 }
 
 const AcrVerb acr_verb_demo = {

@@ -72,11 +72,23 @@ static char *make_run_folder(const char *repo, GError **error)
                                   "cannot create a folder in '%s': %s", runs, g_strerror(errno)));
 }
 
+/* Names the latest run of the repository around the current folder, for a verb that was given none. */
+static void take_latest_run(AcrRunSpec *spec)
+{
+    g_autofree char *repo = find_repository(NULL), *latest = repo ? acr_runs_latest(repo) : NULL;
+    if (!latest)
+        return;
+    acr_verb_say("the run folder is %s", latest);
+    g_strfreev(spec->arguments);
+    spec->arguments = g_strsplit(latest, "\n", 1);
+}
+
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
 {
     static const guint issue = ACR_FOR_RUN | ACR_FOR_REPRODUCE,
-                       looks = issue | ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX |
-                               ACR_FOR_EXEC | ACR_FOR_TESTS | ACR_FOR_LOCALIZE;
+                       of_run = ACR_FOR_REPORT | ACR_FOR_REPLAY | ACR_FOR_PR | ACR_FOR_WATCH,
+                       looks = issue | ACR_FOR_RUNS | ACR_FOR_SEARCH | ACR_FOR_PATCH |
+                               ACR_FOR_INDEX | ACR_FOR_EXEC | ACR_FOR_TESTS | ACR_FOR_LOCALIZE;
     if (spec->repo && !*spec->repo) /* an unset variable in a script */
         return acr_task_refuse(error, "--repo is empty");
     if (spec->out && !*spec->out)
@@ -88,7 +100,9 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
     if (((spec->verb & looks) || is_test) && !spec->repo && !is_about_cache && !is_task &&
         !is_list && !(spec->repo = find_repository(error)))
         return false;
-    if (!(spec->verb & issue) || spec->out || spec->dry_run)
+    if ((spec->verb & of_run) && !spec->arguments[0])
+        take_latest_run(spec);
+    if (!(spec->verb & issue) || spec->out || spec->dry_run || spec->resume)
         return true;
     spec->out = make_run_folder(spec->repo, error);
     if (spec->out)

@@ -20,7 +20,7 @@ static void add_plan(GString *text, const AcrJson *out)
     if (branch)
         g_string_append_printf(
             text, "%s: %s with tree %s on commit %s\n", ref,
-            strcmp(state_of(out, "branch"), "was there") == 0 ? "is there already," : "a commit",
+            strcmp(state_of(out, "branch"), "was there") == 0 ? "exists already," : "a commit",
             acr_json_get_string(branch, "tree"), acr_json_get_string(out, "base_commit"));
     if (sent)
         g_string_append_printf(text, "git push %s %s\n", acr_json_get_string(sent, "url"), ref);
@@ -59,7 +59,8 @@ static void say_done(const AcrRunSpec *spec, const AcrJson *out)
 static int run_pr(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_usage("give one run folder");
+        return acr_verb_usage(
+            "give one run folder; without it, the latest run of the enclosing repository is taken");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) out = NULL;
     if (spec->no_draft)
@@ -74,7 +75,7 @@ const AcrVerb acr_verb_pr = {
     .name = "pr",
     .summary = "Prepare a draft pull or merge request for a run, and open it if asked",
     .takes = ACR_FOR_PR,
-    .arguments = "OUT",
+    .arguments = "[OUT]",
     .uses_network = true,
     .run = run_pr,
 };

@@ -7,7 +7,8 @@
 static int run_replay(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_usage("give one run folder");
+        return acr_verb_usage(
+            "give one run folder; without it, the latest run of the enclosing repository is taken");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
     host->progress = acr_console_progress(console);
@@ -20,6 +21,6 @@ const AcrVerb acr_verb_replay = {
     .name = "replay",
     .summary = "Repeat a finished run offline and print the same result",
     .takes = ACR_FOR_REPLAY,
-    .arguments = "RUNDIR",
+    .arguments = "[RUNDIR]",
     .run = run_replay,
 };

@@ -26,7 +26,8 @@ static char *report_place(const AcrRunSpec *spec)
 static int run_report(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_usage("give one folder");
+        return acr_verb_usage(
+            "give one folder; without it, the latest run of the enclosing repository is taken");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrPython) python = acr_python_new(host->python_dir, &error);
     g_autoptr(GBytes) report =
@@ -49,6 +50,6 @@ const AcrVerb acr_verb_report = {
     .name = "report",
     .summary = "Write a report of a run or of many runs, as a page or in another format",
     .takes = ACR_FOR_REPORT,
-    .arguments = "OUT",
+    .arguments = "[OUT]",
     .run = run_report,
 };

@@ -19,6 +19,8 @@ int acr_run_and_report(AcrHost *host, AcrRunSpec *spec)
         return acr_verb_fail(host, error);
     bool ok = acr_verb_ask_extensions(host, spec, &error);
     ok = ok && (!needs_issue(spec) || acr_issue_text_load(spec, host->interrupt, console, &error));
+    if (ok && spec->resume && (ok = (spec->out = acr_runs_unfinished(spec, &error)) != NULL))
+        acr_console_log(console, "the run folder is %s", spec->out);
     if (ok && spec->dry_run)
         return acr_dry_run(host, spec);
     if (ok)

@@ -54,6 +54,7 @@ extern const AcrVerb acr_verb_merge;
 extern const AcrVerb acr_verb_config;
 extern const AcrVerb acr_verb_doctor;
 extern const AcrVerb acr_verb_report;
+extern const AcrVerb acr_verb_runs;
 extern const AcrVerb acr_verb_demo;
 extern const AcrVerb acr_verb_watch;
 extern const AcrVerb acr_verb_pr;

@@ -180,7 +180,8 @@ static int print_once(AcrHost *host, const AcrRunSpec *spec)
 static int run_watch(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_usage("give one folder");
+        return acr_verb_usage(
+            "give one folder; without it, the latest run of the enclosing repository is taken");
     return spec->once ? print_once(host, spec) : watch_folder(host, spec);
 }
 
@@ -188,6 +189,6 @@ const AcrVerb acr_verb_watch = {
     .name = "watch",
     .summary = "Show the live progress of a run or batch",
     .takes = ACR_FOR_WATCH,
-    .arguments = "OUT",
+    .arguments = "[OUT]",
     .run = run_watch,
 };

@@ -262,6 +262,6 @@ def test_what_cannot_be_merged(unsolved: Evaluation) -> None:
     part.write_text(json.dumps(sound))
     other = unsolved.out / LOGS / RUN / "m1"
     other.mkdir(parents=True)
-    unsolved.merge().one_line(2, "of an evaluation that is in no shard")
+    unsolved.merge().one_line(2, "belongs to an evaluation without shards")
     other.rmdir()
     unsolved.merge().check()

@@ -142,7 +142,9 @@ def test_another_run_is_compared(saved: Saved, form: str) -> None:
     here = {**outputs(AGAIN, 10), "a__b-77": GOOD}
     del here["a__b-9"]
     result = saved.grade(here, "again", "--compare", str(other)).check()
-    assert f"compared with '{other}': 5 gained, 1 lost, 2 in both, 1 in neither (McNemar's exact p = 0.219)" in result.err
+    assert (
+        f"compared with '{other}': 5 gained, 1 lost, 2 in both, 1 in neither (McNemar's exact p = 0.219)" in result.err
+    )
     compared = saved.summary(here, "again", "--compare", str(other))["comparison"]
     assert compared["gained"] == [f"a__b-{i}" for i in (3, 4, 5, 6, 7)]
     assert (compared["lost"], compared["both"], compared["neither"]) == (["a__b-0"], ["a__b-1", "a__b-2"], ["a__b-8"])

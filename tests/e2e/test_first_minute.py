@@ -35,18 +35,16 @@ def test_without_arguments_it_says_what_to_try(run_host: RunHost) -> None:
 
 
 def test_the_sample_is_fixed_by_one_word(run_host: RunHost, tmp_path: Path) -> None:
-    """In a folder of its own, which the command that is printed names; that command works too."""
+    """On a copy of it, of which nothing is left."""
     (tmp_path / "tmp").mkdir()
     result = run_host("demo", env={"TMPDIR": str(tmp_path / "tmp")}).check()
-    (folder,) = (tmp_path / "tmp").glob("acr-host-demo-*")
-    assert result.stdout == (folder / "out" / "patch.diff").read_bytes() and b"+            total" in result.stdout
-    command = result.err.splitlines()[0].removeprefix("$ acr-host ").split()
-    assert run_host(*command, "--apply").check().stdout == result.stdout
-    assert "part.days)\n" in (folder / "sample" / "repo" / "brookbill" / "tariffs" / "seasonal.py").read_text()
+    assert b"+            total" in result.stdout and not list((tmp_path / "tmp").glob("acr-host-demo-*"))
+    assert "written: brookbill/tariffs/seasonal.py (+2 -2)" in result.progress
+    assert result.err.splitlines()[0].startswith("$ acr-host run --repo ")
 
 
 def test_the_demonstration_takes_no_options(run_host: RunHost, tmp_path: Path) -> None:
-    run_host("demo", "--apply").one_line(2, "repeat the command")
+    run_host("demo", "--apply").one_line(2, "demo takes no options")
     assert "bundled sample" in run_host("demo", "--help").check().out
     run_host("demo", env={"TMPDIR": str(tmp_path / "none")}).one_line(3, "none")
 

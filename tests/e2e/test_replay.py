@@ -215,4 +215,6 @@ def test_options_that_are_damaged_are_told(run_host: RunHost, finished: Path, mo
     meta = read_json(finished / "meta.json")
     meta["options"]["model"] = model
     (finished / "meta.json").write_text(json.dumps(meta), "utf-8")
-    run_host("replay", finished).one_line(3, str(finished), "meta.json is damaged: its options cannot be read; use another --out")
+    run_host("replay", finished).one_line(
+        3, str(finished), "meta.json is damaged: its options cannot be read; use another --out"
+    )

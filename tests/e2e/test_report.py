@@ -196,12 +196,14 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
 
 def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    run_host("report", tmp_path / "empty").one_line(2, "neither a run folder, nor one of many runs")
+    run_host("report", tmp_path / "empty").one_line(2, "is not the folder of a run")
     run_host("report").one_line(2, "give one folder")
     run_host("report", run_folder, "--compare", run_folder).one_line(2, "--compare needs a folder of many runs")
     run_host("report", run_folder, "-f", "pdf").one_line(2, "html, text, markdown")
     run_host("report", run_folder, "-o", tmp_path / "no" / "x.html").one_line(3, "no/x.html")
-    run_host("report", many(tmp_path / "a", run_folder, ["none"], []), "-f", "sarif").one_line(2, "one run folder")
+    run_host("report", many(tmp_path / "a", run_folder, ["none"], []), "-f", "sarif").one_line(
+        2, "the folder of one run"
+    )
 
 
 # ---- Official schemas, and a browser --------------------------------------------------------------

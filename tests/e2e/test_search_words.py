@@ -65,12 +65,12 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
     ("words", "said"),
     [
         (["class"], "'class' takes NAME"),
-        (["method", "a", "b"], "quote what has blanks"),
+        (["method", "a", "b"], "quote an argument that contains spaces"),
         (["line", "app/box.py"], "FILE:NUMBER"),
         (["line", "app/box.py:7-3"], "FILE:FROM-TO"),
         (["line", "app/box.py:6", "--in", "x"], "--in does not apply to 'line'"),
         (["class", "Box", "--regex"], "--regex works with 'code TEXT' only"),
-        (["--in", "x", 'search_class("Box")'], "--in and --regex need"),
+        (["--in", "x", 'search_class("Box")'], "--in and --regex work with"),
     ],
 )
 def test_words_that_do_not_fit_are_told(host: Host, repo: Repo, words: list[str], said: str) -> None:

@@ -515,7 +515,9 @@ def test_a_shard_has_the_same_tasks_each_time(
     run = batch(dataset, repos, f"script:{SCRIPT}", out, "--shard", "1/1")
     run_host(*run).check()
     other = write_list(tmp_path / "others.json", [rows[0] | {"instance_id": "brook__bill-9"}])
-    run_host(*batch(other, repos, f"script:{SCRIPT}", out, "--shard", "1/1")).one_line(2, "was started with different tasks")
+    run_host(*batch(other, repos, f"script:{SCRIPT}", out, "--shard", "1/1")).one_line(
+        2, "was started with different tasks"
+    )
 
 
 def test_shards_of_different_batches_are_not_one(
@@ -555,7 +557,7 @@ def test_shards_of_different_batches_are_not_one(
     note = read_json(out / "shard-1-of-2" / "shard.json")
     (out / "shard-2-of-2").mkdir()
     (out / "shard-2-of-2" / "shard.json").write_text(json.dumps(note | {"shard": 2}))
-    run_host("merge", out).one_line(2, "is there twice")
+    run_host("merge", out).one_line(2, "occurs twice")
     assert not (out / "preds.jsonl").exists()
 
 
@@ -573,7 +575,7 @@ def test_merging_replaces_nothing_else(
     (out / "shard-1-of-2").mkdir()
     run_host("merge", out).check(1)
     run_host(*batch(dataset, repos, model, out, "--shard", "1/2")).check()
-    run_host("merge", out).one_line(2, "the result of a batch that is in no shard")
+    run_host("merge", out).one_line(2, "results of a batch without shards")
     assert (out / "preds.jsonl").read_bytes() == before
     for number in ("5/5", "3/5", "2/5", "1/5"):
         result = run_host(*batch(dataset, repos, model, parts, "--shard", number)).check()

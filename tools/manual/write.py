@@ -58,6 +58,10 @@ EXAMPLES = {
             " --sandbox environment --repos repos",
         ),
     ],
+    "runs": [
+        ("List the runs of the repository around the current folder", "runs"),
+        ("Remove those that ended without a patch or are older than 30 days", "runs --prune"),
+    ],
     "replay": [("Repeat a finished run without a model and check that nothing differs", "replay out")],
     "ask": [
         ("Check a key and a model with one question", "ask --model openai/gpt-4.1 --max-cost 0.05 'Are you there?'")

@@ -1,0 +1,225 @@
+/*
+ * acr-host runs: the run folders of a repository below the user's state folder, the latest first; and the one that a verb takes when
+ * none is named. Everything is read from the folders, which may be damaged: such a folder is left out.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "layout/layout.h"
+#include "task/live.h"
+#include "verbs/verbs_private.h"
+
+#define MAX_ISSUE_BYTES ((gsize)1024 * 1024)
+#define MAX_TITLE 60 /* letters */
+#define KEPT_DAYS 30
+#define DAY_S (24 * 60 * 60)
+
+typedef struct {
+    char *path, *title;
+    AcrJson *meta, *result; /* result NULL: it is not finished */
+    const char *state;      /* "running", "finished", "unfinished" */
+    gint64 changed_s;       /* since 1970: when its state changed last */
+} Run;
+
+static void free_run(gpointer data)
+{
+    Run *run = data;
+    g_free(run->path);
+    g_free(run->title);
+    acr_json_free(run->meta);
+    acr_json_free(run->result);
+    g_free(run);
+}
+
+static gint compare_runs(gconstpointer a, gconstpointer b)
+{
+    const Run *one = *(Run *const *)a, *other = *(Run *const *)b;
+    return one->changed_s != other->changed_s ? (one->changed_s < other->changed_s ? 1 : -1)
+                                              : strcmp(other->path, one->path);
+}
+
+/* The first line of the issue that has words, without Markdown's "#"; owned. */
+static char *read_title(const AcrFolder *folder)
+{
+    g_autoptr(GBytes) issue = acr_folder_read_file(folder, ACR_FILE_ISSUE, MAX_ISSUE_BYTES, NULL);
+    g_autofree char *text = issue ? acr_bytes_text(issue) : g_strdup("");
+    const char *at = text + strspn(text, "# \t\r\n");
+    g_autofree char *first = g_strndup(at, strcspn(at, "\r\n")), *line = acr_one_line(first);
+    if (g_utf8_strlen(line, -1) <= MAX_TITLE)
+        return g_steal_pointer(&line);
+    g_autofree char *cut = g_utf8_substring(line, 0, MAX_TITLE - 1);
+    return g_strconcat(cut, "…", NULL);
+}
+
+/* The run of a folder; owned; NULL: it is of another repository, or cannot be read. */
+static Run *read_run(const char *path, const char *repo)
+{
+    g_auto(AcrFolder) folder = {0};
+    g_autofree char *meta_path = g_build_filename(path, ACR_FILE_META, NULL);
+    struct stat status;
+    if (stat(meta_path, &status) != 0 || !acr_folder_read(path, &folder, NULL) ||
+        g_strcmp0(acr_json_get_string(acr_json_get(folder.meta, "options"), "repo"), repo) != 0)
+        return NULL;
+    AcrLiveRun live = {0};
+    acr_live_run_read(path, NULL, &live);
+    bool is_running = live.process.state == ACR_LIVE_RUNS;
+    acr_doing_clear(&live.doing);
+    Run *run = g_new0(Run, 1);
+    run->path = g_strdup(path);
+    run->title = read_title(&folder);
+    bool is_over = folder.state == ACR_FOLDER_DONE;
+    run->result = is_over ? acr_folder_read_json(&folder, ACR_FILE_RESULT, NULL) : NULL;
+    run->state = is_over ? "finished" : is_running ? "running" : "unfinished";
+    run->meta = g_steal_pointer(&folder.meta);
+    run->changed_s = status.st_mtime;
+    return run;
+}
+
+/* The runs of a repository (of Run), the latest first; owned. */
+static GPtrArray *read_runs(const char *repo)
+{
+    GPtrArray *runs = g_ptr_array_new_with_free_func(free_run);
+    g_autofree char *real = acr_path_real(repo),
+                    *top = acr_user_path("XDG_STATE_HOME", ".local/state", "runs");
+    g_autoptr(GDir) dir = top && real ? g_dir_open(top, 0, NULL) : NULL;
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        g_autofree char *path = g_build_filename(top, name, NULL);
+        Run *run = read_run(path, real);
+        if (run)
+            g_ptr_array_add(runs, run);
+    }
+    g_ptr_array_sort(runs, compare_runs);
+    return runs;
+}
+
+char *acr_runs_latest(const char *repo)
+{
+    g_autoptr(GPtrArray) runs = read_runs(repo);
+    return runs->len ? g_strdup(((Run *)runs->pdata[0])->path) : NULL;
+}
+
+char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error)
+{
+    g_autoptr(GPtrArray) runs = read_runs(spec->repo);
+    g_autofree char *issue = acr_sha256_hex(spec->issue_text, strlen(spec->issue_text));
+    const char *verb = spec->verb == ACR_FOR_REPRODUCE ? "reproduce" : "run";
+    for (guint i = 0; i < runs->len; i++) {
+        const Run *run = runs->pdata[i];
+        if (strcmp(run->state, "unfinished") == 0 &&
+            g_strcmp0(acr_json_get_string(run->meta, "issue"), issue) == 0 &&
+            g_strcmp0(acr_json_get_string(run->meta, "verb"), verb) == 0)
+            return g_strdup(run->path);
+    }
+    return ACR_NULL(acr_task_refuse(
+        error, "--resume: no unfinished run of this issue in '%s'; acr-host runs lists the runs",
+        spec->repo));
+}
+
+/* ---- The list ---- */
+
+static AcrJson *describe_run(const Run *run, const char *repo)
+{
+    AcrJson *json = acr_json_new_object();
+    const AcrJson *cost = acr_json_get(acr_json_get(run->result, "cost"), "cost_microusd");
+    acr_json_set_string(json, "folder", run->path);
+    acr_json_set_string(json, "repo", repo);
+    acr_json_set_string(json, "issue", run->title);
+    acr_json_set_string(json, "state", run->state);
+    acr_json_set_string(json, "verdict", acr_json_get_string(run->result, "verdict"));
+    acr_json_set(json, "cost_microusd", cost ? acr_json_copy(cost) : acr_json_new_null());
+    acr_json_set_int(json, "age_seconds",
+                     MAX(g_get_real_time() / G_USEC_PER_SEC - run->changed_s, 0));
+    return json;
+}
+
+/* "3 d", "2 h", "5 min"; owned. */
+static char *age_text(gint64 seconds)
+{
+    return seconds >= DAY_S  ? g_strdup_printf("%d d", (int)(seconds / DAY_S))
+           : seconds >= 3600 ? g_strdup_printf("%d h", (int)(seconds / 3600))
+                             : g_strdup_printf("%d min", (int)(seconds / 60));
+}
+
+static char *list_text(const AcrJson *rows)
+{
+    GString *text = g_string_new(NULL);
+    for (const AcrJson *row = acr_json_first(rows); row; row = acr_json_next(row)) {
+        const char *verdict = acr_json_get_string(row, "verdict"),
+                   *state = acr_json_get_string(row, "state");
+        g_autofree char *age = age_text(acr_json_get_int(row, "age_seconds", 0)),
+                        *folder = acr_one_line(acr_json_get_string(row, "folder")),
+                        *cost = verdict
+                                    ? g_strdup_printf(
+                                          "%.6f USD",
+                                          (double)acr_json_get_int(row, "cost_microusd", 0) / 1e6)
+                                    : g_strdup("-");
+        g_string_append_printf(text, "%-10s  %12s  %7s  %s  %s\n", verdict ? verdict : state, cost,
+                               age, folder, acr_json_get_string(row, "issue"));
+    }
+    return g_string_free(text, FALSE);
+}
+
+/* ---- Pruning ---- */
+
+/* What --prune removes: what ended without a patch or has not changed for KEPT_DAYS, unless it is running. */
+static bool is_prunable(const Run *run)
+{
+    bool is_old = g_get_real_time() / G_USEC_PER_SEC - run->changed_s > KEPT_DAYS * DAY_S,
+         is_empty = g_strcmp0(acr_json_get_string(run->result, "verdict"), "none") == 0;
+    return strcmp(run->state, "running") != 0 && (is_old || is_empty);
+}
+
+static bool asks_yes(guint n)
+{
+    char answer[16] = "";
+    acr_verb_tell("Remove %u run %s, which ended without a patch or are older than %d days? [y/N] ",
+                  n, n == 1 ? "folder" : "folders", KEPT_DAYS);
+    return fgets(answer, sizeof answer, stdin) && g_ascii_tolower(answer[0]) == 'y';
+}
+
+static int prune_runs(AcrHost *host, const AcrRunSpec *spec, GPtrArray *runs)
+{
+    g_autoptr(GError) error = NULL;
+    guint n = 0;
+    for (guint i = 0; i < runs->len; i++)
+        n += is_prunable(runs->pdata[i]);
+    if (n > 0 && !spec->yes && !isatty(STDIN_FILENO))
+        return acr_verb_usage(
+            "--prune asks before it removes %u run %s; give --yes to remove without a question", n,
+            n == 1 ? "folder" : "folders");
+    if (n > 0 && !spec->yes && !asks_yes(n))
+        return ACR_EXIT_NONE;
+    for (guint i = 0; i < runs->len; i++) {
+        const Run *run = runs->pdata[i];
+        if (is_prunable(run) && !acr_dir_remove(run->path, &error))
+            return acr_verb_fail(host, error);
+    }
+    acr_verb_say("removed %u of %u run folders", n, runs->len);
+    return ACR_EXIT_OK;
+}
+
+static int list_runs(AcrHost *host, AcrRunSpec *spec)
+{
+    g_autoptr(GPtrArray) runs = read_runs(spec->repo);
+    if (spec->prune)
+        return prune_runs(host, spec, runs);
+    g_autoptr(AcrJson) rows = acr_json_new_array();
+    for (guint i = 0; i < runs->len; i++)
+        acr_json_append(rows, describe_run(runs->pdata[i], spec->repo));
+    if (spec->json)
+        return acr_out_exit(acr_out_json(rows), ACR_EXIT_OK);
+    if (runs->len == 0)
+        acr_verb_say("there is no run of '%s' in your state folder", spec->repo);
+    g_autofree char *text = list_text(rows);
+    return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
+}
+
+const AcrVerb acr_verb_runs = {
+    .name = "runs",
+    .summary = "List the run folders of a repository, or remove old ones",
+    .takes = ACR_FOR_RUNS,
+    .run = list_runs,
+};

@@ -1,0 +1,93 @@
+"""Run folders that nobody named: listed, taken by default, resumed and removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from host import Result
+from repos import Repo
+from runs import ISSUE, SCRIPT
+
+RunHost = Callable[..., Result]
+DAY = 24 * 60 * 60
+
+
+class State:
+    """A repository, and a state folder in which its runs are kept."""
+
+    def __init__(self, run_host: RunHost, repo: Repo, folder: Path) -> None:
+        self.run_host, self.repo, self.env = run_host, repo, {"XDG_STATE_HOME": str(folder)}
+
+    def __call__(self, *words: object) -> Result:
+        """Runs the program inside the repository."""
+        return self.run_host(*words, cwd=self.repo.path / "brookbill", env=self.env)
+
+    def fix(self, *words: object) -> Result:
+        """A run of the sample's issue."""
+        return self("run", "--issue", ISSUE, "--model", f"script:{SCRIPT}", "--verify=never", *words)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What `runs --json` prints."""
+        return json.loads(self("runs", "--json").check().stdout)
+
+
+@pytest.fixture
+def state(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> State:
+    """No run yet."""
+    return State(run_host, sample_repo, tmp_path / "state")
+
+
+def age(folder: str, days: int) -> None:
+    """As if the run had ended so many days ago."""
+    then = time.time() - days * DAY
+    os.utime(Path(folder) / "meta.json", (then, then))
+
+
+def test_runs_of_this_repository_are_listed_the_latest_first(state: State) -> None:
+    assert state.rows() == [] and "there is no run" in state("runs").check().err
+    patch = state.fix().check().stdout
+    (first,) = state.rows()
+    age(first["folder"], 1)
+    state.fix("--tries", 1).check(1)
+    rows = state.rows()
+    assert [(row["state"], row["verdict"]) for row in rows] == [("finished", "none"), ("finished", "unverified")]
+    assert rows[1]["folder"] == first["folder"] and rows[1]["age_seconds"] >= DAY
+    assert rows[0]["issue"].startswith("Two-month bill") and rows[0]["cost_microusd"] == 0
+    text = state("runs").check().out.splitlines()
+    assert [line.split()[0] for line in text] == ["none", "unverified"] and "1 d" in text[1]
+    age(rows[0]["folder"], 2)
+    replayed = state("replay").check()
+    assert replayed.stdout == patch and f"the run folder is {first['folder']}" in replayed.err
+    for words in (["report", "--json"], ["pr"], ["watch", "--once"]):
+        assert first["folder"] in state(*words).check().err
+
+
+def test_the_latest_unfinished_run_of_the_issue_is_resumed(state: State) -> None:
+    state.fix("--max-time", "0.001").check(4)
+    (row,) = state.rows()
+    assert (row["state"], row["verdict"]) == ("unfinished", None)
+    resumed = state.fix("--resume").check()
+    assert (
+        f"the run folder is {row['folder']}" in "\n".join(resumed.progress) and b"+            total" in resumed.stdout
+    )
+    assert [each["state"] for each in state.rows()] == ["finished"]
+    state.fix("--resume").one_line(2, "no unfinished run of this issue")
+    state.fix("--resume", "--out", "x").one_line(2, "--resume", "--out")
+
+
+def test_pruning_removes_runs_that_are_old_or_without_a_patch(state: State) -> None:
+    state.fix().check()
+    (old,) = state.rows()
+    age(old["folder"], 31)
+    state.fix("--tries", 1).check(1)
+    state.fix().check()
+    state("runs", "--prune").one_line(2, "removes 2 run folders", "--yes")
+    assert len(state.rows()) == 3
+    assert "removed 2 of 3 run folders" in state("runs", "--prune", "--yes").check().err
+    (kept,) = state.rows()
+    assert kept["verdict"] == "unverified" and kept["folder"] != old["folder"]
