@@ -107,10 +107,11 @@ typedef struct {
     /* For `report`, which also has `compare`. */
     gint64 report_form; /* number of the word in --format */
 
+    bool once; /* of `watch` */
+    char *report_file;
+
     /* Of `run` and `reproduce`, and of `runs`. */
     bool resume, prune, yes;
-    bool once;          /* of `watch` */
-    char *report_file;
 
     /* Of `pr`. */
     char *template, *branch, *push, *base, *api_url;

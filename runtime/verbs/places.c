@@ -72,7 +72,7 @@ static char *make_run_folder(const char *repo, GError **error)
                                   "cannot create a folder in '%s': %s", runs, g_strerror(errno)));
 }
 
-/* Names the latest run of the repository around the current folder, for a verb that was given none. */
+/* Names the latest run of the enclosing repository, for a verb that was given none. */
 static void take_latest_run(AcrRunSpec *spec)
 {
     g_autofree char *repo = find_repository(NULL), *latest = repo ? acr_runs_latest(repo) : NULL;

@@ -131,7 +131,7 @@ bool acr_verb_apply_patch(AcrHost *host, const char *path, AcrOverlay *overlay,
 
 /* ---- Runs (run.c, run_result.c, issue_text.c) ---- */
 
-/* The latest run folder of a repository below the user's state folder; owned; NULL: there is none. (runs.c) */
+/* The latest run folder of a repository below the user's state folder; owned; NULL: there is none. (run_list.c) */
 char *acr_runs_latest(const char *repo) ACR_MUST_USE;
 /* Likewise the latest unfinished one of the spec's verb and issue. Errors: USAGE of task: there is none. */
 char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;

@@ -515,9 +515,7 @@ def test_a_shard_has_the_same_tasks_each_time(
     run = batch(dataset, repos, f"script:{SCRIPT}", out, "--shard", "1/1")
     run_host(*run).check()
     other = write_list(tmp_path / "others.json", [rows[0] | {"instance_id": "brook__bill-9"}])
-    run_host(*batch(other, repos, f"script:{SCRIPT}", out, "--shard", "1/1")).one_line(
-        2, "was started with different tasks"
-    )
+    run_host(*batch(other, repos, f"script:{SCRIPT}", out, "--shard", "1/1")).one_line(2, "different tasks")
 
 
 def test_shards_of_different_batches_are_not_one(

@@ -59,7 +59,7 @@ EXAMPLES = {
         ),
     ],
     "runs": [
-        ("List the runs of the repository around the current folder", "runs"),
+        ("List the runs of the enclosing repository", "runs"),
         ("Remove those that ended without a patch or are older than 30 days", "runs --prune"),
     ],
     "replay": [("Repeat a finished run without a model and check that nothing differs", "replay out")],
