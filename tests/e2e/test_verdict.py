@@ -34,7 +34,7 @@ def judged(host: Host, folder: Path, name: str, *options: object, **more: object
     case = Case(host, make_repo(folder / "repo", verdict_cases.files(parts)), folder, ["--verify", *options])
     result = case.run(verdict_cases.lines(parts), "--tries", "1", timeout=300, **more)
     if result.exit == 1:  # a patch that is refused, or none that could be applied
-        return read_json(case.out / "result.json")["why"]
+        return read_json(case.out / "result.json")["why"] or "no patch could be applied"
     return verified(result.check())
 
 

@@ -61,7 +61,8 @@ def reaches(found: Finding) -> bool:
 def _of_file(path: str, base: bytes | None, patched: bytes | None, packages: set[str]) -> Iterator[Finding]:
     parts = path[:-3].split("/")
     if not path.endswith(".py"):
-        if names.STARTS.search(path) or not names.DATA.search(path) and not names.DOCUMENTATION.search(path):
+        starts = names.STARTS.search(path) and not path.startswith("examples/")
+        if starts or not names.DATA.search(path) and not names.DOCUMENTATION.search(path):
             yield "file", path
         return
     if names.DOCUMENTATION.search(path) or patched is None:
@@ -161,6 +162,7 @@ def _is_inner(name: str, module: str) -> bool:
     other = name.strip("_") in names.LIBRARY or name == "bltns"
     return (
         other
+        and name not in names.NARROW.get(module, ())
         and name not in ("path", "abc", "array", *module.split("."))
         and not _is_library_module(f"{module}.{name}")
     )
@@ -420,7 +422,7 @@ class Unit:
             yield "special method", x.name
         for at in x.decorator_list:
             name = _called(at)
-            known = name in names.DECORATORS or name in self.known.decorators
+            known = name in names.DECORATORS or name in self.known.decorators or self._module(name) == "typing.overload"
             if not known and not re.fullmatch(r"[\w.]+\.(setter|getter|deleter|register)", name):
                 yield "decorator", name
 

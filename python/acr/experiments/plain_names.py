@@ -34,7 +34,7 @@ NARROW = {
     "sys": frozenset(
         "stdin stdout stderr version_info version platform maxsize byteorder float_info exc_info "
         "getdefaultencoding getfilesystemencoding __stdout__ __stderr__ getrecursionlimit maxunicode intern hexversion "
-        "implementation".split()
+        "implementation builtin_module_names".split()
     ),
     "os": frozenset(
         "path sep linesep getcwd listdir walk fspath fsdecode fsencode pathsep name stat lstat PathLike scandir curdir "
@@ -52,7 +52,9 @@ NARROW = {
     "types": frozenset("MethodType GeneratorType SimpleNamespace MappingProxyType BuiltinFunctionType".split()),
     "threading": frozenset("Lock RLock local current_thread Event Condition".split()),
     "traceback": frozenset("format_exception format_exc format_exception_only print_exc".split()),
-    "time": frozenset("time sleep monotonic perf_counter strftime gmtime localtime time_ns".split()),
+    "time": frozenset(
+        "time sleep monotonic perf_counter strftime gmtime localtime time_ns timezone altzone daylight tzname".split()
+    ),
     "operator": frozenset(dir(operator)) - {"attrgetter", "methodcaller"},
     "weakref": frozenset("ref WeakMethod WeakKeyDictionary WeakValueDictionary WeakSet proxy".split()),
     "ast": frozenset(dir(ast)),
@@ -85,7 +87,7 @@ METHODS = frozenset(
     "floordiv mod pow neg pos abs and or xor invert post_init init_subclass await aiter anext aenter aexit reduce "
     "reduce_ex getstate setstate deepcopy copy lt le gt ge int float index round fspath format bytes complex array "
     "array_ufunc array_function set_name get set reversed iadd isub imul iand ior matmul getnewargs rpow sizeof missing "
-    "eq ne hash contains bool getattr delete length_hint".split()
+    "eq ne hash contains bool getattr delete length_hint ror rand rxor rmod rfloordiv".split()
 )
 DECORATORS = frozenset(
     "property staticmethod classmethod functools.wraps wraps functools.lru_cache lru_cache functools.cached_property "

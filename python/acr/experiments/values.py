@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COMPARING = {
     f"__{name}__"
     for name in "eq ne lt le gt ge bool len contains iter getattr getattribute class instancecheck subclasscheck "
-    "index getitem add radd sub rsub mod mul truediv floordiv and or xor int float str repr format round abs "
+    "index getitem add radd sub rsub mod mul truediv floordiv and or xor rmul ror rand rxor rmod rfloordiv int float str repr format round abs "
     "floor ceil next hash missing call reversed bytes complex pow neg pos invert".split()
 }
 EQUALITY = {f"__{name}__" for name in "eq ne lt le gt ge bool contains hash".split()}
