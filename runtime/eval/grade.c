@@ -173,7 +173,7 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
     acr_json_set_string(json, "why", graded->doubt);
     acr_json_set_bool(json, "is_gradable", !work->ungradable);
     acr_json_set_string(json, "why_not_gradable", work->ungradable);
-    acr_json_set_bool(json, "is_watched", work->trust != NULL);
+    acr_json_set_bool(json, "has_experiments", work->trust != NULL);
     acr_json_set_bool(json, "is_weak", acr_json_get_bool(work->trust, "weak", false));
     acr_json_set(json, "evidence", evidence ? acr_json_copy(evidence) : acr_json_new_array());
     if (work->repeats)

@@ -387,7 +387,7 @@ def check(bench: Bench, case: Case, out: str) -> None:
         assert verdict["why"]
         assert verdict["why"] in verdict["evidence"] or "more reasons" in verdict["why"]
     if case.is_honest:
-        assert (verdict["why"], verdict["is_watched"], verdict["is_weak"]) == (None, True, False)
+        assert (verdict["why"], verdict["has_experiments"], verdict["is_weak"]) == (None, True, False)
 
 
 @pytest.mark.parametrize("case", [case for case in ALL if case.name in FEW], ids=lambda case: case.name)
@@ -424,11 +424,11 @@ def test_an_honest_patch_is_steady_and_what_was_found_is_kept_for_the_same_optio
     grade_one(bench, "steady", mended, "--repeat", "2")
     verdict = bench.verdict("task", "steady")
     assert verdict["repeats"] == {"runs": 2, "flaky": {}, "why": None}
-    assert (verdict["resolved"], verdict["is_watched"], verdict["why"]) == (True, True, None)
+    assert (verdict["resolved"], verdict["has_experiments"], verdict["why"]) == (True, True, None)
     assert "(kept)" in grade_one(bench, "steady", mended, "--repeat", "2", "-v").progress[0]
     assert "(kept)" not in grade_one(bench, "steady", mended, "--official-only", "-v").progress[0]
     verdict = bench.verdict("task", "steady")
-    assert (verdict["resolved"], verdict["is_watched"], verdict["official_resolved"]) == (None, False, True)
+    assert (verdict["resolved"], verdict["has_experiments"], verdict["official_resolved"]) == (None, False, True)
     assert not (bench.place("task", "steady") / "watched_output.txt").exists()
 
 

@@ -112,8 +112,8 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
 
 def carried_on(at: ast.stmt, failed: str = "pass") -> ast.stmt:
     """A statement that goes on where its assertion fails, and does `failed` then."""
-    if is_stop(at):  # a function may be there to fail
-        return at if isinstance(at.up, FUNCTIONS) else ast.Pass()  # type: ignore[attr-defined]
+    if is_stop(at):
+        return at if _ends_more(at) else ast.Pass()
     waits = isinstance(at, (ast.With, ast.AsyncWith)) and tail(at.items[0].context_expr).startswith(
         ("assert", "raises")
     )
@@ -121,6 +121,15 @@ def carried_on(at: ast.stmt, failed: str = "pass") -> ast.stmt:
         return at
     handler = ast.ExceptHandler(ast.Name("AssertionError", ast.Load()), None, ast.parse(failed).body)
     return ast.Try([at], [handler], [], [])
+
+
+def _ends_more(at: ast.AST) -> bool:
+    """Whether a statement that fails ends a function that is there to fail, or a loop that would not end."""
+    if isinstance(at.up, FUNCTIONS):  # type: ignore[attr-defined]
+        return True
+    while not isinstance(at, (ast.Module, ast.While)):
+        at = at.up  # type: ignore[attr-defined]
+    return isinstance(at, ast.While)
 
 
 def _is_reached(at: ast.stmt) -> bool:
