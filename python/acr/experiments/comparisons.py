@@ -17,7 +17,7 @@ ORDERS = ("Lt", "LtE", "Gt", "GtE")
 NEAR = ("isclose", "assertAlmostEqual")
 _EQUAL = {f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", "MultiLine")}
 _SIDED = {*NEAR, *_EQUAL, "assertEquals", "isinstance", "assertIsInstance", "assertCountEqual", "assertSequenceEqual"}
-_LITERAL = (ast.Name, ast.Call, ast.Lambda, ast.Await, ast.Attribute, ast.Subscript, ast.NamedExpr)
+_ASSERTING = ("assert", "check", "expect", "verify", "ensure", "require", "must")
 
 
 class Slot(NamedTuple):
@@ -93,12 +93,13 @@ def pairs(site: Site) -> list[Pair]:
             for node, field, want in site.tests()
             for pair in of_test(Slot(node, field), want if site.is_sure else None)
         ]
-    return list(_of_call(site.at)) if site.kind in ("call", "statement") else []
+    return list(_of_call(site.at, True)) if site.kind in ("call", "statement") else []
 
 
 def others(site: Site, known: list[Pair]) -> list[Pair]:
     """What else the script compares."""
     found = []
+    judges = {tail(pair.call.get()) for pair in known if pair.call} - {""}
     for at in ast.walk(site.tree):
         if isinstance(at, ast.Assert):
             found += of_test(Slot(at, "test"), True)
@@ -107,7 +108,7 @@ def others(site: Site, known: list[Pair]) -> list[Pair]:
         elif isinstance(at, ast.If) and any(map(is_stop, at.body)):
             found += of_test(Slot(at, "test"), False)
         elif isinstance(at, ast.Expr):
-            found += _of_call(at)
+            found += _of_call(at, tail(at.value) in judges)
     seen = {(id(pair.left.holder), pair.left.field) for pair in known}
     fresh = []
     for pair in found:
@@ -118,12 +119,12 @@ def others(site: Site, known: list[Pair]) -> list[Pair]:
     return fresh
 
 
-def _of_call(at: ast.AST) -> Iterator[Pair]:
-    """A statement that calls something which fails by itself."""
+def _of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:
+    """A statement that calls something which fails by itself; of others than the site the names say so."""
     call = getattr(at, "value", None)
     if isinstance(call, ast.Call) and tail(call) in _SIDED and len(call.args) > 1:
         yield Pair(tail(call), True, Slot(call.args, 0), Slot(call.args, 1))
-    elif isinstance(call, ast.Call):
+    elif isinstance(call, ast.Call) and (is_site or tail(call).startswith(_ASSERTING)):
         yield from _of_helper(Slot(at, "value"), True)
 
 
@@ -185,3 +186,6 @@ def _of_compare(place: Slot, want: bool | None) -> Iterator[Pair]:
         if inner:
             yield Pair("difference", want, Slot(inner, "left"), Slot(inner, "right"))
         yield Pair(how, want if want or len(test.ops) == 1 else None, left, right)
+        for slot, other in ((left, right), (right, left)):
+            if isinstance(slot.get(), ast.Call) and is_literal(other.get()):
+                yield from _of_helper(slot, want)

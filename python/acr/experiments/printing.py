@@ -66,15 +66,18 @@ def {kind}(x, tag, depth=0, count={{}}):
 """
 
 
-# Whether what may be a comparison accepts a value twice and not with another one, as one does; then as SHOW.
+# Whether what may be a comparison says the same of two equal sides, whatever they are, and something else where they are
+# not; then as SHOW.
 EVEN = """def {even}(x, tag, judge):
     def says(*sides):
-        try: return bool(judge(*sides))
-        except BaseException: return False
+        try: return [judge(*sides)]
+        except BaseException: return None
+    more = x + 7 if type(x) is int else x + 'q' if type(x) is str else x
     {name}.mute = True  # also what the helper compares
-    compares = says(x, x) and not says(object(), x)
+    even = says(x, x)
+    compares = even is not None and even == says(more, more) != says(object(), x)
     {name}.mute = False
-    {name}(compares, 'Q' + tag)
+    {name}(bool(compares), 'Q' + tag)
     return {name}(x, tag)
 """
 
@@ -146,7 +149,7 @@ def _is_reached(at: ast.stmt) -> bool:
 
 
 def _judge(pair: Pair) -> ast.expr:
-    """A function of two sides, whether the helper accepts them."""
+    """A function of two sides, what the helper says of them."""
     assert pair.call is not None
     sides = [pair.left.get(), pair.right.get()]
     pair.left.put(ast.Name("one", ast.Load()))
@@ -154,10 +157,7 @@ def _judge(pair: Pair) -> ast.expr:
     text = ast.unparse(pair.call.get())
     for slot, old in zip((pair.left, pair.right), sides):
         slot.put(old)
-    called = (
-        f"({text}, True)[1]" if isinstance(pair.call.holder, ast.Expr) else f"{'not ' * (pair.holds is False)}{text}"
-    )
-    return ast.parse(f"lambda one, other: {called}", mode="eval").body
+    return ast.parse(f"lambda one, other: {text}", mode="eval").body
 
 
 class _Names:

@@ -214,9 +214,8 @@ class Site:
             elif isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute) and x.func.attr in GROWS:
                 if isinstance(x.func.value, ast.Name) and x.func.value.id == name.id and isinstance(x.up, ast.Expr):  # type: ignore[attr-defined]
                     yield from self._around(x.up, want, depth)  # type: ignore[attr-defined]
-        if len(values) == 1 and isinstance(
-            values[0].value, (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.ListComp, ast.Name)
-        ):
+        kinds = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.ListComp, ast.Name)
+        if len(values) == 1 and (isinstance(values[0].value, kinds) or _compares(values[0].value)):
             yield from self._follow(values[0], "value", want, depth + 1)
 
     def _around(self, at: ast.AST, want: bool, depth: int) -> Iterator[Test]:
@@ -228,6 +227,11 @@ class Site:
 
 def _spans(at: ast.AST, line: int) -> bool:
     return at.lineno <= line <= (at.end_lineno or at.lineno)
+
+
+def _compares(node: ast.AST) -> bool:
+    """Whether a call might compare what it is given."""
+    return isinstance(node, ast.Call) and len(node.args) + len(node.keywords) > 1
 
 
 def _is_empty(node: ast.AST) -> bool:

@@ -136,6 +136,8 @@ class Judged:
         observed, expected = patched.get(sides[0], []), patched.get(sides[1], [])
         if pair.how == "truth":
             expected = [True] * len(observed)
+        if self._compares(pair, first) and any(_are_other(want, got) for want, got in zip(expected, observed)):
+            return "the objects that a function compares differ, written out"
         for want, got in zip(expected, observed):
             why = self._classes_differ(pair, want, got) or pair.equal and self._own_equality(pair, want, got)
             if why:
@@ -208,6 +210,10 @@ class Judged:
 def _makes(pair: Pair, value: object) -> bool:
     """Whether the script makes both sides itself: objects of one class, whose comparison it tests."""
     return is_object(value) and all(str(value[1][0]).rpartition(":")[2].split(".")[-1] in at for at in pair.built)  # type: ignore[index]
+
+
+def _are_other(want: object, got: object) -> bool:
+    return is_object(want) and is_object(got) and want[1] == got[1] and want != got  # type: ignore[index]
 
 
 def _other_cases(base: Rows, patched: Rows) -> str:
