@@ -1,7 +1,7 @@
 /*
- * The loaded extensions: what each adds, how often each of its functions failed, and the ways to ask it.
- * Each question goes to the journal first, and its answer is what the journal keeps: a failure too, so
- * that a replay switches a function off where the run did.
+ * The loaded extensions: what each adds, how often each of its functions failed, and the ways to
+ * ask it. Each question goes to the journal first. Failures are recorded too, so that a replay
+ * switches a function off where the run did.
  */
 #include "extensions/extensions_private.h"
 
@@ -14,10 +14,10 @@
 G_DEFINE_QUARK(acr_extensions_error, acr_extensions_error)
 
 typedef struct {
-    char *path, *label;   /* the label is what messages call it */
+    char *path, *label;   /* label: the extension's name in messages */
     GBytes *source;       /* NULL: the file cannot be read now */
-    AcrJson *added;       /* what it adds, or {"error"} */
-    GHashTable *failures; /* "check 'name'": how many, for those that failed */
+    AcrJson *added;       /* what the file adds, or {"error"} */
+    GHashTable *failures; /* "check 'name'" -> number of failures */
     AcrExtensionProcess process;
 } Extension;
 
@@ -33,7 +33,7 @@ struct AcrExtensions {
     GPtrArray *list, *rows; /* of Extension; of Row */
     GStringChunk *strings;  /* that rows point into */
     AcrCalls *calls;
-    pthread_mutex_t turn; /* of those who parse logs */
+    pthread_mutex_t turn; /* protects log parsers */
 };
 
 static void free_extension(gpointer data)
@@ -171,8 +171,8 @@ static AcrJson *make_question(const char *kind, const char *name, AcrJson *argum
 }
 
 /*
- * Asks for one answer. *out (owned): {"error"} where it failed, which the user was shown; NULL where it
- * is switched off.
+ * Asks for one answer. *out (owned): {"error"} after a failure, which was reported; NULL: the
+ * function is switched off.
  */
 static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      const AcrJson *argument, AcrSearch *search, AcrJson **out, GError **error)
@@ -378,7 +378,7 @@ static bool is_for(const AcrJson *row, const char *event, const char **out_name)
     return *out_name && g_strcmp0(acr_json_get_string(row, "kind"), event) == 0;
 }
 
-/* Adds a line to *text (owned), which may be NULL; nothing where either is. */
+/* Adds a line to *text (owned); does nothing if either is NULL. */
 static void add_said_line(char **text, const char *line)
 {
     if (!text || !line)
@@ -451,8 +451,8 @@ static AcrJson *describe_patch(AcrSnapshot *before, const AcrOverlay *after, GBy
     return g_steal_pointer(&json);
 }
 
-/* Asks each of its hooks of a kind, which are listed under `list`; what they say goes to *out_text, a line each,
- * behind their names. */
+/* Asks each of an extension's hooks of a kind, as in `list`; their answers go to *out_text, a line
+ * each, after their names. */
 static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const char *list,
                      AcrSearch *search, const AcrJson *argument, char **out_text, GError **error)
 {
@@ -500,7 +500,7 @@ bool acr_extensions_localise(AcrExtensions *all, AcrSearch *search, const char *
 
 /* ---- Sources of issues, parsers of logs ---- */
 
-/* Which of them has `name` in its list of that kind. */
+/* The extension that has `name` in its list of that kind. */
 static Extension *find_extension(const AcrExtensions *all, const char *list, const char *name)
 {
     for (guint i = 0; all && name && i < all->list->len; i++) {
@@ -535,7 +535,8 @@ bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *outp
 
 /* ---- Tests ---- */
 
-/* One answer that is not recorded as a failure: *out_answer (owned), or *out_why (owned) it failed. */
+/* One answer that is not recorded as a failure: *out_answer (owned), or *out_why (owned): why it
+ * failed. */
 static bool ask_once(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      AcrJson *argument, AcrSearch *search, AcrJson **out_answer, char **out_why,
                      GError **error)

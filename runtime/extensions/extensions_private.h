@@ -1,4 +1,4 @@
-/* Private to extensions: the process of one, and what it may ask back. */
+/* Private to extensions: an extension's process, and what it may ask back. */
 #ifndef ACR_EXTENSIONS_PRIVATE_H
 #define ACR_EXTENSIONS_PRIVATE_H
 
@@ -17,22 +17,23 @@ typedef struct {
     AcrTreeCache *cache; /* holds its working folder */
 } AcrExtensionProcess;
 void acr_extension_process_clear(AcrExtensionProcess *process);
-/* Starts it, and loads the file. *out (owned): what the file adds, or {"error"}. Errors: INTERRUPTED. */
+/* Starts the process, which loads the file. *out (owned): what the file adds, or {"error"}. Errors:
+ * INTERRUPTED. */
 bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out,
                                 GError **error) ACR_MUST_USE;
-/* Asks it {"kind", "name", "argument"}; it may look at `search` (may be NULL) meanwhile. *out (owned): its
- * answer, or {"error"}. Errors: INTERRUPTED. */
+/* Asks {"kind", "name", "argument"}; meanwhile the extension may use `search` (may be NULL). *out
+ * (owned): its answer, or {"error"}. Errors: INTERRUPTED. */
 bool acr_extension_process_ask(AcrExtensionProcess *process, const AcrJson *question,
                                AcrSearch *search, AcrJson **out, GError **error) ACR_MUST_USE;
 
-/* Where the entry point `name` of an installed package leads, found by a process of its own. *out (owned):
- * {"path"} (null: there is none), or {"error"}. Errors: INTERRUPTED. */
+/* Finds the entry point `name` of an installed package, in a separate process. *out (owned):
+ * {"path"} (null: none), or {"error"}. Errors: INTERRUPTED. */
 bool acr_extension_process_locate(const AcrExtensionOptions *options, const char *name,
                                   AcrJson **out, GError **error) ACR_MUST_USE;
 
 /* ---- What it may ask back (view.c) ---- */
 
-#define ACR_EXTENSION_MAX_SYMBOLS 10000u /* given at once */
+#define ACR_EXTENSION_MAX_SYMBOLS 10000u /* in one answer */
 /* The answer to a question of an extension, or {"error"}; owned. `search` and `repo` may be NULL. */
 AcrJson *acr_extension_view(AcrSearch *search, const char *repo, const AcrJson *asked) ACR_MUST_USE;
 

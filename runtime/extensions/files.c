@@ -1,5 +1,6 @@
 /*
- * The files of extensions, before any of them is run: which are meant, which may be given, what lies beside them.
+ * The files of extensions before they are run: which files are meant and allowed, and the prompts
+ * beside them.
  */
 #include "extensions/extensions_private.h"
 

@@ -1,13 +1,13 @@
 /*
- * The process of one extension: started, asked, answered what it asks back, and ended at its deadline.
- * Whatever becomes of it is an answer; only an interruption is an error.
+ * The process of one extension: started, asked, answered when it asks back, and killed at its
+ * deadline. Every failure is an answer; only an interrupt is an error.
  */
 #include "extensions/extensions_private.h"
 
 #include <string.h>
 
 #define START_TIMEOUT_MS 60000
-#define GRACE_MS 2000 /* in which a process that closed its socket ends by itself */
+#define GRACE_MS 2000 /* for a process to end after its socket is closed */
 
 void acr_extension_process_clear(AcrExtensionProcess *process)
 {
@@ -27,7 +27,7 @@ static AcrJson *failure(const char *format, ...)
     return answer;
 }
 
-/* What the user's own code needs of the environment; nothing that may hold a key. Owned. */
+/* The environment that the user's code needs, without variables that may hold a key. Owned. */
 static char **make_worker_environment(void)
 {
     static const char *const kept[] = {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", NULL};
@@ -40,7 +40,7 @@ static char **make_worker_environment(void)
     return (char **)g_ptr_array_free(out, FALSE);
 }
 
-/* Its working folder is its own: not the repository, of which nothing is to be imported. */
+/* Its working folder is its own, and not the repository, from which nothing may be imported. */
 static bool spawn(AcrExtensionProcess *process, GError **error)
 {
     const AcrExtensionOptions *options = process->options;
@@ -52,7 +52,7 @@ static bool spawn(AcrExtensionProcess *process, GError **error)
            acr_peer_start(argv, (const char *const *)environment, folder, &process->peer, error);
 }
 
-/* What a reply other than an answer means; the process is ended. */
+/* The meaning of a reply that is not an answer; kills the process. */
 static bool give_up_process(AcrExtensionProcess *process, AcrPeerReply reply, gint64 timeout_ms,
                             AcrJson **out, GError **error)
 {
@@ -66,7 +66,7 @@ static bool give_up_process(AcrExtensionProcess *process, AcrPeerReply reply, gi
     return true;
 }
 
-/* The answer's JSON, an object; anything else is a failure. */
+/* The answer as a JSON object; anything else is a failure. */
 static AcrJson *read_worker_answer(AcrPeerReply reply, GBytes *said)
 {
     if (reply != ACR_PEER_ANSWERED && reply != ACR_PEER_READY) {
@@ -82,7 +82,7 @@ static AcrJson *read_worker_answer(AcrPeerReply reply, GBytes *said)
                                                   : failure("its answer is malformed");
 }
 
-/* The reply to what it asks back, as it is sent. */
+/* The reply to a question of the extension, ready to be sent. */
 static GByteArray *reply_to(const AcrExtensionProcess *process, AcrSearch *search, GBytes *asked)
 {
     g_autoptr(AcrJson) question = acr_json_parse_bytes(asked, NULL);
@@ -94,7 +94,7 @@ static GByteArray *reply_to(const AcrExtensionProcess *process, AcrSearch *searc
     return out;
 }
 
-/* Sends `out` and waits for the answer, answering what is asked back. */
+/* Sends `out` and waits for the answer; meanwhile answers questions of the extension. */
 static bool exchange_with_process(AcrExtensionProcess *process, const GByteArray *out,
                                   AcrSearch *search, gint64 timeout_ms, AcrJson **out_answer,
                                   GError **error)

@@ -1,6 +1,6 @@
 /*
  * What an extension sees of the code: files of the snapshot, symbols of the index, and the built-in
- * calls. Read only; what is not there is an answer too.
+ * calls. Read-only; a missing thing is an answer too.
  */
 #include "extensions/extensions_private.h"
 
@@ -79,7 +79,7 @@ static AcrJson *symbols(AcrSearch *search, const AcrJson *asked)
     return answer;
 }
 
-/* A built-in call: those of extensions would come back here. */
+/* Only built-in calls, because those of extensions would come back here. */
 static AcrJson *answer_view_call(AcrSearch *search, const AcrJson *asked)
 {
     const char *name = acr_json_get_string(asked, "name");

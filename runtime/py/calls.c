@@ -1,5 +1,5 @@
 /*
- * The text of a search call -> a bound AcrCall, by Python's ast and signatures
+ * Parses the text of a search call into an AcrCall, with Python's ast and signatures
  * (python/acr/calls.py).
  */
 #include "py/py_private.h"
@@ -19,7 +19,7 @@ static guint n_params(const AcrCallSpec *spec)
     return n;
 }
 
-/* Fields are `ok`, name, "=VALUE" of each parameter, empty where it is left out; or `bad`, message. */
+/* Fields: `ok`, name, "=VALUE" of each parameter (empty if omitted); or `bad`, message. */
 static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, GError **error)
 {
     const char *status = fields && fields->len >= 2 ? fields->pdata[0] : "";
@@ -40,7 +40,7 @@ static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, 
     return true;
 }
 
-/* Fields: the call's text, and of each call that there is its name, parameters and kinds, divided by NUL. */
+/* Fields: the text, and for each known call its name, parameters and kinds, separated by NUL. */
 static GBytes *pack_text(const char *text, const AcrCalls *calls)
 {
     GByteArray *fields = g_byte_array_new();

@@ -1,6 +1,6 @@
 /*
- * From Python's exceptions to GError, in one place. Never PyErr_Print: on SystemExit it would end
- * the process.
+ * Converts Python's exceptions to GError, in one place. Never PyErr_Print: on SystemExit it would
+ * end the process.
  */
 #include "py/py_object_private.h"
 
@@ -49,7 +49,7 @@ static AcrPyError code_of(PyObject *type)
     return ACR_PY_ERROR_FAILED;
 }
 
-/* The exception that is set, as an object, and no longer set; a new reference, or NULL. */
+/* Takes the current exception as an object; a new reference, or NULL. */
 static PyObject *fetch(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000

@@ -1,6 +1,7 @@
 /*
- * What Python says of a patch: the experiments of a verdict (python/acr/experiments/), whether the
- * patch is plain code, and which patches are the same change. The host runs what is asked for here.
+ * What Python decides about a patch: the experiments of a verdict (python/acr/experiments/),
+ * whether the patch is plain code, and which patches are the same change. The host makes the runs
+ * that Python asks for.
  */
 #include "py/py_private.h"
 

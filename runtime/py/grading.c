@@ -1,6 +1,6 @@
 /*
- * Grades the logs of benchmark tasks, by python/acr/grading/. Logs are texts of whatever ran: they are
- * read, and nothing of them is run here.
+ * Grades the logs of benchmark tasks (python/acr/grading/). Logs are untrusted text: they are
+ * parsed, and nothing in them is run.
  */
 #include "py/grading.h"
 
@@ -21,7 +21,7 @@ static void add_rules(GByteArray *fields, int rules)
     add_text(fields, rules == 4 ? "4" : "5");
 }
 
-/* Calls a function with `fields` (taken); what it gave, from `least` to `most` texts. */
+/* Calls a function with `fields` (taken); returns its `least` to `most` texts. */
 static GPtrArray *ask_module(AcrPython *python, const char *module, const char *function,
                              GByteArray *fields, gint64 timeout_ms, guint least, guint most,
                              GError **error)
@@ -51,7 +51,7 @@ void acr_grading_plan_clear(AcrGradingPlan *plan)
         g_clear_pointer(texts[i], g_free);
 }
 
-/* Asks for a plan of `n` texts; one alone says why there is none. */
+/* Asks for a plan of `n` texts; a single one is the reason why there is none. */
 static GPtrArray *ask_plan(AcrPython *python, const char *function, GByteArray *fields, guint n,
                            GError **error)
 {

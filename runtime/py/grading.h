@@ -1,49 +1,50 @@
 /*
- * grading: what logs of benchmark tasks say, by the rules of SWE-bench's package, version 4 or 5
- * (`rules`). Errors of all: those of acr_python_call.
+ * grading: interprets logs of benchmark tasks by the rules of SWE-bench's package, version 4 or 5
+ * (`rules`). Errors of all functions: those of acr_python_call.
  */
 #ifndef ACR_PY_GRADING_H
 #define ACR_PY_GRADING_H
 
 #include "py/py.h"
 
-/* How the tests of a task are run: in an image, or in an environment of this machine. All owned. */
+/* How the tests of a task are run: in an image, or in an environment on this machine. All owned. */
 typedef struct {
     char *script;
-    char *image;       /* NULL: it is for an environment, described by what follows */
+    char *image;       /* NULL: in an environment, which the next members describe */
     char *key;         /* names the environment: same Python, same packages */
     char *python;      /* "3.9" */
     char *packages;    /* "name==version", one a line */
     char *install;     /* a shell command in the project's folder; may be empty */
     char *kept;        /* files that the script puts back from /tmp/kept, one a line */
-    char *row;         /* as the task is graded there: without tests that cannot pass */
+    char *row;         /* the row for grading there: without tests that cannot pass */
     char *test;        /* the command that runs the project's tests; NULL: of an image */
-    char *hidden_test; /* likewise, of the files that the task's hidden tests are in alone */
+    char *hidden_test; /* the same with only the files of the task's hidden tests */
     char *failing;     /* the hidden tests that must fail without a patch, one a line */
 } AcrGradingPlan;
 void acr_grading_plan_clear(AcrGradingPlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingPlan, acr_grading_plan_clear)
 /*
- * Plans the run of a task in its image, or in its environment: `recipes` are the user's own, JSON (NULL:
- * none). `row`: its row of the data set, JSON. Errors: BAD_CALL (the row has no script and its project
- * is not known, or the like).
+ * Plans the run of a task in its image or environment; `recipes`: the user's own, JSON (NULL:
+ * none). `row`: its row of the data set, JSON. Errors: BAD_CALL (for example, the row has no script
+ * and its project is unknown).
  */
 bool acr_grading_plan_image(AcrPython *python, const char *row, int rules, AcrGradingPlan *out,
                             GError **error) ACR_MUST_USE;
 bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
                                   const char *recipes, AcrGradingPlan *out,
                                   GError **error) ACR_MUST_USE;
-/* Whether a user's own recipes are right. Errors: BAD_CALL (what is wrong with them). */
+/* Checks a user's recipes. Errors: BAD_CALL (what is wrong with them). */
 bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **error) ACR_MUST_USE;
-/* The content of report.json for a patch whose tests left this log; owned. *out_failure: why it does not say
- * "resolved", a word of grading/classes.py, owned; NULL: it does. */
+/* report.json for a patch whose tests left this log; owned. *out_failure: why it is not "resolved",
+ * a word of grading/classes.py, owned; NULL: it is. */
 char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
                          char **out_failure, GError **error) ACR_MUST_USE;
 
-/* What the tests printed, as a parser of the log gets it; owned. */
+/* The part of the log that a parser gets; owned. */
 char *acr_grading_output(AcrPython *python, GBytes *log, GError **error) ACR_MUST_USE;
 
-/* The next run that decides whether a resolved task is believed (python/acr/grading/trust.py). All owned. */
+/* The next run that decides whether to believe a resolved task (python/acr/grading/trust.py). All
+ * owned. */
 typedef struct {
     char *patch;  /* NULL: none */
     char *script; /* in place of the plan's */
@@ -51,26 +52,26 @@ typedef struct {
 } AcrGradingTrial;
 void acr_grading_trial_clear(AcrGradingTrial *trial);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingTrial, acr_grading_trial_clear)
-/* What is known of a resolved task; borrowed. */
+/* What is known about a resolved task; borrowed. */
 typedef struct {
     const char *script, *patch;
     const char *changed;      /* by the patch: "f path" (a file) or "l path" (a link) a line */
-    const char *seed;         /* a secret: what is drawn at random is drawn from it */
+    const char *seed;         /* a secret from which all random choices are derived */
     const GPtrArray *outputs; /* GBytes: of the runs so far */
 } AcrGradingTask;
 /*
- * The next run, or the verdict: {"resolved", "why", "evidence", "weak"}, owned JSON, in *out_verdict,
- * which is NULL where `out` is set. The same task and outputs give the same answer.
+ * The next run, or the verdict {"resolved", "why", "evidence", "weak"} (owned JSON) in
+ * *out_verdict, which is NULL if `out` is set. The same task and outputs give the same result.
  */
 bool acr_grading_step(AcrPython *python, const char *row, int rules, const AcrGradingTask *task,
                       AcrGradingTrial *out, AcrJson **out_verdict, GError **error) ACR_MUST_USE;
-/* The tests that count and whether each passed: [{test that must pass now: bool}, {test that must go on
- * passing: bool}]; owned JSON. */
+/* The tests that count, and whether each passed: [{test that must pass now: bool}, {test that must
+ * still pass: bool}]; owned JSON. */
 AcrJson *acr_grading_tests(AcrPython *python, const char *row, int rules, GBytes *log,
                            GError **error) ACR_MUST_USE;
 
-/* The first sign in the logs that the environment is at fault, a word, and "environment" or
- * "ambiguous"; owned; NULL in both: there is none. */
+/* The first sign in the logs that blames the environment, a word, and "environment" or "ambiguous";
+ * owned; both NULL: none. */
 bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, char **out_reason,
                          char **out_tier, GError **error) ACR_MUST_USE;
 

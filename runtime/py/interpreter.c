@@ -1,6 +1,6 @@
 /*
- * Starts CPython on the calling thread, isolated from the user's environment and from whatever
- * `python3` comes first in PATH, and makes sure that it is the one the program was built against.
+ * Starts CPython on the calling thread, isolated from the user's environment and from the first
+ * `python3` in PATH, and checks that it is the Python for which the program was built.
  */
 #include "py/py_object_private.h"
 
@@ -9,7 +9,7 @@
 #define environment_error(error, ...)                                                              \
     acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, __VA_ARGS__)
 
-/* The ABI is that of major.minor; the rest may differ after an upgrade of the system. */
+/* Only major.minor determine the ABI; the rest may change in an upgrade of the system. */
 bool acr_py_version_fits(const char *built, const char *running)
 {
     const char *dot = strchr(built, '.');
@@ -17,7 +17,7 @@ bool acr_py_version_fits(const char *built, const char *running)
     return strncmp(built, running, len) == 0 && !g_ascii_isdigit(running[len]);
 }
 
-/* Python 3.11 writes this text anew each time it is asked for, in one place for all threads. */
+/* Python 3.11 rewrites this text at each call, in one buffer for all threads. */
 const char *acr_py_version(void)
 {
     static char *version;
@@ -36,7 +36,7 @@ static PyStatus preinitialize(void)
 {
     PyPreConfig config;
     PyPreConfig_InitIsolatedConfig(&config);
-    config.utf8_mode = 1; /* else names and streams are ASCII in the C locale */
+    config.utf8_mode = 1; /* otherwise names and streams are ASCII in the C locale */
 #ifdef ACR_SANITIZED
     config.allocator = PYMEM_ALLOCATOR_MALLOC; /* so that the sanitizer sees each block */
 #endif
@@ -47,10 +47,10 @@ static PyStatus configure(PyConfig *config)
 {
     PyConfig_InitIsolatedConfig(config);
     config->write_bytecode = 0;
-    config->site_import = 0;   /* installed packages: only the linter's, which asks for them */
+    config->site_import = 0;   /* only the linter needs installed packages, and asks for them */
     config->use_hash_seed = 1; /* 0: the order of sets is the same in each run */
     config->hash_seed = 0;
-    /* Else libpython takes the interpreter that PATH names, with its standard library. */
+    /* Otherwise libpython uses the interpreter in PATH and its standard library. */
     PyStatus status = PyConfig_SetBytesString(config, &config->executable, acr_py_executable());
     if (PyStatus_Exception(status))
         return status;
@@ -98,8 +98,8 @@ static bool add_package(const char *package_dir, GError **error)
         package_dir, why->message);
 }
 
-/* The two codecs whose time grows with the square of a text, or worse: 300 KiB that name one as their
- * encoding take minutes. None of them is of source code; as a module that is barred it is unknown. */
+/* Bars two codecs that take quadratic time or worse: 300 KiB of text that names one as its encoding
+ * take minutes. Source code never uses them; a barred module makes the codec unknown. */
 static bool bar_slow_codecs(GError **error)
 {
     static const char *const names[] = {"encodings.idna", "encodings.punycode"};

@@ -16,7 +16,7 @@
 typedef struct {
     char *module, *function;
     GBytes *argument;
-    gint64 deadline_ms; /* 0: none */
+    gint64 deadline_ms; /* 0: no deadline */
     gint64 raise_us;    /* when the watchdog raises next; set when it starts */
     gint64 give_up_us;  /* when the caller leaves */
     bool started, fired, done;
@@ -76,8 +76,8 @@ static void wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, gint64 unti
 
 /* ---- The watchdog ---- */
 
-/* Raises Deadline in the worker if `job` still runs. Waits for the interpreter: for ever where a
- * job never lets go. */
+/* Raises Deadline in the worker if `job` still runs. Waits for the interpreter, forever if a job
+ * never releases it. */
 static void raise_deadline(AcrPython *python, const Job *job)
 {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -115,8 +115,8 @@ static void *watchdog_main(void *data)
 
 /* ---- The worker ---- */
 
-/* With the mutex held and without the interpreter: the next job, or NULL when it is time to stop.
- */
+/* The caller holds the mutex, not the interpreter. Returns the next job; NULL: it is time to
+ * stop. */
 static Job *next_job(AcrPython *python)
 {
     while (!python->stopping && !python->posted)
@@ -138,8 +138,8 @@ static Job *next_job(AcrPython *python)
     return job;
 }
 
-/* With the interpreter held: no Deadline comes any more, and one that was raised but not delivered
- * is gone. */
+/* The caller holds the interpreter. Makes sure that no Deadline comes any more, also not one that
+ * was raised but not delivered. */
 static void end_running(AcrPython *python)
 {
     pthread_mutex_lock(&python->mutex);
@@ -186,7 +186,7 @@ static void serve(AcrPython *python)
     PyEval_RestoreThread(state);
 }
 
-/* After acr_py_start: what the other threads need to know; then the watchdog. */
+/* Tells the other threads that Python has started; then runs the watchdog. */
 static bool prepare_interpreter(AcrPython *python, GError **error)
 {
     python->thread_id = PyThread_get_thread_ident();
@@ -256,8 +256,8 @@ static void destroy(AcrPython *python)
     g_free(python);
 }
 
-/* Starts the worker with all signals blocked: they are the main thread's. The watchdog inherits
- * that. */
+/* Starts the worker with all signals blocked, because the main thread handles them. The watchdog
+ * inherits that. */
 static int start_worker(AcrPython *python)
 {
     sigset_t all, before;
@@ -323,7 +323,7 @@ void acr_python_free(AcrPython *python)
     pthread_cond_broadcast(&python->to_watchdog);
     pthread_mutex_unlock(&python->mutex);
     if (lost)
-        return; /* its threads may never end, so what they use stays */
+        return; /* its threads may never end, so what they use is kept */
     pthread_join(python->worker, NULL);
     destroy(python);
 }
@@ -367,7 +367,7 @@ bool acr_python_call(AcrPython *python, const char *module, const char *function
     pthread_mutex_lock(&python->turn);
     pthread_mutex_lock(&python->mutex);
     bool ok = python->lost ? lost_error(error) : await_job(python, job, out, error);
-    if (job->done || !job->started) /* else the worker frees it, should it ever end */
+    if (job->done || !job->started) /* otherwise the worker frees it, if it ever ends */
         job_free(job);
     pthread_mutex_unlock(&python->mutex);
     pthread_mutex_unlock(&python->turn);

@@ -1,5 +1,5 @@
 /*
- * Outlining a file by Python's ast (python/acr/outline.py), and what its rows depend on.
+ * Outlines a file by Python's ast (python/acr/outline.py), and says what the rows depend on.
  */
 #include "py/py_private.h"
 

@@ -1,6 +1,6 @@
 /*
- * Lists of byte strings as one byte string, the way python/acr/packing.py writes them: each field is
- * its length (8 bytes, little-endian) and its bytes. And calls whose argument and result are JSON.
+ * Lists of byte strings as one byte string, like python/acr/packing.py: each field is its length (8
+ * bytes, little-endian) and its bytes. Also calls whose argument and result are JSON.
  */
 #include "py/py_private.h"
 

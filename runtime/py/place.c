@@ -1,6 +1,6 @@
 /*
- * Where the embedded Python is installed: where the one lies that the program was built for, or with ACR_PYTHON_ANY, as
- * in a wheel, the one whose shared library was loaded.
+ * Finds where the embedded Python is installed: the one for which the program was built, or with
+ * ACR_PYTHON_ANY, as in a wheel, the one whose shared library was loaded.
  */
 #include <dlfcn.h>
 #include <limits.h>

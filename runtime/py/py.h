@@ -1,7 +1,6 @@
 /*
- * py: the one place that knows Python. One thread owns the interpreter: it initialises, runs jobs
- * one at a time and finalises; other threads post a job and wait. Everything else in the program
- * uses the functions below.
+ * py: the only room that knows Python. One thread owns the interpreter: it initialises, runs one
+ * job at a time and finalises; other threads post a job and wait.
  */
 #ifndef ACR_PY_H
 #define ACR_PY_H
@@ -12,15 +11,15 @@
 #include "search/search.h"
 
 typedef enum {
-    ACR_PY_ERROR_FAILED,      /* an exception; the message holds its type and text */
-    ACR_PY_ERROR_ENVIRONMENT, /* the interpreter or the program's Python files are not as they were
-                                 built */
-    ACR_PY_ERROR_TIMEOUT,     /* the deadline passed and the job was ended */
+    ACR_PY_ERROR_FAILED, /* an exception; the message holds its type and text */
+    /* the interpreter or the program's Python files differ from those at build time */
+    ACR_PY_ERROR_ENVIRONMENT,
+    ACR_PY_ERROR_TIMEOUT, /* the deadline passed and the job was ended */
     ACR_PY_ERROR_MEMORY,
     ACR_PY_ERROR_EXIT,     /* code called sys.exit */
     ACR_PY_ERROR_BAD_CALL, /* acr_python_bind_call: not a call, unknown name, arguments that do not
                               fit */
-    ACR_PY_ERROR_LOST,     /* the worker ended in the middle of it */
+    ACR_PY_ERROR_LOST,     /* the worker died during the job */
     ACR_PY_ERROR_INTERRUPTED,
 } AcrPyError;
 #define ACR_PY_ERROR acr_py_error_quark()
@@ -29,14 +28,14 @@ GQuark acr_py_error_quark(void);
 typedef struct AcrPython AcrPython;
 
 /*
- * Starts the interpreter and returns at once: what is called waits for it. `package_dir` is the
- * folder that holds the package `acr` (python/ of the source or installed tree). Errors:
- * ENVIRONMENT. At most one at a time in a process.
+ * Starts the interpreter and returns at once; calls wait for it. `package_dir` is the folder that
+ * contains the package `acr` (python/ of the source or installed tree). Errors: ENVIRONMENT. At
+ * most one at a time in a process.
  */
 AcrPython *acr_python_start(const char *package_dir, GError **error) ACR_MUST_USE;
-/* Waits until it has started. Errors: ENVIRONMENT; every later call then fails with that too. */
+/* Waits until it has started. Errors: ENVIRONMENT; all later calls then fail with it too. */
 bool acr_python_await(AcrPython *python, GError **error) ACR_MUST_USE;
-/* Both; NULL where it cannot be started. */
+/* Starts and waits; NULL: it cannot be started. */
 AcrPython *acr_python_new(const char *package_dir, GError **error) ACR_MUST_USE;
 void acr_python_free(AcrPython *python); /* ends the thread and finalises */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPython, acr_python_free)
@@ -63,21 +62,23 @@ bool acr_python_bind_call(AcrPython *python, const AcrCalls *calls, const char *
                           GError **error) ACR_MUST_USE;
 
 /*
- * Adds to `doubts` (of char *, owned) why a person should look at a reproducer before trusting how
- * it ended: it leaves by os._exit, swallows errors, goes by the clock, … (python/acr/reproducer_doubts.py).
- * One that cannot be read is doubted for that. Errors: ENVIRONMENT, FAILED.
+ * Adds to `doubts` (owned char *) why a person should check a reproducer before trusting its
+ * outcome: it exits by os._exit, swallows errors, depends on the clock, …
+ * (python/acr/reproducer_doubts.py). An unreadable script is doubtful for that. Errors:
+ * ENVIRONMENT, FAILED.
  */
 bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
                        GError **error) ACR_MUST_USE;
 
-/* Adds a file that a patch adds, changes or removes to `files`; NULL: it does not exist on that side. */
+/* Adds a file that a patch adds, changes or removes to `files`; NULL: it does not exist on that
+ * side. */
 void acr_python_patched_add(GByteArray *files, const char *path, GBytes *before, GBytes *after);
 /* Adds to `told` (of char *, owned) what in those files is not plain code, or only what makes any check of
  * the patch meaningless. `packages`: the top-level names of the project, a JSON array. */
 bool acr_python_not_plain(AcrPython *python, bool reaching_only, const char *packages,
                           GByteArray *files, GPtrArray *told, GError **error) ACR_MUST_USE;
-/* What is equal of patches that are the same but for whitespace and comments; owned; `files`: those that
- * the patch touches (python/acr/same_change.py). */
+/* A digest that is equal for patches that differ only in whitespace and comments; owned; `files`:
+ * those that the patch changes (python/acr/same_change.py). */
 bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out,
                            GError **error) ACR_MUST_USE;
 /*
@@ -118,20 +119,19 @@ typedef enum { ACR_PYTHON_OUTLINES, ACR_PYTHON_REFEREE, ACR_PYTHON_EXTENSION } A
 bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error) ACR_MUST_USE;
 
 /*
- * A referee in such a process, `EXE VERB`, which must call acr_python_work: started when it is first
- * asked, and kept. What ends it costs one answer: the file does not compile, or the linter has no
- * opinion.
- *   interrupt  borrowed; ends what is asked. May be NULL.
+ * A referee in such a process, `EXE VERB`, which must call acr_python_work: started when first
+ * asked, and kept. If it dies, one answer is lost: the file does not compile, or the linter has no
+ * opinion. interrupt borrowed; ends what is asked. May be NULL.
  */
 typedef struct AcrRefereeWorker AcrRefereeWorker;
 AcrRefereeWorker *acr_referee_worker_new(const char *exe, const char *verb,
                                          const AcrInterrupt *interrupt);
-/* Starts the process now and returns at once: what is asked waits for it. */
+/* Starts the process and returns at once; questions wait for it. */
 void acr_referee_worker_start(AcrRefereeWorker *worker);
 void acr_referee_worker_free(AcrRefereeWorker *worker);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRefereeWorker, acr_referee_worker_free)
-/* The referee for native/: borrowed, valid while `worker` lives; its functions may be called from
- * any thread. */
+/* The referee for native/: borrowed, valid as long as `worker`; any thread may call its
+ * functions. */
 const AcrReferee *acr_referee_worker_referee(AcrRefereeWorker *worker);
 
 /* Asks MODULE.FUNCTION of the package in the worker; *out_answer: owned. Errors: ENVIRONMENT (it

@@ -1,6 +1,6 @@
 /*
- * Shared inside the library, without Python's types (those are in py_object_private.h), so that its
- * tests can include it too.
+ * Shared inside the library, without Python's types (py_object_private.h has those), so that tests
+ * can include it too.
  */
 #ifndef ACR_PY_PRIVATE_H
 #define ACR_PY_PRIVATE_H
@@ -19,8 +19,8 @@
 #define ACR_PY_MAX_MESSAGE 1000            /* bytes of an exception's text */
 
 /*
- * Initialises the interpreter on the calling thread, checks that it is the one that was built
- * against, and imports the package. Errors: ENVIRONMENT.
+ * Initialises the interpreter on the calling thread, checks its version, and imports the package.
+ * Errors: ENVIRONMENT.
  */
 bool acr_py_start(const char *package_dir, GError **error) ACR_MUST_USE;
 /* Whether a libpython of version `running` ("3.11.2 (main, …") can serve a program built for

@@ -1,8 +1,8 @@
 /*
- * The referee that native/ is handed: does a file compile (python/acr/syntax.py), which version has
- * fewer new errors (python/acr/lint.py). Both are asked of a worker, a process that is started when
- * it is first asked and kept; the linter's has a private folder. One that dies or is ended is started
- * again when it is asked next.
+ * The referee for native/: whether a file compiles (python/acr/syntax.py), and which version has
+ * fewer new errors (python/acr/lint.py). Both ask a worker, a process that is started when first
+ * asked and kept; the linter's has a private folder. A worker that dies or is killed is started
+ * again.
  */
 #include "base/peer.h"
 #include "py/py_private.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #define START_TIMEOUT_MS 60000
-#define TRIES 2 /* who knows what ended it the first time */
+#define TRIES 2 /* the cause of the first end is unknown */
 
 struct AcrRefereeWorker {
     pthread_mutex_t turn; /* of callers */
@@ -36,8 +36,7 @@ static char *end_referee(AcrRefereeWorker *worker, gint64 grace_ms)
     return how;
 }
 
-/* Sends `out` and takes the answer, or makes an error of what came instead; *out_gone: it ended by
- * itself. */
+/* Sends `out` and takes the answer, or makes an error; *out_gone: the worker ended by itself. */
 static bool exchange_lines(AcrRefereeWorker *worker, const GByteArray *out, gint64 timeout_ms,
                            GBytes **out_answer, bool *out_gone, GError **error)
 {
@@ -64,8 +63,8 @@ static bool exchange_lines(AcrRefereeWorker *worker, const GByteArray *out, gint
     return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST, "the referee's process %s", how);
 }
 
-/* Without a folder the linter has no opinion; what a kill of this process leaves of one is removed when
- * the next is made. */
+/* Without a folder the linter has no opinion. What a killed process leaves is removed when the next
+ * folder is made. */
 static bool start_referee(AcrRefereeWorker *worker, GError **error)
 {
     static const char *const no_environment[] = {NULL}; /* it may hold keys */
@@ -187,7 +186,7 @@ static bool read_numbers(GBytes *result, guint *out, gsize n)
     return at == n;
 }
 
-/* Whatever goes wrong, only the linter's word is missing; an interruption ends all. */
+/* Any failure only means that the linter has no opinion; an interrupt ends the call. */
 static bool lint_versions(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse,
                           char **out_why, GError **error)
 {

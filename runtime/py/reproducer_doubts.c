@@ -1,12 +1,12 @@
 /*
- * What a person should look at in a reproducer, by Python's ast (python/acr/reproducer_doubts.py). The script
- * is read, never run here.
+ * What a person should check in a reproducer, found by Python's ast
+ * (python/acr/reproducer_doubts.py). The script is parsed, never run.
  */
 #include "py/py_private.h"
 
 #include <string.h>
 
-/* A script that its reader did not come through with. */
+/* For a script that could not be parsed. */
 #define UNREADABLE "the script cannot be read by the program's own Python"
 
 bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts, GError **error)

@@ -1,6 +1,6 @@
 /*
- * The table of forges. A token is in the environment alone; whoever sends it decides to which server, by
- * the host that stands here or the address that the user gave.
+ * The table of forges. Tokens come only from the environment; a token is sent to the host in this
+ * table, or to the address that the user gave.
  */
 #include "report/report.h"
 

@@ -1,7 +1,7 @@
 /*
- * Opens a draft by the API of GitHub, GitLab or Gitea: asks for the default branch, then for a request that
- * is open for the branch, then opens one. The token goes to the public server that it is for, or to the one
- * that --api-url names; redirects are not followed.
+ * Opens a draft request through the API of GitHub, GitLab or Gitea: gets the default branch, looks
+ * for an open request of the branch, then opens one. The token is sent only to the public server
+ * that it is for, or to the one that --api-url names; redirects are not followed.
  */
 #include <string.h>
 
@@ -10,13 +10,13 @@
 
 #define TIMEOUT_MS 60000
 #define MAX_ANSWER ((gsize)16 * 1024 * 1024)
-#define MAX_PAGES 20 /* of what is open, where the server cannot look for a branch */
+#define MAX_PAGES 20 /* of open requests, if the server cannot search by branch */
 
 /* One of the dialects. */
 typedef struct PullDialect {
     AcrForgeKind kind;
-    const char *list; /* behind the project: what is open, before a branch or a page */
-    guint page;       /* rows on a page; 0: there is only one */
+    const char *list; /* path after the project for open requests, before branch or page */
+    guint page;       /* rows on a page; 0: only one page */
     const char *open; /* behind the project */
     const char *head, *base, *title, *text; /* members of a new one */
     const char *draft;                      /* before the title; NULL: by the member "draft" */
@@ -48,8 +48,8 @@ void acr_pull_server_clear(AcrPullServer *server)
 
 /* ---- Which server ---- */
 
-/* A remote's address as host and path: "https://host/owner/name.git", "ssh://git@host:22/…",
- * "git@host:owner/name". Owned; false: it has no host. */
+/* Splits a remote's address into host and path: "https://host/owner/name.git",
+ * "ssh://git@host:22/…", "git@host:owner/name". Owned; false: no host. */
 static bool split_remote(const char *url, char **out_host, char **out_path)
 {
     gsize before = strcspn(url, "/");
@@ -137,7 +137,7 @@ bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **erro
 
 /* ---- Asking ---- */
 
-/* A dry run's note of what would be sent. */
+/* Records what would be sent, in a dry run. */
 static void note(AcrPull *pull, const AcrPullServer *server, const char *url, const AcrJson *body)
 {
     const PullDialect *dialect = server->dialect;
@@ -155,7 +155,8 @@ static void note(AcrPull *pull, const AcrPullServer *server, const char *url, co
     acr_json_append(pull->requests, request);
 }
 
-/* What a server says of its refusal: GitHub's and Gitea's "message" is a text, GitLab's may be a list. */
+/* The reason in a server's error: "message" is a text at GitHub and Gitea, and may be an array at
+ * GitLab. */
 static char *refusal_text(const AcrJson *answer)
 {
     const AcrJson *message = acr_json_get(answer, "message");
@@ -233,7 +234,7 @@ static char *find_base_branch(AcrPull *pull, const AcrPullServer *server, GError
     return g_strdup(name);
 }
 
-/* Whether a row of what is open is of our branch, in the project itself and not in a fork. */
+/* Whether an open request is of our branch in the project itself, not in a fork. */
 static bool is_ours(const PullDialect *dialect, const AcrJson *row, const char *branch)
 {
     if (dialect->kind == ACR_FORGE_GITLAB)
@@ -246,7 +247,7 @@ static bool is_ours(const PullDialect *dialect, const AcrJson *row, const char *
                acr_json_get_int(acr_json_get(base, "repo"), "id", 0);
 }
 
-/* The address of a page of what is open; owned. */
+/* The URL of a page of open requests; owned. */
 static char *list_url(const AcrPull *pull, const AcrPullServer *server, guint page)
 {
     const PullDialect *dialect = server->dialect;
@@ -268,7 +269,7 @@ static AcrJson *describe_request(const PullDialect *dialect, const AcrJson *answ
                        ACR_STRING("state", state), NULL);
 }
 
-/* Looks for one that is open: *out owned, NULL where there is none. */
+/* Looks for an open request: *out owned; NULL: none. */
 static bool find_open(AcrPull *pull, const AcrPullServer *server, AcrJson **out, GError **error)
 {
     const PullDialect *dialect = server->dialect;

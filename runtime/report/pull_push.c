@@ -1,7 +1,7 @@
 /*
- * Pushes a branch by the git command, which knows the user's keys and credential helpers. It runs in an empty
- * git folder that borrows the repository's objects: of the repository's own configuration nothing is read
- * but the remote's address, so it can name no hook, helper, proxy or other command.
+ * Pushes a branch with the git command, which knows the user's keys and credential helpers. It runs
+ * in an empty git folder that borrows the repository's objects. Of the repository's configuration
+ * only the remote's address is used, so it cannot name a hook, helper, proxy or other command.
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #define BOUND                                                                                      \
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_WORK_TREE GIT_INDEX_FILE GIT_GRAFT_FILE "     \
     "GIT_SHALLOW_FILE GIT_PREFIX GIT_COMMON_DIR GIT_REPLACE_REF_BASE GIT_NAMESPACE"
-/* A folder's own side of the push runs on this machine, by that folder's configuration, which may have come
- * from anybody with a mirror: none of its hooks and commands. */
+/* If the remote is a folder, git runs its side of the push on this machine, with that folder's
+ * configuration, which may come from anybody. So none of its hooks and commands may run. */
 #define RECEIVE                                                                                    \
     "--receive-pack=git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true "            \
     "-c core.fsmonitor=false -c receive.autogc=false -c receive.denyCurrentBranch=refuse "         \
@@ -50,7 +50,7 @@ static char *absolute_url(const AcrPull *pull)
                : g_strdup(url);
 }
 
-/* Whether `path` is `top` or lies below it; false for a `top` that is NULL. */
+/* Whether `path` is `top` or lies below it; `top` NULL: false. */
 static bool is_below(const char *path, const char *top)
 {
     g_autofree char *real = top ? acr_path_real(top) : NULL;
@@ -63,7 +63,8 @@ bool acr_pull_check_address(const AcrPull *pull, GError **error)
     g_autofree char *url = absolute_url(pull), *objects = acr_repo_objects(pull->repo);
     const char *place = g_str_has_prefix(url, file) ? url + strlen(file) : url;
     g_autofree char *unescaped = place != url ? g_uri_unescape_string(place, NULL) : NULL;
-    /* A server's address is not a path: it would be one below the folder that the program runs in. */
+    /* A server's address is not a path; git would take it for one relative to the current
+     * folder. */
     g_autofree char *real =
         g_path_is_absolute(place) ? acr_path_real(unescaped ? unescaped : place) : NULL;
     g_autofree char *git = objects ? g_build_filename(objects, "..", NULL) : NULL;
@@ -82,7 +83,7 @@ static bool write_git_file(const char *dir, const char *name, const char *text, 
     return acr_file_write_atomic(path, text, strlen(text), 0600, error);
 }
 
-/* Where a history is cut, git must know it. */
+/* Tells git where the history of a shallow clone ends. */
 static bool copy_shallow(const char *objects, const char *dir, GError **error)
 {
     g_autofree char *from = g_build_filename(objects, "..", "shallow", NULL);
@@ -100,8 +101,8 @@ static bool make_folder(const char *dir, const char *objects, GError **error)
            write_git_file(dir, "config", CONFIG, error) && copy_shallow(objects, dir, error);
 }
 
-/* This process's environment without the keys of models, what binds git to another repository, and the tokens
- * of forges, unless git's helpers may need one to log in to a web server; owned (g_strfreev). */
+/* This process's environment without keys of models, variables that bind git to another repository,
+ * and tokens of forges (unless git's helpers may need one to log in); owned (g_strfreev). */
 static char **environment(const char *url, const char *dir, const char *objects)
 {
     g_auto(GStrv) bound = g_strsplit(BOUND, " ", -1);

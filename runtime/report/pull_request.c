@@ -95,7 +95,7 @@ static bool push_branch(AcrPull *pull, AcrJson *out, GError **error)
     return true;
 }
 
-/* What is done, as far as it came, is in `out`. */
+/* `out` has what was done so far. */
 static bool carry_out(AcrPull *pull, AcrJson *out, GError **error)
 {
     g_auto(AcrPullServer) server = {0};

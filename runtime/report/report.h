@@ -20,9 +20,10 @@ GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, co
 
 /* ---- Pull requests (pull_request.c) ---- */
 
-/* Makes a request's text from the run folder `spec->arguments[0]` and, as `spec` asks for it, a branch, a push and the
- * request itself. *out: what `pr --json` prints, owned, also on failure as far as it came (NULL: not even the text).
- * Errors: USAGE, ENVIRONMENT, UNFINISHED of task, those of vcs and base. */
+/* Makes the text of a request from the run folder `spec->arguments[0]` and, as `spec` asks, a
+ * branch, a push and the request. *out: what `pr --json` prints, owned, also after a failure as far
+ * as it came (NULL: not even the text). Errors: USAGE, ENVIRONMENT, UNFINISHED of task, those of
+ * vcs and base. */
 bool acr_pull_request(AcrHost *host, const AcrRunSpec *spec, AcrJson **out,
                       GError **error) ACR_MUST_USE;
 
@@ -41,9 +42,9 @@ typedef struct {
 extern const AcrForge acr_forges[];
 extern const guint acr_n_forges;
 
-/* The header with the token of the environment; owned (g_free); NULL: there is none. */
+/* The header with the token from the environment; owned (g_free); NULL: no token. */
 char *acr_forge_authorisation(const AcrForge *forge) ACR_MUST_USE;
-/* The address of a project by an API whose address may end in a slash; owned (g_free). */
+/* The URL of a project's API; the API's address may end in a slash; owned (g_free). */
 char *acr_forge_project(const AcrForge *forge, const char *api, const char *project) ACR_MUST_USE;
 
 #endif

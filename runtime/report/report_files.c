@@ -1,6 +1,6 @@
 /*
- * Which files of a run folder, or of a folder of many, a report is made from: they are read within
- * bounds, never through a link. What cannot be read is named in the report.
+ * Selects the files of a run folder, or of a folder of many runs, for a report. They are read
+ * within bounds and never through a link; the report lists unreadable files.
  */
 #include <string.h>
 
@@ -58,7 +58,7 @@ static gint compare_names(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names of a folder that begin as one of `formats` does (NULL: all), sorted; owned. */
+/* The names in a folder that begin like one of `formats` (NULL: all), sorted; owned. */
 static GPtrArray *list_names(const char *path, const char *const *formats, guint max)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -89,7 +89,7 @@ static void take_attempt(Reader *reader, const char *attempt)
     }
 }
 
-/* Adds the files of a run folder; those that cannot be read are named in one of their own. */
+/* Adds the files of a run folder; unreadable ones are listed in an extra file. */
 static bool add_run(const char *dir, AcrReportFiles *files, GError **error)
 {
     static const char *const names[] = {ACR_FILE_META,  ACR_FILE_RESULT, ACR_FILE_COST,
@@ -129,7 +129,7 @@ static void take_task(const char *dir, const char *name, AcrReportFiles *files)
     }
 }
 
-/* `part`: the shard that it is of, "": none. A shard may have no task. */
+/* `part`: the shard of the batch; "": none. A shard may have no task. */
 static void take_final_report(const char *dir, const char *part, const char *name,
                               AcrReportFiles *files)
 {
@@ -146,7 +146,7 @@ static void take_final_report(const char *dir, const char *part, const char *nam
         acr_report_files_add(files, told, bytes);
 }
 
-/* What their final reports do not say: times, and why. */
+/* Adds what final reports lack: times and reasons. */
 static void take_evaluations(const char *dir, const char *part, AcrReportFiles *files)
 {
     g_autofree char *path = g_build_filename(dir, ACR_DIR_EVALUATIONS, NULL);
@@ -159,7 +159,7 @@ static void take_evaluations(const char *dir, const char *part, AcrReportFiles *
     }
 }
 
-/* What is in a folder of many that is not of a batch itself. */
+/* Adds the files of a folder of many runs that are not the batch's own. */
 static void take_many(const char *dir, const char *part, AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
@@ -173,7 +173,7 @@ static void take_many(const char *dir, const char *part, AcrReportFiles *files)
     take_evaluations(dir, part, files);
 }
 
-/* Those of a batch in parts; a report on the whole comes after theirs. */
+/* The same for a batch in shards; a report on the whole comes after theirs. */
 static void take_shards(const char *dir, AcrReportFiles *files)
 {
     static const char *const formats[] = {ACR_DIR_SHARD, NULL};

@@ -1,4 +1,4 @@
-/* Private to report: what Python is given to make a report of, and what the files of a pull request share. */
+/* Private to report: the input for Python's reports, and what the files of a pull request share. */
 #ifndef ACR_REPORT_PRIVATE_H
 #define ACR_REPORT_PRIVATE_H
 
@@ -12,10 +12,10 @@ typedef struct {
 } AcrReportFiles;
 void acr_report_files_clear(AcrReportFiles *files);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReportFiles, acr_report_files_clear)
-/* False, and nothing is added: all together would be more than 1 GB. */
+/* False without adding: the total would exceed 1 GB. */
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes);
-/* The report of one run in a form of acr_report_make, or "pull request"; `more` (may be NULL): files that are not in
- * its folder. Owned. */
+/* The report of one run in a form of acr_report_make, or "pull request"; `more` (may be NULL):
+ * files from elsewhere. Owned. */
 GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
                           const AcrReportFiles *more, GError **error) ACR_MUST_USE;
 
@@ -35,16 +35,18 @@ typedef struct {
 
 /* ---- Push (pull_push.c) ---- */
 
-/* Whether the remote is another repository: git runs the hooks of one on this machine. Errors: USAGE of task. */
+/* Whether the remote is a repository on this machine, whose hooks git would run. Errors: USAGE of
+ * task. */
 bool acr_pull_check_address(const AcrPull *pull, GError **error) ACR_MUST_USE;
-/* Pushes the branch to the remote's address. *out_is_new: it was not there. Errors: ENVIRONMENT of task. */
+/* Pushes the branch to the remote's address. *out_is_new: the branch did not exist there. Errors:
+ * ENVIRONMENT of task. */
 bool acr_pull_push(const AcrPull *pull, bool *out_is_new, GError **error) ACR_MUST_USE;
 /* An address without a name and a password in it; owned (g_free). */
 char *acr_pull_shown_url(const char *url) ACR_MUST_USE;
 
 /* ---- Open (pull_open.c) ---- */
 
-/* The server that a pull request goes to. Zero-initialise. */
+/* The server for a pull request. Zero-initialise. */
 typedef struct {
     const struct PullDialect *dialect;
     char *project; /* "owner/name" */
@@ -54,11 +56,11 @@ typedef struct {
 } AcrPullServer;
 void acr_pull_server_clear(AcrPullServer *server);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPullServer, acr_pull_server_clear)
-/* Finds it by the remote's address and the options; nothing is sent. Errors: USAGE, ENVIRONMENT (there is
- * no token) of task. */
+/* Finds the server from the remote's address and the options; sends nothing. Errors: USAGE,
+ * ENVIRONMENT (no token) of task. */
 bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **error) ACR_MUST_USE;
-/* Opens a draft, or finds the one that is open: {"url", "number", "state"} (owned). In a dry run `requests`
- * gets what would be sent, and nothing is. Errors: ENVIRONMENT of task. */
+/* Opens a draft, or finds the open one: {"url", "number", "state"} (owned). In a dry run,
+ * `requests` gets what would be sent, and nothing is sent. Errors: ENVIRONMENT of task. */
 AcrJson *acr_pull_open(AcrPull *pull, const AcrPullServer *server, GError **error) ACR_MUST_USE;
 
 #endif
