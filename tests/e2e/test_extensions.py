@@ -416,7 +416,7 @@ def test_files_of_the_repository_are_refused(run_host: RunHost, sample_repo: Rep
     link.symlink_to(inside)
     for path in (inside, link):
         command = arguments(sample_repo, tmp_path / "out", "--extension", path)
-        run_host(*command).one_line(2, "of the repository that is worked on")
+        run_host(*command).one_line(2, "a file of the repository itself")
         run_host("search", "--repo", sample_repo, "--extension", path, 'search_class("A")').one_line(2, "repository")
     run_host("mcp", "--repo", sample_repo, "--extension", link).one_line(2, "of the repository")
     assert not (tmp_path / "out").exists()
@@ -438,7 +438,7 @@ def test_a_file_that_changed_since_is_not_asked(run_host: RunHost, sample_repo: 
     done = run_host(*command)
     assert "call 'tell' failed: the file has changed since the run began" in done.err
     shown = json.dumps(read_json(tmp_path / "out" / "attempt_0" / "search" / "search_round_2.json"))
-    assert "early 7 1" in shown and "The call failed: the file differs" in shown
+    assert "early 7 1" in shown and "The call failed: the file has changed" in shown
 
 
 def test_new_writes_one_that_works(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
@@ -473,7 +473,7 @@ def test_a_file_whose_name_is_not_text(run_host: RunHost, tmp_path: Path) -> Non
 
 def test_a_name_that_is_not_installed_is_refused(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     command = arguments(sample_repo, tmp_path / "out", "--extension", "no_such_extension")
-    run_host(*command).one_line(2, "neither a file", "nor an installed extension 'no_such_extension'")
+    run_host(*command).one_line(2, "is not a file", "no extension 'no_such_extension' is installed")
     assert not (tmp_path / "out").exists()
 
 
