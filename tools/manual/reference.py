@@ -59,7 +59,7 @@ def options_page(told: Row) -> Iterator[str]:
         for one in told["providers"]
     ]
     yield from ["", "## Variables of model providers", ""]
-    yield "The first variable that is set and not empty is used. `native/llm/ENVIRONMENT.md` has further ones."
+    yield "The first variable that is set and not empty is used. [Models and money](models-and-money.md) has further ones."
     yield from ["", *table("`--model`|key|address", lines)]
 
 
