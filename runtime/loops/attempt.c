@@ -107,8 +107,12 @@ static AcrStep make_clue(Driver *driver, char **out)
         !acr_extensions_localise(run->extensions, run->search, run->issue, &suspected,
                                  &driver->failure))
         return ACR_STEP_FAILED;
+    if (driver->machine.reproducer &&
+        acr_step_trace(&driver->work, &driver->failure) == ACR_STEP_FAILED)
+        return ACR_STEP_FAILED;
     g_autoptr(GString) clue = g_string_new(NULL);
     add_part(clue, "", shown);
+    add_part(clue, "", driver->work.calls);
     add_part(clue, "", tested);
     add_part(clue, "These places are suspected, by tools that may be wrong:\n\n", suspected);
     *out = clue->len ? g_string_free(g_steal_pointer(&clue), FALSE) : NULL;

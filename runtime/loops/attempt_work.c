@@ -45,6 +45,7 @@ void acr_attempt_work_clear(AcrAttemptWork *work)
     g_free(work->reproducer.script);
     acr_test_verdict_clear(&work->reproducer.before);
     g_free(work->unproved);
+    g_free(work->calls);
     acr_dead_end_clear(&work->dead_end);
     memset(work, 0, sizeof *work);
 }

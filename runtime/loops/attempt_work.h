@@ -89,6 +89,7 @@ typedef struct {
     GPtrArray *candidates; /* borrowed; of all attempts */
     GHashTable *said;      /* borrowed; of acr_said_new, of all attempts */
     char *unproved;        /* why nothing can be proved by running code, or NULL */
+    char *calls;           /* the calls of the reproducer, as models are shown them, or NULL */
     AcrDeadEnd dead_end;   /* whether the model is given up */
 } AcrAttemptWork;
 void acr_attempt_work_begin(AcrAttemptWork *work, const AcrRun *run, guint attempt,
@@ -147,6 +148,13 @@ AcrStep acr_step_know_tests(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
  * NULL: nothing. Writes sbfl.json to the run folder. */
 AcrStep acr_step_suspect(AcrAttemptWork *work, bool has_reproducer, char **out_clue,
                          GError **error) ACR_MUST_USE;
+
+/* ---- Calls of the reproducer (call_trace.c) -------------------------------------------------- */
+
+/* Runs the reproducer traced, if the run wants that, into work->calls. Not a failure: the sandbox failed. */
+AcrStep acr_step_trace(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
+/* Compares its calls without and with the latest patch, for the reviewer; *out: owned, "" if unknown. */
+AcrStep acr_step_compare_traces(AcrAttemptWork *work, char **out, GError **error) ACR_MUST_USE;
 
 /* ---- Observers (observers.c) ----------------------------------------------------------------- */
 

@@ -58,6 +58,9 @@ typedef struct {
     const char *const *env; /* "NAME=VALUE", in addition to those of every trial; NULL: none */
 } AcrTrial;
 
+/* The experiment whose input is the call tracer, which runs the script that `args` name. */
+#define ACR_EXPERIMENT_CALLS "calls"
+
 /* Runs trials, each once: later calls get the recorded outcome. The journal is asked first, so that
  * a loop runs the same from recorded executions. */
 typedef struct {
@@ -122,6 +125,7 @@ typedef struct {
     /* Whether the search agent is shown where failing tests point. AUTO: if that can be found out;
      * ALWAYS: otherwise the run ends. */
     AcrVerify sbfl;
+    bool is_traced;               /* models are shown what the reproducer calls in the project */
     const AcrTestComparer *tests; /* NULL if both are NEVER */
     AcrOverlay *const *given; /* patches from elsewhere, to be weighed with those of the attempts */
     gsize n_given;

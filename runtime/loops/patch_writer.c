@@ -32,6 +32,10 @@ static void start_conversation(AcrAttemptWork *work)
         g_autofree char *issue = acr_text_shorten(work->run->issue, writer->shown_bytes);
         acr_agent_patch_start(writer->conversation, prompts, issue, work->retrieved.located,
                               MIN(writer->shown_bytes, ACR_PATCH_CODE_BYTES));
+        g_autofree char *calls =
+            work->calls ? acr_text_shorten(work->calls, writer->shown_bytes) : NULL;
+        if (calls)
+            acr_conversation_add(writer->conversation, ACR_ROLE_USER, calls);
     } else {
         acr_agent_patch_start_from(writer->conversation, prompts, work->retrieved.conversation);
     }

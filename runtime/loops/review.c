@@ -65,15 +65,15 @@ static bool start_round(Driver *driver)
     g_autofree char *shown = acr_text_shorten(diff, PATCH_SHOWN_BYTES);
     g_autofree char *before = acr_execution_text("Without the patch", &reproducer->before),
                     *after = acr_execution_text("With the patch", &driver->with_patch),
-                    *added = acr_proof_doubts_text(work, &driver->failure);
-    if (!added)
+                    *added = acr_proof_doubts_text(work, &driver->failure), *calls = NULL;
+    if (!added || acr_step_compare_traces(work, &calls, &driver->failure) == ACR_STEP_FAILED)
         return false;
     g_free(driver->patch);
     g_free(driver->test);
     g_free(driver->executions);
     driver->patch = acr_fence_text("diff", shown);
     driver->test = acr_fence_text("python", reproducer->script);
-    driver->executions = g_strconcat(before, "\n", after, added, NULL);
+    driver->executions = g_strconcat(before, "\n", after, calls, added, NULL);
     acr_conversation_free(driver->conversation);
     driver->conversation = acr_conversation_new(name);
     acr_agent_start(driver->conversation, work->run->prompts, ACR_AGENT_REVIEW, "issue",

@@ -90,6 +90,7 @@ typedef struct {
     AcrJson *import_folders;  /* of the project; NULL until they are needed */
     AcrSandboxOptions options;
     char *work_tree, *cache;
+    const char *python_dir;  /* holds the package acr */
     const AcrBudget *budget; /* with the deadline of the run; NULL in a replay */
 } AcrTrialRunner;
 /* `work_tree` may be NULL; the others must outlive the runner. */

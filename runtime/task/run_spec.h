@@ -72,6 +72,7 @@ typedef struct {
 
     /* How code is run. */
     gint64 verify, regressions, sbfl; /* an AcrVerify each */
+    gint64 trace;                     /* 0: auto */
     char *sandbox, *image, *python, *setup, *validate;
     gint64 setup_ms;
     bool setup_network;

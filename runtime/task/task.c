@@ -336,6 +336,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .verify = spec->verify < 0 ? ACR_VERIFY_AUTO : (AcrVerify)spec->verify,
         .regressions = acr_run_spec_regressions(spec),
         .sbfl = acr_run_spec_sbfl(spec),
+        .is_traced = spec->trace == 0,
         .tests = &tests.comparer,
         .prompts = task->prompts,
         .native_tools = acr_json_get_bool(task->folder.meta, META_TOOLS, false),

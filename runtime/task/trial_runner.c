@@ -10,6 +10,8 @@
 #define TEST_WALL_MS ((gint64)120 * 1000)
 #define VALIDATE_WALL_MS ((gint64)1800 * 1000)
 #define PROBE_WALL_MS ((gint64)30 * 1000)
+#define TRACER "acr/project/inside/call_tracer.py"
+#define TRACER_BYTES ((gsize)1024 * 1024)
 #define PROBE "import sys; print('Python ' + sys.version.split()[0])" /* no project's module */
 
 /* ---- The sandbox ---- */
@@ -141,13 +143,18 @@ static bool run_experiment(AcrTrialRunner *self, const AcrTrial *trial, const ch
 {
     g_autoptr(GPtrArray) argv = g_ptr_array_new();
     g_autofree char *host_name = make_host_name();
+    bool is_traced = !trial->input && g_strcmp0(trial->experiment, ACR_EXPERIMENT_CALLS) == 0;
+    g_autofree char *path = is_traced ? g_build_filename(self->python_dir, TRACER, NULL) : NULL;
+    g_autoptr(GBytes) tracer = path ? acr_file_read(path, TRACER_BYTES, error) : NULL;
+    if (path && !tracer)
+        return false;
     g_ptr_array_add(argv, (gpointer)python);
     for (const char *const *at = trial->args; *at; at++)
         g_ptr_array_add(argv, (gpointer)*at);
     g_ptr_array_add(argv, NULL);
     AcrExecution execution = {.overlay = trial->overlay,
                               .argv = (const char *const *)argv->pdata,
-                              .input = trial->input,
+                              .input = is_traced ? tracer : trial->input,
                               .host_name = host_name};
     return run_in_time(self, trial, &execution, out, error);
 }
@@ -211,6 +218,7 @@ void acr_trial_runner_init(AcrTrialRunner *self, const AcrRunSpec *spec, AcrWork
                            const char *work_tree, const AcrBudget *budget, const AcrHost *host)
 {
     self->snapshot = workspace->snapshot;
+    self->python_dir = host->python_dir;
     (void)acr_workspace_referee(workspace, host);
     self->worker = workspace->referee;
     self->work_tree = work_tree ? acr_path_real(work_tree) : NULL;

@@ -1,0 +1,50 @@
+"""--trace: what the script calls until it fails is shown to the search agent, the patch writer and the reviewer; recorded, replayed."""
+
+from __future__ import annotations
+
+from hostile import outcome, take_back
+from verifying import (
+    RIGHT,
+    SCRIPT,
+    YES_YES,
+    Case,
+    added,
+    case,
+    guard,
+    need_bubblewrap,
+    patch,
+    review,
+    search,
+    test_line,
+)
+
+__all__ = ["case"]
+CALL = "line 3: half(n=4) -> 1"
+LINES = [
+    *[guard(), test_line(SCRIPT), *search(CALL), patch(RIGHT, "Location of the bug", "[app.py:")],
+    review(YES_YES, "without the patch (-) and with it (+)", f"- {CALL}", "+ line 3: half(n=4) -> 2"),
+]
+
+
+def test_models_are_shown_the_calls(case: Case) -> None:
+    """Each of them; what was recorded is not run again."""
+    need_bubblewrap()
+    result = case.run(LINES, "--trace").check()
+    assert added(result) == [RIGHT]
+    traced = [r["request"] for r in case.records("execution") if r["request"].get("experiment") == "calls"]
+    assert len(traced) == 2, "once without and once with the patch"
+    whole = outcome(case.out)
+    case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
+    take_back(case.out, len(case.records("model")))
+    case.host.run(*case.command).check()
+    assert outcome(case.out) == whole
+
+
+def test_what_the_script_writes_is_no_part_of_it(case: Case) -> None:
+    """Without the option nothing is traced."""
+    need_bubblewrap()
+    flooded = SCRIPT.replace("assert", "import os\nos.write(1, b'x' * 100000)\nassert")
+    lines = [guard(), test_line(flooded), *search("line 5: half(n=4) -> 1"), patch(), review(YES_YES)]
+    case.run(lines, "--trace").check()
+    case.run(LINES[:2] + [*search(), patch(), review(YES_YES)]).check()
+    assert not [r for r in case.records("execution") if r["request"].get("experiment") == "calls"]
