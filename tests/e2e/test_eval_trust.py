@@ -440,7 +440,7 @@ def test_a_doubt_is_kept_too(bench: Bench) -> None:
     assert "not believed: without its changes to conftest.py these fail" in said
     again = grade_one(bench, "kept", cheat).err
     assert "resolved (kept), not believed: without its changes" in again
-    assert "1 of those resolved are not believed" in again
+    assert "1 of the resolved tasks are in doubt" in again
 
 
 def test_a_verdict_of_an_earlier_version_is_made_again(bench: Bench) -> None:
