@@ -76,6 +76,16 @@ def is_literal(node: ast.AST) -> bool:
 
 def _built(node: ast.expr) -> set[str]:
     """The class or function that an expression calls."""
+    if isinstance(node, ast.Name):
+        top: ast.AST = node
+        while hasattr(top, "up"):
+            top = top.up
+        parts = [(t, x.value) for x in ast.walk(top) if isinstance(x, ast.Assign) for t in x.targets]
+        parts += [
+            at for t, v in parts if isinstance(t, ast.Tuple) and isinstance(v, ast.Tuple) for at in zip(t.elts, v.elts)
+        ]
+        given = [v for t, v in parts if isinstance(t, ast.Name) and t.id == node.id]
+        node = given[0] if len(given) == 1 else node
     return {tail(node)} if isinstance(node, ast.Call) else set()
 
 
@@ -134,7 +144,7 @@ def _of_helper(place: Slot, want: bool | None) -> Iterator[Pair]:
     slots = [at for at in _operands(call) if not isinstance(at.get(), (ast.Starred, ast.Lambda, ast.GeneratorExp))]
     computed = next((at for at in slots if not is_literal(at.get())), None)
     if computed and not any(isinstance(x, (ast.Await, ast.Yield, ast.NamedExpr)) for x in ast.walk(call)):
-        yield from (Pair("helper", want, computed, at, place) for at in slots[:4] if at is not computed)
+        yield from (Pair("helper", want, computed, at, place) for at in slots[:9] if at is not computed)
 
 
 def _operands(call: ast.AST) -> Iterator[Slot]:

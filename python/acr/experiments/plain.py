@@ -13,6 +13,7 @@ import symtable
 
 from acr.experiments import plain_names as names
 from acr.experiments.decoy import FUNCTIONS, is_text, name_of
+from acr.experiments.site import tail
 from acr.experiments.tree_variants import TESTS
 
 TYPE_CHECKING = False
@@ -30,6 +31,7 @@ _REACHING = re.compile(
     r"(?:sys|os|builtins|gc|ctypes|_ctypes|cffi|signal|atexit|subprocess|multiprocessing|importlib|unittest|_?pytest|mock|nose"
     r"|faulthandler|_thread|runpy|code|inspect)\b"
 )
+_WRAPS = {"wraps": 1, "update_wrapper": 2}  # how many arguments leave what is copied alone
 _DOTTED = re.compile(r"\w+(?:\.\w+)*")
 _MUTATES = {"append", "insert", "extend", "clear", "update", "remove", "pop", "popitem", "setdefault", "add", "discard"}
 _READS = {"open", "read_text", "read_bytes", "getline", "getlines"}
@@ -328,7 +330,7 @@ class Unit:
             and (base, x.attr) != ("self", "__dict__")
         ):
             yield "special attribute", f"{base}.{x.attr}"[-60:]
-        if names.HIDDEN.search(x.attr):
+        if names.HIDDEN.search(x.attr) or x.attr in _WRAPS and module == "functools" and id(x) not in self.called:
             yield "hidden name", x.attr
         if module in names.NARROW and x.attr not in names.NARROW[module] and (module, x.attr) != ("os", "environ"):
             yield "narrow module", f"{module}.{x.attr}"
@@ -396,6 +398,12 @@ class Unit:
             yield "builtin", "eval_str"
         if any(k.arg == "updated" for k in x.keywords):
             yield "decorator", ast.unparse(x)[:60]  # what functools.wraps makes of a class
+        if (
+            len(x.args) > _WRAPS.get(tail(x), 99)
+            or tail(x) in _WRAPS
+            and any(isinstance(at, ast.Starred) for at in x.args)
+        ):
+            yield "decorator", ast.unparse(x)[:60]
         if name.split(".")[-1] == "import_module":
             yield "import", ast.unparse(x)[:60]
         if isinstance(x.func, ast.Attribute) and x.func.attr == "register" and id(x) not in self.decorating:

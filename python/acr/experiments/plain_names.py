@@ -56,7 +56,7 @@ NARROW = {
         "time sleep monotonic perf_counter strftime gmtime localtime time_ns timezone altzone daylight tzname".split()
     ),
     "operator": frozenset(dir(operator)) - {"attrgetter", "methodcaller"},
-    "weakref": frozenset("ref WeakMethod WeakKeyDictionary WeakValueDictionary WeakSet proxy".split()),
+    "weakref": frozenset("ref WeakMethod WeakKeyDictionary WeakValueDictionary WeakSet".split()),
     "ast": frozenset(dir(ast)),
     "inspect": frozenset(
         "iscoroutinefunction isawaitable isgenerator isgeneratorfunction iscoroutine signature Parameter isclass "
@@ -74,7 +74,7 @@ HIDDEN = re.compile(
     r"(?:f|gi|cr|ag|tb)_(?:back|frame|locals|globals|builtins|code|next|lineno|trace)$|_getframe|^settrace$|^setprofile$"
     r"|^addaudithook$|^get_objects$|^get_referr?e[rn]ts?$|^func_|^co_[a-z]+$|^_exit$|^modules$|^gettrace$|^getprofile$"
     r"|^(?:exec|spawn|posix_spawn)[lv]p?e?$|^fork$|^get_stack$|^extract_stack$|^walk_(?:stack|tb)$|^currentframe$"
-    r"|^exec$|^get_type_hints$|^(?:Base|Dict)Configurator$|^(?:dict|file)Config$"
+    r"|^exec_?$|subprocess_(?:exec|shell)$|^get_type_hints$|^(?:Base|Dict)Configurator$|^(?:dict|file)Config$"
     r"|^findCaller$|^getouterframes$|^getinnerframes$"
 )
 # Functions of the library that change what all of the process shares.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from acr.experiments.comparisons import others, pairs
 from acr.experiments.decoy import is_text
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 # Writes a value as plain data: attributes in place of equality, the classes by their names. The second function writes
 # only of which classes a value is, and of how many evaluations at most.
 SHOW = """def {name}(x, tag, depth=0, seen=(), left=[3000]):
-    import os
+    import collections, os
     t, me = type(x), {name}
+    held = ((str, str.__str__), (int, int.__int__), (float, float.__float__), (dict, dict), (list, list), (tuple, tuple),
+        (set, set), (frozenset, set), (collections.deque, list), (type({{}}.keys()), list), (type({{}}.values()), list),
+        (type({{}}.items()), list), (type(type.__dict__), dict))
     down = lambda y: me(y, '', depth + 1, seen + (id(x),))
     name_of = lambda c: c.__module__ + ':' + c.__qualname__
     left[0] = 3000 if tag else left[0] - 1
@@ -27,8 +31,8 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[3000]):
         me.count = getattr(me, 'count', {{}})
         me.count[tag] = me.count.get(tag, 0) + 1
         if me.count[tag] > 40: return x
-    if t in (int, float, complex, str, bytes, bool, type(None)): s = x
-    elif depth > 8 or id(x) in seen or left[0] < 0: s = '...'
+    if t in (int, float, complex, str, bytes, bool, type(None)): s = str(x) if t in (float, complex) and x - x != 0 else x
+    elif depth > 40 or id(x) in seen or left[0] < 0: s = '...'
     elif t in (list, tuple): s = [t.__name__] + [down(y) for y in x]
     elif t in (set, frozenset): s = ['set'] + sorted([down(y) for y in x], key=repr)
     elif t is dict: s = ['dict'] + sorted([[down(k), down(v)] for k, v in x.items()], key=repr)
@@ -36,9 +40,9 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[3000]):
         try:
             bases = [name_of(c) for c in t.__mro__[:-1]]
             if isinstance(x, type): s = ['class', [name_of(c) for c in x.__mro__[:-1]]]
-            elif t.__module__ in ('builtins', 'module') : s = ['object', bases, repr(x)]
             else:
-                own = dict(getattr(x, '__dict__', None) or {{}})
+                own = {{'': get(x) for c, get in held if isinstance(x, c)}}
+                if t.__module__ not in ('builtins', 'module'): own.update(getattr(x, '__dict__', None) or {{}})
                 for c in t.__mro__:
                     names = c.__dict__.get('__slots__', ())
                     for n in [names] if isinstance(names, str) else names:
@@ -46,7 +50,9 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[3000]):
                 s = ['object', bases, down(own) if own else repr(x)]
         except Exception: s = ['object', [name_of(t)], 'no text']
     if tag:
-        os.write(1, ('\\n{mark}' + tag + ' ' + ascii(s)[:60000] + '\\n').encode())
+        out = ascii(s)
+        if len(out) > 60000 and type(s) is list and s[0] == 'object': out = ascii([*s[:2], '...'])
+        os.write(1, ('\\n{mark}' + tag + ' ' + out[:60000] + '\\n').encode())
         return x
     return s
 def {kind}(x, tag, depth=0, count={{}}):
@@ -82,6 +88,30 @@ EVEN = """def {even}(x, tag, judge):
 """
 
 
+# Writes at the end, for each module of Python's library, a sum of what its functions and classes hold.
+LIBRARY = """def {library}():
+    import sys, zlib
+    def text(v):
+        if isinstance(v, tuple): return [text(y) for y in v]
+        if type(v) in (int, float, str, bool, type(None)): return v
+        code = getattr(getattr(v, '__func__', v), '__code__', None)
+        return (code.co_filename, code.co_name) if hasattr(code, 'co_name') else type(v).__qualname__
+    sums, known = {{}}, getattr(sys, 'stdlib_module_names', ())
+    for name, module in sorted(sys.modules.items()):
+        if name.split('.')[0] not in known or name in ('__main__', 'sys'): continue
+        held = [(n, v) for n, v in sorted(vars(module).items()) if callable(v)]
+        texts = [(n, text(v), getattr(v, '__qualname__', '')) for n, v in held]
+        own = [v for n, v in held if isinstance(v, type) and v.__module__ == name]
+        texts += [(k, text(y)) for v in own for k, y in sorted(v.__dict__.items())]
+        sums[name] = zlib.crc32(ascii(texts).encode())
+    if 'decimal' in sums: sums['decimal '] = sys.modules['decimal'].getcontext().prec
+    {name}(sums, 'T')
+import atexit
+atexit.register({library})
+del atexit
+"""
+
+
 def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]] | None:
     """The script printing both sides of what it compares, and of which classes the data is that it handles; and the
     pairs, those of the site first, with tags "L" and "R".
@@ -107,8 +137,12 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
         marks += [failed] * is_stop(at)
         new = carried_on(at, failed) if carries_on else at
         site.swap(at, *[ast.parse(text).body[0] for text in marks], new)
+    if not re.search(r"exit|quit|main", script.source):
+        site.tree.body += ast.parse(f"{names.name}(0, 'M')").body
     site.insert(
-        SHOW.format(name=names.name, kind=names.kinds, mark=mark) + EVEN.format(even=names.evens, name=names.name)
+        SHOW.format(name=names.name, kind=names.kinds, mark=mark)
+        + EVEN.format(even=names.evens, name=names.name)
+        + LIBRARY.format(name=names.name, library=word(script.rng))
     )
     return site.text(), found
 
@@ -143,6 +177,7 @@ def _is_reached(at: ast.stmt) -> bool:
         up, (ast.For, ast.With, ast.AsyncFor, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     ):
         up = up.up  # type: ignore[union-attr]
+    asserts = asserts or isinstance(at, ast.If) and any(map(is_stop, at.body))
     return (asserts or isinstance(at, ast.Assert)) and (
         isinstance(up, ast.Module) or "__name__" in ast.unparse(getattr(up, "test", up))
     )

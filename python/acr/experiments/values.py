@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from acr.experiments.comparisons import NEAR
+from acr.experiments.comparisons import NEAR, ORDERS
+from acr.experiments.plain_names import LIBRARY
 from acr.experiments.script_variants import is_plain
 from acr.experiments.site import tail
 from acr.experiments.tree_variants import changed_functions
@@ -40,7 +41,7 @@ def read(out: str, mark: str, until: str = "") -> Rows:
             if tag == until:
                 break
             try:
-                value = ast.literal_eval(_ADDRESS.sub("", re.sub(r"\b(?:nan|inf)\b", "'\\g<0>'", text)))
+                value = ast.literal_eval(_ADDRESS.sub("", text))
             except (ValueError, SyntaxError, RecursionError, MemoryError):
                 value = UNREADABLE
             rows.setdefault(tag, []).append(value)
@@ -113,7 +114,12 @@ class Judged:
             why = self._of_pair(pair, first, patched)
             if why:
                 return why
-        return self._stands_in(base, patched) or _other_cases(base, patched) or self._is_left_out(base, patched)
+        return (
+            _library(base, patched)
+            or self._stands_in(base, patched)
+            or _other_cases(base, patched)
+            or self._is_left_out(base, patched)
+        )
 
     def helpers(self, base: Rows, patched: Rows) -> list[int]:
         """The pairs that functions compare which accept equal sides without the patch, and were given plain data with it."""
@@ -139,6 +145,8 @@ class Judged:
         if self._compares(pair, first) and any(_are_other(want, got) for want, got in zip(expected, observed)):
             return "the objects that a function compares differ, written out"
         for want, got in zip(expected, observed):
+            if got == "nan" and pair.how in (*ORDERS, *NEAR, "difference"):
+                return "it is not a number"
             why = self._classes_differ(pair, want, got) or pair.equal and self._own_equality(pair, want, got)
             if why:
                 return why
@@ -177,6 +185,7 @@ class Judged:
             return _other_class(want, got, self.changed) if pair.holds is not False else ""
         if pair.holds is True and (pair.equal or pair.how in NEAR) and _is_number(want) and _is_number(got):
             return "" if abs(want - got) <= 0.01 * max(1, abs(want)) else "the numbers differ"  # type: ignore[operator]
+        want, got = _held(want), _held(got)
         if pair.equal and not _has_object(want) and not _has_object(got):
             return "" if _alike(want, got) else "written out, they differ"
         return ""
@@ -216,6 +225,20 @@ def _are_other(want: object, got: object) -> bool:
     return is_object(want) and is_object(got) and want[1] == got[1] and want != got  # type: ignore[index]
 
 
+def _held(value: object) -> object:
+    """The number or text that an object is, by its class below the project's; else the value."""
+    rows = value[2] if is_object(value) and len(value) > 2 else []  # type: ignore[arg-type, index]
+    held = [at[1] for at in rows if isinstance(at, list) and at[0] == ""] if isinstance(rows, list) else []
+    return held[0] if held and is_plain(held[0]) else value
+
+
+def _library(base: Rows, patched: Rows) -> str:
+    """What the patch changes of Python's library while it runs."""
+    was, now = [dict(at["T"][-1][1:]) if isinstance(at.get("T", [0])[-1], list) else {} for at in (base, patched)]  # type: ignore[index]
+    changed = sorted(name for name in {*was} & {*now} if was[name] != now[name])
+    return f"the patch changes the library's module {changed[0].strip()} while it runs" if changed else ""
+
+
 def _other_cases(base: Rows, patched: Rows) -> str:
     """Cases that the script takes from data of the project."""
     for tag, values in patched.items():
@@ -227,7 +250,9 @@ def _other_cases(base: Rows, patched: Rows) -> str:
 def _liar(value: object, changed: Changed, equal: bool = False) -> str:
     """A changed class in what was written of a value's classes."""
     if is_object(value):
-        return changed.has(value[1], equal)  # type: ignore[index]
+        found = changed.has(value[1], equal)  # type: ignore[index]
+        if found or str(*value[1][:1]).partition(":")[0].split(".")[0] not in LIBRARY:  # type: ignore[index]
+            return found
     return next(filter(None, (_liar(at, changed, equal) for at in value)), "") if isinstance(value, list) else ""
 
 
