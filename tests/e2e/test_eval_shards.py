@@ -233,7 +233,7 @@ def test_shards_of_different_evaluations_are_not_one(unsolved: Evaluation) -> No
     assert not list(unsolved.out.glob("*.json"))
     swe_bench = ["swe-bench", "--dataset", str(folder / "tasks.jsonl"), "--repos", str(folder / "repos")]
     swe_bench += ["--model", "script:x", "--out", str(unsolved.out), "--shard", "2/2"]
-    unsolved.host.run(*swe_bench).one_line(2, "other commands (eval and swe-bench)")
+    unsolved.host.run(*swe_bench).one_line(2, "different commands (eval and swe-bench)")
 
 
 def test_what_cannot_be_merged(unsolved: Evaluation) -> None:
@@ -258,7 +258,7 @@ def test_what_cannot_be_merged(unsolved: Evaluation) -> None:
     part.write_text(json.dumps(sound | {"rows": [*sound["rows"][1:], row | {"task": "c__d-9"}]}))
     unsolved.merge().one_line(1, "shard 2 of 2: 1 of 3 tasks are not graded: a__b-2")
     part.write_text(json.dumps(sound | {"options": "x"}))
-    unsolved.merge().one_line(2, "is graded with other options")
+    unsolved.merge().one_line(2, "was graded with different options")
     part.write_text(json.dumps(sound))
     other = unsolved.out / LOGS / RUN / "m1"
     other.mkdir(parents=True)

@@ -67,7 +67,7 @@ def test_events_go_on_in_their_file_and_into_no_other(run_host: RunHost, sample_
     mine.write_text("It is broken.\n")
     for taken in (mine, tmp_path / "out" / "journal.jsonl"):
         held = taken.read_bytes()
-        run_host(*words, "--events", taken).one_line(2, "--events", "something else")
+        run_host(*words, "--events", taken).one_line(2, "--events", "is not an events file")
         assert taken.read_bytes() == held
 
 
