@@ -139,7 +139,7 @@ GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
 {
     g_autoptr(GHashTable) rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     if (acr_json_type(json) != ACR_JSON_OBJECT)
-        return ACR_NULL(refuse(error, "not an object of models"));
+        return ACR_NULL(refuse(error, "not a JSON object that maps models to prices"));
     for (const AcrJson *row = acr_json_first(json); row; row = acr_json_next(row)) {
         const char *key = acr_json_key(row);
         g_autofree char *where = acr_text_quote(key, 100);

@@ -142,7 +142,7 @@ static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, g
     return files;
 }
 
-/* The number of the best version: the first with the fewest errors; the first of all if a count is
+/* The index of the best version: the first one with the fewest errors, or 0 if any count is
  * unknown. */
 static gsize best_of(const guint *worse, gsize n)
 {

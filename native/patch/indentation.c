@@ -62,7 +62,7 @@ char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize col
     return g_string_free(out, FALSE);
 }
 
-/* Whether a quote line that is mapped to a line of the file stands at its beginning. */
+/* Whether a quote line begins the file line to which it is mapped (several may share one). */
 static bool begins_line(const Fit *fit, gsize j)
 {
     const gssize *map = fit->place->map;

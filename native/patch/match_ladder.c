@@ -29,7 +29,8 @@ static AcrLevel level_at(const AcrLines *file, gsize first, const AcrLines *quot
                                                                           : ACR_LEVEL_STRIP;
 }
 
-/* How many of the quote's lines match the file from line `first` on, without outer blanks. */
+/* How many of the quote's lines match the file from line `first` on, ignoring leading and trailing
+ * blanks. */
 static gsize count_same(const AcrLines *file, gsize first, const AcrLines *quote)
 {
     gsize n = 0;

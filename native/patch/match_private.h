@@ -48,8 +48,8 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
  * What is taken off one part is taken off both; false, or 0, where there is nothing to take.
  */
 void acr_match_add_place(AcrMatch *match, const AcrPlace *place); /* takes the map of `place` */
-/* Whether all lines of the quote are shifted by the same number of columns at that place. Where the
- * file has tabs and the quote spaces, a tab is one step of the quote. */
+/* Whether every quoted line is shifted by the same number of columns at that place. If the file is
+ * indented with tabs and the quote with spaces, a tab counts as one indentation step of the quote. */
 bool acr_place_is_shifted(const AcrLines *file, const AcrPlace *place, const AcrLines *quote);
 void acr_quote_read(AcrMatch *match, const char *original, const char *patched); /* borrowed */
 bool acr_quote_trim_blank(AcrMatch *match);    /* removes outer blank lines */

@@ -110,7 +110,7 @@ def _costs(rows: list[dict], lines: list[str]) -> dict:
     total, tests, images = (sum(row[key] for row in rows) for key in ("total_ms", "tests_ms", "image_bytes"))
     peak = max((row["peak_bytes"] for row in rows), default=0)
     if total:
-        told = f"graded in {total / 1000:.1f} s of all jobs, tests {tests / 1000:.1f} s; memory {peak / _MB:.0f} MB"
+        told = f"graded in {total / 1000:.1f} s, summed over all jobs, tests {tests / 1000:.1f} s; peak memory {peak / _MB:.0f} MB"
         lines.append(told + (f"; images {images / _MB:.0f} MB" if images else ""))
     return {"seconds": total / 1000, "test_seconds": tests / 1000, "peak_bytes": peak, "image_bytes": images}
 

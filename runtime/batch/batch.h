@@ -48,7 +48,7 @@ bool acr_dataset_select(GPtrArray *rows, const char *path, const char *const *on
                         GError **error) ACR_MUST_USE;
 
 /*
- * Whether a name may become that of a folder: letters, digits, "_", "-", "." and characters of
+ * Whether a name is allowed as the name of a folder: letters, digits, "_", "-", "." and characters of
  * `also`, beginning with a letter, digit or "_", without "..". `also` NULL: any UTF-8 text without
  * "/" and control characters that does not begin with ".".
  */

@@ -14,7 +14,8 @@ int acr_eval_run_open(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 bool acr_eval_write_final(const AcrRunSpec *spec, const char *path, const char *text,
                           GError **error) ACR_MUST_USE;
 
-/* The row with the name of its log parser, if that is an extension's, for planning; owned. */
+/* For planning: the row, with the name of its log parser added if an extension provides that
+ * parser; owned. */
 char *acr_eval_row(const AcrEvalOptions *options, const char *row) ACR_MUST_USE;
 /* The row with the results that the extension reads from the logs, for grading; owned. Errors:
  * those of acr_extensions_parse and of py. */

@@ -90,7 +90,7 @@ typedef struct {
 } AcrTestRun;
 void acr_test_run_clear(AcrTestRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestRun, acr_test_run_clear)
-/* Whether the run was complete: no limit and no end of the tests' process cut it off. */
+/* Whether the run was complete: it exceeded no limit, and the test process did not end early. */
 bool acr_test_run_is_whole(const AcrTestRun *run);
 /* ABSENT if the run lacks it. Tests that `id` contains count for it: those of a file. O(1) except
  * for those. */

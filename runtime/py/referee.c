@@ -36,7 +36,7 @@ static char *end_referee(AcrRefereeWorker *worker, gint64 grace_ms)
     return how;
 }
 
-/* Sends `out` and takes the answer, or makes an error; *out_gone: the worker ended by itself. */
+/* Sends `out` and receives the answer, or sets `error`; *out_gone: the worker exited by itself. */
 static bool exchange_lines(AcrRefereeWorker *worker, const GByteArray *out, gint64 timeout_ms,
                            GBytes **out_answer, bool *out_gone, GError **error)
 {

@@ -90,8 +90,8 @@ AcrOverlay *acr_origin_apply(const AcrOrigin *origin, const char *repo, AcrRepo 
     if (!acr_overlay_apply_diff(overlay, diff, len, &reason))
         return ACR_NULL(
             acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                          "the patch does not apply to commit %.12s alone, as the run stood "
-                          "on changes that are not committed: %s",
+                          "the patch does not apply to commit %.12s alone, because the run "
+                          "began with uncommitted changes; commit them and run again: %s",
                           origin->commit, reason->message));
     *out_repo = g_steal_pointer(&opened);
     return g_steal_pointer(&overlay);

@@ -160,7 +160,7 @@ static AcrJson *describe_code(const Plan *plan, GError **error)
                        ACR_STRING("python", sandbox ? acr_sandbox_choice(sandbox) : NULL),
                        ACR_STRING("why_not", reason      ? reason->message
                                              : is_wanted ? NULL
-                                                         : "nothing is to be run"),
+                                                         : "no option asks for code to be run"),
                        ACR_STRING("setup", spec->setup), ACR_STRING("validate", spec->validate),
                        ACR_BOOL("regressions", has_tests),
                        ACR_STRING("test_command", spec->test_command), NULL);

@@ -1,6 +1,6 @@
 /*
  * acr-host demo: `run` on a copy of the bundled sample with recorded answers, to show a new
- * installation without key or network. The copy is removed afterwards.
+ * installation without key or network. The copy is removed afterwards, unless its folder was named.
  */
 #include "verbs/verbs_private.h"
 
@@ -31,16 +31,28 @@ static bool copy(const char *from, const char *to, GError **error)
     return ok;
 }
 
+/* The folder that the user named, which must be a new one, or a temporary one; owned. */
+static char *make_demo_folder(const char *named, GError **error)
+{
+    if (!named)
+        return g_dir_make_tmp("acr-host-demo-XXXXXX", error);
+    if (g_mkdir(named, 0755) == 0)
+        return g_canonicalize_filename(named, NULL);
+    const char *why = errno == EEXIST ? "it exists; name a new folder" : g_strerror(errno);
+    return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                                  "cannot create '%s': %s", named, why));
+}
+
 /* Copies the sample, installed or from the source tree, as `sample` into a new folder; returns its
  * path, owned. */
-static char *copy_sample(const AcrHost *host, GError **error)
+static char *copy_sample(const AcrHost *host, const char *named, GError **error)
 {
     static const char *const places[] = {"../sample", "../tests/fixtures/sample"};
     for (guint i = 0; i < G_N_ELEMENTS(places); i++) {
         g_autofree char *sample = g_build_filename(host->python_dir, places[i], NULL);
         if (!g_file_test(sample, G_FILE_TEST_IS_DIR))
             continue;
-        g_autofree char *folder = g_dir_make_tmp("acr-host-demo-XXXXXX", error);
+        g_autofree char *folder = make_demo_folder(named, error);
         g_autofree char *inside = folder ? g_build_filename(folder, "sample", NULL) : NULL;
         return inside && copy(sample, inside, error) ? g_steal_pointer(&folder) : NULL;
     }
@@ -48,7 +60,7 @@ static char *copy_sample(const AcrHost *host, GError **error)
                                   "the sample is missing: install acr-host again"));
 }
 
-static int run_sample(AcrHost *host, const char *folder)
+static int run_sample(AcrHost *host, const char *folder, bool is_kept)
 {
     g_autofree char *repo = g_build_filename(folder, "sample", "repo", NULL),
                     *issue = g_build_filename(folder, "sample", "issue.md", NULL),
@@ -56,11 +68,13 @@ static int run_sample(AcrHost *host, const char *folder)
                     *out = g_build_filename(folder, "out", NULL);
     const char *words[] = {"run", "--repo", repo, "--issue",   issue,     "--model",
                            model, "--out",  out,  "--verbose", "--apply", NULL};
+    if (is_kept) /* the sample keeps its issue */
+        words[G_N_ELEMENTS(words) - 2] = NULL;
     g_auto(GStrv) argv = g_strdupv((char **)words);
     g_autofree char *command = g_strjoinv(" ", argv);
-    acr_verb_tell("$ acr-host %s  # on a copy of the sample, which is removed afterwards\n",
-                  command);
-    return acr_verb_start(host, &acr_verb_run, G_N_ELEMENTS(words) - 1, argv);
+    acr_verb_tell("$ acr-host %s%s\n", command,
+                  is_kept ? "" : "  # on a copy that is removed afterwards; demo FOLDER keeps it");
+    return acr_verb_start(host, &acr_verb_run, (int)g_strv_length(argv), argv);
 }
 
 static int start_demo(AcrHost *host, int argc, char **argv)
@@ -70,19 +84,22 @@ static int start_demo(AcrHost *host, int argc, char **argv)
         g_autofree char *text = acr_help_text(&acr_verb_demo, false);
         return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
     }
-    if (argc > 1)
-        return acr_verb_usage("demo takes no options; use acr-host run for a repository of yours");
-    g_autofree char *folder = copy_sample(host, &error);
+    const char *named = argc == 2 && argv[1][0] != '-' ? argv[1] : NULL;
+    if (argc > 1 && !named)
+        return acr_verb_usage("demo takes at most the name of a new folder; use acr-host run for a "
+                              "repository of yours");
+    g_autofree char *folder = copy_sample(host, named, &error);
     if (!folder)
         return acr_verb_fail(host, error);
-    int code = run_sample(host, folder);
-    if (!acr_dir_remove(folder, &error))
+    int code = run_sample(host, folder, named != NULL);
+    if (!named && !acr_dir_remove(folder, &error))
         return acr_verb_fail(host, error);
     return code;
 }
 
 const AcrVerb acr_verb_demo = {
     .name = "demo",
+    .arguments = "[FOLDER]",
     .summary = "Fix the bundled sample's issue with recorded answers, without key or network",
     .start = start_demo,
 };

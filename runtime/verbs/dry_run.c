@@ -74,7 +74,7 @@ static void add_code(GString *text, const AcrJson *code)
         put_row(text, "validation", "%s", acr_json_get_string(code, "validate"));
     put_row(text, "tests", "%s",
             acr_json_get_bool(code, "regressions", false)
-                ? text_or(code, "test_command", "the project's own, found in the project")
+                ? text_or(code, "test_command", "the project's own, detected from its files")
                 : "none (use --regressions to run the project's tests)");
 }
 
@@ -83,10 +83,12 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
     GString *text = g_string_new(NULL);
     const AcrJson *repository = acr_json_get(plan, "repository"),
                   *folder = acr_json_get(plan, "folder"), *loops = acr_json_get(plan, "loops");
-    put_row(text, "repository", "%s, %s; %" G_GINT64_FORMAT " Python files outside tests",
+    gint64 n_files = acr_json_get_int(repository, "python_files", 0),
+           n_attempts = acr_json_get_int(loops, "attempts", 0);
+    put_row(text, "repository", "%s, %s; %" G_GINT64_FORMAT " Python file%s outside tests",
             acr_json_get_string(repository, "path"),
-            text_or(repository, "commit", "the working tree as it is"),
-            acr_json_get_int(repository, "python_files", 0));
+            text_or(repository, "commit", "the working tree as it is"), n_files,
+            n_files == 1 ? "" : "s");
     put_row(text, "issue", "%s", spec->issue_file ? spec->issue_file : "given with --issue-text");
     put_row(text, "run folder", "%s (%s)",
             text_or(folder, "path", "a new one in your state folder"),
@@ -96,9 +98,9 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
         add_model(text, at);
     add_cost(text, acr_json_get(plan, "limits"));
     put_row(text, "loops",
-            "at most %" G_GINT64_FORMAT " attempts, each with %" G_GINT64_FORMAT
+            "at most %" G_GINT64_FORMAT " attempt%s, each with %" G_GINT64_FORMAT
             " retrieval rounds and %" G_GINT64_FORMAT " answers of the patch writer",
-            acr_json_get_int(loops, "attempts", 0), acr_json_get_int(loops, "rounds", 0),
+            n_attempts, n_attempts == 1 ? "" : "s", acr_json_get_int(loops, "rounds", 0),
             acr_json_get_int(loops, "tries", 0));
     add_code(text, acr_json_get(plan, "code"));
     put_row(text, "writes", "%s",

@@ -89,8 +89,8 @@ void acr_console_status(AcrConsole *console, const char *text);
 void acr_console_log(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* The same for a line that is only needed with --verbose if the block shows it. */
 void acr_console_step(AcrConsole *console, const char *line);
-/* What is shown began `ms` ago in another process, under these ceilings (members not above 0:
- * none). */
+/* Shows the progress of another process that began `ms` ago, with these ceilings (a member of 0 or
+ * less: none). */
 void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling, gint64 max_ms);
 /* Erases the block permanently: anybody may write now. */
 void acr_console_end(AcrConsole *console);

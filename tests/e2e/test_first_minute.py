@@ -43,8 +43,17 @@ def test_the_sample_is_fixed_by_one_word(run_host: RunHost, tmp_path: Path) -> N
     assert result.err.splitlines()[0].startswith("$ acr-host run --repo ")
 
 
+def test_a_demonstration_in_a_folder_can_be_repeated(run_host: RunHost, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    shown = run_host("demo", "kept", cwd=tmp_path).check().err.splitlines()[0]
+    assert shown.startswith("$ acr-host run --repo ") and "removed" not in shown
+    assert (kept / "sample" / "issue.md").is_file() and (kept / "out" / "patch.diff").is_file()
+    run_host(*shown.split()[2:]).check()
+    run_host("demo", "kept", cwd=tmp_path).one_line(2, "name a new folder")
+
+
 def test_the_demonstration_takes_no_options(run_host: RunHost, tmp_path: Path) -> None:
-    run_host("demo", "--apply").one_line(2, "demo takes no options")
+    run_host("demo", "--apply").one_line(2, "demo takes at most the name of a new folder")
     assert "bundled sample" in run_host("demo", "--help").check().out
     run_host("demo", env={"TMPDIR": str(tmp_path / "none")}).one_line(3, "none")
 
