@@ -444,9 +444,10 @@ const AcrOptionGroup acr_option_groups[] = {
     {"Model", "model system json-mode schema tools effort temperature context rounds tries "
               "attempts samples fallback-model prompts "
               "prices retries base-url key-command key-file header online"},
-    {"Verification", "verify validate regressions test-cmd sbfl formula imports grade run-id rules "
-                     "regrade baseline "
-                     "official-only repeat ignore-unknown"},
+    {"Verification",
+     "verify validate regressions test-cmd sbfl trace formula imports grade run-id rules "
+     "regrade baseline "
+     "official-only repeat ignore-unknown"},
     {"Sandbox", "python sandbox image setup setup-network network base-image image-template "
                 "dockerfiles no-pull cache "
                 "environments"},

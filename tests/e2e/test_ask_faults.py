@@ -12,7 +12,7 @@ import os
 import socket
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,9 @@ ANSWER_KEYS = {
 USAGE_KEYS = {"input", "output", "cached", "reasoning"}
 ERROR_KEYS = {"class", "message", "http_status", "request_id", "attempts"}
 UNKNOWN = dict.fromkeys(USAGE_KEYS)
+
+
+LOCAL = ("vllm", "llamacpp", "ollama")  # servers of one's own, which cost nothing on this machine
 
 
 @dataclass
@@ -105,7 +108,10 @@ def play_case(host: Host, row: Scenario, name: str, plain: bool = False) -> Outc
     finally:
         server.stop()
         other.stop()
-    made = Outcome(row, dialect, row.expected(name), result, plain)
+    expect = row.expected(name)
+    if name in LOCAL and expect.cost is None:
+        expect = replace(expect, cost=0)
+    made = Outcome(row, dialect, expect, result, plain)
     made.requests, made.connections = server.requests, server.connections
     made.violations, made.elsewhere = server.violations, other.connections
     return made

@@ -68,7 +68,7 @@ def test_a_revision_that_is_not_there_is_named(
 ) -> None:
     """Whatever stands for no commit is refused before a folder is made."""
     arguments = tiny_run(tiny, tmp_path / "out", script)
-    run_host(*arguments, f"--rev={rev}").one_line(ENVIRONMENT, f"'{rev}'")
+    run_host(*arguments, f"--rev={rev}").one_line(ENVIRONMENT, f"'{rev}'" if rev else "--rev is empty")
     assert not (tmp_path / "out").exists()
 
 
@@ -120,7 +120,7 @@ def test_the_objects_of_a_sha256_repository_are_refused(run_host: Run, script: P
         (None, "No such file"),
         (b"", "empty"),
         (b" \n\t", "empty"),
-        (b"a" * 50_000_000, "more than"),
+        (b"a" * 50_000_000, "larger than"),
         (b"a\0b", "NUL"),
     ],
     ids=["missing", "empty", "blank", "50 MB", "NUL"],

@@ -77,7 +77,7 @@ def test_what_was_said_is_obeyed(run_host: RunHost, finished: Path, worse: list[
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (finished / "journal.jsonl").write_text(text, "utf-8")
     said = run_host("replay", finished)
-    assert said.exit == 1 and "gives another" in said.err
+    assert said.exit == 1 and "diverged" in said.err
     meta = json.loads((finished / "meta.json").read_text("utf-8"))
     meta["state"] = "ready"
     (finished / "meta.json").write_text(json.dumps(meta), "utf-8")

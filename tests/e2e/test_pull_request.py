@@ -239,7 +239,7 @@ def test_a_branch_is_written_once(run_host: RunHost, out: Path, repo: Repo) -> N
     run_host(*line).check()
     before = digest(repo.path)
     assert "was there" in run_host(*line).check().err
-    run_host("pr", out, "--repo", repo, "--branch", "main").one_line(3, "branch 'main' already")
+    run_host("pr", out, "--repo", repo, "--branch", "main").one_line(3, "branch 'main' exists")
     run_host("pr", out, "--repo", repo, "--branch", "fix").one_line(3, "fix")
     run_host("pr", out, "--repo", repo, "--branch", "other", "--dry-run").check()
     for wrong in ("a..b", "-x", "HEAD", "\x1b[m", ""):
@@ -307,7 +307,7 @@ def test_a_run_on_changes_that_are_not_committed(run_host: RunHost, out: Path, r
     diff = repo.git_bytes("diff", "--full-index").replace(b"-    return n // 3", b"-    return n // 5")
     edit_result(out, patch=diff.decode())
     before = digest(repo.path)
-    run_host("pr", out, "--repo", repo, "--branch", "fix").one_line(3, "not committed")
+    run_host("pr", out, "--repo", repo, "--branch", "fix").one_line(3, "uncommitted changes")
     assert digest(repo.path) == before
 
 
@@ -370,7 +370,7 @@ def test_hooks_in_the_repository_s_own_files(
     (tmp_path / "link").symlink_to(repo.path)
     repo.git("config", "remote.origin.pushurl", url.replace("{repo}", str(repo.path)))
     before = digest(repo.path)
-    run_host("pr", out, "--repo", repo, "--branch", "fix", "--push", "origin").one_line(2, "in the repository itself")
+    run_host("pr", out, "--repo", repo, "--branch", "fix", "--push", "origin").one_line(2, "inside the repository")
     assert digest(repo.path) == before and not (tmp_path / "ran").exists()
 
 

@@ -117,7 +117,7 @@ WRONG: dict[str, str] = {
     "{tmp}": "cannot be run",
     "{tmp}/dangling": "is not there",
     "{tmp}/script": "is a script",
-    "{tmp}/bin/tool": "is not in a folder that a Python is installed in",
+    "{tmp}/bin/tool": "is not inside an installed Python",
 }
 
 

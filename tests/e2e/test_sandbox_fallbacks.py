@@ -91,7 +91,7 @@ def _refused(how: str, *words: str, wrapper: tuple[str, ...] = ()) -> Case:
 
 def namespaces_refused_by_a_filter(folder: Path) -> Case:
     """As in many containers."""
-    return _refused("calls", "a filter of calls forbids them", "--security-opt seccomp=unconfined")
+    return _refused("calls", "a system call filter forbids them", "--security-opt seccomp=unconfined")
 
 
 def map_of_users_refused(folder: Path) -> Case:
@@ -136,7 +136,7 @@ def no_engine_named(folder: Path) -> Case:
     for path in ("/var/run/docker.sock", "/run/podman/podman.sock"):
         if os.path.exists(path):
             pytest.skip(f"an engine may listen at {path}")
-    return Case(["no container engine is there", "DOCKER_HOST"], ["--image", "x"])
+    return Case(["there is no container engine", "DOCKER_HOST"], ["--image", "x"])
 
 
 def no_python(folder: Path) -> Case:
@@ -353,7 +353,7 @@ def test_limits_hold_on_machines_that_differ(machine: list[str], host: Host, sam
 def test_too_few_descriptors_are_one_line(descriptors: int, host: Host, sample_repo: Repo) -> None:
     wrapper = ["prlimit", f"--nofile={descriptors}:{descriptors}"]
     result = host.run("exec", "--repo", sample_repo, "--", "true", wrapper=wrapper)
-    result.one_line(result.exit, "too few files can be open at once", "ulimit -n")
+    result.one_line(result.exit, "the limit of open files is too low", "ulimit -n")
     assert result.exit != 0
 
 

@@ -478,12 +478,12 @@ def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[s
     dataset, out = write_list(tmp_path / "tasks.json", rows), tmp_path / "out"
     run = batch(dataset, repos, f"script:{SCRIPT}", out)
     for text, why in {
-        "0/2": "no part 0 of 2",
-        "3/2": "no part 3 of 2",
+        "0/2": "part 0 does not exist; there are 2 parts",
+        "3/2": "part 3 does not exist; there are 2 parts",
         "x": "must be I/N",
         "1/": "must be I/N",
         "2": "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX",
-        "1/99999": "no part 1 of 99999",
+        "1/99999": "part 1 does not exist; there are 99999 parts",
     }.items():
         run_host(*run, "--shard", text).one_line(2, why)
     for number in ("0", "3"):
@@ -582,7 +582,7 @@ def test_merging_replaces_nothing_else(
     assert ids(parts) == [row["instance_id"] for row in read_json(parts / "summary.json")["tasks"]] == names
     told = json.loads(run_host("report", parts, "--json").check().stdout)
     assert [row["task"] for row in told["tasks"]] == names
-    run_host("report", parts / "shard-5-of-5").one_line(2, "neither a run folder, nor one of many")
+    run_host("report", parts / "shard-5-of-5").one_line(2, "is not the folder of a run")
 
 
 def test_a_shard_tries_again_what_failed(

@@ -108,7 +108,7 @@ def test_an_unknown_authority_is_refused_before_anything_is_sent(
 ) -> None:
     trusted = stranger.ca if trusts_stranger else None
     result = ask(host, local(server), "--verbose", SSL_CERT_FILE=trusted)
-    words = ("certificate", f"127.0.0.1:{server.port}", "SSL_CERT_FILE names")
+    words = ("certificate", f"127.0.0.1:{server.port}", "set SSL_CERT_FILE")
     check_network(result, server, 1, *words)  # and no second try is told
     assert server.connections == 1
     told = failure(ask(host, local(server), "--json", SSL_CERT_FILE=trusted), 1)
