@@ -80,8 +80,8 @@ def environment(row: Scenario, name: str, root: str, refused: str) -> dict[str, 
         root = refused
     elif row.peer == "nowhere":
         root = "http://no-such-host.invalid:8080"
-    elif row.peer == "no_key":
-        key = None
+    elif row.peer == "no_key":  # a server on this machine may need none
+        key, root = None, "http://no-such-host.invalid:8080"
     elif row.peer == "bad_key":
         key = f"{KEY}\nX-Other: 1"
         peer = PEERS["bedrock_bearer"] if name == "bedrock" else peer

@@ -504,7 +504,7 @@ def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[s
     run_host("merge", out).one_line(2, "parts of")
     (tmp_path / "many" / "shard-1-of-10000").mkdir(parents=True)
     lines = run_host("merge", tmp_path / "many").check(1).err.splitlines()
-    assert len(lines) == 11 and lines[-1].endswith("and 9990 more shards are not complete")
+    assert len(lines) == 11 and lines[-1].endswith(": 9990 more shards are not complete")
     assert not (tmp_path / "many" / "preds.jsonl").exists()
 
 
