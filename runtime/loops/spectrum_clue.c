@@ -66,7 +66,8 @@ AcrStep acr_step_suspect(AcrAttemptWork *work, bool has_reproducer, char **out_c
             g_propagate_error(error, g_steal_pointer(&reason));
             return ACR_STEP_FAILED;
         }
-        acr_loops_note(run, "cannot tell which code the failing tests point to: %s", reason->message);
+        acr_loops_note(run, "cannot tell which code the failing tests point to: %s",
+                       reason->message);
         return ACR_STEP_UNAVAILABLE;
     }
     g_autofree char *text = acr_json_print_pretty(found);

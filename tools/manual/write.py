@@ -81,7 +81,10 @@ EXAMPLES = {
     "config": [("Show where each option of `run` gets its value", "config run --model openai/gpt-4.1")],
     "doctor": [("Check this machine, a key and a server", "doctor --model openai/gpt-4.1 --online")],
     "report": [("Write the page of a run, or print it in a terminal", "report out --format text")],
-    "demo": [("See a run without a key", "demo"), ("Keep the sample and the run, to repeat it with other options", "demo ~/try")],
+    "demo": [
+        ("See a run without a key", "demo"),
+        ("Keep the sample and the run, to repeat it with other options", "demo ~/try"),
+    ],
     "pr": [
         ("See the branch and the request that would be made", "pr out --branch fix --push origin --open --dry-run"),
         ("Make them", "pr out --branch fix --push origin --open"),
