@@ -421,9 +421,9 @@ static void a_malformed_file_is_told_with_its_member(void)
         const char *text, *told;
     } rows[] = {
         {"", "prices"},
-        {"7", "not an object"},
+        {"7", "not a JSON object"},
         {"{}", "no price"},
-        {"[]", "not an object"},
+        {"[]", "not a JSON object"},
         {"{\"m\":7}", "\"m\""},
         {"{\"m\":{\"input_cost_per_token\":\"1\"}}", "input_cost_per_token"},
         {"{\"m\":{\"input_cost_per_token\":-1e-6}}", "input_cost_per_token"},
