@@ -16,11 +16,23 @@ static const AcrSought a_callee = {"function, method or class", ACR_DEFINITIONS,
 /* What a use is; the surest are shown first. */
 typedef enum { USE_SURE, USE_LIKELY, USE_REFERENCE, USE_NONE } UseKind;
 
+/* What is called; found once, before any file is read. */
 typedef struct {
-    const AcrNameArg *arg;
-    GArray *targets;                 /* ids of what is called */
-    bool has_methods, has_functions; /* both where the name is not known */
+    AcrNameArg arg;
+    GArray *targets;                 /* ids of what the name stands for */
+    GArray *same;                    /* ids of all definitions of that name */
+    GHashTable *above;               /* ids of the classes that the targets' classes inherit from */
+    bool has_methods, has_functions; /* both if the name is not known */
 } Callee;
+
+static void clear_callee(Callee *callee)
+{
+    acr_name_arg_clear(&callee->arg);
+    g_clear_pointer(&callee->targets, g_array_unref);
+    g_clear_pointer(&callee->same, g_array_unref);
+    g_clear_pointer(&callee->above, g_hash_table_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Callee, clear_callee)
 
 /* One file that is read. */
 typedef struct {
@@ -81,12 +93,11 @@ static bool is_import_line(const Scan *scan, const char *at)
 
 /* ---- Whose method it is ---- */
 
-static bool share_an_id(const GArray *a, const GArray *b)
+static bool is_target(const Callee *callee, guint32 id)
 {
-    for (guint i = 0; i < a->len; i++)
-        for (guint j = 0; j < b->len; j++)
-            if (g_array_index(a, guint32, i) == g_array_index(b, guint32, j))
-                return true;
+    for (guint i = 0; i < callee->targets->len; i++)
+        if (g_array_index(callee->targets, guint32, i) == id)
+            return true;
     return false;
 }
 
@@ -94,21 +105,13 @@ static bool share_an_id(const GArray *a, const GArray *b)
 static bool class_has_target(const Scan *scan, guint32 class_id)
 {
     const AcrIndex *index = scan->reply->search->index;
-    const GArray *targets = scan->callee->targets;
+    const Callee *callee = scan->callee;
     guint32 owner;
-    g_autoptr(GArray) members = acr_find_members(index, class_id, scan->callee->arg->last, &owner);
-    if (share_an_id(members, targets))
-        return true;
-    for (guint i = 0; i < MIN(targets->len, ACR_SCOPE_COMPARED); i++) {
-        gint32 parent = acr_index_symbol(index, g_array_index(targets, guint32, i))->parent;
-        if (parent < 0 || acr_index_symbol(index, (guint32)parent)->kind != ACR_SYMBOL_CLASS)
-            continue;
-        g_autoptr(GArray) above = acr_index_ancestors(index, (guint32)parent);
-        for (guint j = 0; j < above->len; j++)
-            if (g_array_index(above, guint32, j) == class_id)
-                return true;
-    }
-    return false;
+    g_autoptr(GArray) members = acr_find_members(index, class_id, callee->arg.last, &owner);
+    for (guint i = 0; i < members->len; i++)
+        if (is_target(callee, g_array_index(members, guint32, i)))
+            return true;
+    return g_hash_table_contains(callee->above, GUINT_TO_POINTER(class_id));
 }
 
 static bool any_class_has_target(const Scan *scan, const GArray *classes)
@@ -325,17 +328,15 @@ static void read_code(Scan *scan)
 static bool hides_callee(const AcrSearch *search, const Callee *callee, gint32 file)
 {
     const AcrIndexFile *row = acr_index_file(search->index, (gsize)file);
-    g_autoptr(GArray) same = acr_find_named(search->index, ACR_DEFINITIONS, callee->arg->last);
     bool is_hidden = false;
-    for (guint i = 0; i < same->len; i++) {
-        guint32 id = g_array_index(same, guint32, i);
+    for (guint i = 0; i < callee->same->len; i++) {
+        guint32 id = g_array_index(callee->same, guint32, i);
         if (id < row->first_symbol || id >= row->first_symbol + row->n_symbols ||
             acr_index_symbol(search->index, id)->parent >= 0)
             continue;
+        if (is_target(callee, id))
+            return false;
         is_hidden = true;
-        for (guint j = 0; j < callee->targets->len; j++)
-            if (g_array_index(callee->targets, guint32, j) == id)
-                return false;
     }
     return is_hidden;
 }
@@ -351,8 +352,8 @@ static bool read_file(AcrReply *reply, const Callee *callee, gsize entry, GError
     Scan scan = {.reply = reply, .callee = callee, .entry = entry, .content = content};
     scan.nearness = acr_nearness(reply->search, &scope, entry);
     scan.cursor.line = 1;
-    scan.names[0].at = callee->arg->last;
-    scan.names[0].len = strlen(callee->arg->last);
+    scan.names[0].at = callee->arg.last;
+    scan.names[0].len = strlen(callee->arg.last);
     scan.n_names = 1;
     scan.is_hidden = hides_callee(reply->search, callee, reply->search->file_of_entry[entry]);
     read_code(&scan);
@@ -382,40 +383,55 @@ static void init_callee_name(AcrReply *reply, const char *argument, AcrNameArg *
     acr_name_arg_init(arg, class_name);
 }
 
-static bool is_method(const AcrIndex *index, guint32 id)
+static void add_target(Callee *callee, const AcrIndex *index, guint32 id, bool is_compared)
 {
-    return acr_index_symbol(index, id)->kind == ACR_SYMBOL_METHOD;
+    const AcrSymbol *target = acr_index_symbol(index, id);
+    bool is_method = target->kind == ACR_SYMBOL_METHOD;
+    callee->has_methods = callee->has_methods || is_method;
+    callee->has_functions = callee->has_functions || !is_method;
+    if (!is_compared || target->parent < 0 ||
+        acr_index_symbol(index, (guint32)target->parent)->kind != ACR_SYMBOL_CLASS)
+        return;
+    g_autoptr(GArray) above = acr_index_ancestors(index, (guint32)target->parent);
+    for (guint i = 0; i < above->len; i++)
+        g_hash_table_add(callee->above, GUINT_TO_POINTER(g_array_index(above, guint32, i)));
+}
+
+static void init_callee(Callee *callee, AcrReply *reply, const char *argument)
+{
+    const AcrIndex *index = reply->search->index;
+    init_callee_name(reply, argument, &callee->arg);
+    callee->targets = targets_of(reply, &callee->arg);
+    callee->same = acr_find_named(index, ACR_DEFINITIONS, callee->arg.last);
+    callee->above = g_hash_table_new(g_direct_hash, g_direct_equal);
+    callee->has_methods = callee->has_functions = callee->targets->len == 0;
+    for (guint i = 0; i < callee->targets->len; i++)
+        add_target(callee, index, g_array_index(callee->targets, guint32, i),
+                   i < ACR_SCOPE_COMPARED);
 }
 
 static void miss_callers(AcrReply *reply, const Callee *callee, AcrAnswer *out)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    g_autofree char *shown = acr_search_shown(callee->arg->text);
+    g_autofree char *shown = acr_search_shown(callee->arg.text);
     g_string_append_printf(text, "Found no call of %s.\n", shown);
     if (callee->targets->len == 0)
         g_string_append_printf(text, "There is no %s named %s.\n", a_callee.noun, shown);
-    if (callee->targets->len == 0 && callee->arg->is_name)
-        acr_suggest_append(text, reply->search->index, a_callee.kinds, callee->arg->last);
-    acr_suggest_occurrences(text, reply->search, callee->arg->last);
+    if (callee->targets->len == 0 && callee->arg.is_name)
+        acr_suggest_append(text, reply->search->index, a_callee.kinds, callee->arg.last);
+    acr_suggest_occurrences(text, reply->search, callee->arg.last);
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
 bool acr_answer_callers(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    g_auto(AcrNameArg) arg = {0};
+    g_auto(Callee) callee = {0};
     g_auto(AcrReply) reply = {0};
+    g_autoptr(GArray) entries = NULL;
     acr_reply_init(&reply, search);
-    init_callee_name(&reply, call->values[0], &arg);
-    g_autoptr(GArray) targets = targets_of(&reply, &arg), entries = NULL;
-    Callee callee = {.arg = &arg, .targets = targets, .has_methods = targets->len == 0};
-    callee.has_functions = callee.has_methods;
-    for (guint i = 0; i < targets->len; i++) {
-        bool is_own = is_method(search->index, g_array_index(targets, guint32, i));
-        callee.has_methods = callee.has_methods || is_own;
-        callee.has_functions = callee.has_functions || !is_own;
-    }
-    if (arg.is_name)
-        entries = acr_search_load(search, arg.last, true);
+    init_callee(&callee, &reply, call->values[0]);
+    if (callee.arg.is_name)
+        entries = acr_search_load(search, callee.arg.last, true);
     for (guint i = 0; entries && i < entries->len && !reply.overfull; i++)
         if (!read_file(&reply, &callee, g_array_index(entries, gsize, i), error))
             return false;
@@ -423,7 +439,7 @@ bool acr_answer_callers(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
         miss_callers(&reply, &callee, out);
         return true;
     }
-    g_autofree char *shown = acr_search_shown(arg.text);
+    g_autofree char *shown = acr_search_shown(callee.arg.text);
     g_autofree char *one = g_strdup_printf("line that calls or passes on %s", shown);
     g_autofree char *many = g_strdup_printf("lines that call or pass on %s", shown);
     return acr_reply_finish(&reply, one, many, a_callee.collapse, out, error);
