@@ -228,16 +228,21 @@ static bool find_key(AcrEndpoint *endpoint, const AcrModelOptions *options, GErr
     return true;
 }
 
-bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
+bool acr_endpoint_is_anonymous(const AcrEndpoint *endpoint)
 {
     static const char *const own[] = {"Authorization", "x-api-key", "api-key", "x-goog-api-key"};
+    for (gsize i = 0; i < G_N_ELEMENTS(own); i++)
+        if (acr_endpoint_find_header(endpoint, own[i]))
+            return false;
+    return !endpoint->key;
+}
+
+bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
+{
     const AcrProvider *provider = endpoint->provider;
-    bool has_own = false; /* the user gave a header that identifies the user */
     g_autofree char *names =
         provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
-    for (gsize i = 0; i < G_N_ELEMENTS(own); i++)
-        has_own = has_own || acr_endpoint_find_header(endpoint, own[i]);
-    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket || has_own ||
+    if (!acr_endpoint_is_anonymous(endpoint) || provider->needs_no_key || endpoint->unix_socket ||
         acr_http_url_is_loopback(endpoint->base_url))
         return true;
     return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,

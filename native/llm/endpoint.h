@@ -37,6 +37,8 @@ void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable);
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name);
 /* Authorization: Bearer KEY, if there is a key. */
 void acr_endpoint_bearer(AcrEndpoint *endpoint);
+/* Whether requests carry neither a key nor a header of the user that stands for one. */
+bool acr_endpoint_is_anonymous(const AcrEndpoint *endpoint);
 /* Whether a key is set or not needed; servers on this machine, and kinds of servers that people run
  * themselves, need none. Errors: AUTH, naming the provider's variables. */
 bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error) ACR_MUST_USE;

@@ -415,8 +415,8 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
     g_autofree char *text = acr_redact_line(failure->message ? failure->message : "failed",
                                             self->endpoint.secrets, 2 * ACR_LLM_MAX_MESSAGE);
     self->report.window = failure->window;
-    bool is_keyless = failure->code == ACR_LLM_ERROR_AUTH && !self->endpoint.key &&
-                      !acr_endpoint_find_header(&self->endpoint, "Authorization");
+    bool is_keyless =
+        failure->code == ACR_LLM_ERROR_AUTH && acr_endpoint_is_anonymous(&self->endpoint);
     open_breaker(call, failure, text);
     return acr_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s%s",
                          self->base.name, self->authority, text,
