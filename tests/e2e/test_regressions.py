@@ -11,7 +11,7 @@ import sandboxes
 from host import Host
 from hostile import TINY, journal_of, write_script
 from repos import Repo, make_repo
-from runs import contents, read_json
+from runs import contents, journal, read_json
 from verifying import (
     OTHER,
     RIGHT,
@@ -21,6 +21,7 @@ from verifying import (
     Case,
     Line,
     added,
+    check_same_files,
     guard,
     line,
     patch,
@@ -61,22 +62,10 @@ def outcome_of(case: Case) -> Any:
     return read_json(case.out / "result.json").get("tests")
 
 
-def files_of(out: Path) -> Any:
-    """All that a run folder holds, but for times."""
-    return journal_of(out), {n: text for n, text in contents(out).items() if n not in ("lock", "journal.jsonl")}
-
-
 def check_repeated(case: Case, event: str = "tests") -> None:
     """A replay that can run nothing, and the rest of a run that has recorded the first event, give the same files."""
-    whole = files_of(case.out)
-    case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
-    records = (case.out / "journal.jsonl").read_text("utf-8").splitlines(keepends=True)
-    first = next(i for i, record in enumerate(records) if json.loads(record)["event"] == event)
-    (case.out / "journal.jsonl").write_text("".join(records[: first + 1]), "utf-8")
-    meta = read_json(case.out / "meta.json") | {"state": "ready"}
-    (case.out / "meta.json").write_text(json.dumps(meta), "utf-8")
-    case.host.run(*case.command).check()
-    assert files_of(case.out) == whole
+    events = [record["event"] for record in journal(case.out)]
+    check_same_files(case, events.index(event) + 1)
 
 
 def test_what_breaks_a_test_is_refused_and_written_again(tested: Case) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from host import SLOWNESS, Host, kill
-from hostile import TINY, journal_of, outcome, take_back
+from hostile import TINY, journal_of, outcome
 from lying import USAGES, LyingServer
 from repos import make_repo
 from test_ceiling import MODEL, PRICE, env_of, usd
@@ -25,6 +25,7 @@ from verifying import (
     Line,
     added,
     case,
+    check_repeated,
     guard,
     need_bubblewrap,
     patch,
@@ -36,15 +37,6 @@ from verifying import (
 __all__ = ["case"]
 SHIFT = "    return n >> 1\n"
 SCRIPT_8 = SCRIPT.replace("half(4) == 2", "half(8) == 4")
-
-
-def check_repeated(case: Case) -> None:
-    """A replay that can run nothing, and the run resumed after half of its records, come to the same."""
-    whole = outcome(case.out)
-    case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
-    take_back(case.out, len(journal_of(case.out)) // 2)
-    case.host.run(*case.command).check()
-    assert outcome(case.out) == whole
 
 
 def attempt(script: str, *patches: Line) -> list[Line]:
@@ -69,7 +61,7 @@ def test_two_independent_patches_that_behave_alike_end_it(case: Case) -> None:
     names = ["attempt_0/reproducer_1.py", "attempt_1/reproducer_1.py"]
     assert table(case, "reproducers") == [[{"script": name, "result": "passed"} for name in names]] * 2
     assert case.selected()["choice"] == "chosen from 2 candidates: it is the first of equals"
-    check_repeated(case)
+    check_repeated(case, len(journal_of(case.out)) // 2)
 
 
 def test_one_that_its_own_script_alone_proves_is_not_enough(case: Case) -> None:
@@ -94,7 +86,7 @@ def test_answers_to_one_retrieval_share_their_question(case: Case) -> None:
     first, *_, second = case.asked("patch")
     assert (first["conversation"], second["conversation"]) == ("attempt_0/patch", "attempt_0/patch_2")
     assert first["messages"] == second["messages"] and len(case.asked("search")) == 1
-    check_repeated(case)
+    check_repeated(case, len(journal_of(case.out)) // 2)
 
 
 def test_without_proof_the_change_that_most_are_is_chosen(case: Case) -> None:
@@ -103,14 +95,14 @@ def test_without_proof_the_change_that_most_are_is_chosen(case: Case) -> None:
     result = case.run(lines, "--samples", 3).check()
     assert added(result) == [RIGHT]
     assert case.selected()["choice"] == "chosen from 3 candidates: 2 are this change, 1 the best other one"
-    check_repeated(case)
+    check_repeated(case, len(journal_of(case.out)) // 2)
 
 
 def test_equals_are_put_to_the_vote(case: Case) -> None:
     lines = [guard("no"), *search(), patch(OTHER), patch(), *[vote(1, "because")] * 3]
     case.run(lines, "--samples", 2).check()
     assert len(case.asked("select")) == 3 and "the model chose it" in case.selected()["choice"]
-    check_repeated(case)
+    check_repeated(case, len(journal_of(case.out)) // 2)
 
 
 def test_an_answer_of_before_is_not_judged_again(case: Case) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import TINY, journal_of
-from runs import contents, read_json
+from hostile import TINY
+from runs import read_json
 from verifying import (
     NO_YES,
     OTHER,
@@ -20,6 +19,7 @@ from verifying import (
     Line,
     added,
     case,
+    check_same_files,
     guard,
     line,
     need_bubblewrap,
@@ -61,19 +61,9 @@ def table(case: Case, *keys: str) -> list[Any]:
     return [row[0] if len(row) == 1 else row for row in rows]
 
 
-def files_of(out: Path) -> Any:
-    """All that a run folder holds, but for times."""
-    return journal_of(out), {n: text for n, text in contents(out).items() if n not in ("lock", "journal.jsonl")}
-
-
 def check_repeated(case: Case) -> None:
     """A replay that can run nothing, and the run resumed from the start of its journal, give the same files."""
-    whole = files_of(case.out)
-    case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
-    (case.out / "journal.jsonl").write_text("", "utf-8")
-    (case.out / "meta.json").write_text(json.dumps(read_json(case.out / "meta.json") | {"state": "ready"}), "utf-8")
-    case.host.run(*case.command).check()
-    assert files_of(case.out) == whole
+    check_same_files(case, 0)
 
 
 def test_the_change_that_most_of_them_are_is_chosen(case: Case, candidate: Candidate) -> None:

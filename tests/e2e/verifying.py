@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from host import Host, Result
-from hostile import TINY, write_script
+from hostile import TINY, journal_of, outcome, take_back, write_script
 from repos import Repo, make_repo
-from runs import journal, read_json
+from runs import contents, journal, read_json
 from sandboxes import missing_bubblewrap
 
 Line = dict[str, Any]
@@ -192,3 +192,28 @@ def rejected(case: Case, result: Result) -> list[str]:
     assert read_json(case.out / "result.json")["verdict"] == "refused"
     text = (case.out / "patch.diff").read_text("utf-8")
     return [line[1:] + "\n" for line in text.splitlines() if line.startswith("+    ")]
+
+
+def check_repeated(case: Case, records: int) -> None:
+    """A replay that can run nothing, and the run resumed after that many of its records, come to the same."""
+    whole = outcome(case.out)
+    case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
+    take_back(case.out, records)
+    case.host.run(*case.command).check()
+    assert outcome(case.out) == whole
+
+
+def files_of(out: Path) -> Any:
+    """All that a run folder holds, but for times."""
+    return journal_of(out), {n: text for n, text in contents(out).items() if n not in ("lock", "journal.jsonl")}
+
+
+def check_same_files(case: Case, records: int) -> None:
+    """The same, with all artifacts left in place: each of them is found again as it was."""
+    whole, path = files_of(case.out), case.out / "journal.jsonl"
+    case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:records]), "utf-8")
+    (case.out / "meta.json").write_text(json.dumps(read_json(case.out / "meta.json") | {"state": "ready"}), "utf-8")
+    case.host.run(*case.command).check()
+    assert files_of(case.out) == whole
