@@ -211,6 +211,7 @@ static void expect_no_reading(Fixture *fixture)
                                            {"search_method_in_class", "attribute", "Here"},
                                            {"search_method", "attribute"},
                                            {"search_class", "attribute"},
+                                           {"search_callers", "Base"},
                                            {"get_code_around_line", "m.py", "1", "3"}};
     for (gsize i = 0; i < G_N_ELEMENTS(calls); i++) {
         g_autoptr(GError) error = NULL;
