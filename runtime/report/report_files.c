@@ -81,8 +81,10 @@ static void take_attempt(Reader *reader, const char *attempt)
                                           ACR_FILE_REGRESSION,     NULL};
     g_autofree char *path = acr_folder_path(reader->folder, attempt);
     g_autoptr(GPtrArray) names = list_names(path, formats, MAX_FILES);
-    g_autofree char *places = g_build_filename(attempt, ACR_DIR_SEARCH ACR_FILE_LOCATIONS, NULL);
+    g_autofree char *places = g_build_filename(attempt, ACR_DIR_SEARCH ACR_FILE_LOCATIONS, NULL),
+                    *calls = g_build_filename(attempt, ACR_DIR_SEARCH ACR_FILE_TOOL_CALLS, NULL);
     take_file(reader, places, MAX_FILE);
+    take_file(reader, calls, MAX_FILE);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *name = g_build_filename(attempt, names->pdata[i], NULL);
         take_file(reader, name, MAX_FILE);
@@ -256,8 +258,8 @@ GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, co
     bool is_run = acr_folder_exists(dir);
     if (is_run && compare)
         return ACR_NULL(acr_task_refuse(error, "--compare needs a folder of many runs"));
-    if (!is_run && strcmp(form, "sarif") == 0)
-        return ACR_NULL(acr_task_refuse(error, "--format sarif needs the folder of one run"));
+    if (!is_run && (strcmp(form, "sarif") == 0 || strcmp(form, "atif") == 0))
+        return ACR_NULL(acr_task_refuse(error, "--format %s needs the folder of one run", form));
     return is_run ? acr_report_of_run(python, dir, form, NULL, error)
                   : report_many(python, dir, form, compare, error);
 }

@@ -9,7 +9,8 @@
 
 static const char *form_of(const AcrRunSpec *spec)
 {
-    static const char *const forms[] = {"html", "text", "markdown", "json", "junit", "sarif"};
+    static const char *const forms[] = {"html",  "text",  "markdown", "json",
+                                        "junit", "sarif", "atif"};
     return spec->json ? "json" : forms[spec->report_form];
 }
 

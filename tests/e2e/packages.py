@@ -162,6 +162,21 @@ def pinned_python(pins: Sequence[str], python: str = "3.11") -> Path:
         raise
 
 
+def wheel(name: str, version: str) -> Path:
+    """The wheel of a release, which Python can import from, without what it depends on and whatever Python it asks for.
+
+    Skips the test, with the reason, where the registry is out of reach.
+    """
+    folder = cache() / "wheels" / f"{name}-{version}"
+    with locked(folder):
+        if not (found := list(folder.glob("*.whl"))):
+            options = ("-q", "--no-deps", "--ignore-requires-python", "--only-binary", ":all:", "-d", str(folder))
+            done = _pip("download", *options, f"{name}=={version}")
+            if not (found := list(folder.glob("*.whl"))):
+                _give_up(f"wheel {name} {version}", done.stderr.strip()[-2000:])
+    return found[0]
+
+
 def npm_package(name: str, version: str) -> Path:
     """The folder of an npm package of exactly that version, installed into the cache by name.
 

@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 import pytest
 from host import Result
-from packages import npm_package
+from packages import npm_package, wheel
 from repos import Repo
 from runs import CHANGED, arguments, fixed, folder_digest
 
@@ -135,6 +135,28 @@ def test_the_fix_of_sarif_is_the_patch(run_host: RunHost, run_folder: Path, samp
     assert "".join(lines).encode() == fixed((sample_repo.path / CHANGED).read_bytes())
 
 
+def test_a_trajectory_has_the_calls_with_their_results_and_the_patch(run_host: RunHost, run_folder: Path) -> None:
+    told = json.loads(run_host("report", run_folder, "-f", "atif").check().stdout)
+    steps, final = told["steps"], told["final_metrics"]
+    assert told["schema_version"] == "ATIF-v1.7" and [at["step_id"] for at in steps] == [*range(1, len(steps) + 1)]
+    assert steps[0] == {"step_id": 1, "source": "user", "message": (run_folder / "issue.md").read_text("utf-8")}
+    journal = [json.loads(line) for line in (run_folder / "journal.jsonl").read_text("utf-8").splitlines()]
+    answers = [record["answer"]["content"] for record in journal if record["event"] == "model"]
+    assert [at["message"] for at in steps if at.get("llm_call_count") == 1] == answers
+    (layer,) = json.loads((run_folder / "attempt_0" / "search" / "tool_call_layers.json").read_text("utf-8"))[:1]
+    searched = next(at for at in steps if at.get("tool_calls"))
+    calls = [(at["function_name"], at["arguments"]) for at in searched["tool_calls"]]
+    assert calls == [(at["func_name"], at["arguments"]) for at in layer]
+    results = searched["observation"]["results"]
+    assert [at["source_call_id"] for at in results] == [at["tool_call_id"] for at in searched["tool_calls"]]
+    sent = [message["content"] for at in journal if at["event"] == "model" for message in at["request"]["messages"]]
+    assert "".join(at["content"] for at in results) in sent
+    (submit,) = steps[-1]["tool_calls"]
+    assert submit["arguments"] == {"patch": (run_folder / "patch.diff").read_text("utf-8")}
+    assert final["total_steps"] == len(steps) and final["total_cost_usd"] == 0
+    assert json.loads(run_host("report", run_folder, "--json").check().stdout)["steps"] == steps
+
+
 def test_a_hostile_run_shows_text_alone(run_host: RunHost, run_folder: Path) -> None:
     make_hostile(run_folder)
     run_host("report", run_folder).check()
@@ -142,7 +164,7 @@ def test_a_hostile_run_shows_text_alone(run_host: RunHost, run_folder: Path) -> 
     page.check()
     assert "document.title=&#x27;owned&#x27;" in page.text and "steps are left out here" in page.text
     (run_folder / "journal.jsonl").write_text("")  # the rest is as hostile, and quicker
-    for form in ("text", "markdown", "json", "junit", "sarif"):
+    for form in ("text", "markdown", "json", "junit", "sarif", "atif"):
         out = run_host("report", run_folder, f"--format={form}").check().out
         assert "\x1b" not in out and "\u202e" not in out and len(out) < MAX_PAGE
     (run_folder / "issue.md").unlink()
@@ -201,9 +223,9 @@ def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: 
     run_host("report", run_folder, "--compare", run_folder).one_line(2, "--compare needs a folder of many runs")
     run_host("report", run_folder, "-f", "pdf").one_line(2, "html, text, markdown")
     run_host("report", run_folder, "-o", tmp_path / "no" / "x.html").one_line(3, "no/x.html")
-    run_host("report", many(tmp_path / "a", run_folder, ["none"], []), "-f", "sarif").one_line(
-        2, "the folder of one run"
-    )
+    batch = many(tmp_path / "a", run_folder, ["none"], [])
+    for form in ("sarif", "atif"):
+        run_host("report", batch, "-f", form).one_line(2, f"--format {form} needs the folder of one run")
 
 
 # ---- Official schemas, and a browser --------------------------------------------------------------
@@ -235,6 +257,21 @@ def test_the_official_schemas_hold(
         for form in ("sarif", "junit"):
             run_host("report", run_folder, "-f", form, "-o", tmp_path / form).check()
         subprocess.run([python, "-c", VALIDATE, tmp_path / "sarif", schema, tmp_path / "junit", xsd], check=True)
+
+
+@pytest.mark.full
+def test_harbor_accepts_a_trajectory(
+    run_host: RunHost, run_folder: Path, tmp_path: Path, pinned_python: Callable[..., Path]
+) -> None:
+    python, harbor = pinned_python(["pydantic==2.11.7"]), wheel("harbor", "0.26.0")
+    check = (
+        "import sys; from harbor.models.trajectories import Trajectory as T; T.model_validate_json(sys.stdin.read())"
+    )
+    for state in ("usual", "hostile"):
+        if state == "hostile":
+            make_hostile(run_folder)
+        told = run_host("report", run_folder, "-f", "atif").check().stdout
+        subprocess.run([python, "-c", check], input=told, env={"PYTHONPATH": str(harbor)}, check=True)
 
 
 @pytest.mark.full

@@ -14,7 +14,7 @@ from acr.report.difftext import changes, parse
 from acr.report.journal import KEPT, read_journal
 from acr.report.plain import text_of, visible
 
-FORMS = ["html", "text", "markdown", "json", "junit", "sarif"]
+FORMS = ["html", "text", "markdown", "json", "junit", "sarif", "atif"]
 
 
 def applied(old: str, diff: str) -> str:
@@ -77,6 +77,7 @@ def files(value: Any) -> list[bytes]:
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     names = ["meta", "result", "cost", "selected_patch", "attempt_0/extract_status", "attempt_0/execution_0_1"]
     names += ["attempt_0/review_p1_t1", "attempt_0/regression_1", "attempt_0/search/bug_locations_after_process"]
+    names += ["attempt_0/search/tool_call_layers"]
     plain = ["issue.md", "patch.diff", "journal.jsonl", "attempt_0/reproducer_1.py", "(unread)"]
     return [part for name in [*(f"{each}.json" for each in names), *plain] for part in (name.encode(), data)]
 
@@ -94,7 +95,7 @@ def test_files_of_any_content_have_a_report(value: Any) -> None:
     for form in FORMS:
         out = service.run(pack([form.encode(), b"0", *files(value)])).decode()
         assert out and (form != "sarif" or json.loads(out)["version"] == "2.1.0")
-        if form != "sarif":
+        if form not in ("sarif", "atif"):
             names = [b"t1/result.json", b"t1/cost.json", b"final.json"]
             data = value if isinstance(value, bytes) else json.dumps(value).encode()
             pairs = [part for name in names for part in (name, data)]

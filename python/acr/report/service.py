@@ -6,7 +6,7 @@ import json
 
 from acr import layout
 from acr.packing import unpack
-from acr.report import batch_page, junit, pull_request, run_page, sarif, words
+from acr.report import atif, batch_page, junit, pull_request, run_page, sarif, words
 from acr.report.plain import load, member
 from acr.report.story import run_of
 
@@ -36,8 +36,9 @@ def run(argument: bytes) -> bytes:
         b"live": lambda: run_page.render_run(told, shown, True),
         b"text": lambda: words.run_text(told),
         b"markdown": lambda: words.run_markdown(told),
-        b"json": lambda: _json(words.run_summary(told)),
+        b"json": lambda: _json({**words.run_summary(told), "steps": atif.steps_of(told, files)}),
         b"junit": lambda: junit.render_junit("acr-host", words.run_cases(told)),
+        b"atif": lambda: _json(atif.render_atif(told, files, shown)),
         b"sarif": lambda: _json(sarif.render_sarif(told, shown)),
         b"pull request": lambda: _pull_request(files),
     }
@@ -46,7 +47,7 @@ def run(argument: bytes) -> bytes:
 
 def tasks(argument: bytes) -> bytes:
     """Form, version, whether another folder is compared with ("1"), the number of the first folder's files, then names
-    and contents of the files of both. There is no SARIF of many runs."""
+    and contents of the files of both. There is no SARIF or ATIF of many runs."""
     form, version, compared, count, *fields = unpack(argument)
     split, is_compared = int(count) * 2, compared == b"1"
     found = batch_page.tasks_of(_pairs(fields[:split]))
