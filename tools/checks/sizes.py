@@ -29,7 +29,7 @@ BUDGETS = {
     "native/search": 5_850,
     "native/spectrum": 190,
     "native/vcs": 6_200,
-    "python/acr": 11_030,
+    "python/acr": 11_190,
     "python/acr_host": 320,
     "python/examples": 290,
     "runtime": 230,
