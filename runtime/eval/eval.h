@@ -40,12 +40,13 @@ char *acr_prediction_model(const char *model) ACR_MUST_USE;
 /*
  * The predictions for `tasks` (AcrInstance, with rows): from a file (a JSON array, JSON lines, or
  * an object of predictions or patches by id), a folder (preds.jsonl, all_preds.jsonl or preds.json,
- * else ID.diff or ID.patch each), the reference patches ("gold"), or no patches ("empty"). Owned
- * array of AcrPrediction in the file's order. Errors: INPUT, naming a repeated or unknown id; with
- * `ignore_unknown` unknown ones are skipped.
+ * else ID.diff, ID.patch or ID/patch.diff each), the reference patches ("gold"), or no patches
+ * ("empty"). Owned array of AcrPrediction in the file's order. Errors: INPUT, naming a repeated or
+ * unknown id; with `ignore_unknown` unknown ones are left out: *out_unknown, their number and
+ * names, owned; NULL: none.
  */
 GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool ignore_unknown,
-                                GError **error) ACR_MUST_USE;
+                                char **out_unknown, GError **error) ACR_MUST_USE;
 
 /* How a prediction ended. */
 typedef enum {

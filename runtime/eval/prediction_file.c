@@ -139,12 +139,23 @@ static char *find_prediction_file(const char *folder)
     return NULL;
 }
 
-/* A diff that is called by its task's id. */
-static bool take_diff(Reader *reader, const char *name, const char *model, guint number,
-                      GError **error)
+/* Whether a file or folder of predictions has this name: ID.diff, ID.patch, or ID/ with patch.diff
+ * in it, as harnesses leave it. *out_path and *out_id: of the diff, owned. */
+static bool find_diff(const char *folder, const char *name, char **out_path, char **out_id)
 {
-    g_autofree char *path = g_build_filename(reader->source, name, NULL),
-                    *id = g_strndup(name, (gsize)(strrchr(name, '.') - name));
+    g_autofree char *path = g_build_filename(folder, name, NULL),
+                    *inside = g_build_filename(path, ACR_FILE_PATCH, NULL);
+    bool is_diff = g_str_has_suffix(name, ".diff") || g_str_has_suffix(name, ".patch");
+    if (!is_diff && !g_file_test(inside, G_FILE_TEST_IS_REGULAR))
+        return false;
+    *out_id = is_diff ? g_strndup(name, (gsize)(strrchr(name, '.') - name)) : g_strdup(name);
+    *out_path = is_diff ? g_steal_pointer(&path) : g_steal_pointer(&inside);
+    return true;
+}
+
+static bool take_diff(Reader *reader, const char *path, const char *id, const char *model,
+                      guint number, GError **error)
+{
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PREDICTIONS_MAX_BYTES, error);
     g_autofree char *patch = bytes ? acr_bytes_text(bytes) : NULL;
     if (!patch)
@@ -167,12 +178,14 @@ static bool read_prediction_folder(Reader *reader, GError **error)
     g_autofree char *full = g_canonicalize_filename(reader->source, NULL),
                     *model = g_path_get_basename(full);
     for (const char *name; dir && (name = g_dir_read_name(dir));)
-        if (g_str_has_suffix(name, ".diff") || g_str_has_suffix(name, ".patch"))
-            g_ptr_array_add(names, g_strdup(name));
+        g_ptr_array_add(names, g_strdup(name));
     g_ptr_array_sort(names, by_file_name);
-    for (guint i = 0; i < names->len; i++)
-        if (!take_diff(reader, names->pdata[i], model, i + 1, error))
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *path = NULL, *id = NULL;
+        if (find_diff(reader->source, names->pdata[i], &path, &id) &&
+            !take_diff(reader, path, id, model, i + 1, error))
             return false;
+    }
     return dir != NULL;
 }
 
@@ -204,20 +217,20 @@ static bool take_prediction_rows(Reader *reader, const GPtrArray *tasks, bool is
     return true;
 }
 
-static bool check_unknown(const Reader *reader, GError **error)
+/* "(N): ID, ID, …" of the unknown tasks; owned; NULL: there are none. */
+static char *name_unknown(const Reader *reader)
 {
     guint n = reader->unknown->len;
-    if (n == 0)
-        return true;
     g_autoptr(GString) names = g_string_new(NULL);
+    g_string_append_printf(names, "(%u): ", n);
     for (guint i = 0; i < MIN(n, MAX_NAMED); i++)
         g_string_append_printf(names, "%s%s", i ? ", " : "", (char *)reader->unknown->pdata[i]);
-    return refuse(error, "'%s' holds predictions for no task of the data set (%u): %s%s",
-                  reader->source, n, names->str, n > MAX_NAMED ? ", …" : "");
+    g_string_append(names, n > MAX_NAMED ? ", …" : "");
+    return n ? g_strdup(names->str) : NULL;
 }
 
 GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool ignore_unknown,
-                                GError **error)
+                                char **out_unknown, GError **error)
 {
     g_autoptr(GPtrArray) out = g_ptr_array_new_with_free_func((GDestroyNotify)acr_prediction_free),
                          unknown = g_ptr_array_new_with_free_func(g_free);
@@ -230,10 +243,14 @@ GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool
     bool ok = is_gold || strcmp(source, EMPTY) == 0
                   ? take_prediction_rows(&reader, tasks, is_gold, error)
                   : read_predictions_of(&reader, error);
-    if (!ok || (!ignore_unknown && !check_unknown(&reader, error)))
+    g_autofree char *names = name_unknown(&reader);
+    if (ok && names && !ignore_unknown)
+        ok = refuse(error, "'%s' holds predictions for no task of the data set %s", source, names);
+    if (!ok)
         return NULL;
     if (out->len == 0)
         return ACR_NULL(refuse(error, "'%s' has no predictions", source));
+    *out_unknown = g_steal_pointer(&names);
     return g_steal_pointer(&out);
 }
 

@@ -66,6 +66,19 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
     return report_grades(host, spec, &result, console);
 }
 
+/* Removes the predictions for other tasks than these; returns how many. */
+static guint keep_predictions_of(const GPtrArray *tasks, GPtrArray *predictions)
+{
+    guint all = predictions->len;
+    g_autoptr(GHashTable) own = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < tasks->len; i++)
+        (void)g_hash_table_add(own, ((AcrInstance *)tasks->pdata[i])->instance_id);
+    for (guint i = all; i-- > 0;)
+        if (!g_hash_table_contains(own, ((AcrPrediction *)predictions->pdata[i])->instance_id))
+            g_ptr_array_remove_index(predictions, i);
+    return all - predictions->len;
+}
+
 /* First all known instances, then the selected ones, because an id that is not selected is still
  * known. */
 static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *spec,
@@ -73,18 +86,21 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
                                        GError **error)
 {
     const char *const *only = (const char *const *)spec->instances;
+    g_autofree char *unknown = NULL;
     *out_tasks = acr_dataset_load(host, spec, ACR_DATASET_GRADE, NULL, error);
     if (!*out_tasks)
         return false;
     *out_predictions =
-        acr_predictions_read(spec->predictions, *out_tasks, spec->ignore_unknown, error);
+        acr_predictions_read(spec->predictions, *out_tasks, spec->ignore_unknown, &unknown, error);
     if (!*out_predictions)
         return false;
+    if (unknown)
+        acr_verb_say("left out predictions for no task of the data set %s", unknown);
     if (only && !acr_dataset_select(*out_tasks, spec->dataset, only, error))
         return false;
-    for (guint i = (*out_predictions)->len; only && i-- > 0;)
-        if (!g_strv_contains(only, ((AcrPrediction *)(*out_predictions)->pdata[i])->instance_id))
-            g_ptr_array_remove_index(*out_predictions, i);
+    guint all = (*out_predictions)->len, left = keep_predictions_of(*out_tasks, *out_predictions);
+    if (left)
+        acr_verb_say("left out %u of %u predictions, for tasks that are not selected", left, all);
     return (*out_predictions)->len > 0 ||
            acr_task_refuse(error, "'%s' has no prediction for the selected tasks",
                            spec->predictions);
@@ -113,12 +129,7 @@ static bool enter_shard(AcrRunSpec *spec, const char *recipes, GPtrArray *tasks,
     const AcrShardBound bound = {options, digest};
     if (!acr_shard_enter(spec, &bound, tasks, out_lock, error))
         return false;
-    g_autoptr(GHashTable) own = g_hash_table_new(g_str_hash, g_str_equal);
-    for (guint i = 0; i < tasks->len; i++)
-        (void)g_hash_table_add(own, ((AcrInstance *)tasks->pdata[i])->instance_id);
-    for (guint i = predictions->len; i-- > 0;)
-        if (!g_hash_table_contains(own, ((AcrPrediction *)predictions->pdata[i])->instance_id))
-            g_ptr_array_remove_index(predictions, i);
+    (void)keep_predictions_of(tasks, predictions);
     return true;
 }
 

@@ -127,10 +127,10 @@ def test_the_forms_of_predictions(host: Host, folder: Path, form: str, around: s
     assert json.loads((folder / "out" / LOGS / RUN / "run.json").read_text())["task_repo"] is None
 
 
-@pytest.mark.parametrize("name", ["all_preds.jsonl", "preds.json", "a__b-1.diff", "a__b-1.patch"])
+@pytest.mark.parametrize("name", ["all_preds.jsonl", "preds.json", "a__b-1.diff", "a__b-1.patch", "a__b-1/patch.diff"])
 def test_a_folder_holds_a_file_of_predictions_or_a_diff_each(host: Host, folder: Path, name: str) -> None:
     place = folder / "m__x"
-    place.mkdir()
+    (place / name).parent.mkdir(parents=True)
     (place / name).write_text("diff\n" if name.startswith("a__b") else json.dumps({"a__b-1": PREDICTION}))
     (place / "other.txt").write_text("no prediction")
     saved(folder, PASSED)
@@ -153,11 +153,15 @@ def test_an_object_holds_patches_by_id(host: Host, folder: Path) -> None:
     assert json.loads(grade(host, folder, "--regrade", "--json").check().stdout)["submitted_ids"] == ["a__b-1"]
 
 
-def test_unknown_ids_may_be_left_out(host: Host, folder: Path) -> None:
-    lines(folder / "preds.jsonl", [PREDICTION, PREDICTION | {"instance_id": "c__d-2"}])
+def test_what_is_left_out_is_counted(host: Host, folder: Path) -> None:
+    lines(folder / "dataset.jsonl", [ROW, ROW | {"instance_id": "a__b-2"}])
+    lines(folder / "preds.jsonl", [PREDICTION | {"instance_id": name} for name in ("a__b-1", "a__b-2", "c__d-2")])
     saved(folder, PASSED)
-    report = json.loads(grade(host, folder, "--regrade", "--ignore-unknown", "--json").check().stdout)
-    assert report["submitted_ids"] == ["a__b-1"]
+    only = ["--instance", "a__b-1", "--ignore-unknown"]
+    result = grade(host, folder, "--regrade", "--json", *only).check()
+    assert json.loads(result.stdout)["submitted_ids"] == ["a__b-1"]
+    assert "left out predictions for no task of the data set (1): c__d-2" in result.err
+    assert "left out 1 of 2 predictions, for tasks that are not selected" in result.err
 
 
 def test_what_has_no_saved_output_is_an_error_of_its_own(host: Host, folder: Path) -> None:
