@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/report": 1_120,
     "runtime/serve": 2_330,
     "runtime/task": 6_230,
-    "runtime/verbs": 6_440,
+    "runtime/verbs": 6_450,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
