@@ -202,3 +202,26 @@ char **acr_overlay_changed(const AcrOverlay *overlay)
     g_ptr_array_add(names, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&names), FALSE);
 }
+
+bool acr_overlay_is_stored(const AcrOverlay *overlay)
+{
+    AcrRepo *repo = overlay->snapshot->repo;
+    g_autoptr(git_odb) odb = NULL;
+    GHashTableIter iter;
+    gpointer value;
+    if (!repo || !repo->git || acr_git.repository_odb(&odb, repo->git) != 0)
+        return false;
+    guint n = 0;
+    g_hash_table_iter_init(&iter, overlay->changes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const AcrVcsChange *change = value;
+        git_oid id;
+        if (!change->content)
+            continue;
+        acr_git.oid_fromraw(&id, change->id);
+        if (!acr_git.odb_exists(odb, &id))
+            return false;
+        n++;
+    }
+    return n > 0;
+}

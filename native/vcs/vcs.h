@@ -223,6 +223,10 @@ char *acr_overlay_ignored(const AcrOverlay *overlay) ACR_MUST_USE;
 /* Paths that differ from the snapshot, sorted; owned (g_strfreev). */
 char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
 
+/* Whether the repository's objects hold all changed files as they are in the overlay: then a commit,
+ * of whatever branch, may have the change. False without a repository or without changed files. */
+bool acr_overlay_is_stored(const AcrOverlay *overlay);
+
 /*
  * The unified diff snapshot -> overlay, byte for byte as `git diff --full-index --binary
  * --no-renames` prints it in a checkout (default configuration, three lines of context). The `diff`

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from acr import layout
 from acr.grading import reports
+from acr.grading.audit import CLASSES
+from acr.grading.audit import table as audit_table
 from acr.grading.failures import Failure
 
 _Z95 = 1.959963984540054  # the normal distribution's 97.5%
@@ -41,7 +43,7 @@ def finish(argument: bytes) -> bytes:
     told = {
         "report": json.dumps(report, indent=4) + "\n",
         "line": {**report, "summary": summary},
-        "table": _table(graded),
+        "table": audit_table(graded) if all(row.get("audit") for row in graded) else _table(graded),
         "sums": "\n".join(lines),
     }
     if run["results"]:
@@ -68,7 +70,8 @@ def _in_words(failure: str) -> str:
 def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
     resolved, total = sum(row["grade"] == reports.RESOLVED for row in graded), len(run["tasks"])
     interval = wilson(resolved, total)
-    lines.append(_counts(run, graded, interval))
+    audits = [row["audit"] for row in graded if row.get("audit")]
+    lines.append(_audited(run, audits) if audits else _counts(run, graded, interval))
     late = sum(row["late"] for row in run["rows"])
     if late:
         lines.append(f"{late:5}  not graded before --max-time")
@@ -105,6 +108,19 @@ def _counts(run: dict, graded: list[dict], interval: list[float]) -> str:
     )
 
 
+def _audited(run: dict, audits: list[dict]) -> str:
+    """How many tasks are of each class, and what the runs had different."""
+    kinds, total = [audit["class"] for audit in audits], len(run["tasks"])
+    sound = kinds.count("sound")
+    low, high = (100 * end for end in wilson(sound, total))
+    others = [f"{kinds.count(kind)} {kind.replace('_', ' ')}" for kind in CLASSES[1:] if kind in kinds]
+    varied = list(dict.fromkeys(what for audit in audits for what in audit.get("varied", ())))
+    return (
+        f"{sound} of {total} tasks are sound ({100 * sound / total:.1f}%; 95%: {low:.1f} to {high:.1f}%)"
+        f"{': ' if others else ''}{', '.join(others)}; runs differed in {', '.join(varied) or 'nothing'}"
+    )
+
+
 def _costs(rows: list[dict], lines: list[str]) -> dict:
     """What grading took, the greatest memory of one task, and images as often as they were used."""
     total, tests, images = (sum(row[key] for row in rows) for key in ("total_ms", "tests_ms", "image_bytes"))
@@ -123,6 +139,7 @@ def _instance(row: dict) -> dict:
         "test_seconds": row["tests_ms"] / 1000,
         "peak_bytes": row["peak_bytes"],
         "image_bytes": row["image_bytes"],
+        **({"audit": row["audit"]} if row.get("audit") else {}),
     }
 
 
@@ -140,6 +157,12 @@ def _mcnemar(gained: int, lost: int) -> float:
     """McNemar's exact test, two-sided: how likely changes as uneven as these, or more, are by chance."""
     n = gained + lost
     return min(1, 2 * sum(math.comb(n, k) for k in range(min(gained, lost) + 1)) / 2**n)
+
+
+def _needed(changed: int) -> int | None:
+    """The smallest net change, of that many changed tasks, that is more than noise (p < 0.05); None: there is none."""
+    nets = (changed - 2 * lost for lost in range(changed // 2, -1, -1) if _mcnemar(changed - lost, lost) < 0.05)
+    return next(nets, None)
 
 
 # ---- Another run ----
@@ -233,4 +256,18 @@ def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
         f"{counts['neither']} in neither (McNemar's exact p = {p:.3g}); {counts['only_here']} only here, "
         f"{only_there} only there"
     )
-    return {"other": other["path"], **groups, "compared": compared, "only_there": only_there, "mcnemar_p": p}
+    changed = counts["gained"] + counts["lost"]
+    needed = _needed(changed)
+    lines.append(
+        f"of {changed} tasks that changed, a net change of {needed} would exceed the noise (p < 0.05)"
+        if needed
+        else f"{changed} tasks changed: too few to tell a difference from noise (p < 0.05)"
+    )
+    return {
+        "other": other["path"],
+        **groups,
+        "compared": compared,
+        "only_there": only_there,
+        "mcnemar_p": p,
+        "net_change_above_noise": needed,
+    }

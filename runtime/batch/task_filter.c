@@ -9,7 +9,7 @@
 #include "batch/batch.h"
 #include "batch/batch_summary.h"
 
-#define MAX_LIST_BYTES ((gsize)16 * 1024 * 1024)
+#define MAX_LIST_BYTES ((gsize)1024 * 1024 * 1024)
 
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
@@ -46,6 +46,15 @@ static bool keep_matching(GPtrArray *rows, const char *text, GError **error)
     return rows->len > 0 || refuse(error, "--instances: no task matches '%s'", text);
 }
 
+/* The name in a line: the line itself, or the "instance_id" of a row in JSON; owned; NULL: none. */
+static char *name_in(const char *line)
+{
+    if (*line != '{')
+        return *line && *line != '#' ? g_strdup(line) : NULL;
+    g_autoptr(AcrJson) row = acr_json_parse(line, strlen(line), NULL);
+    return g_strdup(acr_json_get_string(row, "instance_id"));
+}
+
 /* The names in a file, one a line; empty lines and those that begin with "#" are ignored. */
 static bool keep_listed(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
 {
@@ -56,7 +65,7 @@ static bool keep_listed(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     guint n = 0;
     for (guint i = 0; lines[i]; i++) {
-        char *line = g_strstrip(lines[i]), *name = *line && *line != '#' ? g_strdup(line) : NULL;
+        char *name = name_in(g_strstrip(lines[i]));
         g_free(lines[i]);
         lines[i] = NULL;
         if (name)

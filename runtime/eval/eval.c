@@ -38,13 +38,15 @@ static void tell_grade(AcrEval *eval, const AcrPrediction *prediction, const Acr
     const char *why = graded->error   ? graded->error
                       : graded->doubt ? graded->doubt
                                       : graded->ungradable;
-    g_autofree char *text = g_strconcat(graded->is_late ? "not graded: --max-time reached"
-                                                        : acr_grade_name(graded->grade),
-                                        graded->is_kept ? " (kept)" : "",
-                                        graded->doubt        ? ", not believed"
-                                        : graded->ungradable ? ", cannot be graded on this machine"
-                                                             : "",
-                                        why ? ": " : "", why, NULL);
+    g_autofree char *text =
+        g_strconcat(graded->is_late ? "not graded: --max-time reached"
+                    : graded->audit ? acr_json_get_string(graded->audit, "class")
+                                    : acr_grade_name(graded->grade),
+                    graded->is_kept ? " (kept)" : "",
+                    graded->doubt        ? ", not believed"
+                    : graded->ungradable ? ", cannot be graded on this machine"
+                                         : "",
+                    why ? ": " : "", why, NULL);
     eval->resolved += graded->grade == ACR_GRADE_RESOLVED;
     acr_progress_tell(&eval->note.progress, (AcrProgressEvent){.kind = ACR_PROGRESS_GRADED,
                                                                .task = prediction->instance_id,
@@ -200,7 +202,7 @@ bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error)
 {
     const AcrRunSpec *spec = eval->options->spec;
     g_autoptr(AcrJson) tasks = acr_json_new_array(), rows = acr_json_new_array();
-    g_autofree char *results_name = find_results_name(eval);
+    g_autofree char *results_name = spec->audit > 0 ? NULL : find_results_name(eval);
     bool is_over = acr_interrupted(eval->options->host->interrupt) || eval->stopped;
     for (guint i = 0; i < eval->tasks->len; i++)
         acr_json_append(tasks, ACR_TEXT(((AcrInstance *)eval->tasks->pdata[i])->instance_id));
@@ -211,7 +213,7 @@ bool acr_eval_finish(AcrEval *eval, AcrEvalResult *out, GError **error)
         acr_json_append(rows, acr_eval_row_of(eval->predictions->pdata[i], &eval->graded[i],
                                               eval->is_graded[i], sign));
     }
-    const AcrEvalSums sums = {eval->options, tasks, rows, eval->other, results_name};
+    const AcrEvalSums sums = {eval->options, tasks, rows, eval->other, eval->tasks, results_name};
     *out = (AcrEvalResult){0};
     acr_eval_count(&sums, out);
     if (acr_interrupted(eval->options->host->interrupt))

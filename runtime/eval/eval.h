@@ -74,6 +74,7 @@ typedef struct {
     char *failure; /* the class of the failure, one word; NULL: no failure */
     AcrEvalCost cost;
     char *doubt;      /* resolved: why that is not believed, in a line; NULL: it is */
+    AcrJson *audit;   /* of its task, as python/acr/grading/audit.py has it; NULL: none */
     char *ungradable; /* why its task cannot be graded here; NULL: it can, or was not tried */
 } AcrGraded;
 void acr_graded_clear(AcrGraded *graded);

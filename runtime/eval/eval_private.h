@@ -50,10 +50,11 @@ AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error
 /* A whole run, for its report; all borrowed. */
 typedef struct {
     const AcrEvalOptions *options;
-    const AcrJson *tasks;     /* [id] */
-    const AcrJson *rows;      /* of each prediction, in their order */
-    const AcrJson *other;     /* from acr_eval_read_other; NULL: no comparison */
-    const char *results_name; /* name of the file of the data set's own harness; NULL: none */
+    const AcrJson *tasks;       /* [id] */
+    const AcrJson *rows;        /* of each prediction, in their order */
+    const AcrJson *other;       /* from acr_eval_read_other; NULL: no comparison */
+    const GPtrArray *instances; /* AcrInstance, with rows; NULL: their rows are not known */
+    const char *results_name;   /* name of the file of the data set's own harness; NULL: none */
 } AcrEvalSums;
 
 /* The row of a prediction in grades.json; `sign`: why its logs blame the environment, [reason,
@@ -120,6 +121,18 @@ bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
 bool acr_eval_repeat(const AcrEvalOptions *options, const AcrInstance *task,
                      const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
                      gint64 times, AcrJson **out, GError **error) ACR_MUST_USE;
+
+/* The task's tree at its base commit; owned. Errors: FAILED, those of vcs. */
+AcrSnapshot *acr_eval_tree(const AcrRunSpec *spec, const AcrInstance *task,
+                           GError **error) ACR_MUST_USE;
+/*
+ * Audits a task by `audit` runs with its reference patch, of which `first` is one, and as many
+ * without a patch. *out: as python/acr/grading/audit.py judges them, owned. Errors: those of running
+ * the tests, and of grading.
+ */
+bool acr_eval_audit(const AcrEvalOptions *options, const AcrInstance *task,
+                    const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *first,
+                    AcrJson **out, GError **error) ACR_MUST_USE;
 
 /* Grades one prediction: from an earlier run's files, or by running its tests before
  * `deadline_us`. */

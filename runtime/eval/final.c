@@ -24,7 +24,8 @@ AcrJson *acr_eval_row_of(const AcrPrediction *prediction, const AcrGraded *grade
                        "total_ms", acr_json_new_int(cost->total_ms), "tests_ms",
                        acr_json_new_int(cost->tests_ms), "peak_bytes",
                        acr_json_new_int(cost->peak_bytes), "image_bytes",
-                       acr_json_new_int(cost->image_bytes), "sign", sign, NULL);
+                       acr_json_new_int(cost->image_bytes), "sign", sign, "audit",
+                       graded->audit ? acr_json_copy(graded->audit) : NULL, NULL);
 }
 
 int acr_eval_row_grade(const AcrJson *row)
@@ -79,6 +80,35 @@ static bool write_text(const char *path, const char *text, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
+/* Writes sound.jsonl: the rows of tasks whose audit found nothing, each with its audit; without a
+ * known row, its id alone. */
+static bool write_sound(const AcrEvalSums *sums, GError **error)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; sums->instances && i < sums->instances->len; i++) {
+        AcrInstance *task = sums->instances->pdata[i];
+        g_hash_table_insert(known, task->instance_id, task->row);
+    }
+    bool is_audit = false;
+    for (const AcrJson *row = acr_json_first(sums->rows); row; row = acr_json_next(row)) {
+        const AcrJson *audit = acr_json_get(row, "audit");
+        const char *id = acr_json_get_string(row, "task"),
+                   *whole = g_hash_table_lookup(known, id ? id : "");
+        is_audit = is_audit || audit;
+        if (g_strcmp0(acr_json_get_string(audit, "class"), "sound") != 0)
+            continue;
+        g_autoptr(AcrJson) line = whole ? acr_json_parse(whole, strlen(whole), NULL) : NULL;
+        if (!line)
+            line = acr_json_of("instance_id", ACR_TEXT(id), NULL);
+        acr_json_set(line, "audit", acr_json_copy(audit));
+        g_autofree char *printed = acr_json_print(line);
+        g_string_append_printf(text, "%s\n", printed);
+    }
+    g_autofree char *path = g_build_filename(sums->options->spec->out, ACR_FILE_SOUND, NULL);
+    return !is_audit || write_text(path, text->str, error);
+}
+
 bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
 {
     const AcrRunSpec *spec = sums->options->spec;
@@ -103,7 +133,7 @@ bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error)
     out->table = g_strdup(acr_json_get_string(told, "table"));
     out->sums = g_strdup(acr_json_get_string(told, "sums"));
     out->line = acr_json_print(line);
-    return write_text(path, pretty, error);
+    return write_text(path, pretty, error) && write_sound(sums, error);
 }
 
 bool acr_eval_write_run(const AcrRunSpec *spec, GError **error)

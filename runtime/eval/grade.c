@@ -43,6 +43,7 @@ void acr_graded_clear(AcrGraded *graded)
     g_clear_pointer(&graded->failure, g_free);
     g_clear_pointer(&graded->doubt, g_free);
     g_clear_pointer(&graded->ungradable, g_free);
+    g_clear_pointer(&graded->audit, acr_json_free);
 }
 
 const char *acr_grade_name(AcrGrade grade)
@@ -69,6 +70,8 @@ static char *digest_grading(const Work *work)
                            spec->network, spec->official_only || work->prediction->is_reference,
                            MAX(spec->repeat, 1)); /* swe-bench has no such option */
     g_string_append(text, work->ungradable ? work->ungradable : "");
+    if (spec->audit > 0)
+        g_string_append_printf(text, "audit %" G_GINT64_FORMAT "\n", spec->audit);
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
         g_string_append_printf(text, "%" G_GSIZE_FORMAT "\n%s", strlen(parts[i]), parts[i]);
     return acr_sha256_hex(text->str, text->len);
@@ -92,6 +95,7 @@ static bool take_kept(const Work *work, AcrGraded *out)
         (!is_whole && !error))
         return false;
     bool is_resolved = acr_json_get_bool(verdict, "official_resolved", false);
+    const AcrJson *audit = acr_json_get(verdict, "audit");
     *out = (AcrGraded){
         .grade = error         ? ACR_GRADE_ERROR
                  : is_resolved ? ACR_GRADE_RESOLVED
@@ -103,6 +107,7 @@ static bool take_kept(const Work *work, AcrGraded *out)
                  acr_json_get_int(verdict, "peak_bytes", 0),
                  acr_json_get_int(verdict, "image_bytes", 0)},
         .doubt = is_resolved ? g_strdup(acr_json_get_string(verdict, "why")) : NULL,
+        .audit = audit ? acr_json_copy(audit) : NULL,
     };
     return true;
 }
@@ -189,6 +194,8 @@ static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
                                 ACR_STRING("error", graded->error),
                                 ACR_STRING("failure", graded->failure), NULL);
     describe_trust(work, graded, json);
+    if (graded->audit)
+        acr_json_set(json, "audit", acr_json_copy(graded->audit));
     if (!run->log)
         return json;
     acr_json_set_string(json, "image", work->plan.image);
@@ -317,6 +324,10 @@ static bool run_and_grade(Work *work, AcrGraded *out, GError **error)
     out->is_late = work->run.timed_out && is_late(work);
     if (out->is_late)
         return true;
+    if (work->options->spec->audit > 0 &&
+        !acr_eval_audit(work->options, work->task, &work->plan, work->prediction->patch, &work->run,
+                        &out->audit, error))
+        return false;
     out->grade = ACR_GRADE_ERROR;
     return find_failure(work, out) ? write_verdict(work, out, error)
                                    : grade_log(work, work->run.output, out, error);
@@ -438,4 +449,7 @@ void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,
     g_free(out->failure);
     out->error = g_strdup(error->message);
     out->failure = g_strdup("environment");
+    if (options->spec->audit > 0 && !out->audit)
+        out->audit = acr_json_of(ACR_STRING("class", "environment"),
+                                 ACR_STRING("why", error->message), NULL);
 }

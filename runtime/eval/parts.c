@@ -22,6 +22,8 @@ char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *re
     for (guint i = 0; i < G_N_ELEMENTS(keys); i++)
         if (acr_json_get(all, keys[i]))
             acr_json_set(json, keys[i], acr_json_copy(acr_json_get(all, keys[i])));
+    if (spec->audit > 0)
+        acr_json_set_int(json, "audit", spec->audit);
     acr_json_set_bool(json, "in_environment", in_environment);
     acr_json_set_string(json, "recipes", recipes);
     g_autofree char *text = acr_json_print(json);
@@ -208,7 +210,7 @@ static bool write_whole(Merging *merging, AcrEvalOptions *options, AcrEvalResult
         return false;
     ACR_AUTO_FD folder = acr_eval_run_open(spec, error);
     options->python = python;
-    const AcrEvalSums sums = {options, merging->tasks, merging->rows, merging->other, NULL};
+    const AcrEvalSums sums = {options, merging->tasks, merging->rows, merging->other, NULL, NULL};
     acr_eval_count(&sums, out);
     return folder >= 0 && acr_eval_write_run(spec, error) && acr_eval_final(&sums, out, error);
 }

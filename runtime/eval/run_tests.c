@@ -215,7 +215,7 @@ static bool run_in_image(const AcrEvalOptions *options, const AcrGradingPlan *pl
     return sandbox && run_in_sandbox(options, sandbox, plan, way, NULL, out, error);
 }
 
-static AcrSnapshot *find_tree(const AcrRunSpec *spec, const AcrInstance *task, GError **error)
+AcrSnapshot *acr_eval_tree(const AcrRunSpec *spec, const AcrInstance *task, GError **error)
 {
     g_autofree char *path = acr_dataset_repo(spec->repos, task->repo);
     if (!path || !task->base_commit)
@@ -236,7 +236,7 @@ static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance 
     if (!places)
         places = g_build_filename(options->spec->out, ACR_DIR_ENVIRONMENTS, NULL);
     g_autofree char *real = acr_path_real(places);
-    g_autoptr(AcrSnapshot) tree = find_tree(options->spec, task, error);
+    g_autoptr(AcrSnapshot) tree = acr_eval_tree(options->spec, task, error);
     g_autofree char *python = tree ? acr_project_environment(plan, real, out->deadline_us,
                                                              options->host->interrupt, error)
                                    : NULL;

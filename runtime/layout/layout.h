@@ -53,6 +53,7 @@
 #define ACR_FILE_PREDICTIONS "preds.jsonl" /* predictions in SWE-bench's format */
 #define ACR_FILE_SUMMARY                                                                           \
     "summary.json" /* the result of each task, and sums; also of an evaluation, below its RUN_ID */
+#define ACR_FILE_SOUND "sound.jsonl"        /* of an audit: the rows of tasks that can be graded */
 #define ACR_DIR_SHARED "shared"             /* what its tasks share */
 #define ACR_DIR_ENVIRONMENTS "environments" /* environments that were made for grading */
 #define ACR_DIR_SHARD "shard-%u-of-%u"      /* a part of the batch, from 1; a batch of its own */

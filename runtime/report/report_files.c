@@ -234,12 +234,19 @@ GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
     return call_service(python, "run", fields, error);
 }
 
+/* Adds the list of the tasks to report on; `path` NULL: all. */
+static bool add_only(const char *path, AcrReportFiles *files, GError **error)
+{
+    g_autoptr(GBytes) list = path ? acr_file_read(path, MAX_BYTES, error) : NULL;
+    return !path || (list && acr_report_files_add(files, "(instances)", list));
+}
+
 static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
-                           const char *compare, GError **error)
+                           const char *compare, const char *only, GError **error)
 {
     g_auto(AcrReportFiles) files = {0}, others = {0};
     if (!add_many(dir, strcmp(form, "live") == 0, &files, error) ||
-        (compare && !add_many(compare, false, &others, error)))
+        (compare && !add_many(compare, false, &others, error)) || !add_only(only, &files, error))
         return NULL;
     GByteArray *fields = g_byte_array_new();
     pack_word(fields, form);
@@ -253,13 +260,14 @@ static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
 }
 
 GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
-                        GError **error)
+                        const char *only, GError **error)
 {
     bool is_run = acr_folder_exists(dir);
-    if (is_run && compare)
-        return ACR_NULL(acr_task_refuse(error, "--compare needs a folder of many runs"));
+    if (is_run && (compare || only))
+        return ACR_NULL(acr_task_refuse(error, "--%s needs a folder of many runs",
+                                        compare ? "compare" : "instances"));
     if (!is_run && (strcmp(form, "sarif") == 0 || strcmp(form, "atif") == 0))
         return ACR_NULL(acr_task_refuse(error, "--format %s needs the folder of one run", form));
     return is_run ? acr_report_of_run(python, dir, form, NULL, error)
-                  : report_many(python, dir, form, compare, error);
+                  : report_many(python, dir, form, compare, only, error);
 }

@@ -72,8 +72,7 @@ const AcrOption acr_options[] = {
     {"list", 0, ACR_OPTION_FLAG, AT(list), ACR_FOR_SEARCH, 0, NULL,
      .help = "List the calls with their arguments, and their short forms"},
     {"predictions", 'p', ACR_OPTION_TEXT, AT(predictions), ACR_FOR_EVAL, 0, "FILE",
-     .help = "Grade the patches of FILE, the reference patches (gold), or empty patches (empty)",
-     .required = ACR_FOR_EVAL},
+     .help = "Grade the patches of FILE, the reference patches (gold), or empty patches (empty)"},
     {"run-id", 0, ACR_OPTION_TEXT, AT(run_id), ACR_FOR_EVAL, 0, "ID",
      .help = "Name this evaluation; rerun the same command to resume it",
      .required = ACR_FOR_EVAL},
@@ -87,8 +86,10 @@ const AcrOption acr_options[] = {
      .required = ACR_FOR_SWE_BENCH},
     {"instance", 0, ACR_OPTION_LIST, AT(instances), TASKS, 0, "ID",
      .help = "Take only this task; may be repeated"},
-    {"instances", 0, ACR_OPTION_TEXT, AT(instance_set), ACR_FOR_SWE_BENCH, 0, "REGEX|FILE",
-     .help = "Take only tasks whose id matches REGEX, or that FILE lists, one a line"},
+    {"instances", 0, ACR_OPTION_TEXT, AT(instance_set), TASKS, 0, "REGEX|FILE",
+     .help = "Take only tasks whose id matches REGEX, or that FILE lists (also sound.jsonl)"},
+    {"instances", 0, ACR_OPTION_TEXT, AT(instance_set), ACR_FOR_REPORT, 0, "FILE",
+     .help = "Report only on the tasks that FILE (such as sound.jsonl) lists, one a line"},
     {"slice", 0, ACR_OPTION_TEXT, AT(slice), ACR_FOR_SWE_BENCH, RARE, "A:B",
      .help = "Take only tasks A to B-1 of those selected, counted from 0"},
     {"shard", 0, ACR_OPTION_TEXT, AT(shard), TASKS, 0, "I/N",
@@ -132,6 +133,9 @@ const AcrOption acr_options[] = {
     {"repeat", 0, ACR_OPTION_COUNT, AT(repeat), ACR_FOR_EVAL, 0, "N",
      .help = "Run tests of resolved tasks N times, with different seeds and time zones", 1,
      1000, .default_value = "1"},
+    {"audit", 0, ACR_OPTION_COUNT, AT(audit), ACR_FOR_EVAL, 0, "N",
+     .help = "Audit the tasks: N runs with the reference patch and N without; writes sound.jsonl",
+     .min = 1, .max = 100, .implicit_value = "3", .conflicts_with = "baseline"},
     {"baseline", 0, ACR_OPTION_FLAG, AT(baseline), ACR_FOR_EVAL, 0, NULL,
      .help = "First check that the reference patch resolves each task and an empty patch does not"},
     {"ignore-unknown", 0, ACR_OPTION_FLAG, AT(ignore_unknown), ACR_FOR_EVAL, 0, NULL,
@@ -447,7 +451,7 @@ const AcrOptionGroup acr_option_groups[] = {
     {"Verification",
      "verify validate regressions test-cmd sbfl trace formula imports grade run-id rules "
      "regrade baseline "
-     "official-only repeat ignore-unknown"},
+     "official-only repeat audit ignore-unknown"},
     {"Sandbox", "python sandbox image setup setup-network network base-image image-template "
                 "dockerfiles no-pull cache "
                 "environments"},

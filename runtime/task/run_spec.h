@@ -135,8 +135,8 @@ typedef struct {
 
     /* Of `eval`. */
     char *predictions, *run_id, *environments, *compare;
-    gint64 rules, repeat;
-    gint64 grade; /* of `swe-bench`: an AcrGradePlace */
+    gint64 rules, repeat, audit; /* audit: runs of each kind; 0: no audit */
+    gint64 grade;                /* of `swe-bench`: an AcrGradePlace */
     bool regrade, ignore_unknown, official_only, baseline;
     char *image_template, *dockerfiles;
     gint64 cache_level, min_free_mb; /* cache_level: number of the word in its row */

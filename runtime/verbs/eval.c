@@ -96,8 +96,11 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
         return false;
     if (unknown)
         acr_verb_say("left out predictions for no task of the data set %s", unknown);
-    if (only && !acr_dataset_select(*out_tasks, spec->dataset, only, error))
+    if ((only && !acr_dataset_select(*out_tasks, spec->dataset, only, error)) ||
+        !acr_dataset_narrow(*out_tasks, spec, error))
         return false;
+    for (guint i = 0; spec->audit > 0 && i < (*out_predictions)->len; i++)
+        ((AcrPrediction *)(*out_predictions)->pdata[i])->is_reference = true;
     guint all = (*out_predictions)->len, left = keep_predictions_of(*out_tasks, *out_predictions);
     if (left)
         acr_verb_say("left out %u of %u predictions, for tasks that are not selected", left, all);
@@ -106,9 +109,16 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
                            spec->predictions);
 }
 
-/* Checks where the tests would run. */
-static bool check_grading_place(const AcrRunSpec *spec, GError **error)
+/* Checks what is graded, and where the tests would run. */
+static bool check_grading_place(AcrRunSpec *spec, GError **error)
 {
+    if (spec->audit > 0 && !spec->predictions)
+        spec->predictions = g_strdup("gold");
+    if (!spec->predictions)
+        return acr_task_refuse(error, "--predictions is missing");
+    if (spec->audit > 0 && (spec->regrade || strcmp(spec->predictions, "gold") != 0))
+        return acr_task_refuse(error, "--audit runs the reference patches: leave out %s",
+                               spec->regrade ? "--regrade" : "--predictions");
     bool in_environment = is_in_environment(spec);
     if (!in_environment && strcmp(spec->sandbox, CONTAINER) != 0)
         return acr_task_refuse(error, "--sandbox: '%s' is neither " CONTAINER " nor " ENVIRONMENT,

@@ -31,9 +31,9 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
             "give one folder; without it, the latest run of the enclosing repository is taken");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrPython) python = acr_python_new(host->python_dir, &error);
-    g_autoptr(GBytes) report =
-        python ? acr_report_make(python, spec->arguments[0], form_of(spec), spec->compare, &error)
-               : NULL;
+    g_autoptr(GBytes) report = python ? acr_report_make(python, spec->arguments[0], form_of(spec),
+                                                        spec->compare, spec->instance_set, &error)
+                                      : NULL;
     if (!report)
         return acr_verb_fail(host, error);
     g_autofree char *place = report_place(spec);

@@ -78,8 +78,18 @@ def _task(found: dict[str, Task], name: object) -> Task:
     return found.setdefault(shown, Task(shown)) if len(found) <= MAX_ROWS * 2 else Task(shown)
 
 
+def _listed(data: bytes) -> set[str]:
+    """The tasks that a list names: one a line, or rows in JSON with their ids."""
+    names: set[str] = set()
+    for line in data.decode("utf-8", "replace").splitlines():
+        names.add(line_of(member(load(line.encode()), "instance_id")) if line.startswith("{") else line.strip())
+    return names
+
+
 def tasks_of(files: dict[str, bytes]) -> list[Task]:
-    """The tasks of a folder, by the results of its run folders and its final reports; at most MAX_ROWS."""
+    """The tasks of a folder, by the results of its run folders and its final reports; at most MAX_ROWS. The file
+    "(instances)" is not in the folder: it lists the only ones that are wanted."""
+    wanted = _listed(files["(instances)"]) if "(instances)" in files else None
     found: dict[str, Task] = {}
     for name, data in files.items():
         folder, _, inside = name.partition("/")
@@ -92,7 +102,7 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
             for each in ids[: MAX_ROWS * 2] if isinstance(ids, list) else []:
                 if isinstance(each, str):
                     _task(found, each).grade = grade
-    return [found[name] for name in sorted(found)][:MAX_ROWS]
+    return [found[name] for name in sorted(found) if wanted is None or name in wanted][:MAX_ROWS]
 
 
 def compare_batches(tasks: list[Task], others: list[Task]) -> None:

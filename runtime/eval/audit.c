@@ -1,0 +1,147 @@
+/*
+ * Audits a task: runs its tests several times with the reference patch and without a patch, each in
+ * a fresh place, and looks for the fix in the history that a solver could read. Every second run
+ * has another hash seed and time zone; of the others, all but the first run pytest's tests backwards
+ * and, where libfaketime is installed, on another day. python/acr/grading/audit.py judges them.
+ */
+#include "eval/eval_private.h"
+
+#include <string.h>
+
+#define JUDGE_MS 120000
+#define ORDER "audit varied the test order"
+#define DAY "audit varied the day"
+#define IN_HISTORY "audit found the fix in the history"
+#define NOT_IN_HISTORY "audit found no fix in the history"
+
+static const char vary[] =
+    "#!/bin/bash\n"
+    "mkdir -p /tmp/audit && cat >/tmp/audit/audit_order.py <<'END'\n"
+    "def pytest_collection_modifyitems(items):\n"
+    "    items.reverse()\n"
+    "    open('/tmp/audit/done', 'w').close()\n"
+    "END\n"
+    "export PYTHONPATH=/tmp/audit${PYTHONPATH:+:$PYTHONPATH}\n"
+    "export PYTEST_PLUGINS=audit_order${PYTEST_PLUGINS:+,$PYTEST_PLUGINS}\n"
+    "for lib in /usr/lib/*/faketime/libfaketime.so.1; do\n"
+    "  [ ! -e \"$lib\" ] || { export LD_PRELOAD=$lib FAKETIME=+400d; echo '" DAY "'; }\n"
+    "done\n";
+static const char vary_end[] = "[ ! -e /tmp/audit/done ] || echo '" ORDER "'\n";
+
+static bool has_text(GBytes *output, const char *text)
+{
+    gsize len = 0;
+    const char *data = output ? g_bytes_get_data(output, &len) : NULL;
+    return data && g_strstr_len(data, (gssize)len, text);
+}
+
+/* What a run showed; owned. */
+static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingPlan *plan,
+                                const AcrEvalRun *run, GError **error)
+{
+    int rules = (int)options->spec->rules;
+    g_autofree char *failure = NULL;
+    if (!run->output || run->timed_out)
+        return acr_json_of(
+            ACR_STRING("failure", run->timed_out ? "time_out" : "patch_does_not_apply"), NULL);
+    g_autofree char *row = acr_eval_row_with(options, plan->row, &run->output, 1, error);
+    g_autofree char *report =
+        row ? acr_grading_report(options->python, row, rules, run->output, &failure, error) : NULL;
+    AcrJson *tests =
+        report ? acr_grading_tests(options->python, row, rules, run->output, error) : NULL;
+    return tests ? acr_json_of(ACR_STRING("failure", failure), ACR_JSON("tests", tests),
+                               ACR_BOOL("order", has_text(run->output, ORDER)),
+                               ACR_BOOL("day", has_text(run->output, DAY)), NULL)
+                 : NULL;
+}
+
+/* One run of the tests; `number` 0 is as an evaluation has it. */
+static AcrJson *run_varied(const AcrEvalOptions *options, const AcrInstance *task,
+                           const AcrGradingPlan *plan, const char *patch, gint64 number,
+                           gint64 deadline_us, GError **error)
+{
+    g_autofree char *seed = g_strdup_printf("PYTHONHASHSEED=%" G_GINT64_FORMAT, number * 7919),
+                    *zone = g_strconcat(
+                        "TZ=", number % 4 == 1 ? "Pacific/Auckland" : "Asia/Kolkata", NULL);
+    const char *const env[] = {seed, number % 2 ? zone : NULL, NULL};
+    AcrGradingTrial trial = {.script = g_strconcat(vary, plan->script, vary_end, NULL)};
+    AcrEvalWay way = {.patch = patch,
+                      .trial = number && number % 2 == 0 ? &trial : NULL,
+                      .env = number ? env : NULL};
+    g_auto(AcrEvalRun) run = {.deadline_us = deadline_us};
+    AcrJson *told = acr_eval_run_tests(options, task, plan, &way, &run, error)
+                        ? describe_run_of(options, plan, &run, error)
+                        : NULL;
+    g_free(trial.script);
+    return told;
+}
+
+/* ---- The history ---- */
+
+/* Whether the image's repository holds the files as the patch leaves them. */
+static AcrJson *look_in_image(const AcrEvalOptions *options, const AcrInstance *task,
+                              const AcrGradingPlan *plan, const char *patch,
+                              const AcrEvalRun *first, GError **error)
+{
+    g_autoptr(GString) script = g_string_new("#!/bin/bash\nfor file in");
+    g_auto(GStrv) changed = g_strsplit(first->changed ? first->changed : "", "\n", -1);
+    for (guint i = 0; changed[i]; i++) {
+        g_autofree char *word =
+            g_str_has_prefix(changed[i], "f ") && !g_str_has_prefix(changed[i], "f .git/")
+                ? g_shell_quote(changed[i] + 2)
+                : NULL;
+        if (word)
+            g_string_append_printf(script, " %s", word);
+    }
+    g_string_append(script, "; do\n"
+                            "  git cat-file -e \"$(git hash-object -- \"$file\")\" 2>/dev/null || "
+                            "{ git rev-parse HEAD && echo '" NOT_IN_HISTORY "'; exit; }\n"
+                            "done\n"
+                            "[ -z \"$file\" ] || echo '" IN_HISTORY "'\n");
+    AcrGradingTrial trial = {.script = script->str};
+    AcrEvalWay way = {.patch = patch, .trial = &trial};
+    g_auto(AcrEvalRun) run = {.deadline_us = first->deadline_us};
+    if (!acr_eval_run_tests(options, task, plan, &way, &run, error))
+        return NULL;
+    bool is_there = has_text(run.output, IN_HISTORY);
+    return is_there || has_text(run.output, NOT_IN_HISTORY) ? acr_json_new_bool(is_there)
+                                                            : acr_json_new_null();
+}
+
+static AcrJson *look_in_repository(const AcrRunSpec *spec, const AcrInstance *task,
+                                   const char *patch)
+{
+    g_autoptr(AcrSnapshot) tree = acr_eval_tree(spec, task, NULL);
+    g_autoptr(AcrOverlay) overlay = tree ? acr_overlay_new(tree) : NULL;
+    return overlay && acr_overlay_apply_diff(overlay, patch, strlen(patch), NULL)
+               ? acr_json_new_bool(acr_overlay_is_stored(overlay))
+               : acr_json_new_null();
+}
+
+bool acr_eval_audit(const AcrEvalOptions *options, const AcrInstance *task,
+                    const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *first,
+                    AcrJson **out, GError **error)
+{
+    g_autoptr(AcrJson) told = acr_json_new_object();
+    static const char *const kinds[] = {"reference", "empty"};
+    for (guint kind = 0; kind < G_N_ELEMENTS(kinds); kind++) {
+        AcrJson *runs = acr_json_new_array();
+        acr_json_set(told, kinds[kind], runs);
+        for (gint64 i = 0; i < options->spec->audit; i++) {
+            AcrJson *run = kind == 0 && i == 0
+                               ? describe_run_of(options, plan, first, error)
+                               : run_varied(options, task, plan, kind == 0 ? patch : NULL, i,
+                                            first->deadline_us, error);
+            if (!run)
+                return false;
+            acr_json_append(runs, run);
+        }
+    }
+    AcrJson *history = plan->image ? look_in_image(options, task, plan, patch, first, error)
+                                   : look_in_repository(options->spec, task, patch);
+    if (!history)
+        return false;
+    acr_json_set(told, "history", history);
+    *out = acr_python_json(options->python, "grading.audit", "judge", told, JUDGE_MS, error);
+    return *out != NULL;
+}
