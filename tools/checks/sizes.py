@@ -28,14 +28,14 @@ BUDGETS = {
     "native/sandbox": 7_050,
     "native/search": 5_850,
     "native/spectrum": 190,
-    "native/vcs": 6_200,
-    "python/acr": 11_190,
+    "native/vcs": 6_225,
+    "python/acr": 11_350,
     "python/acr_host": 320,
     "python/examples": 290,
     "runtime": 230,
     "runtime/agents": 1_200,
     "runtime/batch": 2_450,
-    "runtime/eval": 2_730,
+    "runtime/eval": 2_840,
     "runtime/extensions": 1_150,
     "runtime/layout": 80,
     "runtime/loops": 5_400,
@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/report": 1_120,
     "runtime/serve": 2_330,
     "runtime/task": 6_230,
-    "runtime/verbs": 6_450,
+    "runtime/verbs": 6_460,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
