@@ -41,8 +41,18 @@ static bool check_no_link(const char *path, GError **error)
                          "'%s' is a symbolic link, not a folder; use another --out", path);
 }
 
-/* The spec of a task: that of the batch, with the task's own folder and issue; owned JSON text. */
-static char *describe_task(const Batch *batch, const AcrInstance *instance, const char *repo)
+void acr_task_place_clear(AcrTaskPlace *place)
+{
+    char **const texts[] = {&place->sandbox, &place->image, &place->python, &place->setup,
+                            &place->test_command};
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_clear_pointer(texts[i], g_free);
+}
+
+/* The spec of a task: that of the batch, with the task's own folder, issue and place; owned JSON
+ * text. */
+static char *describe_task(const Batch *batch, const AcrInstance *instance, const char *repo,
+                           const AcrTaskPlace *place)
 {
     const AcrRunSpec *spec = batch->options->spec;
     gint64 deadline_us = acr_budget_deadline(batch->limits.budget);
@@ -61,6 +71,13 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     task.batch_max_tokens = spec->max_tokens_total;
     task.batch_deadline_us = deadline_us ? deadline_us : ACR_UNSET;
     task.shared_dir = batch->shared_dir;
+    if (batch->options->place_task) {
+        task.sandbox = place->sandbox;
+        task.image = place->image;
+        task.python = place->python;
+        task.setup = place->setup;
+        task.test_command = place->test_command;
+    }
     task.jobs = CLAMP(g_get_num_processors() / spec->tasks_at_once, 1, ACR_OUTLINE_MAX_JOBS);
     g_autoptr(AcrJson) json = acr_json_of(ACR_INT("parent", getpid()),
                                           ACR_JSON("spec", acr_run_spec_to_json(&task, 0)), NULL);
@@ -83,14 +100,24 @@ static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunR
     acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-static void run_instance(const Batch *batch, const AcrInstance *instance, AcrRunResult *out)
+/* `kept`: what the finished task was run with; NULL: it is not finished. */
+static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kept,
+                         AcrRunResult *out)
 {
+    const AcrInstance *instance = batch->instances->pdata[number];
     const char *repos = batch->options->spec->repos;
     const char *const argv[] = {batch->options->exe, ACR_BATCH_TASK_VERB, instance->instance_id,
                                 NULL};
-    g_autofree char *repo = acr_dataset_repo(repos, instance->repo),
-                    *text = repo ? describe_task(batch, instance, repo) : NULL;
+    g_auto(AcrTaskPlace) task_place = {0};
     g_autoptr(GError) error = NULL;
+    g_autofree char *repo = acr_dataset_repo(repos, instance->repo);
+    const AcrBatchOptions *options = batch->options;
+    bool is_placed =
+        repo && !instance->fault &&
+        (!options->place_task ||
+         options->place_task(options->place_ctx, number, kept,
+                             acr_budget_deadline(batch->limits.budget), &task_place, &error));
+    g_autofree char *text = is_placed ? describe_task(batch, instance, repo, &task_place) : NULL;
     g_auto(AcrSpawnResult) ended = {0};
     AcrSpawn spawn = {
         .argv = argv,
@@ -101,7 +128,7 @@ static void run_instance(const Batch *batch, const AcrInstance *instance, AcrRun
     };
     g_autofree char *place =
         g_build_filename(batch->options->spec->out, instance->instance_id, NULL);
-    bool is_ready = repo && !instance->fault && check_no_link(place, &error);
+    bool is_ready = is_placed && check_no_link(place, &error);
     if (instance->fault)
         g_set_error_literal(&error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, instance->fault);
     else if (!repo)
@@ -215,15 +242,15 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     acr_batch_note_write(&batch->note);
 }
 
-/* Whether a task is finished, so that it needs neither money nor time. */
-static bool is_finished(const Batch *batch, const AcrInstance *instance)
+/* Whether a task is finished, so that it needs neither money nor time. `spec`: what it was run
+ * with. */
+static bool is_finished(const Batch *batch, const AcrInstance *instance, AcrRunSpec *spec)
 {
     g_autofree char *path =
         g_build_filename(batch->options->spec->out, instance->instance_id, NULL);
-    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     g_auto(AcrRunResult) result = {0};
     bool has_result = false;
-    return acr_task_read(path, &spec, &result, &has_result, NULL) && has_result && !result.error;
+    return acr_task_read(path, spec, &result, &has_result, NULL) && has_result && !result.error;
 }
 
 /* Takes the next task to begin; false: none. The caller holds the lock. */
@@ -232,9 +259,10 @@ static bool take_task(Batch *batch, guint *out)
     AcrBatchNote *note = &batch->note;
     while (note->next < batch->instances->len && !batch->result.paused &&
            !acr_interrupted(batch->options->interrupt)) {
+        g_auto(AcrRunSpec) unused = acr_run_spec_of(ACR_FOR_RUN);
         *out = note->next++;
         if (!acr_limits_are_over(&batch->limits, LEDGER_SCOPE) ||
-            is_finished(batch, batch->instances->pdata[*out])) {
+            is_finished(batch, batch->instances->pdata[*out], &unused)) {
             note->task_begun_ms[*out] = acr_now_ms();
             acr_batch_note_write(note);
             return true;
@@ -265,8 +293,9 @@ static void *run_next_tasks(void *data)
         g_auto(AcrRunResult) result = {0};
         gint64 start_us = g_get_monotonic_time();
         AcrBatchTask task = {.instance = batch->instances->pdata[number], .result = &result};
-        task.was_over = is_finished(batch, task.instance);
-        run_instance(batch, task.instance, &result);
+        g_auto(AcrRunSpec) kept = acr_run_spec_of(ACR_FOR_RUN);
+        task.was_over = is_finished(batch, task.instance, &kept);
+        run_instance(batch, number, task.was_over ? &kept : NULL, &result);
         task.ms = (g_get_monotonic_time() - start_us) / 1000;
         pthread_mutex_lock(&batch->lock);
         account(batch, &task, number);

@@ -78,6 +78,13 @@ typedef struct {
     bool was_over; /* its run folder held the result already */
 } AcrBatchTask;
 
+/* Where the code of a task runs. Texts are owned; NULL: as the batch's own options say. */
+typedef struct {
+    char *sandbox, *image, *python, *setup, *test_command;
+} AcrTaskPlace;
+void acr_task_place_clear(AcrTaskPlace *place);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTaskPlace, acr_task_place_clear)
+
 /* All borrowed. */
 typedef struct {
     const char *exe; /* this program */
@@ -86,6 +93,12 @@ typedef struct {
     const AcrInterrupt *interrupt;
     const AcrProgress *progress;     /* may be NULL */
     struct AcrBatchSummary *summary; /* ended tasks are added to it */
+    /* Called in the task's own thread before it begins, to find where its code runs; `kept`:
+     * what a finished task was run with, else NULL. If it fails, the task fails. NULL: as the
+     * batch's options say. */
+    bool (*place_task)(void *ctx, guint instance, const AcrRunSpec *kept, gint64 deadline_us,
+                       AcrTaskPlace *out, GError **error);
+    void *place_ctx;
     /* Called in the task's own thread, several at a time, for each ended task; the thread's next
      * task waits for it. `deadline_us`: the monotonic time limit of the batch; 0: none. May be
      * NULL. */

@@ -22,6 +22,7 @@ struct AcrEval {
     guint next, ended, resolved;
     AcrLiveNote note;
     AcrEvalOptions own;  /* with `images` */
+    bool has_own_images; /* not the caller's */
     const char *stopped; /* why no more tests can be run, borrowed; NULL: they can */
 };
 
@@ -121,7 +122,9 @@ AcrEval *acr_eval_new(const AcrEvalOptions *options, const GPtrArray *tasks,
         g_hash_table_insert(eval->by_id, task->instance_id, task);
     }
     eval->options = &eval->own;
-    if (!options->in_environment && !options->spec->regrade && predictions->len > 0) {
+    eval->has_own_images = !options->images;
+    if (!options->images && !options->in_environment && !options->spec->regrade &&
+        predictions->len > 0) {
         eval->own.images = acr_eval_images_new(&eval->own, eval->by_id, predictions, error);
         if (!eval->own.images) {
             acr_eval_free(eval);
@@ -144,7 +147,8 @@ void acr_eval_free(AcrEval *eval)
 {
     if (!eval)
         return;
-    acr_eval_images_free(eval->own.images);
+    if (eval->has_own_images)
+        acr_eval_images_free(eval->own.images);
     acr_live_note_clear(&eval->note);
     for (guint i = 0; i < eval->predictions->len; i++)
         acr_graded_clear(&eval->graded[i]);

@@ -87,7 +87,7 @@ typedef struct {
     const char *recipes;    /* JSON with the user's recipes of environments; NULL: none */
     const AcrHost *host;    /* its progress gets an event for each prediction */
     AcrPython *python;
-    struct AcrEvalImages *images; /* made by acr_eval_new */
+    struct AcrEvalImages *images; /* NULL: acr_eval_new makes them if they are needed */
     const gint64 *spent_microusd; /* cost of the predictions, read at the end; NULL: unknown */
     AcrExtensions *extensions;    /* whose log parsers rows may name; NULL: none */
 } AcrEvalOptions;
@@ -104,6 +104,17 @@ typedef struct {
 } AcrEvalResult;
 void acr_eval_result_clear(AcrEvalResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalResult, acr_eval_result_clear)
+
+/* ---- Where the code of a task runs (task_place.c) ---- */
+
+/* Plans the run of a task's tests: in its image, by the name of --image-template or the row, or in
+ * its environment. Errors: those of grading, INPUT. */
+bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGradingPlan *out,
+                   GError **error) ACR_MUST_USE;
+/* The Python of a plan's environment, made if it does not exist, in the user's cache, else
+ * below `out`, unless that is NULL; owned. Errors: FAILED (no folder), those of acr_project_environment. */
+char *acr_eval_environment(const AcrHost *host, const char *out, const AcrGradingPlan *plan,
+                           gint64 deadline_us, GError **error) ACR_MUST_USE;
 
 /*
  * Grades `predictions` for `tasks`, several at a time, and writes the final report and our summary.

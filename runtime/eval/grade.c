@@ -348,16 +348,12 @@ static bool make_plan(Work *work, GError **error)
 {
     const AcrEvalOptions *options = work->options;
     int rules = (int)options->spec->rules;
-    g_autofree char *row = acr_eval_row(options, work->task->row);
     g_autoptr(GError) reason = NULL;
-    bool is_planned =
-        options->in_environment
-            ? acr_grading_plan_environment(options->python, row, rules, options->recipes,
-                                           &work->plan, &reason)
-            : acr_grading_plan_image(options->python, row, rules, &work->plan, &reason);
+    bool is_planned = acr_eval_plan(options, work->task, &work->plan, &reason);
     if (is_planned || !options->spec->regrade)
         return is_planned || acr_pass_error(error, &reason);
     /* Regrading needs no script. */
+    g_autofree char *row = acr_eval_row(options, work->task->row);
     g_autoptr(AcrJson) json = acr_json_parse(row, strlen(row), error);
     if (!json)
         return false;
@@ -369,13 +365,7 @@ static bool make_plan(Work *work, GError **error)
 static bool prepare_grading(Work *work, GError **error)
 {
     const AcrRunSpec *spec = work->options->spec;
-    bool is_planned = make_plan(work, error);
-    if (is_planned && work->plan.image && spec->image_template) {
-        g_free(work->plan.image);
-        work->plan.image = acr_eval_image_name(spec->image_template, work->task->row, error);
-        is_planned = work->plan.image != NULL;
-    }
-    if (!is_planned ||
+    if (!make_plan(work, error) ||
         !acr_eval_folder_open(spec, work->prediction, !spec->regrade, &work->folder, error))
         return false;
     work->digest = digest_grading(work);

@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "eval/eval_private.h"
 #include "sandbox/container_images.h"
@@ -14,7 +13,6 @@
 #define MB ((gint64)1024 * 1024)
 #define TASKS_FOLDER "tasks" /* of a task repository */
 #define PUBLISHED "swebench/sweb.eval."
-#define MAX_NAME_BYTES 1024u
 
 typedef enum { CACHE_NONE, CACHE_BASE, CACHE_ENV, CACHE_INSTANCE } Cache;
 
@@ -45,47 +43,6 @@ static void image_free(void *data)
 
 /* ---- Names ---- */
 
-/* The text for a field of an image's name: "{arch}" as in image names, "{id_1776}" the id as in
- * published names, otherwise the row's field in a form for names. Owned; NULL: no such field. */
-static char *image_value(const char *field, const AcrJson *row)
-{
-    struct utsname machine;
-    if (strcmp(field, "arch") == 0 && uname(&machine) == 0)
-        return g_strdup(strcmp(machine.machine, "aarch64") == 0 ? "arm64" : machine.machine);
-    bool is_published = strcmp(field, "id_1776") == 0;
-    const char *text = acr_json_get_string(row, is_published ? "instance_id" : field);
-    g_autofree char *lower = text ? g_ascii_strdown(text, -1) : NULL;
-    if (!is_published || !lower)
-        return g_steal_pointer(&lower);
-    g_auto(GStrv) parts = g_strsplit(lower, "__", -1);
-    return g_strjoinv("_1776_", parts);
-}
-
-char *acr_eval_image_name(const char *pattern, const char *row, GError **error)
-{
-    g_autoptr(AcrJson) json = acr_json_parse(row, strlen(row), NULL);
-    g_autoptr(GString) name = g_string_new(NULL);
-    for (const char *at = pattern; *at;) {
-        const char *end = *at == '{' ? strchr(at, '}') : NULL;
-        if (!end) {
-            g_string_append_c(name, *at++);
-            continue;
-        }
-        g_autofree char *field = g_strndup(at + 1, (gsize)(end - at - 1)),
-                        *value = image_value(field, json);
-        if (!value)
-            return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
-                                          "--image-template: the row of '%s' has no text \"%s\"",
-                                          acr_json_get_string(json, "instance_id"), field));
-        g_string_append(name, value);
-        at = end + 1;
-    }
-    if (name->len > 0 && name->len <= MAX_NAME_BYTES)
-        return g_strdup(name->str);
-    return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
-                                  "--image-template gives an empty name"));
-}
-
 /* The name that version 4 gives to an image that it built itself, from that of the published one;
  * owned; NULL: the same. */
 static char *built_name(const char *name)
@@ -112,20 +69,16 @@ static Image *need(AcrEvalImages *images, const char *name)
 /* The image of a task; one that cannot be planned has none, and its grade says so. */
 static bool count_users(AcrEvalImages *images, const AcrInstance *task, GError **error)
 {
-    const AcrRunSpec *spec = images->options->spec;
     Image *image = g_hash_table_lookup(images->by_task, task->instance_id);
     if (!image) {
         g_auto(AcrGradingPlan) plan = {0};
         g_autoptr(GError) reason = NULL;
-        g_autofree char *row = acr_eval_row(images->options, task->row);
-        if (!acr_grading_plan_image(images->options->python, row, (int)spec->rules, &plan, &reason))
-            return true;
-        g_autofree char *name = spec->image_template
-                                    ? acr_eval_image_name(spec->image_template, task->row, error)
-                                    : g_strdup(plan.image);
-        if (!name)
-            return false;
-        image = need(images, name);
+        AcrEvalOptions options = *images->options;
+        options.in_environment = false;
+        if (!acr_eval_plan(&options, task, &plan, &reason))
+            return !g_error_matches(reason, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT) ||
+                   acr_pass_error(error, &reason);
+        image = need(images, plan.image);
         g_hash_table_insert(images->by_task, task->instance_id, image);
     }
     image->users++;

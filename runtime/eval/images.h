@@ -1,11 +1,8 @@
-/* Private to eval: the images of a run's tasks, which several threads need. */
+/* images: the images of a run's tasks, which several threads need. */
 #ifndef ACR_EVAL_IMAGES_H
 #define ACR_EVAL_IMAGES_H
 
 #include "eval/eval.h"
-
-/* The image name of a task by --image-template, owned. Errors: INPUT (the row lacks a field). */
-char *acr_eval_image_name(const char *pattern, const char *row, GError **error) ACR_MUST_USE;
 
 /* A new folder with the build context of a task's image by --base-image and --setup; owned, to be
  * removed. Errors: FAILED, those of base. */
@@ -14,7 +11,7 @@ char *acr_eval_image_context(const AcrEvalOptions *options, const AcrInstance *t
 
 /* Thread-safe. */
 typedef struct AcrEvalImages AcrEvalImages;
-/* Counts the users of each image. Does not ask the engine. Errors: those of acr_eval_image_name. */
+/* Counts the users of each image. Does not ask the engine. Errors: INPUT. */
 AcrEvalImages *acr_eval_images_new(const AcrEvalOptions *options, GHashTable *tasks,
                                    const GPtrArray *predictions, GError **error) ACR_MUST_USE;
 /* Removes the images that the run's cache level does not keep. */

@@ -231,14 +231,10 @@ static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance 
                                const AcrGradingPlan *plan, const AcrEvalWay *way, AcrEvalRun *out,
                                GError **error)
 {
-    g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX),
-                    *places = acr_host_default_cache("environments");
-    if (!places)
-        places = g_build_filename(options->spec->out, ACR_DIR_ENVIRONMENTS, NULL);
-    g_autofree char *real = acr_path_real(places);
+    g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     g_autoptr(AcrSnapshot) tree = acr_eval_tree(options->spec, task, error);
-    g_autofree char *python = tree ? acr_project_environment(plan, real, out->deadline_us,
-                                                             options->host->interrupt, error)
+    g_autofree char *python = tree ? acr_eval_environment(options->host, options->spec->out, plan,
+                                                          out->deadline_us, error)
                                    : NULL;
     if (!python)
         return false;

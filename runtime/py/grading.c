@@ -68,12 +68,13 @@ bool acr_grading_plan_image(AcrPython *python, const char *row, int rules, AcrGr
     GByteArray *fields = g_byte_array_new();
     add_text(fields, row);
     add_rules(fields, rules);
-    g_autoptr(GPtrArray) texts = ask_plan(python, "prepare", fields, 2, error);
+    g_autoptr(GPtrArray) texts = ask_plan(python, "prepare", fields, 3, error);
     if (!texts)
         return false;
     *out = (AcrGradingPlan){
         .script = g_strdup(texts->pdata[0]),
         .image = g_strdup(texts->pdata[1]),
+        .test = g_strdup(texts->pdata[2]),
         .row = g_strdup(row),
     };
     return true;

@@ -17,7 +17,7 @@ typedef struct {
     char *install;     /* a shell command in the project's folder; may be empty */
     char *kept;        /* files that the script puts back from /tmp/kept, one a line */
     char *row;         /* the row for grading there: without tests that cannot pass */
-    char *test;        /* the command that runs the project's tests; NULL: of an image */
+    char *test;        /* the command that runs the project's tests; "": unknown */
     char *hidden_test; /* the same with only the files of the task's hidden tests */
     char *failing;     /* the hidden tests that must fail without a patch, one a line */
 } AcrGradingPlan;

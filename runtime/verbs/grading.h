@@ -20,13 +20,46 @@ AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json) ACR_MUST_
 /* Like acr_verb_fail; invalid input counts as a usage error. */
 int acr_verb_fail_grading(AcrHost *host, const GError *error);
 
+/* ---- Of a batch: its rows, and where its code runs (batch_rows.c) ---- */
+
+/* The rows of a batch's tasks, which the tasks' own processes never see, because they hold the
+ * hidden tests. */
+typedef struct {
+    const AcrRunSpec *spec;
+    const GPtrArray *instances; /* without the tests; borrowed */
+    GPtrArray *rows;            /* of the data set */
+    GPtrArray *tasks;           /* the instances with tests, in their order; borrowed from `rows` */
+    GHashTable *by_id;          /* id -> AcrInstance, borrowed from `rows` */
+    GPtrArray *predictions;     /* of each; without a patch until its task has ended */
+    char *recipes;
+    AcrPython *python;
+    AcrExtensions *extensions;
+    AcrEvalOptions options;       /* of grading */
+    AcrEvalOptions running;       /* of running the tasks' code */
+    struct AcrEvalImages *images; /* NULL: no task needs one */
+    const char *place;            /* of the tasks' code: its word; NULL: as the options say */
+} AcrBatchRows;
+/* Whether the batch needs its rows. */
+bool acr_batch_needs_rows(const AcrRunSpec *spec);
+/* Reads the rows, and decides where the code of the tasks runs. Owned. Errors: USAGE of task, those
+ * of batch, eval and py. */
+AcrBatchRows *acr_batch_rows_new(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
+                                 GError **error) ACR_MUST_USE;
+void acr_batch_rows_free(AcrBatchRows *rows);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchRows, acr_batch_rows_free)
+/* For AcrBatchOptions: makes the environment of a task, or finds its image. */
+bool acr_batch_rows_place(void *rows, guint instance, const AcrRunSpec *kept, gint64 deadline_us,
+                          AcrTaskPlace *out, GError **error);
+/* For AcrBatchOptions, without grading: the task needs its image no more. */
+void acr_batch_rows_release(void *rows, guint instance, gint64 deadline_us);
+
 /* ---- Of a batch, as its tasks end (batch_grading.c) ---- */
 
 typedef struct AcrBatchGrading AcrBatchGrading;
-/* Prepares grading of the predictions for `instances`; all borrowed; `spent_microusd` is read at
- * the end. Owned. Errors: USAGE of task, those of batch, eval and py. */
-AcrBatchGrading *acr_batch_grading_new(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances,
-                                       const gint64 *spent_microusd, GError **error) ACR_MUST_USE;
+/* Prepares grading of the predictions; all borrowed; `spent_microusd` is read at the end. Owned.
+ * Errors: those of eval. */
+AcrBatchGrading *acr_batch_grading_new(AcrBatchRows *rows, const gint64 *spent_microusd,
+                                       GError **error) ACR_MUST_USE;
 void acr_batch_grading_free(AcrBatchGrading *grading);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchGrading, acr_batch_grading_free)
 /* For AcrBatchOptions. */

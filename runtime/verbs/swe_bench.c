@@ -95,21 +95,28 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     if (!summary)
         return acr_verb_fail(host, error);
     g_auto(AcrBatchResult) result = {0};
+    g_autoptr(AcrBatchRows) rows = NULL;
     g_autoptr(AcrBatchGrading) grading = NULL;
     host->progress = acr_console_progress(console);
-    if (spec->grade >= 0) {
-        grading = acr_batch_grading_new(host, spec, instances, &result.spent.cost_microusd, &error);
-        if (!grading)
-            return acr_verb_fail_grading(host, error);
-    }
+    bool needs_rows = acr_batch_needs_rows(spec), is_graded = spec->grade >= 0;
+    if (needs_rows)
+        rows = acr_batch_rows_new(host, spec, instances, &error);
+    if (rows && is_graded)
+        grading = acr_batch_grading_new(rows, &result.spent.cost_microusd, &error);
+    if ((needs_rows && !rows) || (is_graded && !grading))
+        return acr_verb_fail_grading(host, error);
     AcrBatchOptions batch = {
         .exe = host->exe,
         .spec = spec,
         .interrupt = host->interrupt,
         .progress = host->progress,
         .summary = summary,
-        .after_task = grading ? acr_batch_grading_take : NULL,
-        .after_task_ctx = grading,
+        .place_task = rows && rows->place ? acr_batch_rows_place : NULL,
+        .place_ctx = rows,
+        .after_task = grading ? acr_batch_grading_take
+                      : rows  ? acr_batch_rows_release
+                              : NULL,
+        .after_task_ctx = grading ? (void *)grading : rows,
     };
     bool ok = acr_batch_run(&batch, instances, &result, &error);
     acr_console_end(console);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "batch/batch.h"
+#include "eval/eval.h"
 
 #define ENVIRONMENT "environment"
 
@@ -50,9 +50,8 @@ static bool find_task(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place
     if (!tasks)
         return false;
     const AcrInstance *task = tasks->pdata[0];
-    g_autofree char *path = acr_dataset_repo(spec->repos, task->repo),
-                    *places = acr_host_default_cache("environments");
-    if (!path || !task->base_commit || !places)
+    g_autofree char *path = acr_dataset_repo(spec->repos, task->repo);
+    if (!path || !task->base_commit)
         return acr_task_refuse(error, "'%s' is not in '%s', or lacks the task's commit", task->repo,
                                spec->repos);
     workspace->python = acr_python_new(host->python_dir, error);
@@ -62,10 +61,8 @@ static bool find_task(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place
     workspace->repo = acr_repo_open(path, error);
     workspace->snapshot =
         workspace->repo ? acr_workspace_snapshot(workspace->repo, task->base_commit, error) : NULL;
-    g_autofree char *real = acr_path_real(places);
-    place->python = workspace->snapshot
-                        ? acr_project_environment(&place->plan, real, 0, host->interrupt, error)
-                        : NULL;
+    place->python =
+        workspace->snapshot ? acr_eval_environment(host, NULL, &place->plan, 0, error) : NULL;
     return place->python != NULL;
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -307,6 +308,46 @@ def test_a_shard_grades_its_own_tasks(batch: Batch) -> None:
     }
 
 
+def in_environment(batch: Batch, *more: str) -> Result:
+    """A batch whose code runs in the tasks' environments, where the only recipe says so: the command finds its package."""
+    batch.recipe(pip=["attrs==23.1.0"])
+    recipes = ["--environments", str(batch.folder / "recipes.json"), "--validate", "python -c 'import attr'"]
+    return batch.run("--sandbox", "environment", "--instance", SOLVED, *recipes, *more)
+
+
+def place_of(batch: Batch) -> dict[str, Any]:
+    options = json.loads((batch.out / SOLVED / "meta.json").read_text())["options"]
+    return {key: options[key] for key in ("sandbox", "python", "setup", "image", "test_cmd")}
+
+
+def test_a_task_runs_in_the_environment_that_grades_it(batch: Batch) -> None:
+    """Made once, and not again for a finished task; `auto` takes what --grade uses."""
+    result = in_environment(batch, "--grade=environment").check()
+    assert result.out.splitlines()[1].split()[:2] == [SOLVED, "resolved"]
+    place = place_of(batch)
+    (made,) = [path for path in (batch.cache / "acr-host" / "environments").glob("*/lib/*/site-packages/attr")]
+    assert Path(place["python"]).parts[:-2] == made.parts[:-4]
+    assert (place["sandbox"], place["test_cmd"]) == ("bubblewrap", RECIPE["test"])
+    shutil.rmtree(made)
+    in_environment(batch).check()  # answers from its folder
+    assert not made.exists()
+    (batch.cache / "acr-host" / "environments" / made.parts[-5] / "acr-host-ready").unlink()
+    batch.out = batch.folder / "auto"
+    result = in_environment(batch, "--sandbox", "auto", "--grade=environment").check()
+    assert "--sandbox auto: environment (as --grade)" in result.err
+    assert (made.exists(), place_of(batch)) == (True, place)
+
+
+def test_an_environment_that_cannot_be_made_fails_its_task(batch: Batch) -> None:
+    for recipe, said in (({"python": "2.99"}, "python2.99 is not installed"), ({"versions": ["2"]}, "no environment")):
+        batch.recipe(**recipe)
+        place = ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]
+        result = batch.run("--instance", SOLVED, *place).check(3)
+        assert f"{SOLVED}: exit 3: the task's environment: " in result.err and said in result.err
+        (row,) = json.loads((batch.out / "summary.json").read_text())["tasks"]
+        assert said in row["error"]
+
+
 def test_a_batch_without_grades_prints_none(batch: Batch) -> None:
     result = batch.run("--instance", SOLVED).check()
     assert (result.out, (batch.out / "logs").exists()) == ("", False)
@@ -336,6 +377,10 @@ def test_the_time_of_a_batch_bounds_its_tests(batch: Batch) -> None:
         (["--grade", "--run-id", "a/b"], "cannot be the name of a folder"),
         (["--grade", "--compare", "nowhere.json"], "nowhere.json"),
         (["--grade", "--environments", "nowhere.json"], "nowhere.json"),
+        (["--environments", "x"], "--environments needs --sandbox environment"),
+        (["--image-template", "x"], "--image-template needs --sandbox container"),
+        (["--sandbox", "environment", "--python", "python3"], "leave out --python"),
+        (["--sandbox", "container", "--setup", "true"], "leave out --python"),
     ],
 )
 def test_options_of_grading_are_checked_first(batch: Batch, more: list[str], said: str) -> None:

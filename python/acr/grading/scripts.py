@@ -50,6 +50,16 @@ def script_of(row: dict, rules: int) -> str:
     return "\n".join(["#!/bin/bash", "set -uxo pipefail", *lines]) + "\n"
 
 
+def test_command(row: dict) -> str:
+    """The command that runs all of the project's tests in the task's image; "": none is known, so the project's files decide."""
+    try:
+        command = row.get("test_cmd") or specification(row)["test"]
+    except UnknownProject:
+        return ""
+    is_usable = isinstance(command, str) and not command.startswith("tox ")  # tox would make an environment of its own
+    return command if is_usable else ""
+
+
 def _lines(script: str) -> list[str]:
     return [line for line in script.strip().split("\n") if line not in ("#!/bin/bash", "set -uxo pipefail")]
 

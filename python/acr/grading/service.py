@@ -9,7 +9,7 @@ from acr.grading import environments, rules
 from acr.grading.classes import class_of
 from acr.grading.failures import classify
 from acr.grading.parsers import UnknownParser, parser_of
-from acr.grading.scripts import UnknownProject, directives, script_of, words
+from acr.grading.scripts import UnknownProject, directives, script_of, test_command, words
 from acr.packing import pack, unpack
 
 TYPE_CHECKING = False
@@ -21,9 +21,11 @@ _TEXTS = ("instance_id", "repo", "version", "base_commit", "test_patch", "log_pa
 
 
 def prepare(argument: bytes) -> bytes:
-    """Row (JSON), rules -> script and image of its task; or a message why it cannot be graded, alone."""
+    """Row (JSON), rules -> script and image of its task, and the command that runs all of the project's tests there ("" if it
+    is unknown); or a message why it cannot be graded, alone.
+    """
     raw_row, version = unpack(argument)
-    return _answer(json.loads(raw_row), lambda row: [script_of(row, int(version)), image_of(row)])
+    return _answer(json.loads(raw_row), lambda row: [script_of(row, int(version)), image_of(row), test_command(row)])
 
 
 def environment(argument: bytes) -> bytes:

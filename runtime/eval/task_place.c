@@ -1,0 +1,89 @@
+/*
+ * Where the code of a task runs: its image, or its environment on this machine.
+ */
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "eval/eval_private.h"
+#include "project/project.h"
+
+#define MAX_NAME_BYTES 1024u
+
+/* The text for a field of an image's name: "{arch}" as in image names, "{id_1776}" the id as in
+ * published names, otherwise the row's field in a form for names. Owned; NULL: no such field. */
+static char *image_value(const char *field, const AcrJson *row)
+{
+    struct utsname machine;
+    if (strcmp(field, "arch") == 0 && uname(&machine) == 0)
+        return g_strdup(strcmp(machine.machine, "aarch64") == 0 ? "arm64" : machine.machine);
+    bool is_published = strcmp(field, "id_1776") == 0;
+    const char *text = acr_json_get_string(row, is_published ? "instance_id" : field);
+    g_autofree char *lower = text ? g_ascii_strdown(text, -1) : NULL;
+    if (!is_published || !lower)
+        return g_steal_pointer(&lower);
+    g_auto(GStrv) parts = g_strsplit(lower, "__", -1);
+    return g_strjoinv("_1776_", parts);
+}
+
+/* The image name of a task by --image-template, owned. Errors: INPUT (the row lacks a field). */
+static char *make_image_name(const char *pattern, const char *row, GError **error)
+{
+    g_autoptr(AcrJson) json = acr_json_parse(row, strlen(row), NULL);
+    g_autoptr(GString) name = g_string_new(NULL);
+    for (const char *at = pattern; *at;) {
+        const char *end = *at == '{' ? strchr(at, '}') : NULL;
+        if (!end) {
+            g_string_append_c(name, *at++);
+            continue;
+        }
+        g_autofree char *field = g_strndup(at + 1, (gsize)(end - at - 1)),
+                        *value = image_value(field, json);
+        if (!value)
+            return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
+                                          "--image-template: the row of '%s' has no text \"%s\"",
+                                          acr_json_get_string(json, "instance_id"), field));
+        g_string_append(name, value);
+        at = end + 1;
+    }
+    if (name->len > 0 && name->len <= MAX_NAME_BYTES)
+        return g_strdup(name->str);
+    return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT,
+                                  "--image-template gives an empty name"));
+}
+
+bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGradingPlan *out,
+                   GError **error)
+{
+    int rules = (int)options->spec->rules;
+    const char *pattern = options->spec->image_template;
+    g_autofree char *row = acr_eval_row(options, task->row);
+    g_auto(AcrGradingPlan) plan = {0};
+    if (!(options->in_environment
+              ? acr_grading_plan_environment(options->python, row, rules, options->recipes, &plan,
+                                             error)
+              : acr_grading_plan_image(options->python, row, rules, &plan, error)))
+        return false;
+    if (plan.image && pattern) {
+        g_free(plan.image);
+        plan.image = make_image_name(pattern, task->row, error);
+        if (!plan.image)
+            return false;
+    }
+    *out = plan;
+    plan = (AcrGradingPlan){0};
+    return true;
+}
+
+char *acr_eval_environment(const AcrHost *host, const char *out, const AcrGradingPlan *plan,
+                           gint64 deadline_us, GError **error)
+{
+    g_autofree char *cache = acr_host_default_cache("environments"),
+                    *own = out ? g_build_filename(out, ACR_DIR_ENVIRONMENTS, NULL) : NULL,
+                    *real = acr_path_real(cache ? cache
+                                          : own ? own
+                                                : "");
+    if (!cache && !own)
+        return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
+                                      "no folder for environments: set HOME or XDG_CACHE_HOME"));
+    return acr_project_environment(plan, real, deadline_us, host->interrupt, error);
+}
