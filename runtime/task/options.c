@@ -234,7 +234,7 @@ const AcrOption acr_options[] = {
     {"python", 0, ACR_OPTION_PROGRAM, AT(python), CODE | ACR_FOR_DOCTOR, BOUND | CONFIG, "PATH",
      .help = "Run the project with this Python (default: .venv, active environment or system)"},
     {"sandbox", 0, ACR_OPTION_TEXT, AT(sandbox), ACR_FOR_SWE_BENCH, BOUND | CONFIG, "NAME",
-     .help = "Run each task's code here; auto: where --grade grades it",
+     .help = "Run each task's code here",
      .words = "environment|container|auto|bubblewrap|plain"},
     {"sandbox", 0, ACR_OPTION_TEXT, AT(sandbox), (CODE & ~ACR_FOR_SWE_BENCH) | ACR_FOR_DOCTOR, BOUND | CONFIG, "NAME",
      .help = "Choose the sandbox; plain isolates nothing",

@@ -29,13 +29,13 @@ BUDGETS = {
     "native/search": 5_850,
     "native/spectrum": 190,
     "native/vcs": 6_225,
-    "python/acr": 11_350,
+    "python/acr": 11_400,
     "python/acr_host": 320,
     "python/examples": 290,
     "runtime": 230,
     "runtime/agents": 1_200,
     "runtime/batch": 2_450,
-    "runtime/eval": 2_840,
+    "runtime/eval": 2_920,
     "runtime/extensions": 1_150,
     "runtime/layout": 80,
     "runtime/loops": 5_400,
@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/report": 1_120,
     "runtime/serve": 2_330,
     "runtime/task": 6_230,
-    "runtime/verbs": 6_460,
+    "runtime/verbs": 6_780,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
