@@ -77,6 +77,8 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
         task.python = place->python;
         task.setup = place->setup;
         task.test_command = place->test_command;
+        if (spec->regressions == ACR_UNSET && !spec->test_command)
+            task.regressions = ACR_VERIFY_NEVER; /* only the user's own command implies them */
     }
     task.jobs = CLAMP(g_get_num_processors() / spec->tasks_at_once, 1, ACR_OUTLINE_MAX_JOBS);
     g_autoptr(AcrJson) json = acr_json_of(ACR_INT("parent", getpid()),

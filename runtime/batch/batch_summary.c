@@ -10,6 +10,7 @@
 #include "layout/layout.h"
 #include "task/cost.h"
 
+#define WARN_TASKS 3u /* one or two may be special */
 #define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
 
 typedef struct {
@@ -134,11 +135,13 @@ static const char *error_class_of(const AcrRunResult *result)
 
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result, double seconds)
 {
+    const AcrTestComparison *tests = result->found.tests;
     return acr_json_of(ACR_STRING("instance_id", id),
                        ACR_STRING("status", acr_batch_status(result)),
                        ACR_STRING("verdict", acr_verdict_name(result->verdict)),
                        ACR_INT("exit", result->exit_code), ACR_STRING("error", result->error),
                        ACR_STRING("error_class", error_class_of(result)),
+                       ACR_STRING("not_compared", tests ? tests->why : NULL),
                        ACR_JSON("seconds", acr_json_new_double(seconds)),
                        ACR_JSON("cost", acr_cost_sum_to_json(&result->cost)), NULL);
 }
@@ -181,6 +184,21 @@ static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key
 gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary)
 {
     return MAX(acr_microusd(sum_of(summary, false, NULL, NULL).cost.usage.cost_pico), 0);
+}
+
+char *acr_batch_summary_warning(const AcrBatchSummary *summary)
+{
+    guint n = 0;
+    const char *first = NULL;
+    for (guint i = 0; i < summary->rows->len; i++) {
+        const char *why = row_text(&g_array_index(summary->rows, Row, i), "not_compared");
+        n += why != NULL;
+        first = first ? first : why;
+    }
+    return n >= WARN_TASKS ? g_strdup_printf("of %u patches, no test of the project was compared, "
+                                             "so they may break anything; the first: %s",
+                                             n, first)
+                           : NULL;
 }
 
 /* {value of a member: number of rows}, in the order of the rows; owned. */

@@ -17,7 +17,8 @@
 const char *acr_batch_status(const AcrRunResult *result);
 
 /*
- * {"tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "seconds", "cost": SUM}],
+ * {"tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared", "seconds",
+ *            "cost": SUM}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}, a SUM as in
  * cost.json. Tasks are in the order in which they ended first.
  */
@@ -44,5 +45,8 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task);
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error) ACR_MUST_USE;
 /* The added tasks as a table and a few lines for people; owned. */
 char *acr_batch_summary_text(const AcrBatchSummary *summary) ACR_MUST_USE;
+/* One line if no test of the project could be compared for several patches; owned; NULL: no
+ * warning. */
+char *acr_batch_summary_warning(const AcrBatchSummary *summary) ACR_MUST_USE;
 
 #endif

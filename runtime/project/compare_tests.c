@@ -1,8 +1,9 @@
 /*
- * What a patch does to the tests. A test whose outcome differs from the baseline is a suspect.
- * Suspects of one kind run again on both trees, some times together and some each in its own
- * process. One run that contradicts the suspicion clears it, so a test that fails half of the time
- * by chance passes for a regression with a probability of 4^-(rounds + alone + 1).
+ * What a patch does to the tests, within the time for one check. A test whose outcome differs from
+ * the baseline is a suspect. Suspects of one kind run again on both trees: several times together,
+ * then the first of them each in its own process, and the others so only if one of the first behaves
+ * differently alone. One run that contradicts the suspicion clears it, so a test that fails half of
+ * the time by chance passes for a regression with a probability of at most 4^-(rounds + 1).
  */
 #include "project/project_private.h"
 
@@ -10,7 +11,9 @@
 
 /* Pairs of runs, for broken and for fixed tests. */
 #define ROUNDS(bad_with) ((bad_with) ? 4u : 1u)
-#define MIN_ROUNDS 2u /* beyond them half of the time is for runs alone */
+#define MIN_ROUNDS 2u     /* beyond them half of the time is for runs alone */
+#define FIRST_ALONE 3u    /* run alone even if they behaved alike in all rounds */
+#define CONFIRM_MS 120000 /* kept of the time for confirming suspects, but at most half of it */
 #define ALONE(bad_with) ((bad_with) ? 2u : 1u)
 #define SLOWER 4 /* times the baseline's */
 #define SLACK_MS 60000
@@ -35,16 +38,17 @@ static bool is_in(const GPtrArray *texts, const char *text)
     return false;
 }
 
-/* The time limit of a run, from the baseline's time, since a patch may make a test hang. */
-static gint64 bound_ms(const AcrProject *project, const AcrBaseline *baseline)
-{
-    gint64 most = SLOWER * baseline->run.wall_ms + SLACK_MS;
-    return baseline->run.timed_out ? project->time_ms : MIN(most, project->time_ms);
-}
-
 static gint64 left_ms(const Work *work)
 {
     return (work->deadline_us - g_get_monotonic_time()) / 1000;
+}
+
+/* The time limit of a run, from the baseline's time, since a patch may make a test hang. */
+static gint64 bound_ms(const Work *work)
+{
+    const AcrTestRun *before = &work->baseline->run;
+    gint64 most = before->timed_out ? G_MAXINT64 : SLOWER * before->wall_ms + SLACK_MS;
+    return CLAMP(left_ms(work), 1, most);
 }
 
 /* ---- Running suspects again ---- */
@@ -67,7 +71,7 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
         .plan = work->baseline->plan,
         .overlay = with_patch ? work->overlay : NULL,
         .select = select,
-        .time_ms = MIN(left_ms(work), bound_ms(work->project, work->baseline)),
+        .time_ms = bound_ms(work),
     };
     g_auto(AcrTestRun) run = {0};
     if (!acr_project_run(work->project, &asked, &run, error))
@@ -103,14 +107,20 @@ static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrAr
     return left->len == 0 || sift(work, left, false, !bad_with, suspects, error);
 }
 
-/* Each alone; those that are confirmed go to `confirmed`. */
-static bool confirm_alone(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *confirmed,
-                          GError **error)
+/* The first ones alone, and all of them if one of these differs; those that are confirmed go to
+ * `confirmed`. `rounds`: that were run together. */
+static bool confirm_alone(Work *work, bool bad_with, guint rounds, GPtrArray *suspects,
+                          GPtrArray *confirmed, GError **error)
 {
     g_autoptr(GPtrArray) all = g_ptr_array_copy(suspects, NULL, NULL);
     for (guint i = 0; i < all->len; i++) {
         g_autoptr(GPtrArray) one = g_ptr_array_new();
         g_ptr_array_add(one, all->pdata[i]);
+        bool are_alike = rounds >= (bad_with ? MIN_ROUNDS : 1) && suspects->len == all->len;
+        if (are_alike && i >= FIRST_ALONE) {
+            g_ptr_array_add(confirmed, g_strdup(all->pdata[i]));
+            continue;
+        }
         bool has_time = i < MAX_AGAIN;
         for (guint n = 0;
              n < ALONE(bad_with) && has_time && g_ptr_array_find(suspects, all->pdata[i], NULL);
@@ -129,23 +139,23 @@ static bool confirm_alone(Work *work, bool bad_with, GPtrArray *suspects, GPtrAr
 static bool confirm(Work *work, bool bad_with, GPtrArray *suspects, GPtrArray *confirmed,
                     GError **error)
 {
-    gint64 whole_ms = 2 * work->project->time_ms;
-    work->deadline_us = g_get_monotonic_time() + whole_ms * 1000;
+    gint64 whole_ms = left_ms(work);
+    guint rounds = 0;
     for (; bad_with && suspects->len > MAX_AGAIN; g_ptr_array_set_size(suspects, suspects->len - 1))
         g_ptr_array_add(work->out->unconfirmed, g_strdup(suspects->pdata[suspects->len - 1]));
-    for (guint i = 0; i < ROUNDS(bad_with) && suspects->len > 0; i++) {
-        if (left_ms(work) <= (i < MIN_ROUNDS ? 0 : whole_ms / 2))
+    for (; rounds < ROUNDS(bad_with) && suspects->len > 0; rounds++) {
+        if (left_ms(work) <= (rounds < MIN_ROUNDS ? 0 : whole_ms / 2))
             break;
         g_autoptr(GPtrArray) all = g_ptr_array_copy(suspects, NULL, NULL);
         if (!sift_both(work, all, bad_with, suspects, error))
             return false;
     }
-    return confirm_alone(work, bad_with, suspects, confirmed, error);
+    return confirm_alone(work, bad_with, rounds, suspects, confirmed, error);
 }
 
 /* If a run breaks off twice at the same test, the patch breaks that test, even if it passes
  * alone. */
-static bool confirm_end(Work *work, const AcrTestOrder *asked, GError **error)
+static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
 {
     const AcrTestRun *run = work->run, *before = &work->baseline->run;
     bool has_ended =
@@ -153,6 +163,7 @@ static bool confirm_end(Work *work, const AcrTestOrder *asked, GError **error)
     g_auto(AcrTestRun) again = {0};
     if (!has_ended || !acr_test_is_good(acr_test_run_outcome(before, run->running)))
         return true;
+    asked->time_ms = bound_ms(work);
     if (!acr_project_run(work->project, asked, &again, error))
         return false;
     if (!again.timed_out && !again.limit && g_strcmp0(again.running, run->running) == 0)
@@ -193,18 +204,19 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
 }
 
 /* Tests that the patched run came to, and the baseline, out of time, did not. */
-static bool complete_baseline(const AcrProject *project, AcrBaseline *baseline,
-                              const AcrTestRun *after, GError **error)
+static bool complete_baseline(const Work *work, AcrBaseline *baseline, GError **error)
 {
+    const AcrTestRun *after = work->run;
     g_autoptr(GPtrArray) lacking = g_ptr_array_new();
     for (guint i = 0; i < after->ids->len; i++)
         if (!g_hash_table_contains(baseline->run.tests, after->ids->pdata[i]))
             g_ptr_array_add(lacking, after->ids->pdata[i]);
     if (!baseline->run.timed_out || lacking->len == 0)
         return true;
-    AcrTestOrder asked = {.plan = baseline->plan, .select = lacking, .time_ms = project->time_ms};
+    AcrTestOrder asked = {
+        .plan = baseline->plan, .select = lacking, .time_ms = MAX(left_ms(work) / 2, 1)};
     g_auto(AcrTestRun) run = {0};
-    if (!acr_project_run(project, &asked, &run, error))
+    if (!acr_project_run(work->project, &asked, &run, error))
         return false;
     for (guint i = 0; i < run.ids->len; i++) {
         const AcrTested *result = g_hash_table_lookup(run.tests, run.ids->pdata[i]);
@@ -275,15 +287,17 @@ bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
     g_autoptr(GPtrArray) regressions = g_ptr_array_new_with_free_func(g_free);
     g_auto(AcrTestComparison) found = {0};
     acr_test_comparison_init(&found);
-    Work work = {project, baseline, overlay, &run, regressions, &found, 0};
+    gint64 deadline_us = g_get_monotonic_time() + project->time_ms * 1000,
+           run_ms = MAX(project->time_ms / 2, project->time_ms - CONFIRM_MS);
+    Work work = {project, baseline, overlay, &run, regressions, &found, deadline_us};
     g_auto(GStrv) changed = acr_overlay_changed(overlay);
     g_autoptr(AcrJson) order = acr_project_order(project, (const char *const *)changed, error);
     AcrTestOrder asked = {.plan = baseline->plan,
                           .overlay = overlay,
                           .order = order,
-                          .time_ms = bound_ms(project, baseline)};
+                          .time_ms = MIN(bound_ms(&work), run_ms)};
     if (!order || !acr_project_run(project, &asked, &run, error) ||
-        !complete_baseline(project, baseline, &run, error) || !confirm_end(&work, &asked, error))
+        !complete_baseline(&work, baseline, error) || !confirm_end(&work, &asked, error))
         return false;
     g_autoptr(GPtrArray) broken = find_suspects(&work, true), mended = find_suspects(&work, false);
     if (!confirm(&work, true, broken, regressions, error) ||

@@ -337,6 +337,13 @@ bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline
                           .time_ms = project->time_ms,
                           .is_traced = true,
                           .has_imports = localizing->has_imports};
+    bool may_fail = localizing->failing || localizing->expected || localizing->overlay ||
+                    acr_test_run_count(&baseline->run, ACR_TESTED_FAILED) +
+                            acr_test_run_count(&baseline->run, ACR_TESTED_ERROR) >
+                        0;
+    if (!may_fail)
+        return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE,
+                             "no test fails");
     if (!acr_project_run(project, &asked, &found.run, error) ||
         !sort_tests(baseline, localizing, &found, error))
         return false;

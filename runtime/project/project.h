@@ -35,7 +35,7 @@ typedef struct {
     const char *cache;        /* folder for baselines; NULL: not cached */
     const char *command;      /* how the tests are run, from the user; NULL: detect */
     const char *environment;  /* what else they depend on (set-up, image); may be NULL */
-    gint64 time_ms;           /* that one run of all tests may take */
+    gint64 time_ms;           /* that the baseline may take, and likewise the check of a patch */
     AcrSandboxLimits limits;  /* except the time limit */
     bool network;
 } AcrProject;
@@ -178,8 +178,8 @@ bool acr_test_comparison_list(const AcrTestComparison *comparison, guint i, cons
                               const char **out_heading, const GPtrArray **out_ids);
 /*
  * Runs the tests with the changes of `overlay`. A changed outcome counts only if repeated runs on
- * both trees confirm it: several times together with others of its kind, then alone. *out_run: the
- * first run with the patch. Errors: those of acr_project_baseline.
+ * both trees confirm it: several times together with others of its kind, then the first ones alone.
+ * All of this takes at most the project's time. *out_run: the first run with the patch. Errors: those of acr_project_baseline.
  */
 bool acr_project_compare(const AcrProject *project, AcrBaseline *baseline,
                          const AcrOverlay *overlay, AcrTestRun *out_run, AcrTestComparison *out,

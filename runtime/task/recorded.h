@@ -152,11 +152,6 @@ typedef struct {
 /* All borrowed; must outlive it. `self->comparer` is valid while `self` is not moved. */
 void acr_recorded_tests_init(AcrRecordedTests *self, AcrRecordedExecutor *executor,
                              const AcrRunSpec *spec);
-/* Whether a run uses the project's tests: only if the user asked for it, because a whole suite may
- * take long. */
-AcrVerify acr_run_spec_regressions(const AcrRunSpec *spec);
-/* Whether it has them run traced. */
-AcrVerify acr_run_spec_sbfl(const AcrRunSpec *spec);
 /* Lets it continue in the sandbox after the end of the journal; borrowed, must outlive it. */
 void acr_recorded_tests_go_live(AcrRecordedTests *self, const AcrRunSpec *spec,
                                 const AcrHost *host);

@@ -54,7 +54,8 @@ static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrPro
     out->worker = self->worker;
     out->cache = self->cache;
     out->environment = self->environment;
-    out->time_ms = CLAMP(acr_budget_left_ms(runner->budget), 1, out->time_ms);
+    /* The baseline has one half of the time, and the check of a patch the other. */
+    out->time_ms = CLAMP(acr_budget_left_ms(runner->budget), 1, MAX(out->time_ms / 2, 1));
     g_auto(GStrv) changed = patch ? acr_overlay_changed(patch) : NULL;
     return self->baseline.plan ||
            acr_project_baseline(out, (const char *const *)changed, &self->baseline, error);
@@ -99,6 +100,21 @@ static void clear_comparison(gpointer out)
     acr_test_comparison_free(*(AcrTestComparison **)out);
 }
 
+/* A comparison of nothing says why, so that it does not pass for a check. */
+static void explain_empty(const AcrBaseline *baseline, AcrTestComparison *found)
+{
+    guint passed = acr_test_run_count(&baseline->run, ACR_TESTED_PASSED);
+    if (found->compared > 0 || !found->broken || found->broken->len > 0 ||
+        found->unconfirmed->len > 0 || found->removed->len > 0)
+        return;
+    found->why =
+        passed ? g_strdup_printf("with the patch, no test ran that passes without it (%s)",
+                                 baseline->command)
+               : g_strdup_printf("no test passes without the patch: %s",
+                                 baseline->tried->len ? (const char *)baseline->tried->pdata[0]
+                                                      : baseline->command);
+}
+
 static AcrJson *compare_tests_live(void *call, AcrJson *time, GError **error)
 {
     const ComparisonCall *asked = call;
@@ -116,6 +132,7 @@ static AcrJson *compare_tests_live(void *call, AcrJson *time, GError **error)
         return NULL;
     if (!ok)
         return ACR_NULL(acr_pass_error(error, &reason));
+    explain_empty(&self->baseline, &found);
     AcrJson *json = acr_json_new_object();
     acr_test_comparison_to_json(&found, true, json);
     return json;
@@ -188,8 +205,9 @@ static AcrJson *localize_live(void *call, AcrJson *time, GError **error)
     if (ok && script)
         ok = (added = acr_project_add_script(&self->baseline, ACR_FILE_SCRIPT, overlay, &reason));
     const char *const alone[] = {added, NULL};
-    AcrLocalizing localizing = {
-        .index = asked->index, .overlay = overlay, .failing = script ? alone : self->failing};
+    AcrLocalizing localizing = {.index = asked->index,
+                                .overlay = script ? overlay : NULL,
+                                .failing = script ? alone : self->failing};
     ok = ok && acr_project_localize(&project, &self->baseline, &localizing, &found, &reason);
     if (!was_in_time(self, error))
         return NULL;

@@ -203,6 +203,11 @@ AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *
                                          const char *cache);
 /* How the project's tests are run, except where; borrowed from the arguments. */
 AcrProject acr_task_project(const AcrRunSpec *spec, const AcrHost *host);
+/* Whether a run uses the project's tests: only if the user asked for it, because a whole suite may
+ * take long. */
+AcrVerify acr_run_spec_regressions(const AcrRunSpec *spec);
+/* Whether it has them run traced. */
+AcrVerify acr_run_spec_sbfl(const AcrRunSpec *spec);
 /* What a baseline depends on besides tree and Python; owned. */
 char *acr_task_test_environment(const AcrSandboxOptions *options) ACR_MUST_USE;
 /* The folder for baselines; owned; NULL: none. */

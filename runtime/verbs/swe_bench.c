@@ -14,6 +14,23 @@ static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
     g_auto(GStrv) lines = g_strsplit(g_strchomp(text), "\n", -1);
     for (guint i = 0; lines[i]; i++)
         acr_console_log(console, "%s", lines[i]);
+    g_autofree char *warning = acr_batch_summary_warning(summary);
+    if (warning)
+        acr_console_say(console, ACR_TONE_BAD, "warning: %s", warning);
+}
+
+/* Code that ran elsewhere than the grading may pass there and fail here. */
+static void warn_of_place(const AcrRunSpec *spec, const AcrBatchRows *rows)
+{
+    bool runs_code = spec->verify != ACR_VERIFY_NEVER || spec->validate ||
+                     acr_run_spec_regressions(spec) != ACR_VERIFY_NEVER ||
+                     acr_run_spec_sbfl(spec) != ACR_VERIFY_NEVER;
+    const char *graded = spec->grade == ACR_GRADE_IN_ENVIRONMENT ? "environment" : "container";
+    if (runs_code && spec->grade >= 0 && !spec->image && !spec->python &&
+        g_strcmp0(rows->place, graded) != 0)
+        acr_verb_say("warning: the tasks' code does not run in the %s where --grade runs their "
+                     "tests; add --sandbox auto",
+                     graded);
 }
 
 /* Reports the result of the batch; returns its exit code. */
@@ -105,6 +122,8 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
         grading = acr_batch_grading_new(rows, &result.spent.cost_microusd, &error);
     if ((needs_rows && !rows) || (is_graded && !grading))
         return acr_verb_fail_grading(host, error);
+    if (is_graded && !spec->quiet)
+        warn_of_place(spec, rows);
     AcrBatchOptions batch = {
         .exe = host->exe,
         .spec = spec,

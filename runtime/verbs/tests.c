@@ -140,6 +140,8 @@ static int compare_tests(AcrHost *host, const AcrRunSpec *spec, const AcrTestPla
     g_auto(AcrTestRun) patched = {0};
     g_auto(AcrTestComparison) found = {0};
     g_auto(GStrv) changed = overlay ? acr_overlay_changed(overlay) : NULL;
+    if (overlay) /* one half for the baseline, the other for the patch */
+        project.time_ms = MAX(project.time_ms / 2, 1);
     if (!acr_project_baseline(&project, (const char *const *)changed, &baseline, &error))
         return acr_test_place_fail(host, error);
     if (overlay && !acr_project_compare(&project, &baseline, overlay, &patched, &found, &error))

@@ -328,6 +328,7 @@ def test_a_task_runs_in_the_environment_that_grades_it(batch: Batch) -> None:
     (made,) = [path for path in (batch.cache / "acr-host" / "environments").glob("*/lib/*/site-packages/attr")]
     assert Path(place["python"]).parts[:-2] == made.parts[:-4]
     assert (place["sandbox"], place["test_cmd"]) == ("bubblewrap", RECIPE["test"])
+    assert "tests" not in json.loads((batch.out / SOLVED / "result.json").read_text())  # nobody asked for them
     shutil.rmtree(made)
     in_environment(batch).check()  # answers from its folder
     assert not made.exists()
@@ -346,6 +347,24 @@ def test_an_environment_that_cannot_be_made_fails_its_task(batch: Batch) -> None
         assert f"{SOLVED}: exit 3: the task's environment: " in result.err and said in result.err
         (row,) = json.loads((batch.out / "summary.json").read_text())["tasks"]
         assert said in row["error"]
+
+
+def test_a_check_that_compared_nothing_is_said(batch: Batch) -> None:
+    """In result.json, in the summary, and at the end of a batch with several such patches."""
+    rows = [json.loads(line) for line in (batch.folder / "tasks.jsonl").read_text().splitlines()]
+    names = [f"brook__bill-{number}" for number in range(5, 8)]
+    lines(batch.folder / "tasks.jsonl", [rows[0] | {"instance_id": name} for name in names])
+    write_script(batch.folder / "script.jsonl", [at | {"instance_id": name} for name in names for at in script_lines()])
+    batch.recipe(test="python -m unittest test_nothing")
+    place = ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]
+    result = batch.run(*place, "--regressions=auto").check()
+    assert "warning: of 3 patches, no test of the project was compared" in result.err
+    for row in json.loads((batch.out / "summary.json").read_text())["tasks"]:
+        tests = json.loads((batch.out / row["instance_id"] / "result.json").read_text())["tests"]
+        assert tests == {"why": row["not_compared"]} and tests["why"]
+    batch.out = batch.folder / "elsewhere"
+    result = batch.graded("--instance", names[0], "--regressions")
+    assert "does not run in the environment where --grade runs their tests; add --sandbox auto" in result.err
 
 
 def test_a_batch_without_grades_prints_none(batch: Batch) -> None:

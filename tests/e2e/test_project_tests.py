@@ -204,7 +204,7 @@ def test_time(host: Host, make_repo: MakeRepo) -> None:
     files = {"tests/__init__.py": "", "tests/test_a.py": slow, "tests/test_z.py": near}
     repo = make_repo(CODE | files | {"pkg/other.py": "def f():\n    return 1\n"})
     patch = diff_of(repo, {"pkg/other.py": "def f():\n    raise ValueError(1)\n"})
-    options = ["--python", "/usr/bin/python3", "--test-time", "30", "--patch", patch]
+    options = ["--python", "/usr/bin/python3", "--test-time", "60", "--patch", patch]
     row = outcome(host, repo, *options, code=1)
     assert not row["complete"]
     assert row["regressions"] == ["tests.test_z.NearTest.test_near"]
@@ -261,7 +261,7 @@ def test_a_patch_that_breaks_everything_is_refused_in_time(host: Host, make_repo
     late = "import time\nimport unittest\n\n\nclass LateTest(unittest.TestCase):\n    def test_late(self):\n        time.sleep(36)\n"
     files = {"tests/__init__.py": "", "tests/test_pkg.py": head + many + slow, "tests/test_late.py": late}
     repo = make_repo(CODE | files)
-    options = ["--patch", diff_of(repo, {"pkg/__init__.py": "def add(\n"}), "--test-time", 8]
+    options = ["--patch", diff_of(repo, {"pkg/__init__.py": "def add(\n"}), "--test-time", 24]
     row = outcome(host, repo, "--python", "/usr/bin/python3", *options, code=1)
     assert "tests.test_pkg.PkgTest.test_00" in row["regressions"]
     assert "tests.test_pkg.PkgTest.test_slow" in row["unconfirmed"]
