@@ -34,7 +34,7 @@ BUDGETS = {
     "python/examples": 290,
     "runtime": 230,
     "runtime/agents": 1_200,
-    "runtime/batch": 2_450,
+    "runtime/batch": 2_500,
     "runtime/eval": 2_920,
     "runtime/extensions": 1_150,
     "runtime/layout": 80,
