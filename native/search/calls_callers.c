@@ -126,6 +126,8 @@ static bool any_class_has_target(const Scan *scan, const GArray *classes)
 static UseKind kind_on_self(const Scan *scan)
 {
     gint32 file = scan->reply->search->file_of_entry[scan->entry], klass = -1, func = -1;
+    if (file < 0) /* a test */
+        return USE_LIKELY;
     acr_index_enclosing(scan->reply->search->index, (gsize)file, scan->cursor.line, &klass, &func);
     if (klass < 0)
         return USE_LIKELY;
@@ -214,6 +216,8 @@ static void add_use(Scan *scan, UseKind kind)
     hit.view = ACR_VIEW_AROUND;
     hit.start = hit.end = line;
     acr_hit_set_names(scan->reply, &hit, line);
+    acr_reply_add_line(scan->reply, scan->entry, line,
+                       acr_text_column(scan->content, scan->cursor.off));
     AcrHit *last = hit_to_extend(scan, &hit);
     if (!last) {
         acr_reply_add(scan->reply, &hit);

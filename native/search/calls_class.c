@@ -37,9 +37,9 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
     g_autoptr(GArray) ids = acr_find_classes(search->index, &arg, reply.notes);
     if (ids->len) {
         note_bases(&reply, ids);
-        acr_reply_note(
-            &reply,
-            "Signatures only; search_method_in_class and search_class_in_file show the bodies.");
+        if (!search->mode.lines)
+            acr_reply_note(&reply, "Signatures only; search_method_in_class and "
+                                   "search_class_in_file show the bodies.");
     } else {
         g_clear_pointer(&ids, g_array_unref);
         ids = acr_named_otherwise(&reply, &a_class, &arg, NULL);
@@ -47,7 +47,7 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
     for (guint i = 0; i < ids->len; i++)
         acr_reply_add_symbol(&reply, g_array_index(ids, guint32, i), ACR_VIEW_SIGNATURES, 1);
     acr_add_aliases(&reply, arg.last, ids);
-    if (ids->len == 0 && !acr_find_text_defs_unparsed(&reply, arg.last, error))
+    if (!acr_find_text_defs_unindexed(&reply, arg.last, error))
         return false;
     if (reply.hits->len == 0)
         return acr_named_instead(&reply, &a_class, &arg, out, error);

@@ -89,7 +89,7 @@ static bool finish_search(AcrReply *reply, const char *text, const AcrFileMatch 
                           AcrAnswer *out, GError **error)
 {
     bool is_text = g_array_index(reply->hits, AcrHit, 0).symbol < 0;
-    if (is_text && !acr_rank_text_hits(reply, text, files, error))
+    if (is_text && !reply->matches && !acr_rank_text_hits(reply, text, files, error))
         return false;
     g_autofree char *shown = acr_search_shown(text);
     g_autofree char *one = g_strdup_printf("%s %s", is_text ? "line with" : "result for", shown);
@@ -177,7 +177,8 @@ static bool answer_code(AcrReply *reply, const AcrCall *call, const AcrFileMatch
         find_definition(reply, text, files);
     if (reply->hits->len)
         return finish_search(reply, text, files, out, error);
-    if (!acr_instead_of_text(reply, text, files, out, error))
+    bool is_filter = files && reply->search->mode.globs;
+    if (!is_filter && !acr_instead_of_text(reply, text, files, out, error))
         return false;
     if (reply->hits->len == 0)
         miss(reply, call, files, out);
@@ -237,7 +238,8 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
     acr_file_match_init(&files, search, call->values[0]);
     acr_reply_init(&reply, search);
     gint64 line = bounded(call->values[1], 1, G_MAXUINT32 - ACR_SEARCH_MAX_WINDOW, &line_cut);
-    gint64 window = bounded(call->values[2], 0, ACR_SEARCH_MAX_WINDOW, &window_cut);
+    gint64 most = search->mode.lines ? G_MAXINT32 : ACR_SEARCH_MAX_WINDOW;
+    gint64 window = bounded(call->values[2], 0, most, &window_cut);
     if (files.note)
         acr_reply_note(&reply, "%s", files.note);
     if (window_cut)

@@ -19,7 +19,7 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
         ids = acr_named_otherwise(&reply, &a_def, &arg, NULL);
     }
     acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
-    if (ids->len == 0 && !acr_find_text_defs_unparsed(&reply, arg.last, error))
+    if (!acr_find_text_defs_unindexed(&reply, arg.last, error))
         return false;
     if (reply.hits->len == 0)
         return acr_named_instead(&reply, &a_def, &arg, out, error);

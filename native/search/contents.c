@@ -39,6 +39,18 @@ AcrSearch *acr_search_new(AcrIndex *index)
     return search;
 }
 
+void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode)
+{
+    search->mode = mode;
+}
+
+bool acr_search_is_test(const AcrSearch *search, gsize entry)
+{
+    const AcrEntry *at = acr_snapshot_entry(search->snapshot, entry);
+    return search->file_of_entry[entry] < 0 && at->mode != ACR_MODE_LINK &&
+           g_str_has_suffix(at->path, ".py");
+}
+
 const AcrIndex *acr_search_index(const AcrSearch *search)
 {
     return search->index;
@@ -128,6 +140,19 @@ static void keep_read(void *user, gsize entry, GBytes *bytes, const GError *erro
         content_free(content);
 }
 
+static int compare_numbers(const void *left, const void *right)
+{
+    return acr_order(*(const gsize *)left, *(const gsize *)right);
+}
+
+static void add_tests(const AcrSearch *search, GArray *entries)
+{
+    for (gsize i = 0; i < acr_snapshot_size(search->snapshot); i++)
+        if (acr_search_is_test(search, i))
+            g_array_append_val(entries, i);
+    g_array_sort(entries, compare_numbers);
+}
+
 GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
 {
     GArray *entries = acr_index_files_with(search->index, text, whole);
@@ -135,9 +160,12 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
     for (guint i = 0; i < entries->len; i++) {
         gsize *at = &g_array_index(entries, gsize, i);
         *at = acr_index_file(search->index, *at)->entry;
-        if (!search->contents[*at])
-            g_array_append_val(unread, *at);
     }
+    if (search->mode.tests)
+        add_tests(search, entries);
+    for (guint i = 0; i < entries->len; i++)
+        if (!search->contents[g_array_index(entries, gsize, i)])
+            g_array_append_val(unread, g_array_index(entries, gsize, i));
     if (unread->len &&
         search->kept_bytes < search->kept_limit / 8 * 7) /* otherwise they would be read in vain */
         acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)unread->data, unread->len,

@@ -4,6 +4,7 @@
  * without leading parts that this tree does not have, last as a folder. In each step files with
  * symbols take precedence over tests and other types. The first step with a match decides.
  */
+#include <fnmatch.h>
 #include <string.h>
 
 #include "search/search_private.h"
@@ -64,7 +65,7 @@ static bool match_tail_as_is(AcrFileMatch *match, AcrSearch *search, const char 
         if (ends_in_parts(file->path, tail))
             add_matching_file(match, file->entry);
     }
-    if (match->entries->len)
+    if (match->entries->len && !search->mode.tests)
         return true;
     if (exact >= 0)
         add_matching_file(match, (gsize)exact);
@@ -136,6 +137,34 @@ static bool match_shortened(AcrFileMatch *match, AcrSearch *search, const char *
     return false;
 }
 
+/* Whether the pattern matches the path, or whole parts of it from the right. */
+static bool fits_glob(const char *pattern, const char *path)
+{
+    for (const char *at = path; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
+        if (fnmatch(pattern, at, 0) == 0)
+            return true;
+    return false;
+}
+
+/* What people write: a folder or a glob pattern, for files of any kind that they may mean. Python
+ * files come before others. */
+static bool match_for_people(AcrFileMatch *match, AcrSearch *search, const char *path)
+{
+    bool is_glob = strpbrk(path, "*?[") != NULL;
+    static const int steps[] = {0, 1, 2}; /* indexed files, tests, files of other types */
+    for (guint s = 0; s < G_N_ELEMENTS(steps); s++) {
+        if (match->entries->len && !(steps[s] == 1 && search->mode.tests))
+            break;
+        for (gsize i = 0; i < acr_snapshot_size(search->snapshot); i++) {
+            const char *at = acr_search_path(search, i);
+            int kind = search->file_of_entry[i] >= 0 ? 0 : acr_search_is_test(search, i) ? 1 : 2;
+            if (kind == steps[s] && (is_glob ? fits_glob(path, at) : is_below_folder(at, path)))
+                add_matching_file(match, i);
+        }
+    }
+    return match->entries->len > 0;
+}
+
 static bool match_folder(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
@@ -159,9 +188,18 @@ void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *arg
     g_autofree char *path = plain_path(argument);
     if (!*path || match_tail(match, search, path) || match_module(match, search, path))
         return;
+    if (search->mode.globs && match_for_people(match, search, path))
+        return;
     if (match_shortened(match, search, path))
         return;
     match_folder(match, search, path);
+}
+
+bool acr_search_has_file(AcrSearch *search, const char *argument)
+{
+    g_auto(AcrFileMatch) match = {0};
+    acr_file_match_init(&match, search, argument);
+    return match.entries->len > 0;
 }
 
 void acr_file_match_clear(AcrFileMatch *match)

@@ -232,7 +232,7 @@ bool acr_named_in_files(AcrSearch *search, const AcrCall *call, const AcrSoughtI
         return acr_named_finish(&reply, how->sought, &arg, out, error);
     const AcrScope scope = {.files = files.entries->len ? &files : NULL};
     g_autofree char *missing = missing_in_files(how->sought, &arg, &files, call->values[1]);
-    if (!acr_instead_of_name(&reply, &arg, &scope, missing, error))
+    if (!search->mode.globs && !acr_instead_of_name(&reply, &arg, &scope, missing, error))
         return false;
     if (reply.hits->len > 0) {
         acr_suggest_file_contents(reply.tail, search, &files);

@@ -143,3 +143,22 @@ GArray *acr_render_signature_lines(const AcrIndex *index, guint32 class_id)
     add_signatures(lines, index, class_id, 0);
     return lines;
 }
+
+GArray *acr_render_lines_of(const AcrReply *reply, const AcrHit *hit, AcrContent *content)
+{
+    guint32 n_lines = acr_content_n_lines(content);
+    if (hit->view == ACR_VIEW_SIGNATURES && hit->symbol >= 0) {
+        GArray *signatures = acr_render_signature_lines(reply->search->index, (guint32)hit->symbol);
+        /* index and content may differ */
+        while (signatures->len && g_array_index(signatures, guint32, signatures->len - 1) > n_lines)
+            g_array_set_size(signatures, signatures->len - 1);
+        return signatures;
+    }
+    guint32 more = hit->view == ACR_VIEW_AROUND ? ACR_SEARCH_CONTEXT_LINES : 0;
+    guint32 first = hit->start > more ? hit->start - more : 1;
+    guint32 last = MIN(hit->end + more, n_lines);
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(guint32));
+    for (guint32 line = first; line <= last; line++)
+        g_array_append_val(lines, line);
+    return lines;
+}

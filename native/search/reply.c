@@ -14,6 +14,7 @@ void acr_reply_init(AcrReply *reply, AcrSearch *search)
 {
     *reply = (AcrReply){
         .search = search,
+        .matches = search->mode.lines ? g_array_new(FALSE, FALSE, sizeof(AcrMatch)) : NULL,
         .hits = g_array_new(FALSE, FALSE, sizeof(AcrHit)),
         .notes = g_string_new(NULL),
         .tail = g_string_new(NULL),
@@ -24,6 +25,7 @@ void acr_reply_init(AcrReply *reply, AcrSearch *search)
 void acr_reply_clear(AcrReply *reply)
 {
     g_clear_pointer(&reply->hits, g_array_unref);
+    g_clear_pointer(&reply->matches, g_array_unref);
     g_clear_pointer(&reply->strings, g_string_chunk_free);
     if (reply->notes)
         g_string_free(reply->notes, TRUE);
@@ -50,6 +52,13 @@ bool acr_reply_add(AcrReply *reply, const AcrHit *hit)
     }
     g_array_append_val(reply->hits, *hit);
     return true;
+}
+
+void acr_reply_add_line(AcrReply *reply, gsize entry, guint32 line, gsize column)
+{
+    AcrMatch match = {.entry = entry, .line = line, .column = (guint32)MIN(column, G_MAXUINT32)};
+    if (reply->matches)
+        g_array_append_val(reply->matches, match);
 }
 
 void acr_reply_add_symbol(AcrReply *reply, guint32 id, AcrView view, guint32 rank)
@@ -108,26 +117,6 @@ void acr_reply_sort(AcrReply *reply)
     g_array_set_size(hits, kept);
 }
 
-static GArray *lines_to_show(const AcrReply *reply, const AcrHit *hit, AcrContent *content)
-{
-    if (hit->view == ACR_VIEW_SIGNATURES && hit->symbol >= 0)
-        return acr_render_signature_lines(reply->search->index, (guint32)hit->symbol);
-    guint32 more = hit->view == ACR_VIEW_AROUND ? ACR_SEARCH_CONTEXT_LINES : 0;
-    guint32 first = hit->start > more ? hit->start - more : 1;
-    guint32 last = MIN(hit->end + more, acr_content_n_lines(content));
-    GArray *lines = g_array_new(FALSE, FALSE, sizeof(guint32));
-    for (guint32 line = first; line <= last; line++)
-        g_array_append_val(lines, line);
-    return lines;
-}
-
-/* Drops line numbers after the end of the content, in case index and content differ. */
-static void drop_lines_past(GArray *lines, guint32 n_lines)
-{
-    while (lines->len && g_array_index(lines, guint32, lines->len - 1) > n_lines)
-        g_array_set_size(lines, lines->len - 1);
-}
-
 bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GString *out,
                     GError **error)
 {
@@ -138,8 +127,7 @@ bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GStr
     acr_render_heading(out, path, hit->klass, hit->func, "\n");
     g_string_append(out, "\n<code>\n");
     if (content) {
-        g_autoptr(GArray) lines = lines_to_show(reply, hit, content);
-        drop_lines_past(lines, acr_content_n_lines(content));
+        g_autoptr(GArray) lines = acr_render_lines_of(reply, hit, content);
         acr_render_lines(out, content, lines, budget, path);
     }
     g_string_append(out, "</code>\n");
@@ -278,7 +266,7 @@ bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCol
     append_tail(reply, text);
     set_output(out, true, text);
     out->places = places_of(reply);
-    return true;
+    return !reply->matches || acr_reply_take_lines(reply, out, error);
 }
 
 void acr_reply_miss(AcrReply *reply, char *text, AcrAnswer *out)

@@ -36,8 +36,15 @@ typedef struct {
     const char *klass, *func; /* borrowed from the index or the reply; may be NULL */
 } AcrHit;
 
+/* A line with a match, for people. */
+typedef struct {
+    gsize entry;
+    guint32 line, column;
+} AcrMatch;
+
 typedef struct {
     AcrSearch *search;
+    GArray *matches;       /* of AcrMatch, in the order of the files; NULL: not for people */
     GArray *hits;          /* of AcrHit */
     GString *notes;        /* lines before the results */
     GString *tail;         /* text after the results */
@@ -50,9 +57,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReply, acr_reply_clear)
 void acr_reply_note(AcrReply *reply, const char *format, ...)
     G_GNUC_PRINTF(2, 3);                                /* adds one line */
 bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* false: it is full */
-/* Appends the heading and the lines of a hit to `out`, within `budget` bytes. Errors: FAILED. */
-bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GString *out,
-                    GError **error) ACR_MUST_USE;
+/* Remembers the line of a match that an added hit has; `column` counts from 1. */
+void acr_reply_add_line(AcrReply *reply, gsize entry, guint32 line, gsize column);
+/* Takes the lines of the sorted hits for a person to `out`. Errors: FAILED. (shown_lines.c) */
+bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error) ACR_MUST_USE;
 /* sorts hits by (rank, entry, line) and removes repeated ones */
 void acr_reply_sort(AcrReply *reply);
 void acr_reply_add_symbol(AcrReply *reply, guint32 id, AcrView view, guint32 rank);
@@ -83,6 +91,13 @@ bool acr_render_fits(AcrContent *content, const GArray *lines, gsize budget);
  * owned. */
 GArray *acr_render_signature_lines(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 
+/* The numbers of the lines that a hit shows; owned. */
+GArray *acr_render_lines_of(const AcrReply *reply, const AcrHit *hit,
+                            AcrContent *content) ACR_MUST_USE;
+/* Appends the heading and the lines of a hit to `out`, within `budget` bytes. Errors: FAILED. */
+bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GString *out,
+                    GError **error) ACR_MUST_USE;
+
 /* ---- Text search ---- */
 
 /* Sets class and function to those that contain the line. */
@@ -94,6 +109,9 @@ bool acr_text_add_lines(AcrReply *reply, gsize entry, AcrContent *content, guint
                         guint32 last);
 /* The start of the line after the one that contains `at`; `end`: there is none. */
 const char *acr_text_next_line(const AcrContent *content, const char *at, const char *end);
+
+/* The 1-based byte of `off` in its line. */
+gsize acr_text_column(const AcrContent *content, gsize off);
 
 /* Counts line numbers during a forward scan. Zero-initialise, with line = 1. */
 typedef struct {
@@ -147,7 +165,8 @@ bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name
  */
 bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const char *name,
                            GError **error) ACR_MUST_USE;
-/* The same in every non-test file that cannot be parsed. */
-bool acr_find_text_defs_unparsed(AcrReply *reply, const char *name, GError **error) ACR_MUST_USE;
+/* The same in every non-test file that cannot be parsed if there is no hit yet, and in tests if they
+ * are searched. */
+bool acr_find_text_defs_unindexed(AcrReply *reply, const char *name, GError **error) ACR_MUST_USE;
 
 #endif

@@ -128,12 +128,25 @@ void acr_place_free(AcrPlace *place);
 /* {"file","start","end","class","func"} */
 AcrJson *acr_place_to_json(const AcrPlace *place) ACR_MUST_USE;
 
+/* A line that an answer shows to a person. */
+typedef struct {
+    const char *file; /* borrowed from the index */
+    char *text;       /* owned; without its line end */
+    guint line;
+    guint column; /* 1-based byte where the match or the definition begins */
+    guint place;  /* number of the result that it belongs to; results come in the order shown */
+} AcrShownLine;
+
 struct AcrAnswer {
     bool ok;      /* code was found */
     char *output; /* owned; what the model sees: valid UTF-8 */
     /* owned AcrPlace: every place found, at most ACR_SEARCH_MAX_PLACES, unique, in the order
      * shown */
     GPtrArray *places;
+    /* Only in that mode: the lines of all results (owned AcrShownLine): of a definition
+     * its code, of a text the lines that contain it. `notes` (owned): remarks on them. */
+    GPtrArray *lines;
+    char *notes;
 };
 void acr_answer_clear(AcrAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAnswer, acr_answer_clear)
@@ -146,6 +159,15 @@ AcrJson *acr_answer_schema(void) ACR_MUST_USE; /* the JSON schema of that; owned
  * One thread at a time. */
 AcrSearch *acr_search_new(AcrIndex *index) ACR_MUST_USE; /* owned; keeps a reference */
 void acr_search_free(AcrSearch *search);
+/* What differs from a search for a model, whose answers stay the same for ever. */
+typedef struct {
+    bool lines; /* answers have `lines` and `notes`; their `output` may be incomplete */
+    bool tests; /* tests are searched, too; their definitions are read from the text */
+    bool globs; /* a file argument is a filter: a glob pattern, a folder of any files or a file */
+} AcrSearchMode;
+void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);
+/* Whether a file argument names a file in that mode. */
+bool acr_search_has_file(AcrSearch *search, const char *argument);
 const AcrIndex *acr_search_index(const AcrSearch *search); /* borrowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSearch, acr_search_free)
 

@@ -45,6 +45,7 @@ struct AcrSearch {
     bool others_partial;          /* a bound was exceeded, so there are none */
     GPtrArray *others_with; /* owned; those that contain `others_text`, the last text asked for */
     char *others_text;      /* owned; NULL until then */
+    AcrSearchMode mode;
 };
 
 /*
@@ -59,6 +60,8 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out,
  * array of gsize. Contents that are not kept yet are read in parallel.
  */
 GArray *acr_search_load(AcrSearch *search, const char *text, bool whole) ACR_MUST_USE;
+/* Whether the entry is a Python test, which the index leaves out. */
+bool acr_search_is_test(const AcrSearch *search, gsize entry);
 /*
  * The tests and files of other types that contain the text (AcrOther, in order); borrowed until the
  * next call. They are read once, within ACR_SEARCH_OTHER_BYTES and ACR_SEARCH_OTHER_FILES; NULL:

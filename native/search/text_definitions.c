@@ -107,7 +107,7 @@ static bool find_text_defs(AcrReply *reply, gsize entry, const char *name, GErro
                       .count = 1,
                       .klass = is_class ? kept : NULL,
                       .func = is_class ? NULL : kept};
-        if (reply->hits->len == 0)
+        if (reply->hits->len == 0 && !reply->matches)
             acr_reply_note(reply,
                            "Read from the text alone: the file is a test or cannot be parsed.");
         if (!acr_reply_add(reply, &hit))
@@ -131,13 +131,17 @@ bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const cha
     return true;
 }
 
-bool acr_find_text_defs_unparsed(AcrReply *reply, const char *name, GError **error)
+bool acr_find_text_defs_unindexed(AcrReply *reply, const char *name, GError **error)
 {
-    const AcrIndex *index = reply->search->index;
-    for (gsize i = 0; i < acr_index_n_files(index); i++) {
-        const AcrIndexFile *file = acr_index_file(index, i);
+    const AcrSearch *search = reply->search;
+    bool is_missing = reply->hits->len == 0;
+    for (gsize i = 0; is_missing && i < acr_index_n_files(search->index); i++) {
+        const AcrIndexFile *file = acr_index_file(search->index, i);
         if (file->unparsed && !find_text_defs(reply, file->entry, name, error))
             return false;
     }
+    for (gsize i = 0; search->mode.tests && i < acr_snapshot_size(search->snapshot); i++)
+        if (acr_search_is_test(search, i) && !find_text_defs(reply, i, name, error))
+            return false;
     return true;
 }

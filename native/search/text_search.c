@@ -61,6 +61,15 @@ const char *acr_text_next_line(const AcrContent *content, const char *at, const 
     return at < end ? at + 1 : end;
 }
 
+gsize acr_text_column(const AcrContent *content, gsize off)
+{
+    const char *text = content->text.text;
+    gsize start = off;
+    while (start && text[start - 1] != '\n' && text[start - 1] != '\r')
+        start--;
+    return off - start + 1;
+}
+
 /* ---- Places ---- */
 
 void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line)
@@ -117,10 +126,11 @@ static bool add_hit(AcrReply *reply, gsize entry, guint32 first, guint32 hit_end
 bool acr_text_add_lines(AcrReply *reply, gsize entry, AcrContent *content, guint32 first,
                         guint32 last)
 {
-    if (reply->hits->len >= ACR_SEARCH_MAX_PLACES) {
+    if (reply->hits->len >= ACR_SEARCH_MAX_PLACES && !reply->matches) {
         add_count(reply, entry);
         return true;
     }
+    acr_reply_add_line(reply, entry, first, 1);
     guint32 end = MIN(last + ACR_SEARCH_CONTEXT_LINES, acr_content_n_lines(content));
     return add_hit(reply, entry, first, end);
 }
@@ -128,12 +138,13 @@ bool acr_text_add_lines(AcrReply *reply, gsize entry, AcrContent *content, guint
 bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
                         AcrLineCursor *cursor, gsize off, gsize len)
 {
-    if (reply->hits->len >= ACR_SEARCH_MAX_PLACES) {
+    if (reply->hits->len >= ACR_SEARCH_MAX_PLACES && !reply->matches) {
         add_count(reply, entry);
         return true;
     }
     const char *text = content->text.text, *end = text + content->text.len;
     acr_line_cursor_move(cursor, content, off);
+    acr_reply_add_line(reply, entry, cursor->line, acr_text_column(content, off));
     AcrLineCursor last = *cursor;
     acr_line_cursor_move(&last, content, off + len - 1);
     const char *next = text + last.off;

@@ -87,6 +87,8 @@ void acr_answer_clear(AcrAnswer *answer)
 {
     g_clear_pointer(&answer->output, g_free);
     g_clear_pointer(&answer->places, g_ptr_array_unref);
+    g_clear_pointer(&answer->lines, g_ptr_array_unref);
+    g_clear_pointer(&answer->notes, g_free);
     answer->ok = false;
 }
 

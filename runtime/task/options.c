@@ -65,10 +65,22 @@ const AcrOption acr_options[] = {
      .help = "Find the task's repository at DIR/owner/name, owner+name or owner__name"},
     {"hidden-tests", 0, ACR_OPTION_FLAG, AT(has_hidden_tests), ACR_FOR_LOCALIZE, RARE, NULL,
      .help = "Rank by the task's hidden tests, to measure the ranking itself"},
-    {"in", 0, ACR_OPTION_TEXT, AT(in_file), ACR_FOR_SEARCH, 0, "FILE",
-     .help = "Search only files of this name ('class', 'method' and 'code')"},
+    {"in", 0, ACR_OPTION_TEXT, AT(in_file), ACR_FOR_SEARCH, 0, "WHERE",
+     .help = "Search only this file, folder or glob pattern ('class', 'method' and 'code')"},
     {"regex", 0, ACR_OPTION_FLAG, AT(regex), ACR_FOR_SEARCH, 0, NULL,
      .help = "Treat the TEXT of 'code' as a regular expression"},
+    {"tests", 0, ACR_OPTION_FLAG, AT(with_tests), ACR_FOR_SEARCH, 0, NULL,
+     .help = "Search test files, too"},
+    {"limit", 0, ACR_OPTION_COUNT, AT(limit), ACR_FOR_SEARCH, 0, "N",
+     .help = "Show at most N results, each in full", 1, G_MAXINT32},
+    {"all", 0, ACR_OPTION_FLAG, AT(show_all), ACR_FOR_SEARCH, 0, NULL,
+     .help = "Show every definition in full (default: the first 3, of others a line)"},
+    {"files-with-matches", 0, ACR_OPTION_FLAG, AT(files_only), ACR_FOR_SEARCH, 0, NULL,
+     .help = "Print only the paths of the files with results"},
+    {"count", 0, ACR_OPTION_FLAG, AT(counts_only), ACR_FOR_SEARCH, 0, NULL,
+     .help = "Print only the number of results in each file"},
+    {"vimgrep", 0, ACR_OPTION_FLAG, AT(vimgrep), ACR_FOR_SEARCH, 0, NULL,
+     .help = "Print PATH:LINE:COLUMN:TEXT for each result, as for a quickfix list"},
     {"list", 0, ACR_OPTION_FLAG, AT(list), ACR_FOR_SEARCH, 0, NULL,
      .help = "List the calls with their arguments, and their short forms"},
     {"predictions", 'p', ACR_OPTION_TEXT, AT(predictions), ACR_FOR_EVAL, 0, "FILE",
@@ -443,11 +455,12 @@ const AcrOption acr_options[] = {
 const guint acr_n_options = G_N_ELEMENTS(acr_options);
 
 const AcrOptionGroup acr_option_groups[] = {
-    {"Input", "issue issue-text dataset predictions repo repos rev patch instance instances slice "
-              "shard shuffle split "
-              "retry-failed in regex failing-test hidden-tests extension candidate issue-before "
-              "issue-api instance-id "
-              "trust-git-links"},
+    {"Input",
+     "issue issue-text dataset predictions repo repos rev patch instance instances slice "
+     "shard shuffle split "
+     "retry-failed in regex tests failing-test hidden-tests extension candidate issue-before "
+     "issue-api instance-id "
+     "trust-git-links"},
     {"Model", "model system json-mode schema tools effort temperature context rounds tries "
               "attempts samples fallback-model prompts "
               "prices retries base-url key-command key-file header online"},

@@ -121,7 +121,9 @@ typedef struct {
 
     /* Of `search`. */
     char *in_file;
-    bool regex;
+    bool regex, with_tests, files_only, counts_only, vimgrep;
+    gint64 limit;  /* results; ACR_UNSET: all, of which the first are shown in full */
+    bool show_all; /* all of them in full */
 
     /* Of `localize`. */
     char **failing_tests;

@@ -253,8 +253,7 @@ static bool can_move_cursor(void)
     return isatty(STDERR_FILENO) && kind && *kind && strcmp(kind, "dumb") != 0;
 }
 
-/* https://no-color.org, https://bixense.com/clicolors */
-static bool wants_colour(void)
+bool acr_wants_colour(void)
 {
     const char *no = g_getenv("NO_COLOR"), *cli = g_getenv("CLICOLOR");
     return (!no || !*no) && g_strcmp0(cli, "0") != 0;
@@ -268,7 +267,7 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec)
     /* A replay does not wait for anything. */
     console->quiet = spec->quiet || (spec->verb == ACR_FOR_REPLAY && !spec->verbose);
     console->is_screen = can_move_cursor();
-    console->has_colour = console->is_screen && wants_colour();
+    console->has_colour = console->is_screen && acr_wants_colour();
     console->ceiling =
         (AcrSpent){.tokens = spec->max_tokens_total, .cost_microusd = acr_microusd(spec->max_cost)};
     console->max_ms = spec->max_ms;

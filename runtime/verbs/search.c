@@ -4,7 +4,9 @@
  */
 #include "verbs/search_input.h"
 
+#include <string.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 /* What is needed to answer calls. */
 typedef struct {
@@ -13,38 +15,59 @@ typedef struct {
     AcrWorkspace *workspace;
     const AcrCalls *calls;
     guint answered;
-    bool has_missed;
+    bool has_missed, is_prompt;
 } Search;
 
-/* The call in a text, or NULL with *out_wrong; owned. */
-static bool bind_call(const Search *self, const char *text, AcrCall *out, char **out_wrong,
-                      GError **error)
+/* How a call is answered. */
+typedef struct {
+    bool is_words;  /* it is in a person's words, not in a model's form */
+    guint from, to; /* the only lines to show; 0: all */
+    char *mark;     /* what the person looks for; owned */
+} Manner;
+static void manner_clear(Manner *manner)
+{
+    g_clear_pointer(&manner->mark, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Manner, manner_clear)
+
+static void take_words(const char *word, const char *text, Manner *out)
+{
+    out->is_words = true;
+    out->mark = g_strdup(text);
+    if (strcmp(word, "line") == 0) {
+        (void)acr_search_word_range(text, &out->from, &out->to);
+        g_clear_pointer(&out->mark, g_free);
+    } else if (strcmp(word, "code") != 0 && strrchr(text, '.')) {
+        g_free(out->mark);
+        out->mark = g_strdup(strrchr(text, '.') + 1);
+    }
+}
+
+/* The call in a text; *out_wrong (owned): why there is none, or NULL. */
+static bool bind_call(const Search *self, const char *text, AcrCall *out, Manner *manner,
+                      char **out_wrong, GError **error)
 {
     g_autofree char *word = NULL;
     const char *rest = NULL;
     g_autoptr(GError) reason = NULL;
-    bool ok = acr_search_split_words(text, &word, &rest)
-                  ? acr_search_word_call(word, rest, self->spec, out, &reason)
-                  : acr_python_bind_call(self->workspace->python, self->calls, text, out, &reason);
+    bool ok = false;
+    if (acr_search_split_words(text, &word, &rest)) {
+        ok = acr_search_word_call(word, rest, self->spec, out, &reason);
+        if (ok)
+            take_words(word, rest, manner);
+    } else if (!acr_search_plain_call(self->calls, text, out, &ok, &reason)) {
+        ok = acr_python_bind_call(self->workspace->python, self->calls, text, out, &reason);
+    } else {
+        manner->is_words = true;
+    }
     if (ok)
         return true;
-    if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL) &&
-        reason->domain != ACR_TASK_ERROR)
+    bool is_mistake = g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL) ||
+                      reason->domain == ACR_TASK_ERROR || reason->domain == ACR_SEARCH_ERROR ||
+                      reason->domain == G_SHELL_ERROR;
+    if (!is_mistake)
         return acr_pass_error(error, &reason);
     *out_wrong = g_strdup(reason->message);
-    return true;
-}
-
-/* Answers one call; if the text is not a call, says what is wrong with it. */
-static bool answer_text(const Search *self, const char *text, AcrAnswer *out, GError **error)
-{
-    g_auto(AcrCall) call = {0};
-    g_autofree char *wrong = NULL;
-    if (!bind_call(self, text, &call, &wrong, error))
-        return false;
-    if (!wrong)
-        return acr_search_run(self->workspace->search, &call, out, error);
-    *out = (AcrAnswer){.output = g_steal_pointer(&wrong), .places = g_ptr_array_new()};
     return true;
 }
 
@@ -56,18 +79,58 @@ static AcrOut print_result_text(const char *output, bool first)
     return acr_out_text(text);
 }
 
-static AcrOut print_answer(const char *text, const AcrAnswer *answer, bool json, bool first)
+/* Keeps the lines of a range. */
+static void keep_range(AcrAnswer *answer, const Manner *manner)
 {
-    if (!json)
-        return print_result_text(answer->output, first);
-    g_autoptr(AcrJson) object = acr_answer_to_json(text, answer);
-    return acr_out_json(object);
+    for (guint i = answer->lines && manner->to ? answer->lines->len : 0; i-- > 0;) {
+        const AcrShownLine *line = g_ptr_array_index(answer->lines, i);
+        if (line->line < manner->from || line->line > manner->to)
+            g_ptr_array_remove_index(answer->lines, i);
+    }
 }
 
-static AcrOut print_result_of(Search *self, const char *text, const AcrAnswer *answer)
+static AcrOut print_for_people(Search *self, AcrAnswer *answer, const Manner *manner)
 {
-    self->has_missed = self->has_missed || !answer->ok;
-    return print_answer(text, answer, self->spec->json, self->answered++ == 0);
+    g_autoptr(GString) text = g_string_new(NULL);
+    keep_range(answer, manner);
+    acr_search_print(self->spec, manner->mark, answer, text);
+    bool is_screen = isatty(STDOUT_FILENO);
+    if (is_screen && self->answered && text->len)
+        g_string_prepend_c(text, '\n');
+    return acr_out_safe(text->str, is_screen && !self->is_prompt && text->len);
+}
+
+/* Answers a call; the result is for a person if one asked, or looks at it. `call` has no row if the
+ * text was wrong. */
+static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, const char *wrong,
+                          const Manner *manner, GError **error)
+{
+    const AcrRunSpec *spec = self->spec;
+    g_auto(AcrAnswer) answer = {0};
+    bool is_list = spec->files_only || spec->counts_only || spec->vimgrep;
+    bool is_person = !spec->json && (manner->is_words || is_list || isatty(STDOUT_FILENO));
+    acr_search_set_mode(self->workspace->search, (AcrSearchMode){.lines = is_person,
+                                                                 .tests = spec->with_tests,
+                                                                 .globs = spec->in_file != NULL});
+    if (spec->in_file && !acr_search_has_file(self->workspace->search, spec->in_file))
+        acr_verb_say("no file matches --in '%s'", spec->in_file);
+    if (wrong)
+        answer = (AcrAnswer){.output = g_strdup(wrong), .places = g_ptr_array_new()};
+    else if (!acr_search_run(self->workspace->search, call, &answer, error))
+        return ACR_OUT_FAILED;
+    self->has_missed = self->has_missed || !answer.ok;
+    if (spec->limit > 0 && answer.places->len > spec->limit)
+        g_ptr_array_set_size(answer.places, (gint)spec->limit);
+    AcrOut out;
+    if (spec->json) {
+        g_autoptr(AcrJson) object = acr_answer_to_json(text, &answer);
+        out = acr_out_json(object);
+    } else {
+        out = is_person ? print_for_people(self, &answer, manner)
+                        : print_result_text(answer.output, self->answered == 0);
+    }
+    self->answered++;
+    return out;
 }
 
 /* `left`: calls that were not answered. */
@@ -83,9 +146,12 @@ static AcrExit exit_code(const Search *self, guint left)
 
 static AcrOut answer_line(Search *self, const char *text, GError **error)
 {
-    g_auto(AcrAnswer) answer = {0};
-    return answer_text(self, text, &answer, error) ? print_result_of(self, text, &answer)
-                                                   : ACR_OUT_FAILED;
+    g_auto(AcrCall) call = {0};
+    g_auto(Manner) manner = {0};
+    g_autofree char *wrong = NULL;
+    return bind_call(self, text, &call, &manner, &wrong, error)
+               ? answer_call(self, text, &call, wrong, &manner, error)
+               : ACR_OUT_FAILED;
 }
 
 static int answer_arguments(Search *self)
@@ -99,16 +165,56 @@ static int answer_arguments(Search *self)
                  : acr_out_exit(out, exit_code(self, g_strv_length((char **)at)));
 }
 
-/* Answers "class NAME" given as two arguments. */
-static int answer_words(Search *self, const AcrCall *call)
+/* Answers "class NAME", or the name of a call and its arguments, given as several arguments. */
+static int answer_words(Search *self, const AcrCall *call, const Manner *manner)
 {
     g_autoptr(GError) error = NULL;
-    g_auto(AcrAnswer) answer = {0};
     g_autofree char *text = acr_call_print(call);
-    if (!acr_search_run(self->workspace->search, call, &answer, &error))
-        return acr_verb_fail(self->host, error);
-    AcrOut out = print_result_of(self, text, &answer); /* remembers a miss for the exit code */
-    return acr_out_exit(out, exit_code(self, 0));
+    AcrOut out = answer_call(self, text, call, NULL, manner, &error);
+    return error ? acr_verb_fail(self->host, error) : acr_out_exit(out, exit_code(self, 0));
+}
+
+/* The name of a call as the first of several arguments. */
+static int answer_plain(Search *self)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrCall) call = {0};
+    g_autoptr(GString) text = g_string_new(self->spec->arguments[0]);
+    const Manner manner = {.is_words = true};
+    bool ok = false;
+    for (char *const *at = self->spec->arguments + 1; *at; at++) {
+        g_autofree char *word = g_shell_quote(*at);
+        g_string_append_printf(text, " %s", word);
+    }
+    if (!acr_search_plain_call(self->calls, text->str, &call, &ok, &error))
+        return acr_verb_usage("'%s' needs arguments", self->spec->arguments[0]);
+    return ok ? answer_words(self, &call, &manner) : (int)acr_verb_usage("%s", error->message);
+}
+
+/* ---- At a prompt ---- */
+
+static const char prompt_help[] =
+    "class NAME           a class: its signatures\n"
+    "method NAME          functions and methods; CLASS.NAME for one class\n"
+    "code TEXT            lines that contain the text\n"
+    "callers NAME         lines that call it\n"
+    "line FILE:10-20      lines of a file\n"
+    "list                 every call with its arguments\n"
+    "quit                 end (or Ctrl-D)\n";
+
+/* Answers a line that is no call; false: it is one. */
+static bool answer_command(const Search *self, const char *line, bool *out_quits, AcrOut *out)
+{
+    *out_quits = strcmp(line, "quit") == 0 || strcmp(line, "exit") == 0;
+    if (strcmp(line, "list") == 0) {
+        g_autofree char *list = acr_search_list(self->calls);
+        *out = acr_out_text(list);
+    } else if (strcmp(line, "help") == 0) {
+        *out = acr_out_text(prompt_help);
+    } else {
+        return *out_quits;
+    }
+    return true;
 }
 
 /* At a terminal, --max-time limits each answer instead of the session. */
@@ -123,12 +229,20 @@ static int answer_input(Search *self, AcrSearchInput *input)
     g_autoptr(GError) error = NULL;
     AcrOut out = ACR_OUT_WRITTEN;
     guint left = 0;
-    while (out == ACR_OUT_WRITTEN) {
+    bool quits = false;
+    self->is_prompt = input->is_terminal;
+    if (self->is_prompt)
+        acr_verb_say("%" G_GSIZE_FORMAT " Python files; 'class NAME', 'method NAME' or 'code TEXT' "
+                     "searches them, 'help' shows more, 'quit' ends",
+                     acr_index_n_files(self->workspace->index));
+    while (out == ACR_OUT_WRITTEN && !quits) {
         g_autofree char *line = NULL;
         if (input->is_terminal)
             pause_time(self, true);
         if (!acr_search_input_next(input, &line, &error) || !line)
             break;
+        if (input->is_terminal && answer_command(self, line, &quits, &out))
+            continue;
         if (input->is_terminal)
             pause_time(self, false);
         out = answer_line(self, line, &error);
@@ -145,6 +259,7 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
     g_auto(AcrWorkspace) workspace = {0};
     g_auto(AcrCall) call = {0};
     g_auto(AcrSearchInput) input = {0};
+    g_auto(Manner) manner = {0};
     Search self = {.host = host, .spec = spec, .workspace = &workspace};
     char **words = spec->arguments;
     bool is_words = words[0] && acr_search_is_word(words[0]);
@@ -161,6 +276,10 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
                               words[0]);
     if (is_words && !acr_search_word_call(words[0], words[1], spec, &call, &error))
         return acr_verb_usage("%s", error->message);
+    if (spec->json + spec->files_only + spec->counts_only + spec->vimgrep > 1)
+        return acr_verb_usage("choose one of --json, --files-with-matches, --count and --vimgrep");
+    if (is_words)
+        take_words(words[0], words[1], &manner);
     if ((!words[0] && !acr_search_input_open(host->interrupt, &input, &error)) ||
         !acr_repository_open(host, spec, &workspace, &error) ||
         !acr_verb_load_extensions(host, spec, acr_repo_workdir(workspace.repo), &extensions,
@@ -169,7 +288,9 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
         return acr_verb_fail(host, error);
     self.calls = acr_extensions_calls(extensions);
     if (is_words)
-        return answer_words(&self, &call);
+        return answer_words(&self, &call, &manner);
+    if (words[0] && words[1] && acr_calls_find(self.calls, words[0]))
+        return answer_plain(&self);
     return words[0] ? answer_arguments(&self) : answer_input(&self, &input);
 }
 

@@ -69,18 +69,29 @@ static bool load_readline(void)
     return handle;
 }
 
-/* The next call whose name begins with the text; malloc'd. */
+/* The words and calls that a line may begin with, by number; NULL: no more. */
+static const char *name_at(gsize i)
+{
+    static const char *const others[] = {"help", "list", "quit"};
+    gsize n, words = 0;
+    const AcrCallSpec *specs = acr_search_call_specs(&n);
+    while (acr_search_word((guint)words))
+        words++;
+    if (i < words)
+        return acr_search_word((guint)i);
+    i -= words;
+    return i < n ? specs[i].name : i - n < G_N_ELEMENTS(others) ? others[i - n] : NULL;
+}
+
+/* The next name that begins with the text; malloc'd. */
 static char *next_name(const char *text, int state)
 {
     static gsize at;
-    gsize n;
-    const AcrCallSpec *specs = acr_search_call_specs(&n);
+    const char *name;
     at = state ? at : 0;
-    while (at < n) {
-        const char *name = specs[at++].name;
+    while ((name = name_at(at++)))
         if (g_str_has_prefix(name, text))
             return strdup(name);
-    }
     return NULL;
 }
 

@@ -13,10 +13,26 @@ bool acr_search_is_word(const char *word);
 /* The call that the words and --in, --regex express. Errors: USAGE of task. */
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error) ACR_MUST_USE;
+/* The lines of "line FILE:FROM-TO"; false: it is no range. */
+bool acr_search_word_range(const char *text, guint *out_from, guint *out_to);
+/* The words that begin a call, in order; NULL after the last. */
+const char *acr_search_word(guint i);
+/* The call that the name of one and its arguments as a shell writes them express, "name 'a b' 3".
+ * False: the text does not begin with a call's name alone. Errors: BAD_CALL of search, FAILED of
+ * task (a quote is open): *out_ok is false. */
+bool acr_search_plain_call(const AcrCalls *calls, const char *text, AcrCall *out, bool *out_ok,
+                           GError **error) ACR_MUST_USE;
 /* Whether a line consists of such words; *out_word is owned, *out_text points into the line. */
 bool acr_search_split_words(const char *line, char **out_word, const char **out_text);
 /* The calls with their signatures, a line each; owned. */
 char *acr_search_list(const AcrCalls *calls) ACR_MUST_USE;
+
+/* ---- Answers for people (search_print.c) ---- */
+
+/* Appends the results as the options ask for, and tells notes and misses on stderr. `mark` (may be
+ * NULL) is emphasised on a terminal. */
+void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
+                      GString *out);
 
 /* ---- Lines (search_input.c) ---- */
 

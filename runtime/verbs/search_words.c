@@ -103,6 +103,44 @@ bool acr_search_split_words(const char *line, char **out_word, const char **out_
     return true;
 }
 
+bool acr_search_word_range(const char *text, guint *out_from, guint *out_to)
+{
+    const char *colon = strrchr(text, ':'), *dash = colon ? strchr(colon, '-') : NULL;
+    if (!dash)
+        return false;
+    *out_from = (guint)g_ascii_strtoull(colon + 1, NULL, 10);
+    *out_to = (guint)g_ascii_strtoull(dash + 1, NULL, 10);
+    return true;
+}
+
+const char *acr_search_word(guint i)
+{
+    return i < G_N_ELEMENTS(kinds) ? kinds[i].word : NULL;
+}
+
+bool acr_search_plain_call(const AcrCalls *calls, const char *text, AcrCall *out, bool *out_ok,
+                           GError **error)
+{
+    g_auto(GStrv) words = NULL;
+    g_autofree char *name = g_strndup(text, strcspn(text, " \t"));
+    const AcrCallSpec *spec = acr_calls_find(calls, name);
+    const char *rest = text + strlen(name) + strspn(text + strlen(name), " \t");
+    if (!spec || *rest == '(' || (!*rest && spec->params[0].name && !spec->params[0].otherwise))
+        return false; /* in a model's form */
+    *out_ok = g_shell_parse_argv(text, NULL, &words, error);
+    if (!words)
+        return true;
+    g_autoptr(AcrJson) arguments = acr_json_new_object();
+    for (guint i = 1; words[i]; i++) {
+        bool fits = i <= ACR_CALL_MAX_PARAMS && spec->params[i - 1].name;
+        acr_json_set_string(arguments, fits ? spec->params[i - 1].name : words[i], words[i]);
+        if (!fits)
+            break; /* refused below as an unknown argument */
+    }
+    *out_ok = acr_call_from_json(spec, arguments, NULL, out, error);
+    return true;
+}
+
 char *acr_search_list(const AcrCalls *calls)
 {
     GString *text = g_string_new(NULL);
@@ -114,6 +152,7 @@ char *acr_search_list(const AcrCalls *calls)
     g_string_append(text, "\nShort forms:\n");
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
         g_string_append_printf(text, "%s %s%s\n", kinds[i].word, kinds[i].usage,
-                               kinds[i].call_in_file ? " [--in FILE]" : "");
+                               kinds[i].call_in_file ? " [--in WHERE]" : "");
+    g_string_append(text, "Any call: its name, then its arguments as words\n");
     return g_string_free(text, FALSE);
 }

@@ -33,6 +33,9 @@ typedef enum {
 AcrOut acr_out_bytes(GBytes *bytes) ACR_MUST_USE; /* NULL: nothing */
 AcrOut acr_out_text(const char *text) ACR_MUST_USE;
 AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
+/* Writes a text that is already safe for a terminal, through the user's pager if `is_paged`.
+ * (pager.c) */
+AcrOut acr_out_safe(const char *text, bool is_paged) ACR_MUST_USE;
 /* `code`, unless the output could not be written. */
 AcrExit acr_out_exit(AcrOut out, AcrExit code);
 /* Reads standard input to its end. Errors: TOO_BIG, FAILED of base (also after a signal). */
@@ -85,6 +88,9 @@ bool acr_console_open_events(AcrConsole *console, const char *where, GError **er
 /* Shows `text` instead of one task's stage, for a verb that runs many: its first line before what
  * was used, the others on their own lines. Copied. */
 void acr_console_status(AcrConsole *console, const char *text);
+/* Whether the user's environment allows colours: https://no-color.org,
+ * https://bixense.com/clicolors */
+bool acr_wants_colour(void);
 /* A permanent line of progress, dated if not on a terminal; none with --quiet. */
 void acr_console_log(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* The same for a line that is only needed with --verbose if the block shows it. */

@@ -18,6 +18,7 @@ from host import SLOWNESS, Host, Result
 from repos import Repo
 
 Make = Callable[..., Repo]
+BOX = "app/box.py:1:class Box:\napp/box.py:2:    def put(self, x):\n"
 FILES = {
     "app/box.py": "class Box:\n    def put(self, x):\n        self.x = x\n\n\ndef put(x):\n    return [x]\n",
     "app/shelf.py": "def put(x):\n    return (x,)\n",
@@ -77,10 +78,43 @@ def test_words_that_do_not_fit_are_told(host: Host, repo: Repo, words: list[str]
     host.run("search", "--repo", str(repo), *words).one_line(2, said)
 
 
+TEST = {
+    "tests/test_box.py": "from app.box import Box\n\n\nclass TestBox:\n    def test_put(self):\n        Box().put(1)\n"
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("class Box", BOX),
+        ("search_class Box", BOX),
+        ("class Box --vimgrep", "app/box.py:1:1:class Box:\n"),
+        ("method put --limit 1", "app/box.py:2:    def put(self, x):\napp/box.py:3:        self.x = x\n"),
+        ("method put --count", "app/box.py:2\napp/shelf.py:1\n"),
+        ("code return --files-with-matches", "app/box.py\napp/shelf.py\n"),
+        ("code return --in app/s*.py", "app/shelf.py:2:    return (x,)\n"),
+        ("code (x, --in app/", "app/shelf.py:2:    return (x,)\n"),
+        ("code Box( --vimgrep --tests", "tests/test_box.py:6:9:        Box().put(1)\n"),
+        ("method test_put --tests --limit 1 --vimgrep", "tests/test_box.py:5:5:    def test_put(self):\n"),
+        ("code import --in tests", "tests/test_box.py:1:from app.box import Box\n"),
+        ("line box.py:2-3", "app/box.py:2:    def put(self, x):\napp/box.py:3:        self.x = x\n"),
+    ],
+)
+def test_people_get_path_line_and_text(host: Host, make_repo: Make, words: str, shown: str) -> None:
+    found = host.run("search", "--repo", str(make_repo(FILES | TEST)), *words.split()).check()
+    assert found.out == shown
+
+
+def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:
+    missed = host.run("search", "--repo", str(repo), "code", "put", "--in", "lib/*.py").check(1)
+    assert missed.out == ""
+    assert "no file matches --in 'lib/*.py'" in missed.err
+
+
 def test_the_list_names_every_call_and_word(host: Host, tmp_path: Path) -> None:
     out = host.run("search", "--list", cwd=tmp_path).check().out
     assert "search_method_in_file(method_name: str, file_name: str)\n    Shows the functions" in out
-    assert "method NAME or CLASS.NAME [--in FILE]\n" in out
+    assert "method NAME or CLASS.NAME [--in WHERE]\n" in out
 
 
 def test_a_writer_that_waits_gets_its_answer(host: Host, repo: Repo) -> None:
@@ -138,9 +172,9 @@ def terminal(host: Host, repo: Repo, tmp_path: Path) -> Iterator[Terminal]:
 
 def test_a_prompt_completes_and_remembers(terminal: Terminal, host: Host, repo: Repo, tmp_path: Path) -> None:
     terminal.keys('get_c\t("box.py", 1, 0)\r')
-    assert "<file>app/box.py</file>" in terminal.until("search> ")
+    assert "\napp/box.py\r\n1:class Box:" in terminal.until("search> ")
     terminal.keys("method Box.put\r")
-    assert "Found 1 result for put" in terminal.until("search> ")
+    assert "2:    def put(self, x):" in terminal.until("search> ")
     terminal.keys("\x04")
     assert terminal.process.wait(60 * SLOWNESS) == 0
     kept = (tmp_path / "state" / "acr-host" / "search_history").read_text().splitlines()
@@ -148,8 +182,10 @@ def test_a_prompt_completes_and_remembers(terminal: Terminal, host: Host, repo: 
     again = Terminal(host, repo, tmp_path / "state")
     again.until("search> ")
     again.keys("\x10\r")  # Ctrl-P: the line before
-    assert "Found 1 result for put" in again.until("search> ")
-    again.keys("\x04")
+    assert "2:    def put(self, x):" in again.until("search> ")
+    again.keys("list\r")
+    assert "Short forms:" in again.until("search> ")
+    again.keys("quit\r")
     again.process.wait(60 * SLOWNESS)
     os.close(again.master)
 

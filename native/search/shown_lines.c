@@ -1,0 +1,97 @@
+/*
+ * The lines of an answer for a person: of a definition its code or its signatures, of a text the
+ * lines that contain it. Unlike the text for a model they are complete: nothing is collapsed, and
+ * no line is shortened.
+ */
+#include <string.h>
+
+#include "search/reply_private.h"
+
+static void free_line(void *data)
+{
+    AcrShownLine *line = data;
+    g_free(line->text);
+    g_free(line);
+}
+
+static void add_line(const AcrReply *reply, const AcrMatch *match, guint place, AcrContent *content,
+                     AcrAnswer *out)
+{
+    gsize len;
+    const char *text = acr_content_line(content, match->line, &len);
+    AcrShownLine *line = g_new(AcrShownLine, 1);
+    *line = (AcrShownLine){.file = acr_search_path(reply->search, match->entry),
+                           .text = acr_utf8_repair(text, len),
+                           .line = match->line,
+                           .column = match->column,
+                           .place = place};
+    if (!line->column) /* of a definition */
+        line->column = (guint)strspn(line->text, " \t") + 1;
+    g_ptr_array_add(out->lines, line);
+}
+
+static int compare_matches(const void *left, const void *right)
+{
+    const AcrMatch *a = left, *b = right;
+    int order = acr_order(a->entry, b->entry);
+    return order ? order : acr_order(a->line, b->line);
+}
+
+/* The first match in or after this line of the file. */
+static guint first_match(const GArray *matches, gsize entry, guint32 line)
+{
+    guint low = 0, high = matches->len;
+    const AcrMatch wanted = {.entry = entry, .line = line};
+    while (low < high) {
+        guint middle = low + (high - low) / 2;
+        if (compare_matches(&g_array_index(matches, AcrMatch, middle), &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Each line with a match is a result of its own; false: the hit has none. A line belongs to the
+ * first hit that contains it. */
+static bool take_matches(const AcrReply *reply, const AcrHit *hit, AcrContent *content,
+                         guint *place, AcrAnswer *out)
+{
+    guint at = first_match(reply->matches, hit->entry, hit->start), begin = at;
+    for (; hit->symbol < 0 && at < reply->matches->len; at++) {
+        AcrMatch *match = &g_array_index(reply->matches, AcrMatch, at);
+        if (match->entry != hit->entry || match->line > hit->end)
+            break;
+        bool is_taken = match->column == 0 ||
+                        (at && match[-1].entry == match->entry && match[-1].line == match->line);
+        if (!is_taken && match->line <= acr_content_n_lines(content))
+            add_line(reply, match, (*place)++, content, out);
+        match->column = 0;
+    }
+    return at > begin;
+}
+
+bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error)
+{
+    guint place = 0;
+    out->lines = g_ptr_array_new_with_free_func(free_line);
+    out->notes = g_strdup(reply->notes->str);
+    g_array_sort(reply->matches, compare_matches);
+    for (guint i = 0; i < reply->hits->len; i++) {
+        const AcrHit *hit = &g_array_index(reply->hits, AcrHit, i);
+        AcrContent *content;
+        if (hit->start == ACR_HIT_COUNT_ONLY)
+            continue;
+        if (!acr_search_content(reply->search, hit->entry, &content, error))
+            return false;
+        if (!content || take_matches(reply, hit, content, &place, out))
+            continue;
+        g_autoptr(GArray) lines = acr_render_lines_of(reply, hit, content);
+        for (guint n = 0; n < lines->len; n++) {
+            AcrMatch line = {.entry = hit->entry, .line = g_array_index(lines, guint32, n)};
+            add_line(reply, &line, place, content, out);
+        }
+        place += lines->len > 0;
+    }
+    return true;
+}

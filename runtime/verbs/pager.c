@@ -1,0 +1,57 @@
+/*
+ * Shows a long text through the user's pager, as git does: on a terminal only, by $PAGER or less,
+ * which prints a text that fits on the screen and ends.
+ */
+#include "verbs/verbs_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Starts the pager in our process group, because it reads keys from the terminal; false: there is
+ * none. */
+static bool start_pager(int input, pid_t *out)
+{
+    const char *command = g_getenv("PAGER");
+    g_auto(GStrv) argv = NULL;
+    command = command ? command : "less";
+    if (!*command || strcmp(command, "cat") == 0 || !g_shell_parse_argv(command, NULL, &argv, NULL))
+        return false;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    (void)g_setenv("LESS", "FRX", FALSE);
+    bool ok = posix_spawnp(out, argv[0], &actions, &attributes, argv, environ) == 0;
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return ok;
+}
+
+AcrOut acr_out_safe(const char *text, bool is_paged)
+{
+    int fds[2];
+    pid_t pid = 0;
+    if (is_paged && pipe2(fds, O_CLOEXEC) == 0) {
+        bool ok = start_pager(fds[0], &pid);
+        close(fds[0]);
+        if (ok)
+            (void)!acr_fd_write_all(fds[1], text, strlen(text)); /* it may leave before the end */
+        close(fds[1]);
+        while (ok && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+        if (ok)
+            return ACR_OUT_WRITTEN;
+    }
+    return acr_fd_write_all(STDOUT_FILENO, text, strlen(text)) ? ACR_OUT_CLOSED : ACR_OUT_WRITTEN;
+}

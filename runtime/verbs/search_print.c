@@ -1,0 +1,180 @@
+/*
+ * Answers for people: on a terminal below the path of their file, with line numbers and colours;
+ * otherwise as PATH:LINE:TEXT. Or only the paths, the counts, or lines for a quickfix list.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs/search_input.h"
+
+#define SHOWN_IN_FULL 3u /* results, unless --all or --limit */
+
+typedef struct {
+    const AcrRunSpec *spec;
+    const GPtrArray *lines; /* of AcrShownLine */
+    const char *mark;       /* the text to emphasise, or NULL */
+    bool is_screen, has_colour;
+    GString *out;
+    const char *file; /* of the last heading */
+    guint last_line, last_place;
+    bool was_block;
+} Printer;
+
+/* Appends a text; on a terminal without characters that it would obey. */
+static void put_text(Printer *self, const char *colour, const char *text)
+{
+    g_autofree char *visible = self->is_screen ? acr_text_visible(text) : NULL;
+    bool is_coloured = colour && self->has_colour;
+    g_string_append(self->out, is_coloured ? colour : "");
+    g_string_append(self->out, visible ? visible : text);
+    g_string_append(self->out, is_coloured ? "\033[0m" : "");
+}
+
+static void put_number(Printer *self, guint number)
+{
+    g_autofree char *text = g_strdup_printf("%u", number);
+    put_text(self, "\033[32m", text);
+}
+
+static void put_marked(Printer *self, const char *text)
+{
+    gsize len = self->mark && self->has_colour ? strlen(self->mark) : 0;
+    for (const char *at = len ? strstr(text, self->mark) : NULL; at;
+         at = strstr(text, self->mark)) {
+        g_autofree char *before = g_strndup(text, (gsize)(at - text));
+        put_text(self, NULL, before);
+        put_text(self, "\033[1;31m", self->mark);
+        text = at + len;
+    }
+    put_text(self, NULL, text);
+    g_string_append_c(self->out, '\n');
+}
+
+static void put_heading(Printer *self, const AcrShownLine *line, bool is_block)
+{
+    if (g_strcmp0(self->file, line->file) != 0) {
+        g_string_append(self->out, self->file ? "\n" : "");
+        put_text(self, "\033[35m", line->file);
+        g_string_append_c(self->out, '\n');
+    } else if (line->place != self->last_place && (is_block || self->was_block)) {
+        g_string_append(self->out, "--\n");
+    } else if (line->place == self->last_place && line->line > self->last_line + 1) {
+        g_string_append(self->out, "…\n"); /* between signatures */
+    }
+    self->file = line->file;
+    self->last_place = line->place;
+    self->last_line = line->line;
+    self->was_block = is_block;
+}
+
+static void put_line(Printer *self, const AcrShownLine *line, bool is_block)
+{
+    if (self->is_screen && !self->spec->vimgrep) {
+        put_heading(self, line, is_block);
+        put_number(self, line->line);
+    } else {
+        put_text(self, "\033[35m", line->file);
+        g_string_append_c(self->out, ':');
+        put_number(self, line->line);
+    }
+    g_string_append_c(self->out, ':');
+    if (self->spec->vimgrep) {
+        put_number(self, line->column);
+        g_string_append_c(self->out, ':');
+    }
+    put_marked(self, line->text);
+}
+
+/* The line that stands for the lines from..to of a result: a definition's own, not a decorator's. */
+static const AcrShownLine *line_of_place(const Printer *self, guint from, guint to)
+{
+    for (guint i = from; i < to; i++) {
+        const AcrShownLine *line = g_ptr_array_index(self->lines, i);
+        const char *text = line->text + strspn(line->text, " \t");
+        if (g_str_has_prefix(text, "def ") || g_str_has_prefix(text, "async def ") ||
+            g_str_has_prefix(text, "class "))
+            return line;
+    }
+    return g_ptr_array_index(self->lines, from);
+}
+
+/* Prints the results; returns how many show their first line only. */
+static guint put_results(Printer *self, guint limit, guint in_full)
+{
+    guint n = 0, shortened = 0;
+    for (guint from = 0, to; from < self->lines->len && n < limit; from = to, n++) {
+        const AcrShownLine *first = g_ptr_array_index(self->lines, from);
+        for (to = from + 1; to < self->lines->len; to++)
+            if (((const AcrShownLine *)g_ptr_array_index(self->lines, to))->place != first->place)
+                break;
+        bool is_block = to - from > 1 && n < in_full;
+        shortened += to - from > 1 && !is_block;
+        for (guint i = from; i < to && is_block; i++)
+            put_line(self, g_ptr_array_index(self->lines, i), true);
+        if (!is_block)
+            put_line(self, line_of_place(self, from, to), false);
+    }
+    return shortened;
+}
+
+/* The path of each file with results, with their number if --count. */
+static void put_files(Printer *self, guint limit)
+{
+    g_autoptr(GHashTable) counts = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GPtrArray) files = g_ptr_array_new();
+    guint place = G_MAXUINT;
+    for (guint i = 0; i < self->lines->len; i++) {
+        const AcrShownLine *line = g_ptr_array_index(self->lines, i);
+        if (line->place == place)
+            continue;
+        place = line->place;
+        guint n = GPOINTER_TO_UINT(g_hash_table_lookup(counts, line->file));
+        if (n == 0)
+            g_ptr_array_add(files, (void *)line->file);
+        g_hash_table_insert(counts, (void *)line->file, GUINT_TO_POINTER(n + 1));
+    }
+    for (guint i = 0; i < MIN(files->len, limit); i++) {
+        put_text(self, "\033[35m", files->pdata[i]);
+        if (self->spec->counts_only) {
+            g_string_append_c(self->out, ':');
+            put_number(self, GPOINTER_TO_UINT(g_hash_table_lookup(counts, files->pdata[i])));
+        }
+        g_string_append_c(self->out, '\n');
+    }
+}
+
+/* Says on stderr what the reader should know about the results. */
+static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shortened)
+{
+    if (*answer->notes)
+        acr_verb_tell("%s", answer->notes);
+    if (n > limit)
+        acr_verb_say("%u of %u results are shown; --limit N shows more", limit, n);
+    else if (shortened)
+        acr_verb_say("%u of %u results are shown by one line; --all shows them in full", shortened,
+                     n);
+}
+
+void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
+                      GString *out)
+{
+    if (!answer->lines) { /* a miss */
+        acr_verb_tell("%s", answer->output);
+        return;
+    }
+    Printer self = {.spec = spec, .lines = answer->lines, .mark = mark, .out = out};
+    guint limit = spec->limit > 0 ? (guint)spec->limit : G_MAXUINT;
+    guint in_full = spec->vimgrep ? 0 : spec->show_all || spec->limit > 0 ? limit : SHOWN_IN_FULL;
+    const AcrShownLine *last =
+        answer->lines->len ? g_ptr_array_index(answer->lines, answer->lines->len - 1) : NULL;
+    self.is_screen = isatty(STDOUT_FILENO);
+    self.has_colour =
+        self.is_screen && acr_wants_colour() && g_strcmp0(g_getenv("TERM"), "dumb") != 0;
+    guint shortened = 0;
+    if (spec->files_only || spec->counts_only)
+        put_files(&self, limit);
+    else
+        shortened = put_results(&self, limit, in_full);
+    bool is_list = spec->vimgrep || spec->files_only || spec->counts_only;
+    tell_about(answer, is_list || !last ? 0 : last->place + 1, limit, is_list ? 0 : shortened);
+}
