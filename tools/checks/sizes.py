@@ -26,7 +26,7 @@ BUDGETS = {
     "native/money": 1_730,
     "native/patch": 8_580,
     "native/sandbox": 7_050,
-    "native/search": 5_850,
+    "native/search": 6_100,
     "native/spectrum": 190,
     "native/vcs": 6_225,
     "python/acr": 11_400,
@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/report": 1_120,
     "runtime/serve": 2_330,
     "runtime/task": 6_230,
-    "runtime/verbs": 6_780,
+    "runtime/verbs": 7_270,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
