@@ -475,7 +475,8 @@ const AcrOptionGroup acr_option_groups[] = {
      "max-cost max-time max-tokens-total max-answer-tokens max-tokens task-max-cost task-max-time "
      "task-max-tokens timeout answer-time test-time setup-timeout extension-time memory processes "
      "output-limit min-free jobs fail-fast ledger"},
-    {"Output", "out resume prune yes apply dry-run format output list json compare branch push "
+    {"Output", "out resume prune yes apply dry-run format output limit all count "
+               "files-with-matches vimgrep list json compare branch push "
                "open base no-draft "
                "forge api-url template "
                "once serve http port tag events clear no-cache verbose quiet"},
