@@ -267,6 +267,7 @@ static void describe_runs(const Work *work)
     out->command = g_strdup(work->baseline->command);
     out->compared = count_good(work->baseline, work->run);
     out->not_run = work->run->not_run->len;
+    out->is_cut = work->run->timed_out;
     for (guint i = 0; i < work->regressions->len; i++) {
         const char *id = work->regressions->pdata[i];
         const AcrTested *result = g_hash_table_lookup(work->run->tests, id);

@@ -149,7 +149,8 @@ typedef struct {
     char *command;     /* how the tests were run */
     gint64 compared;   /* tests that pass without the patch, and ran with it */
     GPtrArray *broken; /* of AcrBrokenTest; NULL: no patch was given */
-    gint64 not_run;    /* tests that did not run before the timeout */
+    gint64 not_run;    /* known tests that did not run before the timeout */
+    bool is_cut;       /* the time was over before all tests had run, known or not */
 #define ACR_COMPARISON_MEMBER(name, heading) GPtrArray *name; /* of char *; NULL: not known */
     ACR_COMPARISON_LISTS(ACR_COMPARISON_MEMBER)
 } AcrTestComparison;
@@ -161,7 +162,8 @@ AcrTestComparison *acr_test_comparison_copy(const AcrTestComparison *comparison)
 /* Adds a test that fails; `message` may be NULL. */
 void acr_test_comparison_break(AcrTestComparison *comparison, const char *id, const char *message);
 /* Sets the members of a comparison in `json`: "command", "compared", "regressions" (ids), "expected"
- * ({"test", "reason"}), the lists, "not_run"; "messages" (by id) only if asked for. */
+ * ({"test", "reason"}), the lists, "not_run", "complete" (only if it is false);
+ * "messages" (by id) only if asked for. */
 void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_messages,
                                  AcrJson *json);
 /* Reads them back; owned. NULL of NULL. */

@@ -128,6 +128,8 @@ void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_m
         if (*list_of(comparison, i)) /* NULL in records from before the list existed */
             acr_json_set(json, lists[i].name, acr_json_new_texts(*list_of(comparison, i)));
     acr_json_set_int(json, "not_run", comparison->not_run);
+    if (comparison->is_cut)
+        acr_json_set_bool(json, "complete", false);
     if (has_messages)
         acr_json_set(json, "messages", g_steal_pointer(&messages));
 }
@@ -161,7 +163,8 @@ AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json)
     *comparison = (AcrTestComparison){.why = g_strdup(acr_json_get_string(json, "why")),
                                       .command = g_strdup(acr_json_get_string(json, "command")),
                                       .compared = acr_json_get_int(json, "compared", 0),
-                                      .not_run = acr_json_get_int(json, "not_run", 0)};
+                                      .not_run = acr_json_get_int(json, "not_run", 0),
+                                      .is_cut = !acr_json_get_bool(json, "complete", true)};
     take_broken(json, comparison);
     for (guint i = 0; i < G_N_ELEMENTS(lists); i++) {
         const AcrJson *list = acr_json_get(json, lists[i].name);
@@ -206,5 +209,7 @@ char *acr_test_comparison_line(const AcrTestComparison *comparison)
                                comparison->unconfirmed->len);
     if (comparison->not_run > 0)
         g_string_append_printf(line, "; %" G_GINT64_FORMAT " did not run", comparison->not_run);
+    if (comparison->is_cut)
+        g_string_append(line, "; the time was over before all tests had run");
     return g_string_free(line, FALSE);
 }
