@@ -38,6 +38,9 @@ typedef struct {
     gint64 time_ms;           /* that the baseline may take, and likewise the check of a patch */
     AcrSandboxLimits limits;  /* except the time limit */
     bool network;
+    /* Called before the tests run, with their command; may be NULL. */
+    void (*on_run)(void *ctx, const char *command);
+    void *ctx;
 } AcrProject;
 
 /* The folders from which a project's modules are imported if it is not installed: [path], relative

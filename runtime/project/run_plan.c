@@ -162,6 +162,9 @@ bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTe
 {
     g_autoptr(AcrJson) request = make_request(project, order, error);
     g_auto(AcrExecuted) executed = {0};
+    const char *command = acr_json_get_string(order->plan, "command");
+    if (request && project->on_run && command)
+        project->on_run(project->ctx, command);
     g_autoptr(AcrJson) answer =
         request ? run_supervisor(project, order->overlay, request, order->time_ms, &executed, error)
                 : NULL;

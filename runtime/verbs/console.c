@@ -194,6 +194,17 @@ void acr_console_status(AcrConsole *console, const char *text)
     pthread_mutex_unlock(&console->lock);
 }
 
+void acr_console_await(AcrConsole *console, const char *line)
+{
+    char *visible = acr_one_line(line); /* the ticker draws it */
+    pthread_mutex_lock(&console->lock);
+    g_free(console->status);
+    console->status = visible;
+    if (console->verbose)
+        log_line(console, visible);
+    pthread_mutex_unlock(&console->lock);
+}
+
 void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling, gint64 max_ms)
 {
     pthread_mutex_lock(&console->lock);

@@ -29,7 +29,9 @@ static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)
 {
     GString *text = g_string_new(NULL);
     g_string_append_printf(
-        text, "%u tests fail, %u pass%s\n", found->failing->len, found->passing,
+        text, "%u test%s, %u pass%s%s\n", found->failing->len,
+        found->failing->len == 1 ? " fails" : "s fail", found->passing,
+        found->passing == 1 ? "es" : "",
         found->is_whole ? "" : "; some tests did not run, or their lines are not known");
     for (guint i = 0; i < MIN(found->methods->len, SHOWN); i++) {
         const AcrSuspect *suspect = &g_array_index(found->methods, AcrSuspect, i);
@@ -38,6 +40,13 @@ static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)
         g_string_append_printf(text, "%u-%u  %.4f  %s:%u  %s\n", suspect->rank.first,
                                suspect->rank.last, suspect->rank.score, path, suspect->first,
                                symbol->qualname);
+    }
+    for (guint i = 0; i < MIN(found->lines->len, SHOWN); i++) {
+        const AcrSuspect *suspect = &g_array_index(found->lines, AcrSuspect, i);
+        g_autofree char *path = acr_one_line(acr_index_file(index, suspect->file)->path);
+        g_string_append_printf(text, "%s%u-%u  %.4f  %s:%u-%u\n", i ? "" : "\nLines:\n",
+                               suspect->rank.first, suspect->rank.last, suspect->rank.score, path,
+                               suspect->first, suspect->last);
     }
     return g_string_free(text, FALSE);
 }
@@ -76,8 +85,12 @@ static int run_localize(AcrHost *host, AcrRunSpec *spec)
                                 .expected = (const char *const *)hidden,
                                 .formula = (AcrSpectrumFormula)spec->formula,
                                 .has_imports = spec->has_imports};
-    if (!acr_project_baseline(&project, NULL, &baseline, &error) ||
-        !acr_project_localize(&project, &baseline, &localizing, &found, &error))
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
+    acr_test_place_show(&project, console);
+    bool ok = acr_project_baseline(&project, NULL, &baseline, &error) &&
+              acr_project_localize(&project, &baseline, &localizing, &found, &error);
+    acr_console_end(console);
+    if (!ok)
         return acr_test_place_fail(host, error);
     if (spec->json) {
         g_autoptr(AcrJson) json = describe_ranking(index, &baseline, &found);

@@ -29,7 +29,11 @@ bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *ou
 bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *workspace,
                           GError **error)
 {
-    if (!acr_workspace_index(workspace, host, NULL, error))
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
+    acr_console_await(console, "indexing the Python files");
+    bool ok = acr_workspace_index(workspace, host, NULL, error);
+    acr_console_end(console);
+    if (!ok)
         return false;
     if (workspace->remark)
         acr_verb_say("%s", workspace->remark);

@@ -115,6 +115,19 @@ AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host
     return project;
 }
 
+static void await_tests(void *ctx, const char *command)
+{
+    g_autofree char *line = g_strconcat("running ", command, NULL);
+    acr_console_await(ctx, line);
+}
+
+void acr_test_place_show(AcrProject *project, AcrConsole *console)
+{
+    acr_console_await(console, "finding out how the tests run");
+    project->on_run = await_tests;
+    project->ctx = console;
+}
+
 int acr_test_place_fail(AcrHost *host, const GError *error)
 {
     int code = acr_verb_fail(host, error);

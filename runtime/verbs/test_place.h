@@ -25,4 +25,7 @@ AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host
 /* Reports an error; returns the exit code. */
 int acr_test_place_fail(AcrHost *host, const GError *error);
 
+/* Lets the console show which tests run. */
+void acr_test_place_show(AcrProject *project, AcrConsole *console);
+
 #endif

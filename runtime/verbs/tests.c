@@ -3,7 +3,8 @@
  */
 #include "verbs/test_place.h"
 
-#define SHOWN 20u /* names of tests in a list for a person */
+#define SHOWN 20u   /* names of tests in a list for a person */
+#define FAILING 10u /* likewise without a patch; --list names all */
 
 /* ---- Telling ---- */
 
@@ -68,14 +69,28 @@ static void add_list(GString *text, const char *heading, const GPtrArray *ids, g
         g_string_append_printf(text, "  … and %u more\n", ids->len - most);
 }
 
+static void add_failing(GString *text, const AcrTestRun *run)
+{
+    g_autoptr(GPtrArray) failing = g_ptr_array_new();
+    for (guint i = 0; i < run->ids->len; i++)
+        if (acr_test_is_bad(acr_test_run_outcome(run, run->ids->pdata[i])))
+            g_ptr_array_add(failing, run->ids->pdata[i]);
+    add_list(text, "failing", failing, FAILING);
+    if (failing->len > FAILING)
+        g_string_append(text, "  (--list names all)\n");
+}
+
 static void add_run(GString *text, const char *name, const AcrTestRun *run)
 {
     g_string_append_printf(
-        text, "%s: %u passed, %u failed, %u errors, %u skipped, %u failed as expected, in %.1f s\n",
+        text, "%s: %u passed, %u failed, %u errors, %u skipped, %u failed as expected, in %.1f s",
         name, acr_test_run_count(run, ACR_TESTED_PASSED),
         acr_test_run_count(run, ACR_TESTED_FAILED), acr_test_run_count(run, ACR_TESTED_ERROR),
         acr_test_run_count(run, ACR_TESTED_SKIPPED), acr_test_run_count(run, ACR_TESTED_XFAILED),
         (double)run->wall_ms / 1000);
+    if (run->exit_code > 0)
+        g_string_append_printf(text, " (exit code %d)", run->exit_code);
+    g_string_append_c(text, '\n');
     if (!acr_test_run_is_whole(run))
         g_string_append_printf(text, "%s: not all tests ran: %s\n", name,
                                run->limit       ? "a limit was reached"
@@ -101,6 +116,8 @@ static char *tests_text(const AcrRunSpec *spec, const AcrBaseline *baseline,
         g_autofree char *shown = acr_one_line(id);
         g_string_append_printf(text, "%s %s\n", acr_test_outcome_name(result->outcome), shown);
     }
+    if (!patched && !spec->list)
+        add_failing(text, &baseline->run);
     if (!patched)
         return g_string_free(text, FALSE);
     g_autoptr(GPtrArray) broken = g_ptr_array_new();
@@ -140,11 +157,15 @@ static int compare_tests(AcrHost *host, const AcrRunSpec *spec, const AcrTestPla
     g_auto(AcrTestRun) patched = {0};
     g_auto(AcrTestComparison) found = {0};
     g_auto(GStrv) changed = overlay ? acr_overlay_changed(overlay) : NULL;
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
+    acr_test_place_show(&project, console);
     if (overlay) /* one half for the baseline, the other for the patch */
         project.time_ms = MAX(project.time_ms / 2, 1);
-    if (!acr_project_baseline(&project, (const char *const *)changed, &baseline, &error))
-        return acr_test_place_fail(host, error);
-    if (overlay && !acr_project_compare(&project, &baseline, overlay, &patched, &found, &error))
+    bool ok =
+        acr_project_baseline(&project, (const char *const *)changed, &baseline, &error) &&
+        (!overlay || acr_project_compare(&project, &baseline, overlay, &patched, &found, &error));
+    acr_console_end(console);
+    if (!ok)
         return acr_test_place_fail(host, error);
     return report_tests(spec, &baseline, overlay ? &patched : NULL, &found);
 }

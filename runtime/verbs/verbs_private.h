@@ -91,6 +91,9 @@ void acr_console_status(AcrConsole *console, const char *text);
 /* Whether the user's environment allows colours: https://no-color.org,
  * https://bixense.com/clicolors */
 bool acr_wants_colour(void);
+/* Shows from its second second on that something takes its time, by the block; with --verbose as a
+ * line, too. Copied. */
+void acr_console_await(AcrConsole *console, const char *line);
 /* A permanent line of progress, dated if not on a terminal; none with --quiet. */
 void acr_console_log(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* The same for a line that is only needed with --verbose if the block shows it. */

@@ -231,6 +231,7 @@ def test_all_that_fail(host: Host, shop: Repo) -> None:
         assert rate["score"] < branch["score"], "a passing test runs it, in a thread"
     text = host.run("localize", "--repo", shop, "--python", "/usr/bin/python3").check().out
     assert text.startswith("2 tests fail, 3 pass\n1-1  0.7071  shop/order.py:11  Order.discount\n")
+    assert "\nLines:\n1-" in text
 
 
 def test_what_a_test_writes_into_the_report(host: Host, make_repo: MakeRepo) -> None:

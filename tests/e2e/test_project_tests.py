@@ -310,6 +310,15 @@ def test_bad_input(run_host: RunHost, make_repo: MakeRepo, options: list[str], c
     run_host("tests", "--repo", make_repo(CODE), *options).one_line(code, *words)
 
 
+def test_failing_tests_are_named(run_host: RunHost, make_repo: MakeRepo) -> None:
+    """The first ten, where all are, and what the test command ended with."""
+    cases = "".join(f"    def test_{n:02}(self):\n        assert {n} < 1\n" for n in range(12))
+    repo = make_repo({"test_many.py": f"import unittest\n\n\nclass Many(unittest.TestCase):\n{cases}"})
+    told = run_host("tests", "--repo", repo, "--test-cmd", "python3 -m unittest").check().out
+    assert "(exit code 1)\nfailing (11):\n  test_many.Many.test_01\n" in told
+    assert told.endswith("  test_many.Many.test_10\n  … and 1 more\n  (--list names all)\n")
+
+
 def test_nothing_to_run(run_host: RunHost, make_repo: MakeRepo) -> None:
     run_host("tests", "--repo", make_repo({"a.py": "x = 1\n"})).one_line(1, "--test-cmd")
     run_host("tests", cwd="/").one_line(2, "--repo")
