@@ -187,5 +187,6 @@ const AcrVerb acr_verb_swe_bench = {
     .name = "swe-bench",
     .summary = "Run benchmark tasks and write predictions",
     .takes = ACR_FOR_SWE_BENCH,
+    .uses_network = true, /* of container engines */
     .run = run_swe_bench,
 };

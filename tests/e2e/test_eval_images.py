@@ -21,9 +21,11 @@ from typing import Any
 import pytest
 import repos
 import sandboxes
+import verifying
 from graded import CODE, FIX, SCRIPT, make_root
 from host import Host, Result
 from registry import Registry
+from runs import write_script
 
 IMAGE = "acr-host-test/imaged"
 BUILT = "sweb.eval.x86_64.a__b-1"
@@ -510,3 +512,32 @@ def test_a_binary_patch_without_its_bytes_changes_nothing(grading: Grading) -> N
 
 def test_blank_patches_are_not_run(grading: Grading) -> None:
     assert grading.ended([ROW], patch="") == {"a__b-1": "empty_patch"}
+
+
+# ---- In a batch ----
+
+
+@pytest.mark.parametrize("names", [["--image-template", IMAGE], []])
+def test_a_batch_runs_its_code_in_the_image_of_each_task(grading: Grading, names: list[str]) -> None:
+    """By the name of a local build, or the user's; graded there too. The command exists in the image alone."""
+    repo = repos.make_repo(grading.folder / "repos" / "pallets" / "flask", {"m.py": CODE})
+    row = WITHOUT_IMAGE | {"base_commit": repo.head, "problem_statement": "f(1) must be 2", "test_patch": ""}
+    (grading.folder / "tasks.jsonl").write_text(json.dumps(row) + "\n")
+    found = json.dumps(
+        {"API_calls": [], "bug_locations": [{"file": "m.py", "method": "f", "intended_behavior": "add"}]}
+    )
+    lines = [verifying.line("search", "It is in f."), verifying.line("extract", found)]
+    edit = "```\n<file>m.py</file>\n<original>    return x</original>\n<patched>    return x + 1</patched>\n```"
+    model = write_script(grading.folder / "script.jsonl", [*lines, verifying.line("patch", edit)])
+    options = ["--dataset", grading.folder / "tasks.jsonl", "--repos", grading.folder / "repos", "--model", model]
+    options += ["--out", grading.folder / "batch", "--verify=never", "--sandbox", "auto", "--grade", *names]
+    options += ["--validate", "cd /testbed && grep -q 'x + 1' m.py && test -d /proc/1 && ! test -d /home"]
+    result = grading.host.run("swe-bench", *options, env=grading.environment(), timeout=300).check()
+    assert result.out.splitlines()[1].split()[:2] == ["a__b-1", "resolved"]
+    spec = json.loads((grading.folder / "batch" / "a__b-1" / "meta.json").read_text())["options"]
+    assert (spec["sandbox"], spec["image"], spec["python"]) == (
+        "container",
+        IMAGE if names else f"{BUILT}:latest",
+        None,
+    )
+    grading.host.run("swe-bench", *options, env=grading.environment(), timeout=300).check()  # answers from its folder
