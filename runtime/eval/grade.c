@@ -185,6 +185,20 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
         acr_json_set(json, "repeats", acr_json_copy(work->repeats));
 }
 
+/* The reward that a Harbor task's verifier wrote, as it is; owned; NULL: none. */
+static AcrJson *find_reward(const Work *work)
+{
+    static const char mark[] = "\n>>>>> Reward: ";
+    if (!work->run.output || !strstr(work->plan.row, "\"parse_log_harbor\""))
+        return NULL;
+    g_autofree char *log = acr_utf8_repair_bytes(work->run.output);
+    const char *at = g_strrstr(log, mark);
+    g_autofree char *text =
+        at ? g_strndup(at + strlen(mark), strcspn(at + strlen(mark), "\n")) : NULL;
+    AcrJson *reward = text ? acr_json_parse(text, strlen(text), NULL) : NULL;
+    return reward || !text || !*text ? reward : acr_json_new_string(text);
+}
+
 static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
 {
     const AcrEvalRun *run = &work->run;
@@ -196,6 +210,9 @@ static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
     describe_trust(work, graded, json);
     if (graded->audit)
         acr_json_set(json, "audit", acr_json_copy(graded->audit));
+    AcrJson *reward = find_reward(work);
+    if (reward)
+        acr_json_set(json, "reward", reward);
     if (!run->log)
         return json;
     acr_json_set_string(json, "image", work->plan.image);

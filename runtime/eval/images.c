@@ -12,6 +12,8 @@
 
 #define MB ((gint64)1024 * 1024)
 #define TASKS_FOLDER "tasks" /* of a task repository */
+#define ENVIRONMENT_FOLDER "environment"
+#define HARBOR_IMAGE "acr-host-harbor/" /* the names that python/acr/dataset/harbor.py gives */
 #define PUBLISHED "swebench/sweb.eval."
 
 typedef enum { CACHE_NONE, CACHE_BASE, CACHE_ENV, CACHE_INSTANCE } Cache;
@@ -138,6 +140,25 @@ static bool build_image(AcrEvalImages *images, AcrImages *engine, const char *na
     return ok;
 }
 
+/* The folder of the Dockerfile that makes a task's image; owned; NULL: none. A Harbor task has it in
+ * the data set, in its folder environment; the image of another name that it gives is pulled. */
+static char *find_context(const AcrEvalImages *images, const char *image, const char *task)
+{
+    g_autofree char *own = g_build_filename(images->dockerfiles, task, NULL);
+    const char *set = images->options->spec->dataset;
+    g_autofree char *alone = g_build_filename(set, ENVIRONMENT_FOLDER, NULL),
+                    *one = g_build_filename(set, task, ENVIRONMENT_FOLDER, NULL),
+                    *deep = g_build_filename(set, TASKS_FOLDER, task, ENVIRONMENT_FOLDER, NULL);
+    const char *const folders[] = {own, one, deep, alone};
+    guint n = g_str_has_prefix(image, HARBOR_IMAGE) ? G_N_ELEMENTS(folders) : 1;
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *file = g_build_filename(folders[i], "Dockerfile", NULL);
+        if (g_file_test(file, G_FILE_TEST_IS_REGULAR))
+            return g_strdup(folders[i]);
+    }
+    return NULL;
+}
+
 /* Builds or pulls a missing image. */
 static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const char *task,
                   GError **error)
@@ -145,9 +166,8 @@ static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const 
     const AcrRunSpec *spec = images->options->spec;
     bool has_recipe =
         spec->verb == ACR_FOR_EVAL && spec->setup; /* elsewhere it is another set-up */
-    g_autofree char *folder = g_build_filename(images->dockerfiles, task, NULL),
-                    *file = g_build_filename(folder, "Dockerfile", NULL);
-    bool has_file = g_file_test(file, G_FILE_TEST_IS_REGULAR);
+    g_autofree char *folder = find_context(images, image->name, task);
+    bool has_file = folder != NULL;
     g_autoptr(GError) reason = NULL;
     if (!has_file && !has_recipe && spec->no_pull)
         return acr_set_error(

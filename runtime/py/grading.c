@@ -44,9 +44,9 @@ static GPtrArray *ask_grading(AcrPython *python, const char *function, GByteArra
 
 void acr_grading_plan_clear(AcrGradingPlan *plan)
 {
-    char **const texts[] = {&plan->script,   &plan->image,       &plan->key,    &plan->python,
-                            &plan->packages, &plan->install,     &plan->kept,   &plan->row,
-                            &plan->test,     &plan->hidden_test, &plan->failing};
+    char **const texts[] = {&plan->script,   &plan->image,       &plan->key,     &plan->python,
+                            &plan->packages, &plan->install,     &plan->kept,    &plan->row,
+                            &plan->test,     &plan->hidden_test, &plan->failing, &plan->folder};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_clear_pointer(texts[i], g_free);
 }
@@ -68,13 +68,14 @@ bool acr_grading_plan_image(AcrPython *python, const char *row, int rules, AcrGr
     GByteArray *fields = g_byte_array_new();
     add_text(fields, row);
     add_rules(fields, rules);
-    g_autoptr(GPtrArray) texts = ask_plan(python, "prepare", fields, 3, error);
+    g_autoptr(GPtrArray) texts = ask_plan(python, "prepare", fields, 4, error);
     if (!texts)
         return false;
     *out = (AcrGradingPlan){
         .script = g_strdup(texts->pdata[0]),
         .image = g_strdup(texts->pdata[1]),
         .test = g_strdup(texts->pdata[2]),
+        .folder = g_strdup(texts->pdata[3]),
         .row = g_strdup(row),
     };
     return true;

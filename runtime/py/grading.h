@@ -19,6 +19,7 @@ typedef struct {
     char *row;         /* the row for grading there: without tests that cannot pass */
     char *test;        /* the command that runs the project's tests; "": unknown */
     char *hidden_test; /* the same with only the files of the task's hidden tests */
+    char *folder;      /* of the project in the image; NULL: of an environment */
     char *failing;     /* the hidden tests that must fail without a patch, one a line */
 } AcrGradingPlan;
 void acr_grading_plan_clear(AcrGradingPlan *plan);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,12 @@ def lines(path: Path, rows: list[Any]) -> Path:
     return path
 
 
-def make_root(folder: Path, files: dict[str, str]) -> Path:
-    """An archive of an image's root: a repository of these files in /testbed, bash, git and patch; skips without them."""
+def make_root(folder: Path, files: dict[str, str], more: Sequence[str] = ()) -> Path:
+    """An archive of an image's root: a repository of these files in /testbed, bash, git, patch and more programs; skips without them."""
     programs = [found for name in ("git", "patch") if (found := shutil.which(name))]
     if len(programs) < 2 or not shutil.which("bash"):
         pytest.skip("bash, git or patch is not installed")
     repo = repos.make_repo(folder / "repo", files)
     tree = {str(path.relative_to(repo.path)): path.read_bytes() for path in repo.path.rglob("*") if path.is_file()}
-    sandboxes.make_rootfs(tree, folder / "root.tar", ["/bin/bash", *programs])
+    sandboxes.make_rootfs(tree, folder / "root.tar", ["/bin/bash", *programs, *more])
     return folder / "root.tar"

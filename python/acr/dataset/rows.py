@@ -3,7 +3,7 @@
 usage: rows.py PATH [SPLIT]
 
 PATH is a .parquet, .arrow, .csv, .json or .jsonl file (the last three also as .gz), a folder saved by `datasets` (of one
-split or of several), a folder of Parquet files named for their splits, or a task repository of SWE-bench 5. Without SPLIT the
+split or of several), a folder of Parquet files named for their splits, a task repository of SWE-bench 5, or Harbor tasks. Without SPLIT the
 only one is read, else "test". Rows of other data sets get SWE-bench's fields (`sets.py`). A row that cannot be used has a
 "fault", and where it has no id of its own, that of its number. Exit 2, with one line on stderr, where nothing can be read.
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the program is started by its path
 
+from acr.dataset.harbor import folders_of, row_of  # noqa: E402
 from acr.dataset.sets import LISTS, BadRow, canonical, tables  # noqa: E402
 
 TYPE_CHECKING = False
@@ -49,6 +50,8 @@ def rows_of(path: Path, split: str | None) -> Iterator[dict[str, Any]]:
         return _arrow([path])
     if path.is_file():
         return _csv(path) if ".csv" in path.suffixes[-2:] else _json(path)
+    if harbor := folders_of(path):
+        return map(row_of, harbor)
     if (path / "sweb.yaml").exists() or (path / "tasks").is_dir():
         return _tasks(path, split)
     if (path / "state.json").exists():
@@ -61,7 +64,7 @@ def rows_of(path: Path, split: str | None) -> Iterator[dict[str, Any]]:
         named = _SHARD.fullmatch(file.name)
         shards.setdefault(named[1] if named else file.stem, []).append(file)
     if not shards:
-        raise Unreadable(f"'{path}' holds no data set: neither sweb.yaml, state.json nor .parquet files")
+        raise Unreadable(f"'{path}' holds no data set: neither task.toml, sweb.yaml, state.json nor .parquet files")
     return _parquet(shards[_choose(path, shards, split)])
 
 

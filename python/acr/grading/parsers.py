@@ -8,6 +8,7 @@ A parser is a function (log: str, rules: int) -> dict; `rules` is 4 or 5, the pa
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 
 TYPE_CHECKING = False
@@ -179,6 +180,21 @@ def _short_option(test: str) -> str:
     return f"{main}[{option}]"
 
 
+def harbor(log: str, rules: int) -> dict[str, str]:
+    """The last line ">>>>> Reward: VALUE", a number or an object of numbers: the one test passes with a reward of 1 or more,
+    of an object with its "reward", else with all of its values."""
+    found = re.findall(r"^>>>>> Reward: (.+)$", log, re.MULTILINE)
+    try:
+        value = json.loads(found[-1]) if found else None
+    except ValueError:
+        return {}
+    values = [value.get("reward")] if isinstance(value, dict) and "reward" in value else value
+    values = list(values.values()) if isinstance(values, dict) else values if isinstance(values, list) else [values]
+    if not values or not all(type(at) in (int, float) and abs(at) < float("inf") for at in values):
+        return {}
+    return {"verifier": PASSED if min(values) >= 1 else FAILED}
+
+
 PARSERS: dict[str, Parser] = {
     f"parse_log_{name}": parser
     for parser, names in (
@@ -189,6 +205,7 @@ PARSERS: dict[str, Parser] = {
         (seaborn, ("seaborn",)),
         (sympy, ("sympy",)),
         (django, ("django",)),
+        (harbor, ("harbor",)),
     )
     for name in names
 }

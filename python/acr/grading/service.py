@@ -9,7 +9,7 @@ from acr.grading import environments, rules
 from acr.grading.classes import class_of
 from acr.grading.failures import classify
 from acr.grading.parsers import UnknownParser, parser_of
-from acr.grading.scripts import UnknownProject, directives, script_of, test_command, words
+from acr.grading.scripts import FOLDER, UnknownProject, directives, script_of, test_command, words
 from acr.packing import pack, unpack
 
 TYPE_CHECKING = False
@@ -21,11 +21,15 @@ _TEXTS = ("instance_id", "repo", "version", "base_commit", "test_patch", "log_pa
 
 
 def prepare(argument: bytes) -> bytes:
-    """Row (JSON), rules -> script and image of its task, and the command that runs all of the project's tests there ("" if it
-    is unknown); or a message why it cannot be graded, alone.
+    """Row (JSON), rules -> script and image of its task, the command that runs all of the project's tests there ("" if it
+    is unknown), and the project's folder there; or a message why it cannot be graded, alone.
     """
     raw_row, version = unpack(argument)
-    return _answer(json.loads(raw_row), lambda row: [script_of(row, int(version)), image_of(row), test_command(row)])
+
+    def describe(row: dict) -> list[str]:
+        return [script_of(row, int(version)), image_of(row), test_command(row), folder_of(row)]
+
+    return _answer(json.loads(raw_row), describe)
 
 
 def environment(argument: bytes) -> bytes:
@@ -92,6 +96,12 @@ def _are_tests(row: dict, key: str) -> bool:
         )
     except (TypeError, ValueError):
         return False
+
+
+def folder_of(row: dict) -> str:
+    """Where the image holds the project: as a row of another data set says, or where SWE-bench has it."""
+    runs = row.get("runs")
+    return runs["begin"][-1].removeprefix("cd ") if runs else str(row.get("folder") or FOLDER)
 
 
 def image_of(row: dict) -> str:

@@ -1,0 +1,157 @@
+"""Harbor tasks (task.toml, instruction.md, environment/, tests/test.sh) -> rows with SWE-bench's fields.
+
+The one test of a row is the task's own verifier. It runs in the task's container and nowhere else: the row's script puts
+tests/ into /tests, runs /tests/test.sh, and prints the reward that it wrote ("parse_log_harbor" in grading/parsers.py reads it).
+The patch lies in /logs/artifacts/model.patch, too; a verifier with an environment of its own ("separate") applies it there.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+import shlex
+import tarfile
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+TEST = "verifier"
+IMAGE = "acr-host-harbor"  # the images that environment/ makes; runtime/eval/images.c builds them
+FOLDER = "/app"  # where a project lies by custom
+MAX_TESTS = 64 * 1024 * 1024  # bytes of tests/
+_COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
+_REPOSITORY = re.compile(r"(?:github|gitlab)\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?(?=[\s/\"']|$)")
+_WRITTEN = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n(.*?\n)\1(?:\n|$)", re.DOTALL)  # a here-document
+
+
+def folders_of(path: Path) -> list[Path]:
+    """The tasks in a folder: itself, or those below it or below its folder tasks."""
+    if (path / "task.toml").is_file():
+        return [path]
+    return sorted(file.parent for pattern in ("*/task.toml", "tasks/*/task.toml") for file in path.glob(pattern))
+
+
+def row_of(folder: Path) -> dict[str, Any]:
+    """The row of a task; what is wrong with it stands in its "fault"."""
+    name = folder.resolve().name
+    try:
+        return _row(folder, name, _toml(folder / "task.toml"))
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        return {"instance_id": name, "fault": f"(the Harbor task '{name}') cannot be used: {error}"}
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        import tomllib
+    except ImportError as error:
+        raise ValueError("task.toml needs a python3 of version 3.11 or newer") from error
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
+    if task.get("steps"):
+        raise ValueError("it has several steps")
+    if not (folder / "tests" / "test.sh").is_file():
+        raise ValueError("it has no tests/test.sh")
+    environment, verifier = task.get("environment") or {}, task.get("verifier") or {}
+    own = verifier.get("environment") or {}
+    is_separate = verifier.get("environment_mode", "separate" if own else "shared") == "separate"
+    dockerfile = _text(folder / "environment" / "Dockerfile")
+    repo, commit = _origin(folder, task.get("metadata") or {}, dockerfile)
+    found = re.findall(r"^\s*WORKDIR\s+(/\S+)", dockerfile, re.MULTILINE)
+    place = environment.get("workdir") or (found[-1] if found else FOLDER)
+    variables = {**(environment.get("env") or {}), **(verifier.get("env") or {})}
+    return {
+        "instance_id": name,
+        "repo": repo,
+        "base_commit": commit,
+        "problem_statement": _text(folder / "instruction.md"),
+        "patch": _reference(folder / "solution"),
+        "test_patch": "",
+        "FAIL_TO_PASS": [TEST],
+        "PASS_TO_PASS": [],
+        "set": "Harbor",
+        "folder": place,
+        "image": own.get("docker_image") or environment.get("docker_image") or _image(folder, name),
+        "log_parser": "parse_log_harbor",
+        "eval_type": "pass_and_fail",
+        "eval_script": _script(folder, place, variables, float(verifier.get("timeout_sec") or 600), is_separate),
+    }
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
+
+
+def _origin(folder: Path, metadata: dict[str, Any], dockerfile: str) -> tuple[str, str]:
+    """The project's owner/name and its commit: of the metadata, of a SWE-bench row in tests/, or of the Dockerfile."""
+    kept = _text(folder / "tests" / "config.json")
+    row = json.loads(kept) if kept.lstrip()[:1] == "{" else {}
+    texts = [str(at.get(key) or "") for at in (metadata, row) for key in ("repository_url", "repository", "repo")]
+    commits = [
+        str(at.get(key) or "") for at in (metadata, row) for key in ("base_commit_hash", "base_commit", "commit")
+    ]
+    urls = [found[1] for text in [*texts, dockerfile] if (found := _REPOSITORY.search(text))]
+    plain = [text for text in texts if re.fullmatch(r"[\w.-]+/[\w.-]+", text)]
+    ids = [found[0] for text in [*commits, dockerfile] if (found := _COMMIT.search(text))]
+    return next(iter([*plain, *urls]), f"harbor/{folder.resolve().name}"), next(iter(ids), "")
+
+
+def _reference(solution: Path) -> str:
+    """The patch that the solution brings as its one file, or in a here-document of solve.sh; "": none."""
+    files = [path for path in solution.glob("*") if path.suffix in (".patch", ".diff")] if solution.is_dir() else []
+    texts = [_text(files[0])] if len(files) == 1 else [at[1] for at in _WRITTEN.findall(_text(solution / "solve.sh"))]
+    return next((text for text in texts if re.search(r"^--- \S", text, re.MULTILINE)), "")
+
+
+def _image(folder: Path, name: str) -> str:
+    """The image that environment/ makes, called by its content."""
+    digest = hashlib.sha256()
+    for path in sorted((folder / "environment").rglob("*")):
+        if path.is_file():
+            digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return f"{IMAGE}/{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-') or 'task'}:{digest.hexdigest()[:16]}"
+
+
+def _packed(tests: Path) -> str:
+    """tests/ as a tar archive, in base64, the same for the same files."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
+        archive.add(tests, "tests", filter=_plain)
+    if data.tell() > MAX_TESTS:
+        raise ValueError(f"its tests/ has more than {MAX_TESTS} bytes")
+    packed = bytearray(data.getvalue())
+    packed[4:8] = bytes(4)  # the time at which it was packed
+    return base64.encodebytes(bytes(packed)).decode()
+
+
+def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = info.mtime = 0
+    info.uname = info.gname = ""
+    return info
+
+
+def _script(folder: Path, place: str, variables: dict[str, Any], seconds: float, is_separate: bool) -> str:
+    """What runs the verifier in the container, after the patch. No variable of this machine gets there."""
+    values = {name: re.sub(r"\$\{\w+(?::-([^}]*))?\}", r"\1", str(value)) for name, value in variables.items()}
+    back = "git apply -R /tmp/patch.diff || patch -R -p1 -i /tmp/patch.diff"
+    lines = [
+        f"cd {shlex.quote(place)}",
+        *(f"export {name}={shlex.quote(value)}" for name, value in values.items() if re.fullmatch(r"\w+", name)),
+        "rm -rf /tests /logs/verifier; mkdir -p /logs/verifier /logs/artifacts /logs/agent",
+        "cp /tmp/patch.diff /logs/artifacts/model.patch",
+        *([f"[ ! -s /tmp/patch.diff ] || {{ {back}; }}"] if is_separate else []),
+        f"base64 -d <<'END_OF_TESTS' | tar -xzf - -C /\n{_packed(folder / 'tests')}END_OF_TESTS",
+        "chmod +x /tests/test.sh",
+        ": '>>>>> Start Test Output'",
+        f"timeout {seconds:g} /tests/test.sh",
+        "reward=$(cat /logs/verifier/reward.json 2>/dev/null || cat /logs/verifier/reward.txt)",
+        "printf '\\n>>>>> Reward: %s\\n' \"${reward//$'\\n'/ }\"",
+        ": '>>>>> End Test Output'",
+    ]
+    return "\n".join(lines) + "\n"
