@@ -49,7 +49,8 @@ static bool check_command(const AcrRunSpec *spec, const char *option, const char
 
 bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree, GError **error)
 {
-    bool is_elsewhere = spec->image || g_strcmp0(spec->sandbox, "container") == 0;
+    static const char *const elsewhere[] = {"container", "environment", "auto", NULL};
+    bool is_elsewhere = spec->image || (spec->sandbox && g_strv_contains(elsewhere, spec->sandbox));
     g_autofree char *python =
         spec->python && !is_elsewhere ? g_find_program_in_path(spec->python) : NULL;
     if (is_elsewhere)

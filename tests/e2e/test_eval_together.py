@@ -309,9 +309,9 @@ def test_a_shard_grades_its_own_tasks(batch: Batch) -> None:
 
 
 def in_environment(batch: Batch, *more: str) -> Result:
-    """A batch whose code runs in the tasks' environments, where the only recipe says so: the command finds its package."""
-    batch.recipe(pip=["attrs==23.1.0"])
-    recipes = ["--environments", str(batch.folder / "recipes.json"), "--validate", "python -c 'import attr'"]
+    """A batch whose code runs in the tasks' environments, whose package has the command."""
+    batch.recipe(pip=["charset-normalizer==3.3.2"])
+    recipes = ["--environments", str(batch.folder / "recipes.json"), "--validate", "normalizer --version"]
     return batch.run("--sandbox", "environment", "--instance", SOLVED, *recipes, *more)
 
 
@@ -325,7 +325,9 @@ def test_a_task_runs_in_the_environment_that_grades_it(batch: Batch) -> None:
     result = in_environment(batch, "--grade=environment").check()
     assert result.out.splitlines()[1].split()[:2] == [SOLVED, "resolved"]
     place = place_of(batch)
-    (made,) = [path for path in (batch.cache / "acr-host" / "environments").glob("*/lib/*/site-packages/attr")]
+    (made,) = [
+        path for path in (batch.cache / "acr-host" / "environments").glob("*/lib/*/site-packages/charset_normalizer")
+    ]
     assert Path(place["python"]).parts[:-2] == made.parts[:-4]
     assert (place["sandbox"], place["test_cmd"]) == ("bubblewrap", RECIPE["test"])
     assert "tests" not in json.loads((batch.out / SOLVED / "result.json").read_text())  # nobody asked for them
