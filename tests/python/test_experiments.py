@@ -11,6 +11,7 @@ from acr.experiments.outcome import Outcome
 from acr.experiments.script_variants import Script
 from acr.experiments.site import find
 from acr.packing import pack, unpack
+from verdict_runs import verdict
 
 TRACEBACK = b'Traceback (most recent call last):\n  File "/t/reproducer.py", line 2, in <module>\n    assert f(1) == 2\nAssertionError\n'
 
@@ -127,3 +128,11 @@ def test_a_verdict_is_repeated_from_its_seed() -> None:
         streams += [b"", b""]
     assert asked[0]["run"]["name"] == "observed"
     assert "does not agree" in asked[-1].get("refusal", "does not agree")
+
+
+def test_a_changed_equality_says_what_to_do() -> None:
+    before = "class V(int):\n    def __eq__(self, o):\n        return False\n\n\ndef make():\n    return V(1)\n"
+    after = before.replace("False", "int(self) == int(o)")
+    why, _ = verdict("from m import make\n\nassert make() == 1\n", {"m.py": before.encode()}, {"m.py": after.encode()})
+    assert "(line 3: `assert make() == 1`)" in why
+    assert why.endswith("the script relies on `__eq__` of V, which the patch changes; use --validate")

@@ -171,7 +171,8 @@ class Judged:
             return ""
         if pair.how in ("In", "NotIn") and not one:
             return ""
-        return f"an object of {one or other}, which the patch changes, is compared with something else"
+        how = "`__eq__`" if pair.equal else "a comparison"
+        return f"the script relies on {how} of {one or other}, which the patch changes; use --validate"
 
     def _own_equality(self, pair: Pair, want: object, got: object) -> str:
         """Two objects of a changed class are equal by its methods alone; but where the script makes both, it tests these."""
@@ -198,7 +199,7 @@ class Judged:
             return ""
         now = [patched.get(tag, [])[at : at + 1] for tag in pair.tags]
         same = now == [side[at : at + 1] for side in sides] and now[0] != now[1] and not _makes(pair, now[0][0])
-        return "the same things are compared without the patch: what compares them has changed" if same else ""
+        return "the script relies on a comparison that the patch changes; use --validate" if same else ""
 
     def _stands_in(self, base: Rows, patched: Rows) -> str:
         """An object of a changed class, which the script does not name, where there was plain data."""

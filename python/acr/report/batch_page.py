@@ -12,7 +12,7 @@ from acr.evaluation import wilson
 from acr.report import plots
 from acr.report.junit import Case
 from acr.report.markup import Html, fold, join, page, section, table, tag
-from acr.report.plain import line_of, load, member, number_of, rows_of, seconds_of, usd
+from acr.report.plain import count_of, line_of, load, member, number_of, rows_of, seconds_of, usd
 from acr.report.story import VERDICTS
 
 MAX_ROWS = 10_000
@@ -180,7 +180,7 @@ def render_batch(tasks: list[Task], is_compared: bool, version: str, is_live: bo
     counts = [(_words(name), count) for name, count in _counts(tasks)]
     total = usd(sum(task.cost for task in tasks))
     listed = ", ".join(f"{count} {name}" for name, count in counts)
-    said = f"{len(tasks)} tasks: {listed}; {total}{_rate(tasks)}"
+    said = f"{count_of(len(tasks), 'task')}: {listed}; {total}{_rate(tasks)}"
     field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
     count = tag("span", f"{len(tasks)} of {len(tasks)}", id="count", role="status", class_="soft")
     costs = _most("dearest tasks", [(task.name, float(task.cost), usd(task.cost)) for task in tasks])
@@ -193,7 +193,9 @@ def render_batch(tasks: list[Task], is_compared: bool, version: str, is_live: bo
     ]
     if is_compared:
         sections.insert(1, section("changed", "Compared", _changed(tasks)))
-    return page("acr-host: many runs", tag("p", said), sections, version, is_live)
+    resolved = sum(task.grade == "resolved" for task in tasks)
+    title = count_of(len(tasks), "task") + (f", {resolved} resolved" if any(task.grade for task in tasks) else "")
+    return page(title, tag("p", said), sections, version, is_live)
 
 
 def batch_text(tasks: list[Task]) -> str:
@@ -210,7 +212,7 @@ def batch_text(tasks: list[Task]) -> str:
 def batch_markdown(tasks: list[Task]) -> str:
     """A table of the outcomes."""
     rows = "".join(f"| {_words(name)} | {count} |\n" for name, count in _counts(tasks))
-    return f"### acr-host: {len(tasks)} tasks\n\n| outcome | tasks |\n|---|---|\n{rows}"
+    return f"### acr-host: {count_of(len(tasks), 'task')}\n\n| outcome | tasks |\n|---|---|\n{rows}"
 
 
 def batch_summary(tasks: list[Task], is_compared: bool) -> dict[str, Any]:

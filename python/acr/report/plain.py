@@ -85,6 +85,11 @@ def rows_of(value: Any, limit: int = 200) -> list[dict[str, Any]]:
     return [row for row in found[:limit] if isinstance(row, dict)]
 
 
+def count_of(count: int, noun: str) -> str:
+    """ "1 call", "2 calls"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def usd(microusd: Any) -> str:
     """An amount as people write it."""
     return f"{number_of(microusd) / 1e6:.4f} USD"

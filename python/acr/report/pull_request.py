@@ -8,7 +8,7 @@ import textwrap
 from typing import Any
 
 from acr.report.markdown import block, code, escaped, plain_line
-from acr.report.plain import clip, number_of, rows_of, usd, visible
+from acr.report.plain import clip, count_of, number_of, rows_of, usd, visible
 from acr.report.story import Execution, Run, cost_of
 
 MAX_TITLE = 100  # characters
@@ -112,7 +112,7 @@ def _script(run: Run) -> str:
 def _cost(run: Run) -> str:
     names = ["recorded answers" if model.startswith("script:") else code(model) for model in run.models]
     cost, models = cost_of(run), ", ".join(names)
-    used = f"{cost['calls']} model calls, {usd(cost['cost_microusd'])}"
+    used = f"{count_of(cost['calls'], 'model call')}, {usd(cost['cost_microusd'])}"
     return f"Written by `acr-host` with {models or 'a model'}: {used}. A person should review it.\n"
 
 

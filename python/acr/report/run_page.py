@@ -11,7 +11,7 @@ from acr.report import plots
 from acr.report.difftext import FileDiff
 from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
-from acr.report.plain import line_of, member, number_of, rows_of, text_of, usd
+from acr.report.plain import count_of, line_of, member, number_of, rows_of, text_of, usd
 from acr.report.story import Attempt, Execution, Run, cost_of
 
 MAX_CONVERSATION = 600_000  # characters of all steps together
@@ -24,7 +24,7 @@ Section = tuple[str, str, Html]
 def _summary(run: Run) -> Html:
     cost = cost_of(run)
     used = (
-        f"{cost['calls']} calls, {cost['input_tokens'] + cost['cached_tokens'] + cost['written_tokens']:,} tokens in, "
+        f"{count_of(cost['calls'], 'call')}, {cost['input_tokens'] + cost['cached_tokens'] + cost['written_tokens']:,} tokens in, "
         f"{cost['output_tokens']:,} out, {usd(cost['cost_microusd'])}"
     )
     badge = tag("span", run.said, class_=f"badge {_KINDS[run.verdict]}")

@@ -98,8 +98,9 @@ class Run:
 
     @property
     def title(self) -> str:
-        """The issue's first line."""
-        return line_of(next((line for line in self.issue.splitlines() if line.strip()), self.name or "run"), 160)
+        """The issue's first line with text, without the marks of a heading in Markdown."""
+        lines = (line.strip().lstrip("#").strip() for line in self.issue.splitlines())
+        return line_of(next((line for line in lines if line), self.name or "run"), 160)
 
     def attempt(self) -> Attempt | None:
         """The attempt that the patch is of, else the last one."""

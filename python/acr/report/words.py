@@ -7,7 +7,7 @@ from typing import Any
 from acr import layout
 from acr.report.junit import Case
 from acr.report.markdown import block, code
-from acr.report.plain import line_of, rows_of, usd, visible
+from acr.report.plain import count_of, line_of, rows_of, usd, visible
 from acr.report.story import Run, cost_of
 
 MAX_COMMENT_DIFF = 40_000  # characters
@@ -45,7 +45,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("place", f"{at.file}:{'-'.join(map(str, at.lines))} {line_of(at.behavior, 200)}") for at in run.places[:20]
     ]
     rows += [("changed", line_of(file.path)) for file in run.files[:50]]
-    rows.append(("cost", f"{cost['calls']} calls, {usd(cost['cost_microusd'])}"))
+    rows.append(("cost", f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}"))
     return [(name, value) for name, value in rows if value]
 
 
