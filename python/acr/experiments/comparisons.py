@@ -17,6 +17,8 @@ ORDERS = ("Lt", "LtE", "Gt", "GtE")
 NEAR = ("isclose", "assertAlmostEqual")
 _EQUAL = {f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", "MultiLine")}
 _SIDED = {*NEAR, *_EQUAL, "assertEquals", "isinstance", "assertIsInstance", "assertCountEqual", "assertSequenceEqual"}
+# Special methods that decide whether two objects are equal, in order, or true.
+EQUALITY = {f"__{name}__" for name in "eq ne lt le gt ge bool contains hash".split()}
 _ASSERTING = ("assert", "check", "expect", "verify", "ensure", "require", "must")
 
 

@@ -34,8 +34,16 @@ _REACHING = re.compile(
 _WRAPS = {"wraps": 1, "update_wrapper": 2}  # how many arguments leave what is copied alone
 _DOTTED = re.compile(r"\w+(?:\.\w+)*")
 _MUTATES = {"append", "insert", "extend", "clear", "update", "remove", "pop", "popitem", "setdefault", "add", "discard"}
-_READS = {"open", "read_text", "read_bytes", "getline", "getlines"}
-_WRITES = {"write_text", "write_bytes", "unlink", "rmdir", "symlink_to", "hardlink_to"}
+_READS = {"open", "read_text", "read_bytes", "getline", "getlines", "urlopen"}
+_WRITES = {
+    "write_text", "write_bytes", "unlink", "rmdir", "symlink_to", "hardlink_to", "touch", "rename", "chmod", "urlretrieve",
+    "extractall", "FileHandler", "RotatingFileHandler", "TimedRotatingFileHandler", "WatchedFileHandler",
+}  # fmt: skip
+_OPENS = {"ZipFile", "GzipFile", "BZ2File", "LZMAFile", "TarFile", "FileIO", "fdopen", "open_memmap", "memmap"}
+# What changes the state of Python's library until its block ends.
+_HOLDS = {"catch_warnings", "localcontext", "redirect_stdout", "redirect_stderr", "chdir", "ExitStack"}
+_COPIES = {"copy", "deepcopy", "replace", "mock", "Mock"}
+_PROCESS = re.compile(r"(?:^|/)proc(?:/|$)|/dev/(?:fd|std)")  # files by which a process looks at itself
 
 
 def find(base: Files, patched: Files, packages: set[str], reads: bool = True) -> list[Finding]:
@@ -111,6 +119,11 @@ class Known:
         }
         self.defined = {x.name for x in statements(new, *scopes)}
         self.functions = {x.name for x in statements(old, *scopes)}
+        self.managers = {
+            x.name
+            for x in statements(new, *FUNCTIONS)
+            if any("contextmanager" in _called(d) for d in x.decorator_list)  # type: ignore[attr-defined]
+        }
         self.decorators = {_called(d) for x in ast.walk(old) for d in getattr(x, "decorator_list", [])}
         calls = [x.value for x in statements(old, ast.Expr) if isinstance(x.value, ast.Call)]
         self.statements = {ast.unparse(x.func) for x in calls}
@@ -204,11 +217,22 @@ class Unit:
         self.called = {id(x.func) for x in self.nodes if isinstance(x, ast.Call)}
         self.based = {id(x.value) for x in self.nodes if isinstance(x, ast.Attribute)}
         self.decorating = {id(d) for x in self.nodes for d in getattr(x, "decorator_list", [])}
+        waits = (ast.Yield, ast.YieldFrom, ast.Await)
+        blocks = [x for x in self.nodes if isinstance(x, (ast.With, ast.AsyncWith))]
+        # Blocks that are left for a while before they end, and those that end before anything else runs.
+        self.left = [x for x in blocks if any(isinstance(y, waits) for y in ast.walk(x))]
         self.guarded = {
             id(y)
-            for x in self.nodes
-            if isinstance(x, (ast.With, ast.AsyncWith)) and "catch_warnings" in ast.unparse(x.items[0])
+            for x in blocks
+            if x not in self.left and "catch_warnings" in ast.unparse(x.items[0])
             for y in ast.walk(x)
+        }
+        # Local names of what a function of the library gives, which others may have as well; classes make new objects.
+        self.shared = {
+            t.id
+            for x in self.nodes
+            for t in (x.targets if isinstance(x, ast.Assign) else [getattr(x, "target", None)])
+            if isinstance(t, ast.Name) and self._gives_shared(getattr(x, "value", None))
         }
 
     def findings(self) -> Iterator[Finding]:
@@ -224,8 +248,35 @@ class Unit:
                 yield from rule(x)
         yield from self._outer_names()
         yield from self._replacements()
+        yield from self._kept_blocks()
+        yield from self._parts_of_names()
         if self.kind in ("statement", "class statement", "block"):
             yield from self._statement()
+
+    def _gives_shared(self, value: ast.expr | None) -> bool:
+        """Whether an expression is an object that Python's library keeps, or data of one of its modules."""
+        if isinstance(value, ast.Call):
+            text, name = ast.unparse(value.func), tail(value)
+            root = self.modules.get(text.partition(".")[0], "").split(".")[0]
+            of_library = root in names.LIBRARY and "." in text or text in self.known.from_library
+            return of_library and name[:1].islower() and name.startswith(("get", "current", "_"))
+        return isinstance(value, ast.Attribute) and self._is_of_library(value)
+
+    def _kept_blocks(self) -> Iterator[Finding]:
+        """Blocks that change the library's state and stay open while other code runs."""
+        decorated = any("contextmanager" in _called(d) for d in getattr(self.at, "decorator_list", []))
+        managers = self.known.managers if not decorated else set()
+        for x in self.left:
+            held = {tail(at.context_expr) for at in x.items} & (managers | (_HOLDS if not decorated else set()))
+            yield from (("shared state", f"{at} in a block that is left open") for at in sorted(held))
+        entered = {at.optional_vars.id for x in self.nodes if isinstance(x, (ast.With, ast.AsyncWith)) for at in x.items
+                   if isinstance(at.optional_vars, ast.Name)}  # fmt: skip
+        for x in self.nodes:
+            name = x.attr if isinstance(x, ast.Attribute) else ""
+            if name in ("__enter__", "__aenter__") and not ast.unparse(x.value).startswith("super("):
+                yield "shared state", ast.unparse(x)
+            elif name in ("enter_context", "enter_async_context") and _root(x) not in entered:
+                yield "shared state", ast.unparse(x)
 
     def _outer_names(self) -> Iterator[Finding]:
         """Names that mean something outside where they stand, though another scope of the unit binds them too."""
@@ -244,6 +295,21 @@ class Unit:
                     yield "builtin", name
                 elif not inner and name in self.locals and self.modules.get(name, "").split(".")[0] in names.LIBRARY:
                     yield "module as a value", name
+
+    def _parts_of_names(self) -> Iterator[Finding]:
+        """Names of files by which a process looks at itself, joined from several texts."""
+        docs = {id(x.value) for x in self.nodes if isinstance(x, ast.Expr)}
+        texts = [x for x in self.nodes if isinstance(x, ast.Constant) and id(x) not in docs]
+        texts.sort(key=lambda x: (getattr(x, "lineno", 0), getattr(x, "col_offset", 0)))
+        parts = [x.value.decode("latin-1") if isinstance(x.value, bytes) else x.value for x in texts]
+        parts = [x for x in parts if isinstance(x, str) and len(x) < 200]
+        whole = {*parts, *(x[::-1] for x in parts), "".join(parts), "/".join(parts)}
+        split = any(
+            any(x.endswith("/proc"[:at]) for x in parts) and any(re.match("/proc"[at:] + "(?:/|$)", x) for x in parts)
+            for at in (2, 3, 4)
+        )
+        if split or any(map(_PROCESS.search, whole)):
+            yield "name in a text", "/proc or /dev, joined"
 
     def _replacements(self) -> Iterator[Finding]:
         """Functions put in the place of what another object has, and changes of what the library keeps."""
@@ -270,7 +336,7 @@ class Unit:
         """Whether a dotted expression is data of a module of Python's library."""
         text = ast.unparse(value)
         module = self._module(text)
-        is_name = isinstance(value, ast.Name) and value.id in self.known.from_library - self.locals
+        is_name = isinstance(value, ast.Name) and value.id in self.known.from_library - self.locals | self.shared
         known = bool(module) and module.split(".")[0] in names.LIBRARY and "." in text
         return is_name or known and module != "os.environ"  # which has a rule of its own
 
@@ -285,15 +351,18 @@ class Unit:
         for name in [x.module or ""] if is_from else [a.name for a in x.names]:
             top = name.split(".")[0]
             own = top in self.known.packages or top in self.known.imported or is_from and x.level
-            if not own and top not in names.MODULES or name.startswith("_") and name != "__future__" and not own:
+            inner = bool(names.INNER.search(name)) and name not in names.NARROW
+            private = name.startswith("_") and name != "__future__"
+            if not own and (inner or private or top not in names.MODULES):
                 yield "import", name
-            if is_from and top in names.NARROW and name == top and not x.level:
-                bad = [a.name for a in x.names if a.name not in names.NARROW[top]]
-                yield from (("narrow module", f"{top}.{at}") for at in bad)
+            if is_from and name in names.NARROW and not x.level:
+                bad = [a.name for a in x.names if a.name not in names.NARROW[name]]
+                yield from (("narrow module", f"{name}.{at}") for at in bad)
             elif is_from and top in names.MODULES and not x.level:
                 yield from (("shared state", f"{top}.{a.name}") for a in x.names if names.SHARED.match(a.name))
             if is_from and top in names.LIBRARY and not x.level:
                 bad = [a.name for a in x.names if _is_inner(a.name, name)]
+                bad += [a.name for a in x.names if a.asname and a.name in _READS | _WRITES | _OPENS]
                 yield from (("narrow module", f"{name}.{at}") for at in bad)
         if is_from:
             hidden = [
@@ -330,6 +399,8 @@ class Unit:
             and (base, x.attr) != ("self", "__dict__")
         ):
             yield "special attribute", f"{base}.{x.attr}"[-60:]
+        if module and x.attr in _OPENS | {"open"} and id(x) not in self.called:
+            yield "builtin as a value", f"{base}.{x.attr}"
         if names.HIDDEN.search(x.attr) or x.attr in _WRAPS and module == "functools" and id(x) not in self.called:
             yield "hidden name", x.attr
         if module in names.NARROW and x.attr not in names.NARROW[module] and (module, x.attr) != ("os", "environ"):
@@ -376,7 +447,7 @@ class Unit:
             for t in at.targets
             if isinstance(t, ast.Name)
         }
-        shared = isinstance(root, ast.Name) and root.id in outside | aliases or x.attr in _CLASS_STATE
+        shared = isinstance(root, ast.Name) and root.id in outside | aliases | self.shared or x.attr in _CLASS_STATE
         if (shared or isinstance(x.value, ast.Call) or ".__class__" in base) and x.attr != "__doc__":
             yield "attribute of a module or class", ast.unparse(x)
 
@@ -409,14 +480,17 @@ class Unit:
         if isinstance(x.func, ast.Attribute) and x.func.attr == "register" and id(x) not in self.decorating:
             if _root(x.func) in self.known.defined | self.known.from_names | self.imports | set(self.modules):
                 yield "shared state", ast.unparse(x)[:60]
-        if name.split(".")[-1] == "open":
-            yield from self._open(x, name)
-        if isinstance(x.func, ast.Attribute) and x.func.attr in _WRITES:
-            yield "writing", x.func.attr
+        last = name.split(".")[-1]
+        if last == "open" or last in _OPENS:
+            yield from self._open(x, name == last or last in _OPENS or name.split(".")[0] in self.modules)
+        is_path = last == "replace" and len(x.args) == 1 and not x.keywords  # texts are given two
+        if last in _WRITES and isinstance(x.func, ast.Attribute) | last[0].isupper() or is_path:
+            yield "writing", ast.unparse(x)[:60]
 
     @staticmethod
-    def _open(x: ast.Call, name: str) -> Iterator[Finding]:
-        modes = [k.value for k in x.keywords if k.arg == "mode"] + x.args[1 if name == "open" else 0 :][:1]
+    def _open(x: ast.Call, is_second: bool) -> Iterator[Finding]:
+        """is_second: the mode follows the name of the file."""
+        modes = [k.value for k in x.keywords if k.arg == "mode"] + x.args[is_second:][:1]
         for mode in modes:
             parts = [mode.body, mode.orelse] if isinstance(mode, ast.IfExp) else [mode]
             parts = [at for at in parts if not _reads(at)]

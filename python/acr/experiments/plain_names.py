@@ -58,6 +58,9 @@ NARROW = {
     "operator": frozenset(dir(operator)) - {"attrgetter", "methodcaller"},
     "weakref": frozenset("ref WeakMethod WeakKeyDictionary WeakValueDictionary WeakSet".split()),
     "ast": frozenset(dir(ast)),
+    "distutils": frozenset(["version"]),
+    "distutils.version": frozenset("LooseVersion StrictVersion".split()),
+    "distutils.util": frozenset(["strtobool"]),
     "inspect": frozenset(
         "iscoroutinefunction isawaitable isgenerator isgeneratorfunction iscoroutine signature Parameter isclass "
         "isfunction ismethod isasyncgenfunction isasyncgen getdoc cleandoc isabstract isbuiltin isroutine".split()
@@ -76,6 +79,10 @@ HIDDEN = re.compile(
     r"|^(?:exec|spawn|posix_spawn)[lv]p?e?$|^fork$|^get_stack$|^extract_stack$|^walk_(?:stack|tb)$|^currentframe$"
     r"|^exec_?$|subprocess_(?:exec|shell)$|^get_type_hints$|^(?:Base|Dict)Configurator$|^(?:dict|file)Config$"
     r"|^findCaller$|^getouterframes$|^getinnerframes$"
+)
+# Modules inside allowed packages that reach beyond plain code.
+INNER = re.compile(
+    r"^distutils\.|\.(?:spawn|subprocess|exec_command|ctypeslib|config|builtins|memmap|base_subprocess|unix_events)(?:\.|$)"
 )
 # Functions of the library that change what all of the process shares.
 SHARED = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from acr.experiments.comparisons import others, pairs
+from acr.experiments.comparisons import EQUALITY, others, pairs
 from acr.experiments.decoy import is_text
 from acr.experiments.expectations import word
 from acr.experiments.site import FUNCTIONS, is_stop, tail
@@ -39,6 +39,7 @@ SHOW = """def {name}(x, tag, depth=0, seen=(), left=[3000]):
     else:
         try:
             bases = [name_of(c) for c in t.__mro__[:-1]]
+            if not isinstance(x, type): {calls}(t)
             if isinstance(x, type): s = ['class', [name_of(c) for c in x.__mro__[:-1]]]
             else:
                 own = {{'': get(x) for c, get in held if isinstance(x, c)}}
@@ -69,6 +70,28 @@ def {kind}(x, tag, depth=0, count={{}}):
         os.write(1, ('\\n{mark}' + tag + ' ' + ascii(s)[:9000] + '\\n').encode())
         return x
     return s
+"""
+
+
+# Writes once for each class of a project what its comparisons call, and what these call: tag "K", names.
+CALLS = """def {calls}(kind, known=set()):
+    import dis, os, sys
+    if kind in known or kind.__module__.split('.')[0] in getattr(sys, 'stdlib_module_names', ('builtins',)): return
+    known.add(kind)
+    at = lambda n: [c.__dict__[n] for c in kind.__mro__[:-1] if n in c.__dict__]
+    near = [y for n in {equality!r} for y in at(n)]
+    found = set()
+    for depth in range(3):
+        codes, near = [(y, getattr(getattr(y, 'fget', None) or getattr(y, '__func__', y), '__code__', None)) for y in near], []
+        for y, code in codes:
+            for code in [code, *[c for c in code.co_consts if hasattr(c, 'co_names')]] if code else ():
+                found.update(code.co_names)
+                ops = [at for at in dis.get_instructions(code) if at.opname.startswith(('BINARY_', 'UNARY_'))]
+                found.update(at.argrepr.strip('=') or at.opname for at in ops)
+                own = getattr(getattr(y, 'fget', None) or getattr(y, '__func__', y), '__globals__', {{}})
+                inside = [vars(own[n]) for n in code.co_names if type(own.get(n)) is type(os)]
+                for n in code.co_names: near += at(n) + [d[n] for d in [own, *inside] if n in d]
+    os.write(1, ('\\n{mark}K ' + ascii([kind.__module__ + ':' + kind.__qualname__, sorted(found)])[:60000] + '\\n').encode())
 """
 
 
@@ -104,12 +127,42 @@ LIBRARY = """def {library}():
         own = [v for n, v in held if isinstance(v, type) and v.__module__ == name]
         texts += [(k, text(y)) for v in own for k, y in sorted(v.__dict__.items())]
         sums[name] = zlib.crc32(ascii(texts).encode())
-    if 'decimal' in sums: sums['decimal '] = sys.modules['decimal'].getcontext().prec
+    if 'decimal' in sums:
+        now = sys.modules['decimal'].getcontext()
+        sums['decimal '] = [now.prec, now.rounding, sorted(str(k) for k, v in now.traps.items() if v)]
+    if 'logging' in sums:
+        root = sys.modules['logging'].root
+        loggers = [(n, g) for n, g in [('', root), *sorted(root.manager.loggerDict.items())] if hasattr(g, 'disabled')]
+        sums.update(('logging ' + n, [g.disabled, g.level > 50, len(g.filters), root.manager.disable]) for n, g in loggers)
+    if 'warnings' in sums: sums['warnings '] = zlib.crc32(ascii([at[0] for at in sys.modules['warnings'].filters]).encode())
+    sums['sys '] = [sys.getrecursionlimit(), type(sys.stdout).__name__, type(sys.stderr).__name__, type(sys.excepthook).__name__]
     {name}(sums, 'T')
 import atexit
 atexit.register({library})
 del atexit
 """
+
+
+# Writes what the process does that no plain code has a reason to do: tag "V".
+DEEDS = """def {deeds}():
+    import os, re, sys
+    seen = set()
+    def hook(event, args):
+        said = event if event in {events!r} else ''
+        if event == 'open' and isinstance(args[0], (str, bytes)):
+            path = os.path.normpath(os.fsdecode(args[0]))
+            writes = isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            code = writes and path.endswith(('.py', '.pth', '.so'))
+            if re.match('/+(proc|dev/(fd|std|mem))(/|$)', path): said = 'open ' + re.sub('[0-9]+', 'N', path)
+            elif code: said = 'write ' + os.path.basename(path)
+        if said and said not in seen:
+            seen.add(said)
+            os.write(1, ('\\n{mark}V ' + ascii(said[:200]) + '\\n').encode())
+    if hasattr(sys, 'addaudithook'): sys.addaudithook(hook)
+{deeds}()
+"""
+_EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_frames", "gc.get_objects", "gc.get_referrers",
+    "gc.get_referents", "ctypes.string_at", "ctypes.cdata", "ctypes.cdata/buffer")  # fmt: skip
 
 
 def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]] | None:
@@ -139,8 +192,11 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
         site.swap(at, *[ast.parse(text).body[0] for text in marks], new)
     if not re.search(r"exit|quit|main", script.source):
         site.tree.body += ast.parse(f"{names.name}(0, 'M')").body
+    calls, deeds = word(script.rng), word(script.rng)
     site.insert(
-        SHOW.format(name=names.name, kind=names.kinds, mark=mark)
+        CALLS.format(calls=calls, mark=mark, equality=sorted(EQUALITY))
+        + SHOW.format(name=names.name, kind=names.kinds, mark=mark, calls=calls)
+        + DEEDS.format(deeds=deeds, mark=mark, events=_EVENTS)
         + EVEN.format(even=names.evens, name=names.name)
         + LIBRARY.format(name=names.name, library=word(script.rng))
     )

@@ -352,7 +352,7 @@ def unhandled(script: Script, mark: str) -> tuple[str, str] | None:
         block.body, at.body = at.body, [block]  # type: ignore[attr-defined]
     first = f"try:\n    {show}({ast.unparse(expected)}, 'C')\nexcept Exception:\n    pass"
     site.swap(site.holder, ast.parse(first).body[0], site.holder)
-    site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark))
+    site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark, calls="type"))
     return site.text(), ast.unparse(expected)
 
 
@@ -362,7 +362,7 @@ def _unhandled_anywhere(script: Script, site: Site, tell: str, mark: str, show: 
         if isinstance(at, ast.Try) and any(_catches(h, _BROAD) and not stops(h) for h in at.handlers):
             block = ast.parse("try:\n    pass\n" + tell).body[0]
             block.body, at.body = at.body, [block]  # type: ignore[attr-defined]
-            site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark))
+            site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark, calls="type"))
             return site.text(), "Exception"
     return None
 

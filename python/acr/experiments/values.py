@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from acr.experiments.comparisons import NEAR, ORDERS
+from acr.experiments.comparisons import EQUALITY, NEAR, ORDERS
 from acr.experiments.plain_names import LIBRARY
 from acr.experiments.script_variants import is_plain
 from acr.experiments.site import tail
@@ -13,7 +13,7 @@ from acr.experiments.tree_variants import changed_functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from acr.experiments.comparisons import Pair
     from acr.experiments.tree_variants import Files
@@ -27,7 +27,18 @@ COMPARING = {
     "index getitem add radd sub rsub mod mul truediv floordiv and or xor rmul ror rand rxor rmod rfloordiv int float str repr format round abs "
     "floor ceil next hash missing call reversed bytes complex pow neg pos invert".split()
 }
-EQUALITY = {f"__{name}__" for name in "eq ne lt le gt ge bool contains hash".split()}
+# Operators, as a syntax tree and the instructions of Python's versions name them -> the end of the special methods' names.
+_OPERATORS = {
+    name: methods.split()[0]
+    for methods in (
+        "add Add + BINARY_ADD", "sub Sub - BINARY_SUBTRACT", "mul Mult * BINARY_MULTIPLY", "truediv Div / BINARY_TRUE_DIVIDE",
+        "floordiv FloorDiv // BINARY_FLOOR_DIVIDE", "mod Mod % BINARY_MODULO", "pow Pow ** BINARY_POWER",
+        "and BitAnd & BINARY_AND", "or BitOr | BINARY_OR", "xor BitXor ^ BINARY_XOR", "neg USub UNARY_NEGATIVE",
+        "pos UAdd UNARY_POSITIVE CALL_INTRINSIC_1", "invert Invert UNARY_INVERT", "matmul MatMult @ BINARY_MATRIX_MULTIPLY",
+        "getitem Subscript BINARY_SUBSCR []",
+    )
+    for name in methods.split()
+}  # fmt: skip
 UNREADABLE = object()
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -54,7 +65,8 @@ class Changed:
     def __init__(self, base: Files, patched: Files) -> None:
         self.names: set[str] = set()
         self.equal: set[str] = set()  # those of them whose equality, order or truth changes
-        functions = changed_functions(base, patched)
+        self.called: set[str] = set()  # classes that the patch leaves alone, whose comparisons call what it changes
+        self.functions = functions = changed_functions(base, patched)
         for path, text in patched.items():
             if path.endswith(".py") and text is not None:
                 old = dict(_classes(ast.parse(base.get(path) or b""), set()))
@@ -66,10 +78,19 @@ class Changed:
                     f"{module}:{name}" for name, at in new.items() if at[0] != old.get(name, at)[0] or name not in old
                 }
 
+    def learn(self, rows: list[object]) -> None:
+        """Adds the classes whose comparisons call what the patch changes, wherever these stand; from rows "K"."""
+        for row in rows:
+            if isinstance(row, list) and len(row) == 2:
+                if {*row[1], *_methods(row[1])} & self.functions:
+                    self.called.add(str(row[0]))
+
     def has(self, bases: object, equal: bool = False) -> str:
         """The first of an object's classes that is such a one, or ""."""
         for at in bases if isinstance(bases, list) else []:
             module, _, name = str(at).partition(":")
+            if at in self.called:
+                return name
             for known in self.equal if equal else self.names:
                 where, _, own = known.partition(":")
                 if own == name and (where == module or where.endswith("." + module) or module == "__main__"):
@@ -84,7 +105,9 @@ def _classes(tree: ast.AST, functions: set[str], prefix: str = "") -> Iterator[t
         if isinstance(at, ast.ClassDef):
             methods = [x for x in at.body if _names(x) & COMPARING]
             head = [*at.bases, *at.decorator_list, *(x for x in methods if _names(x) & EQUALITY)]
-            used = {tail(x) for part in head for x in ast.walk(part) if isinstance(x, (ast.Attribute, ast.Name))}
+            inner = [x for part in head for x in ast.walk(part)]
+            used = {tail(x) for x in inner if isinstance(x, (ast.Attribute, ast.Name))}
+            used |= _methods(type(getattr(x, "op", x)).__name__ for x in inner)
             used = (used | {f"__{name}__" for name in used}) & functions
             yield prefix + at.name, ("".join([*map(ast.dump, head), *sorted(used)]), "".join(map(ast.dump, methods)))
             yield from _classes(at, functions, f"{prefix}{at.name}.")
@@ -92,6 +115,11 @@ def _classes(tree: ast.AST, functions: set[str], prefix: str = "") -> Iterator[t
             yield from _classes(at, functions, f"{prefix}{at.name}.<locals>.")
         elif not isinstance(at, ast.expr):
             yield from _classes(at, functions, prefix)
+
+
+def _methods(operators: Iterable[str]) -> set[str]:
+    """The special methods that operators call."""
+    return {f"__{side}{_OPERATORS[at]}__" for at in operators if at in _OPERATORS for side in ("", "r")}
 
 
 def _names(at: ast.stmt) -> set[str]:
@@ -110,12 +138,14 @@ class Judged:
     def contradiction(self, first: Rows, base: Rows, patched: Rows) -> str:
         """Why what was written out does not bear the verdict out; "" where it does. first: what the base wrote up to its
         failure; base: what it wrote, going on where an assertion failed."""
+        self.changed.learn(base.get("K", []) + patched.get("K", []))
         for pair in self.pairs:
             why = self._of_pair(pair, first, patched)
             if why:
                 return why
         return (
             _library(base, patched)
+            or _deeds(base, patched)
             or self._stands_in(base, patched)
             or _other_cases(base, patched)
             or self._is_left_out(base, patched)
@@ -154,6 +184,9 @@ class Judged:
             why = self._data_differ(pair, want, got)
             if why:
                 return why
+        rows = zip(*(side.get(tag, []) for tag in sides for side in (first, patched)))
+        if pair.equal and any(was == now and want != wants for was, now, want, wants in rows):
+            return "the patch changes what the script expects, and nothing of what it observes"
         return self._judge_changed(pair, first, patched) if pair.tags[0][:1] == "L" else ""
 
     def _classes_differ(self, pair: Pair, want: object, got: object) -> str:
@@ -165,7 +198,8 @@ class Judged:
             or not listed
         ):
             return ""
-        one, other = _liar(got, self.changed), _liar(want, self.changed)
+        decides = pair.how in ("Eq", "NotEq")  # by the equality alone, whatever else of the class changes
+        one, other = _liar(got, self.changed, decides), _liar(want, self.changed, decides)
         tests_itself = pair.holds is None and any({one, other} & at for at in pair.built)
         if bool(one) == bool(other) or tests_itself or is_object(want) and is_object(got) and _shares(want[1], got[1]):  # type: ignore[index]
             return ""
@@ -238,6 +272,12 @@ def _library(base: Rows, patched: Rows) -> str:
     was, now = [dict(at["T"][-1][1:]) if isinstance(at.get("T", [0])[-1], list) else {} for at in (base, patched)]  # type: ignore[index]
     changed = sorted(name for name in {*was} & {*now} if was[name] != now[name])
     return f"the patch changes the library's module {changed[0].strip()} while it runs" if changed else ""
+
+
+def _deeds(base: Rows, patched: Rows) -> str:
+    """What the process does with the patch alone that plain code has no reason to do."""
+    new = [str(at) for at in patched.get("V", []) if at not in base.get("V", [])]
+    return f"with the patch alone the process does this: {new[0]}" if new else ""
 
 
 def _other_cases(base: Rows, patched: Rows) -> str:
