@@ -117,7 +117,7 @@ static bool confirm_alone(Work *work, bool bad_with, guint rounds, GPtrArray *su
         g_autoptr(GPtrArray) one = g_ptr_array_new();
         g_ptr_array_add(one, all->pdata[i]);
         bool are_alike = rounds >= (bad_with ? MIN_ROUNDS : 1) && suspects->len == all->len;
-        if (are_alike && i >= FIRST_ALONE) {
+        if (are_alike && (i >= FIRST_ALONE || left_ms(work) <= 0)) { /* the rounds suffice */
             g_ptr_array_add(confirmed, g_strdup(all->pdata[i]));
             continue;
         }
