@@ -186,9 +186,12 @@ void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *arg
     match->set = g_hash_table_new(g_direct_hash, g_direct_equal);
     match->note = NULL;
     g_autofree char *path = plain_path(argument);
-    if (!*path || match_tail(match, search, path) || match_module(match, search, path))
+    if (!*path || match_tail(match, search, path))
         return;
+    /* a package's folder, before its __init__.py */
     if (search->mode.globs && match_for_people(match, search, path))
+        return;
+    if (match_module(match, search, path))
         return;
     if (match_shortened(match, search, path))
         return;
