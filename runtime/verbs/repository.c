@@ -30,7 +30,8 @@ bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *w
                           GError **error)
 {
     g_autoptr(AcrConsole) console = acr_console_new(spec);
-    acr_console_await(console, "indexing the Python files");
+    if (!spec->verbose) /* its lines name files that cannot be parsed, and nothing else */
+        acr_console_await(console, "indexing the Python files");
     bool ok = acr_workspace_index(workspace, host, NULL, error);
     acr_console_end(console);
     if (!ok)
