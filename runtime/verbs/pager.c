@@ -42,7 +42,8 @@ AcrOut acr_out_safe(const char *text, bool is_paged)
 {
     int fds[2];
     pid_t pid = 0;
-    if (is_paged && pipe2(fds, O_CLOEXEC) == 0) {
+    bool has_keys = isatty(STDIN_FILENO); /* without them, nobody could leave the pager */
+    if (is_paged && has_keys && pipe2(fds, O_CLOEXEC) == 0) {
         bool ok = start_pager(fds[0], &pid);
         close(fds[0]);
         if (ok)

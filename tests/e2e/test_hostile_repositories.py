@@ -551,7 +551,7 @@ def _on_terminal(host: Host, *arguments: object) -> str:
     mode = termios.tcgetattr(its)
     mode[1] &= ~termios.OPOST
     termios.tcsetattr(its, termios.TCSANOW, mode)
-    child = host.start(*arguments, stdout=its, stderr=its)
+    child = host.start(*arguments, stdout=its, stderr=its, env={"NO_COLOR": "1"})
     os.close(its)
     text = b""
     with contextlib.suppress(OSError):  # EIO: the other side has gone
