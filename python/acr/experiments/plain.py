@@ -42,7 +42,6 @@ _WRITES = {
 _OPENS = {"ZipFile", "GzipFile", "BZ2File", "LZMAFile", "TarFile", "FileIO", "fdopen", "open_memmap", "memmap"}
 # What changes the state of Python's library until its block ends.
 _HOLDS = {"catch_warnings", "localcontext", "redirect_stdout", "redirect_stderr", "chdir", "ExitStack"}
-_COPIES = {"copy", "deepcopy", "replace", "mock", "Mock"}
 _PROCESS = re.compile(r"(?:^|/)proc(?:/|$)|/dev/(?:fd|std)")  # files by which a process looks at itself
 
 
@@ -221,12 +220,8 @@ class Unit:
         blocks = [x for x in self.nodes if isinstance(x, (ast.With, ast.AsyncWith))]
         # Blocks that are left for a while before they end, and those that end before anything else runs.
         self.left = [x for x in blocks if any(isinstance(y, waits) for y in ast.walk(x))]
-        self.guarded = {
-            id(y)
-            for x in blocks
-            if x not in self.left and "catch_warnings" in ast.unparse(x.items[0])
-            for y in ast.walk(x)
-        }
+        closed = [x for x in blocks if x not in self.left and "catch_warnings" in ast.unparse(x.items[0])]
+        self.guarded = {id(y) for x in closed for y in ast.walk(x)}
         # Local names of what a function of the library gives, which others may have as well; classes make new objects.
         self.shared = {
             t.id
@@ -324,8 +319,12 @@ class Unit:
                 ):
                     yield "attribute of a module or class", ast.unparse(at)
             stored = isinstance(x, ast.Subscript) and not isinstance(x.ctx, ast.Load)
-            mutates = isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute) and x.func.attr in _MUTATES
-            if stored and self._is_of_library(x.value) or mutates and self._is_of_library(x.func.value):
+            at = x.func if isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute) else None
+            shared = stored and self._is_of_library(x.value)
+            if at and (at.attr in _MUTATES or names.CHANGES.match(at.attr)):
+                data = at.attr in _MUTATES and self._is_of_library(at.value)
+                shared = data or _root(at) in self.shared or self._gives_shared(at.value)
+            if shared:
                 yield "shared state", ast.unparse(x)[:60]
 
     def _is_function(self, value: ast.expr, own: set[str]) -> bool:
@@ -336,9 +335,10 @@ class Unit:
         """Whether a dotted expression is data of a module of Python's library."""
         text = ast.unparse(value)
         module = self._module(text)
-        is_name = isinstance(value, ast.Name) and value.id in self.known.from_library - self.locals | self.shared
-        known = bool(module) and module.split(".")[0] in names.LIBRARY and "." in text
-        return is_name or known and module != "os.environ"  # which has a rule of its own
+        if isinstance(value, ast.Name):
+            return value.id in self.known.from_library - self.locals | self.shared
+        # os.environ has a rule of its own.
+        return module.split(".")[0] in names.LIBRARY and "." in text and module != "os.environ"
 
     def _module(self, text: str) -> str:
         """A dotted expression with the module that it begins with in place of its local name, or ""."""
@@ -415,6 +415,8 @@ class Unit:
                 yield "shared state", f"{base}.{x.attr}"
         elif module.split(".")[0] in names.LIBRARY and _is_inner(x.attr, module):
             yield "narrow module", f"{base}.{x.attr}"
+        if f"{module}.{x.attr}" in names.KEPT and isinstance(x.ctx, ast.Load):
+            yield "shared state", f"{base}.{x.attr}"
         if id(x) not in self.based and module and _is_library_module(f"{module}.{x.attr}"):
             yield "module as a value", f"{base}.{x.attr}"
         if (module, x.attr) == ("os", "environ"):
@@ -482,7 +484,7 @@ class Unit:
                 yield "shared state", ast.unparse(x)[:60]
         last = name.split(".")[-1]
         if last == "open" or last in _OPENS:
-            yield from self._open(x, name == last or last in _OPENS or name.split(".")[0] in self.modules)
+            yield from self._open(x, name == last or last in _OPENS or bool(self._module(name)))
         is_path = last == "replace" and len(x.args) == 1 and not x.keywords  # texts are given two
         if last in _WRITES and isinstance(x.func, ast.Attribute) | last[0].isupper() or is_path:
             yield "writing", ast.unparse(x)[:60]

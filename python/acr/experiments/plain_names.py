@@ -89,6 +89,10 @@ SHARED = re.compile(
     r"^(?:set|add|register|unregister|disable|enable|install|uninstall|reset|filter|simplefilter|capture|basicConfig|"
     r"seterr|chdir|umask|putenv|unsetenv|seed|pickle|constructor|init|stopListening)(?![a-z]*_?size)"
 )
+# Methods that change an object of the library which others have as well, such as a logger.
+CHANGES = re.compile(r"^(?:set|add|remove|clear)[A-Z_]")
+# Data of the library that decides what it does.
+KEPT = frozenset("warnings.filters warnings.onceregistry logging.root logging.lastResort".split())
 METHODS = frozenset(
     "init new iter next len repr str enter exit call getitem setitem delitem add radd sub rsub mul rmul truediv rtruediv "
     "floordiv mod pow neg pos abs and or xor invert post_init init_subclass await aiter anext aenter aexit reduce "

@@ -81,7 +81,12 @@ CALLS = """def {calls}(kind, known=set()):
     at = lambda n: [c.__dict__[n] for c in kind.__mro__[:-1] if n in c.__dict__]
     near = [y for n in {equality!r} for y in at(n)]
     found = set()
-    for depth in range(3):
+    for depth in range(6):
+        near = near[:300]
+        held = [z for y in near for z in (y.values() if type(y) is dict else y if type(y) in (list, tuple) else ())]
+        held += [z for y in near for z in getattr(y, '__defaults__', None) or ()]
+        found.update(z.__name__ for z in held if hasattr(z, '__code__'))
+        near += held
         codes, near = [(y, getattr(getattr(y, 'fget', None) or getattr(y, '__func__', y), '__code__', None)) for y in near], []
         for y, code in codes:
             for code in [code, *[c for c in code.co_consts if hasattr(c, 'co_names')]] if code else ():
