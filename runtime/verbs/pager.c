@@ -38,21 +38,19 @@ static bool start_pager(int input, pid_t *out)
     return ok;
 }
 
-AcrOut acr_out_safe(const char *text, bool is_paged)
+AcrOut acr_out_paged(const char *text)
 {
     int fds[2];
     pid_t pid = 0;
     bool has_keys = isatty(STDIN_FILENO); /* without them, nobody could leave the pager */
-    if (is_paged && has_keys && pipe2(fds, O_CLOEXEC) == 0) {
-        bool ok = start_pager(fds[0], &pid);
-        close(fds[0]);
-        if (ok)
-            (void)!acr_fd_write_all(fds[1], text, strlen(text)); /* it may leave before the end */
-        close(fds[1]);
-        while (ok && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
-        if (ok)
-            return ACR_OUT_WRITTEN;
-    }
-    return acr_fd_write_all(STDOUT_FILENO, text, strlen(text)) ? ACR_OUT_CLOSED : ACR_OUT_WRITTEN;
+    if (!has_keys || pipe2(fds, O_CLOEXEC) != 0)
+        return acr_out_safe(text);
+    bool ok = start_pager(fds[0], &pid);
+    close(fds[0]);
+    if (ok)
+        (void)!acr_fd_write_all(fds[1], text, strlen(text)); /* it may leave before the end */
+    close(fds[1]);
+    while (ok && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return ok ? ACR_OUT_WRITTEN : acr_out_safe(text);
 }

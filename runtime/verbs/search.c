@@ -97,7 +97,8 @@ static AcrOut print_for_people(Search *self, AcrAnswer *answer, const Manner *ma
     bool is_screen = isatty(STDOUT_FILENO);
     if (is_screen && self->answered && text->len)
         g_string_prepend_c(text, '\n');
-    return acr_out_safe(text->str, is_screen && !self->is_prompt && text->len);
+    bool is_paged = is_screen && !self->is_prompt && text->len;
+    return is_paged ? acr_out_paged(text->str) : acr_out_safe(text->str);
 }
 
 /* Answers a call; the result is for a person if one asked, or looks at it. `call` has no row if the

@@ -8,16 +8,25 @@
 #include <string.h>
 #include <unistd.h>
 
-static AcrOut out(const void *data, gsize len)
+static AcrOut write_out(const void *data, gsize len)
 {
-    g_autofree char *repaired = isatty(STDOUT_FILENO) ? acr_utf8_repair(data, len) : NULL;
-    g_autofree char *shown = repaired ? acr_text_visible(repaired) : NULL;
-    int err = shown ? acr_fd_write_all(STDOUT_FILENO, shown, strlen(shown))
-                    : acr_fd_write_all(STDOUT_FILENO, data, len);
+    int err = acr_fd_write_all(STDOUT_FILENO, data, len);
     if (err == 0 || err == EPIPE)
         return err ? ACR_OUT_CLOSED : ACR_OUT_WRITTEN;
     fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(err));
     return ACR_OUT_FAILED;
+}
+
+static AcrOut out(const void *data, gsize len)
+{
+    g_autofree char *repaired = isatty(STDOUT_FILENO) ? acr_utf8_repair(data, len) : NULL;
+    g_autofree char *shown = repaired ? acr_text_visible(repaired) : NULL;
+    return shown ? write_out(shown, strlen(shown)) : write_out(data, len);
+}
+
+AcrOut acr_out_safe(const char *text)
+{
+    return write_out(text, strlen(text));
 }
 
 AcrOut acr_out_bytes(GBytes *bytes)

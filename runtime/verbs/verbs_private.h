@@ -33,9 +33,10 @@ typedef enum {
 AcrOut acr_out_bytes(GBytes *bytes) ACR_MUST_USE; /* NULL: nothing */
 AcrOut acr_out_text(const char *text) ACR_MUST_USE;
 AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
-/* Writes a text that is already safe for a terminal, through the user's pager if `is_paged`.
- * (pager.c) */
-AcrOut acr_out_safe(const char *text, bool is_paged) ACR_MUST_USE;
+/* Writes a text that is already safe for a terminal, such as one with colours. */
+AcrOut acr_out_safe(const char *text) ACR_MUST_USE;
+/* The same through the user's pager, if there is one and a terminal for its keys. (pager.c) */
+AcrOut acr_out_paged(const char *text) ACR_MUST_USE;
 /* `code`, unless the output could not be written. */
 AcrExit acr_out_exit(AcrOut out, AcrExit code);
 /* Reads standard input to its end. Errors: TOO_BIG, FAILED of base (also after a signal). */

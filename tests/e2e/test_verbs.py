@@ -459,7 +459,8 @@ def test_standard_output_that_is_full(host: Host, sample_repo: Repo, tmp_path: P
     run = arguments(sample_repo, tmp_path / "out")
     repo = ["--repo", sample_repo]
     command = ["exec", *repo, "--sandbox=plain", "--", "echo", "hi"]
-    for args in (["search", *repo, *calls], ["index", *repo], command, ["--help"], ["--version"], run):
+    words = ["search", *repo, "code", "def"]
+    for args in (["search", *repo, *calls], words, ["index", *repo], command, ["--help"], ["--version"], run):
         with open("/dev/full", "wb") as full:
             result = host.run(*args, stdout=full)
         result.one_line(3, "cannot write to standard output")
