@@ -32,15 +32,17 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Manner, manner_clear)
 
 static void take_words(const char *word, const char *text, Manner *out)
 {
+    AcrSearchLines lines;
     out->is_words = true;
-    out->mark = g_strdup(text);
     if (strcmp(word, "line") == 0) {
-        (void)acr_search_word_range(text, &out->from, &out->to);
-        g_clear_pointer(&out->mark, g_free);
-    } else if (strcmp(word, "code") != 0 && strrchr(text, '.')) {
-        g_free(out->mark);
-        out->mark = g_strdup(strrchr(text, '.') + 1);
+        if (acr_search_word_lines(text, &lines) && lines.is_range) {
+            out->from = lines.from;
+            out->to = lines.to;
+        }
+        return;
     }
+    const char *dot = strcmp(word, "code") == 0 ? NULL : strrchr(text, '.');
+    out->mark = g_strdup(dot ? dot + 1 : text);
 }
 
 /* The call in a text; *out_wrong (owned): why there is none, or NULL. */

@@ -13,8 +13,14 @@ bool acr_search_is_word(const char *word);
 /* The call that the words and --in, --regex express. Errors: USAGE of task. */
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error) ACR_MUST_USE;
-/* The lines of "line FILE:FROM-TO"; false: it is no range. */
-bool acr_search_word_range(const char *text, guint *out_from, guint *out_to);
+/* What "FILE:NUMBER" or "FILE:FROM-TO" names. */
+typedef struct {
+    gsize file_len; /* bytes of FILE, with which the text begins */
+    guint from, to; /* the same for one line */
+    bool is_range;
+} AcrSearchLines;
+/* False: the text is neither. */
+bool acr_search_word_lines(const char *text, AcrSearchLines *out);
 /* The words that begin a call, in order; NULL after the last. */
 const char *acr_search_word(guint i);
 /* The call that the name of one and its arguments as a shell writes them express, "name 'a b' 3".

@@ -44,23 +44,33 @@ static bool refuse_words(const Kind *kind, GError **error)
     return acr_task_refuse(error, "'%s' takes %s as one argument", kind->word, kind->usage);
 }
 
-/* "FILE:NUMBER", or "FILE:FROM-TO": the lines around the middle. */
-static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError **error)
+bool acr_search_word_lines(const char *text, AcrSearchLines *out)
 {
     const char *colon = strrchr(text, ':');
     char *end = NULL;
     if (!colon || colon == text || !g_ascii_isdigit(colon[1]))
-        return refuse_words(kind, error);
+        return false;
     gint64 from = g_ascii_strtoll(colon + 1, &end, 10), to = from;
     bool is_range = *end == '-' && g_ascii_isdigit(end[1]);
     if (is_range)
         to = g_ascii_strtoll(end + 1, &end, 10);
     if (*end || to < from || to >= G_MAXINT32)
+        return false;
+    *out = (AcrSearchLines){(gsize)(colon - text), (guint)from, (guint)to, is_range};
+    return true;
+}
+
+/* The lines around the one, or around the middle of the range. */
+static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError **error)
+{
+    AcrSearchLines lines;
+    if (!acr_search_word_lines(text, &lines))
         return refuse_words(kind, error);
-    g_autofree char *file = g_strndup(text, (gsize)(colon - text)),
-                    *line = g_strdup_printf("%" G_GINT64_FORMAT, from + (to - from) / 2),
-                    *window = is_range ? g_strdup_printf("%" G_GINT64_FORMAT, (to - from + 1) / 2)
-                                       : g_strdup(ACR_SEARCH_WORD_WINDOW);
+    guint more = lines.to - lines.from;
+    g_autofree char *file = g_strndup(text, lines.file_len),
+                    *line = g_strdup_printf("%u", lines.from + more / 2),
+                    *window = lines.is_range ? g_strdup_printf("%u", (more + 1) / 2)
+                                             : g_strdup(ACR_SEARCH_WORD_WINDOW);
     *out = call_of(kind->call, file, line, window);
     return true;
 }
@@ -100,16 +110,6 @@ bool acr_search_split_words(const char *line, char **out_word, const char **out_
         return false;
     *out_word = g_strndup(line, len);
     *out_text = line + len + strspn(line + len, " \t");
-    return true;
-}
-
-bool acr_search_word_range(const char *text, guint *out_from, guint *out_to)
-{
-    const char *colon = strrchr(text, ':'), *dash = colon ? strchr(colon, '-') : NULL;
-    if (!dash)
-        return false;
-    *out_from = (guint)g_ascii_strtoull(colon + 1, NULL, 10);
-    *out_to = (guint)g_ascii_strtoull(dash + 1, NULL, 10);
     return true;
 }
 
