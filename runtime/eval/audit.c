@@ -60,14 +60,13 @@ static AcrJson *run_varied(const AcrEvalOptions *options, const AcrInstance *tas
                            const AcrGradingPlan *plan, const char *patch, gint64 number,
                            gint64 deadline_us, GError **error)
 {
-    g_autofree char *seed = g_strdup_printf("PYTHONHASHSEED=%" G_GINT64_FORMAT, number * 7919),
-                    *zone = g_strconcat(
-                        "TZ=", number % 4 == 1 ? "Pacific/Auckland" : "Asia/Kolkata", NULL);
-    const char *const env[] = {seed, number % 2 ? zone : NULL, NULL};
+    g_auto(GStrv) env = acr_eval_varied_env(number);
+    if (number % 2 == 0)
+        g_clear_pointer(&env[1], g_free); /* the time zone is the place's own */
     AcrGradingTrial trial = {.script = g_strconcat(vary, plan->script, vary_end, NULL)};
     AcrEvalWay way = {.patch = patch,
                       .trial = number && number % 2 == 0 ? &trial : NULL,
-                      .env = number ? env : NULL};
+                      .env = number ? (const char *const *)env : NULL};
     g_auto(AcrEvalRun) run = {.deadline_us = deadline_us};
     AcrJson *told = acr_eval_run_tests(options, task, plan, &way, &run, error)
                         ? describe_run_of(options, plan, &run, error)

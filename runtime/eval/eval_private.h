@@ -113,6 +113,8 @@ bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
 bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
                     const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *run,
                     AcrJson **out, GBytes **output, GError **error) ACR_MUST_USE;
+/* The hash seed and time zone of a varied run, as an environment; owned (g_strfreev). */
+char **acr_eval_varied_env(gint64 number) ACR_MUST_USE;
 /*
  * Repeats the tests `times` times, every other time with a fixed hash seed and time zone. *out:
  * {"runs", "flaky": {test: how often it passed}, "why"}, over the tests that count, including the

@@ -85,18 +85,23 @@ static const AcrJson *find_flaky(const AcrJson *passes, gint64 runs, AcrJson *fl
     return first;
 }
 
-/* The hash seed and time zone of a repeated run; even ones have fixed values. */
+char **acr_eval_varied_env(gint64 number)
+{
+    static const char *const zones[] = {"UTC", "Pacific/Auckland", "America/New_York",
+                                        "Asia/Kolkata"};
+    char **env = g_new0(char *, 3);
+    env[0] = g_strdup_printf("PYTHONHASHSEED=%" G_GINT64_FORMAT, number * 7919);
+    env[1] = g_strconcat("TZ=", zones[number % (gint64)G_N_ELEMENTS(zones)], NULL);
+    return env;
+}
+
+/* A repeated run; even ones have a fixed hash seed and time zone. */
 static bool run_again(const AcrEvalOptions *options, const AcrInstance *task,
                       const AcrGradingPlan *plan, const char *patch, gint64 number,
                       gint64 deadline_us, AcrJson *const passes[2], GError **error)
 {
-    static const char *const zones[] = {"UTC", "Pacific/Auckland", "America/New_York",
-                                        "Asia/Kolkata"};
-    gint64 other = number % 2 ? number : 0;
-    g_autofree char *seed = g_strdup_printf("PYTHONHASHSEED=%" G_GINT64_FORMAT, other * 7919),
-                    *zone = g_strconcat("TZ=", zones[other % (gint64)G_N_ELEMENTS(zones)], NULL);
-    const char *const env[] = {seed, zone, NULL};
-    AcrEvalWay way = {.patch = patch, .env = env};
+    g_auto(GStrv) env = acr_eval_varied_env(number % 2 ? number : 0);
+    AcrEvalWay way = {.patch = patch, .env = (const char *const *)env};
     g_auto(AcrEvalRun) run = {.deadline_us = deadline_us};
     return acr_eval_run_tests(options, task, plan, &way, &run, error) &&
            count_passes(options, plan, run.output, passes, error);
