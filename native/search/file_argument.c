@@ -151,14 +151,16 @@ static bool fits_glob(const char *pattern, const char *path)
 static bool match_for_people(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     bool is_glob = strpbrk(path, "*?[") != NULL;
-    static const int steps[] = {0, 1, 2}; /* indexed files, tests, files of other types */
-    for (guint s = 0; s < G_N_ELEMENTS(steps); s++) {
-        if (match->entries->len && !(steps[s] == 1 && search->mode.tests))
+    enum { INDEXED, TEST, OTHER };
+    for (int wanted = INDEXED; wanted <= OTHER; wanted++) {
+        if (match->entries->len && !(wanted == TEST && search->mode.tests))
             break;
         for (gsize i = 0; i < acr_snapshot_size(search->snapshot); i++) {
             const char *at = acr_search_path(search, i);
-            int kind = search->file_of_entry[i] >= 0 ? 0 : acr_search_is_test(search, i) ? 1 : 2;
-            if (kind == steps[s] && (is_glob ? fits_glob(path, at) : is_below_folder(at, path)))
+            int kind = search->file_of_entry[i] >= 0   ? INDEXED
+                       : acr_search_is_test(search, i) ? TEST
+                                                       : OTHER;
+            if (kind == wanted && (is_glob ? fits_glob(path, at) : is_below_folder(at, path)))
                 add_matching_file(match, i);
         }
     }

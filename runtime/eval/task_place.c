@@ -77,12 +77,11 @@ bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGr
 char *acr_eval_environment(const AcrHost *host, const char *out, const AcrGradingPlan *plan,
                            gint64 deadline_us, GError **error)
 {
-    g_autofree char *cache = acr_host_default_cache("environments"),
-                    *own = out ? g_build_filename(out, ACR_DIR_ENVIRONMENTS, NULL) : NULL,
-                    *real = acr_path_real(cache ? cache
-                                          : own ? own
-                                                : "");
-    if (!cache && !own)
+    g_autofree char *places = acr_host_default_cache("environments");
+    if (!places && out)
+        places = g_build_filename(out, ACR_DIR_ENVIRONMENTS, NULL);
+    g_autofree char *real = places ? acr_path_real(places) : NULL;
+    if (!places)
         return ACR_NULL(acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
                                       "no folder for environments: set HOME or XDG_CACHE_HOME"));
     return acr_project_environment(plan, real, deadline_us, host->interrupt, error);
