@@ -63,16 +63,15 @@ static AcrJson *run_varied(const AcrEvalOptions *options, const AcrInstance *tas
     g_auto(GStrv) env = acr_eval_varied_env(number);
     if (number % 2 == 0)
         g_clear_pointer(&env[1], g_free); /* the time zone is the place's own */
-    AcrGradingTrial trial = {.script = g_strconcat(vary, plan->script, vary_end, NULL)};
+    g_autofree char *script = g_strconcat(vary, plan->script, vary_end, NULL);
+    AcrGradingTrial trial = {.script = script};
     AcrEvalWay way = {.patch = patch,
                       .trial = number && number % 2 == 0 ? &trial : NULL,
                       .env = number ? (const char *const *)env : NULL};
     g_auto(AcrEvalRun) run = {.deadline_us = deadline_us};
-    AcrJson *told = acr_eval_run_tests(options, task, plan, &way, &run, error)
-                        ? describe_run_of(options, plan, &run, error)
-                        : NULL;
-    g_free(trial.script);
-    return told;
+    return acr_eval_run_tests(options, task, plan, &way, &run, error)
+               ? describe_run_of(options, plan, &run, error)
+               : NULL;
 }
 
 /* ---- The history ---- */

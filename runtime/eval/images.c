@@ -167,15 +167,14 @@ static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const 
     bool has_recipe =
         spec->verb == ACR_FOR_EVAL && spec->setup; /* elsewhere it is another set-up */
     g_autofree char *folder = find_context(images, image->name, task);
-    bool has_file = folder != NULL;
     g_autoptr(GError) reason = NULL;
-    if (!has_file && !has_recipe && spec->no_pull)
+    if (!folder && !has_recipe && spec->no_pull)
         return acr_set_error(
             error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
             "the container engine has no image '%s'; pull it, or leave out --no-pull", image->name);
     if (!check_room(images, engine, image->name, error))
         return false;
-    if (has_file     ? acr_images_build(engine, image->name, folder, &reason)
+    if (folder       ? acr_images_build(engine, image->name, folder, &reason)
         : has_recipe ? build_image(images, engine, image->name, task, &reason)
                      : acr_images_pull(engine, image->name, &reason)) {
         image->is_ours = true;

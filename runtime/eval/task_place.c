@@ -54,18 +54,17 @@ static char *make_image_name(const char *pattern, const char *row, GError **erro
 bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGradingPlan *out,
                    GError **error)
 {
-    int rules = (int)options->spec->rules;
-    const char *pattern = options->spec->image_template;
+    const AcrRunSpec *spec = options->spec;
     g_autofree char *row = acr_eval_row(options, task->row);
     g_auto(AcrGradingPlan) plan = {0};
     if (!(options->in_environment
-              ? acr_grading_plan_environment(options->python, row, rules, options->recipes, &plan,
-                                             error)
-              : acr_grading_plan_image(options->python, row, rules, &plan, error)))
+              ? acr_grading_plan_environment(options->python, row, (int)spec->rules,
+                                             options->recipes, &plan, error)
+              : acr_grading_plan_image(options->python, row, (int)spec->rules, &plan, error)))
         return false;
-    if (plan.image && pattern) {
+    if (plan.image && spec->image_template) {
         g_free(plan.image);
-        plan.image = make_image_name(pattern, task->row, error);
+        plan.image = make_image_name(spec->image_template, task->row, error);
         if (!plan.image)
             return false;
     }
