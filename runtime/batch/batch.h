@@ -62,6 +62,10 @@ char *acr_dataset_repo(const char *dir, const char *name) ACR_MUST_USE;
 bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances,
                              GError **error) ACR_MUST_USE;
 
+/* The tasks that a file lists, one a line: a name, or a row in JSON with its "instance_id"; empty
+ * lines and those that begin with "#" are ignored. Owned (g_strfreev). Errors: those of base. */
+char **acr_dataset_read_names(const char *path, GError **error) ACR_MUST_USE;
+
 /* Keeps of a data set what --instances, --retry-failed (for a whole batch; a shard has its own
  * summary) and --slice select, in the order of --shuffle. Errors: DATASET (also if nothing is
  * left), those of base. */

@@ -55,14 +55,13 @@ static char *name_in(const char *line)
     return g_strdup(acr_json_get_string(row, "instance_id"));
 }
 
-/* The names in a file, one a line; empty lines and those that begin with "#" are ignored. */
-static bool keep_listed(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
+char **acr_dataset_read_names(const char *path, GError **error)
 {
-    g_autoptr(GBytes) bytes = acr_file_read(spec->instance_set, MAX_LIST_BYTES, error);
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_LIST_BYTES, error);
     if (!bytes)
-        return false;
+        return NULL;
     g_autofree char *text = acr_bytes_text(bytes);
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    char **lines = g_strsplit(text, "\n", -1);
     guint n = 0;
     for (guint i = 0; lines[i]; i++) {
         char *name = name_in(g_strstrip(lines[i]));
@@ -71,8 +70,16 @@ static bool keep_listed(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
         if (name)
             lines[n++] = name;
     }
-    return n > 0 ? acr_dataset_select(rows, spec->dataset, (const char *const *)lines, error)
-                 : refuse(error, "--instances: '%s' lists no task", spec->instance_set);
+    return lines;
+}
+
+static bool keep_listed(GPtrArray *rows, const AcrRunSpec *spec, GError **error)
+{
+    g_auto(GStrv) names = acr_dataset_read_names(spec->instance_set, error);
+    if (!names)
+        return false;
+    return *names ? acr_dataset_select(rows, spec->dataset, (const char *const *)names, error)
+                  : refuse(error, "--instances: '%s' lists no task", spec->instance_set);
 }
 
 static bool has_failed(const void *summary, const char *id)

@@ -12,12 +12,12 @@
  * The report of a folder; owned.
  *   form     a word of --format, or "live": the page that `watch --serve` gives, also of a folder that holds nothing yet.
  *   compare  of many runs: a folder of others that they are compared with; NULL: none.
- *   only     of many runs: a file that lists the tasks to report on; NULL: all.
+ *   only     of many runs: the names of the tasks to report on; NULL: all.
  * Errors: USAGE of task (neither a run folder nor one of many; a form or a comparison that there is not for it), those
  * of acr_python_call and base.
  */
 GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
-                        const char *only, GError **error) ACR_MUST_USE;
+                        const char *const *only, GError **error) ACR_MUST_USE;
 
 /* ---- Pull requests (pull_request.c) ---- */
 

@@ -234,19 +234,20 @@ GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
     return call_service(python, "run", fields, error);
 }
 
-/* Adds the list of the tasks to report on; `path` NULL: all. */
-static bool add_only(const char *path, AcrReportFiles *files, GError **error)
+/* Adds the names of the tasks to report on; NULL: all. */
+static bool add_only(const char *const *names, AcrReportFiles *files)
 {
-    g_autoptr(GBytes) list = path ? acr_file_read(path, MAX_BYTES, error) : NULL;
-    return !path || (list && acr_report_files_add(files, "(instances)", list));
+    char *text = names ? g_strjoinv("\n", (char **)names) : NULL;
+    g_autoptr(GBytes) list = text ? g_bytes_new_take(text, strlen(text)) : NULL;
+    return !list || acr_report_files_add(files, "(instances)", list);
 }
 
 static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
-                           const char *compare, const char *only, GError **error)
+                           const char *compare, const char *const *only, GError **error)
 {
     g_auto(AcrReportFiles) files = {0}, others = {0};
     if (!add_many(dir, strcmp(form, "live") == 0, &files, error) ||
-        (compare && !add_many(compare, false, &others, error)) || !add_only(only, &files, error))
+        (compare && !add_many(compare, false, &others, error)) || !add_only(only, &files))
         return NULL;
     GByteArray *fields = g_byte_array_new();
     pack_word(fields, form);
@@ -260,7 +261,7 @@ static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
 }
 
 GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
-                        const char *only, GError **error)
+                        const char *const *only, GError **error)
 {
     bool is_run = acr_folder_exists(dir);
     if (is_run && (compare || only))

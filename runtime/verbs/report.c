@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "batch/batch.h"
 #include "layout/layout.h"
 #include "report/report.h"
 #include "verbs/verbs_private.h"
@@ -30,10 +31,13 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
         return acr_verb_usage(
             "give one folder; without it, the latest run of the enclosing repository is taken");
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrPython) python = acr_python_new(host->python_dir, &error);
-    g_autoptr(GBytes) report = python ? acr_report_make(python, spec->arguments[0], form_of(spec),
-                                                        spec->compare, spec->instance_set, &error)
-                                      : NULL;
+    g_auto(GStrv) only =
+        spec->instance_set ? acr_dataset_read_names(spec->instance_set, &error) : NULL;
+    g_autoptr(AcrPython) python = error ? NULL : acr_python_new(host->python_dir, &error);
+    g_autoptr(GBytes) report =
+        python ? acr_report_make(python, spec->arguments[0], form_of(spec), spec->compare,
+                                 (const char *const *)only, &error)
+               : NULL;
     if (!report)
         return acr_verb_fail(host, error);
     g_autofree char *place = report_place(spec);

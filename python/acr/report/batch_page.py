@@ -78,18 +78,10 @@ def _task(found: dict[str, Task], name: object) -> Task:
     return found.setdefault(shown, Task(shown)) if len(found) <= MAX_ROWS * 2 else Task(shown)
 
 
-def _listed(data: bytes) -> set[str]:
-    """The tasks that a list names: one a line, or rows in JSON with their ids."""
-    names: set[str] = set()
-    for line in data.decode("utf-8", "replace").splitlines():
-        names.add(line_of(member(load(line.encode()), "instance_id")) if line.startswith("{") else line.strip())
-    return names
-
-
 def tasks_of(files: dict[str, bytes]) -> list[Task]:
     """The tasks of a folder, by the results of its run folders and its final reports; at most MAX_ROWS. The file
-    "(instances)" is not in the folder: it lists the only ones that are wanted."""
-    wanted = _listed(files["(instances)"]) if "(instances)" in files else None
+    "(instances)" is not in the folder: it has the names of the only ones that are wanted."""
+    wanted = set(files["(instances)"].decode("utf-8", "replace").split("\n")) if "(instances)" in files else None
     found: dict[str, Task] = {}
     for name, data in files.items():
         folder, _, inside = name.partition("/")
