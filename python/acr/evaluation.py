@@ -69,9 +69,8 @@ def _in_words(failure: str) -> str:
 
 def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
     resolved, total = sum(row["grade"] == reports.RESOLVED for row in graded), len(run["tasks"])
-    interval = wilson(resolved, total)
     audits = [row["audit"] for row in graded if row.get("audit")]
-    lines.append(_audited(run, audits) if audits else _counts(run, graded, interval))
+    lines.append(_audited(run, audits) if audits else _counts(run, graded))
     late = sum(row["late"] for row in run["rows"])
     if late:
         lines.append(f"{late:5}  not graded before --max-time")
@@ -82,7 +81,7 @@ def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
     for failure, tasks in failures.items():
         named = ", ".join(tasks[:_MAX_NAMED]) + (", …" if len(tasks) > _MAX_NAMED else "")
         lines.append(f"{len(tasks):5}  {_in_words(failure)}: {named}")
-    summary = {"tasks": total, "resolved": resolved, "interval_95": interval, "failures": failures}
+    summary = {"tasks": total, "resolved": resolved, "interval_95": wilson(resolved, total), "failures": failures}
     summary.update(_costs(run["rows"], lines))
     if run["usd"] is not None:
         each = run["usd"] / resolved if resolved else None
@@ -93,15 +92,20 @@ def _summary(run: dict, graded: list[dict], lines: list[str]) -> dict:
     return {**summary, "instances": {row["task"]: _instance(row) for row in graded}}
 
 
-def _counts(run: dict, graded: list[dict], interval: list[float]) -> str:
+def _share(count: int, total: int) -> str:
+    """The share of a count in per cent, with its interval."""
+    low, high = (100 * end for end in wilson(count, total))
+    return f"{100 * count / total if total else 0:.1f}%; 95%: {low:.1f} to {high:.1f}%"
+
+
+def _counts(run: dict, graded: list[dict]) -> str:
     def count(grade: str) -> int:
         return sum(row["grade"] == grade for row in graded)
 
     total, late = len(run["tasks"]), sum(row["late"] for row in run["rows"])
-    resolved, low, high = count(reports.RESOLVED), 100 * interval[0], 100 * interval[1]
-    share = 100 * resolved / total if total else 0
+    resolved = count(reports.RESOLVED)
     return (
-        f"{resolved} of {total} tasks resolved ({share:.1f}%; 95%: {low:.1f} to {high:.1f}%): "
+        f"{resolved} of {total} tasks resolved ({_share(resolved, total)}): "
         f"{count(reports.UNRESOLVED)} unresolved, {count(reports.ERROR)} with an error, "
         f"{count(reports.EMPTY)} with an empty patch, {total - len(graded) - late} without a prediction; "
         f"report in '{run['path']}'"
@@ -112,11 +116,10 @@ def _audited(run: dict, audits: list[dict]) -> str:
     """How many tasks are of each class, and what the runs had different."""
     kinds, total = [audit["class"] for audit in audits], len(run["tasks"])
     sound = kinds.count("sound")
-    low, high = (100 * end for end in wilson(sound, total))
     others = [f"{kinds.count(kind)} {kind.replace('_', ' ')}" for kind in CLASSES[1:] if kind in kinds]
     varied = list(dict.fromkeys(what for audit in audits for what in audit.get("varied", ())))
     return (
-        f"{sound} of {total} tasks are sound ({100 * sound / total:.1f}%; 95%: {low:.1f} to {high:.1f}%)"
+        f"{sound} of {total} tasks are sound ({_share(sound, total)})"
         f"{': ' if others else ''}{', '.join(others)}; runs differed in {', '.join(varied) or 'nothing'}"
     )
 
