@@ -118,11 +118,7 @@ class Known:
         }
         self.defined = {x.name for x in statements(new, *scopes)}
         self.functions = {x.name for x in statements(old, *scopes)}
-        self.managers = {
-            x.name
-            for x in statements(new, *FUNCTIONS)
-            if any("contextmanager" in _called(d) for d in x.decorator_list)  # type: ignore[attr-defined]
-        }
+        self.managers = {x.name for x in statements(new, *FUNCTIONS) if _is_manager(x)}  # type: ignore[attr-defined]
         self.decorators = {_called(d) for x in ast.walk(old) for d in getattr(x, "decorator_list", [])}
         calls = [x.value for x in statements(old, ast.Expr) if isinstance(x.value, ast.Call)]
         self.statements = {ast.unparse(x.func) for x in calls}
@@ -184,6 +180,11 @@ def _is_inner(name: str, module: str) -> bool:
 
 def _called(node: ast.expr) -> str:
     return ast.unparse(node.func if isinstance(node, ast.Call) else node)
+
+
+def _is_manager(node: ast.AST) -> bool:
+    """Whether a function is made a context manager."""
+    return any("contextmanager" in _called(d) for d in getattr(node, "decorator_list", []))
 
 
 def units(tree: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tuple[str, ast.AST, str]]:
@@ -259,10 +260,9 @@ class Unit:
 
     def _kept_blocks(self) -> Iterator[Finding]:
         """Blocks that change the library's state and stay open while other code runs."""
-        decorated = any("contextmanager" in _called(d) for d in getattr(self.at, "decorator_list", []))
-        managers = self.known.managers if not decorated else set()
+        holding = set() if _is_manager(self.at) else self.known.managers | _HOLDS
         for x in self.left:
-            held = {tail(at.context_expr) for at in x.items} & (managers | (_HOLDS if not decorated else set()))
+            held = {tail(at.context_expr) for at in x.items} & holding
             yield from (("shared state", f"{at} in a block that is left open") for at in sorted(held))
         entered = {at.optional_vars.id for x in self.nodes if isinstance(x, (ast.With, ast.AsyncWith)) for at in x.items
                    if isinstance(at.optional_vars, ast.Name)}  # fmt: skip
