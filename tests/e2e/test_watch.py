@@ -267,7 +267,7 @@ class Browser:
 
 def test_the_page_is_live(host: Host, batch: list[object], loopback_openai: Serve, tmp_path: Path) -> None:
     server = loopback_openai(script_lines() * 2)
-    server.seconds = 0.02
+    server.seconds = 0.2
     child = host.start(*batch, server.model, env=server.environment)
     until((tmp_path / "out" / "shared" / "live.json").exists)
     watching = host.start("watch", tmp_path / "out", "--serve")
