@@ -162,6 +162,23 @@ def test_commands(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> No
     assert (row["counts"]["passed"], row["counts"]["failed"]) == (1, 1)
 
 
+def test_commands_of_a_guide_run_in_the_sandbox_alone(host: Host, make_repo: MakeRepo, tmp_path: Path) -> None:
+    """A guide may say anything: what it says is tried on the copy, and what works is taken."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    guide = f"# Tests\n\n```sh\nrm -rf {victim} * # test\n./run-checks --all\n```\n"
+    cases = "import unittest, pkg\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        pkg.add(1, 2)\n"
+    script = "#!/bin/sh\ntouch made\nexec python -m unittest checks.all\n"
+    repo = make_repo(CODE | {"checks/all.py": cases, "AGENTS.md": guide, "run-checks": script})
+    (repo.path / "run-checks").chmod(0o755)
+    before = digest(repo.path)
+    row = outcome(host, repo)
+    assert (row["command"], row["counts"]["passed"]) == ("./run-checks --all", 1)
+    assert row["why"] == "a last guess: AGENTS.md says so"
+    assert victim.is_dir() and digest(repo.path) == before
+    assert outcome(host, repo)["kept"]
+
+
 def test_next_guess(host: Host, make_repo: MakeRepo) -> None:
     """A command that runs no test is named with its reason, and the next one is tried."""
     files = {"tox.ini": "[testenv]\ncommands = python -m unittest discover -s docs\n", "docs/conf.py": ""}

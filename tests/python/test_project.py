@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from acr.project import commands, detect, import_folders, logs, nearest, service
+from acr.project import commands, detect, guides, import_folders, logs, nearest, service
 
 PATHS = ["pkg/__init__.py", "pkg/a.py", "tests/test_a.py", "tests/conftest.py", "tests/unit/test_b.py"]
 TEXTS = {"tests/test_a.py": "import pytest\n\n\ndef test_a():\n    pass\n"}
@@ -24,10 +24,24 @@ def first(texts: dict[str, str], paths: list[str] | None = None) -> tuple[str, s
         ("py.test -v -x --cov=pkg --cov-report term -n auto tests", "python -m pytest tests"),
         ("coverage run --source pkg -m pytest -q --tb short tests/unit", "python -m pytest tests/unit"),
         ("poetry run python -W error -m pytest --reruns 3 tests -k 'not slow'", "python -m pytest tests -k 'not slow'"),
-        ("cd tests && A=1 pytest .", "python -m pytest ."),
+        ("cd tests && A=1 pytest .", "cd tests && A=1 python -m pytest ."),
         ("uv run --extra dev pytest --maxfail=1", "python -m pytest"),
+        ("pixi run -e test pytest tests", "python -m pytest tests"),
+        ("uvx --with pytest-cov pytest", "python -m pytest"),
+        ("hatch run test:pytest tests", "python -m pytest tests"),
+        ("hatch test tests/unit", "python -m pytest tests/unit"),
+        ("PYTHONPATH=lib nosetests tests", "python -m pytest tests"),
         ("python -m unittest discover -s tests", "python -m unittest discover -s tests"),
+        (
+            "python -m unittest discover -v tests '*_test.py' .",
+            "python -m unittest discover -s tests -p '*_test.py' -t .",
+        ),
+        (
+            "python -m unittest discover --pattern=*_a.py -stests -k b",
+            "python -m unittest discover -s tests -p '*_a.py'",
+        ),
         ("python3.9 -m unittest tests.test_a", "python -m unittest tests.test_a"),
+        ("python -m unittest ./tests/test_a.py", "python -m unittest tests.test_a"),
         ("python setup.py test", "python -m unittest discover"),
         ("python -bb -m pkg.test.runtests --fast", "python -m pkg.test.runtests --fast"),
         ("flake8 tests", None),
@@ -37,13 +51,13 @@ def first(texts: dict[str, str], paths: list[str] | None = None) -> tuple[str, s
 )
 def test_commands(text: str, command: str | None) -> None:
     plan = commands.parse(text, frozenset(PATHS))
-    assert (plan and plan["command"]) == command
+    assert (plan and commands.printed(plan)) == command
 
 
 def test_environment_and_folder() -> None:
-    plan = commands.parse("cd tests && PKG_MODE=1 pytest .", frozenset(PATHS))
+    plan = commands.parse("cd tests && PKG_MODE=1 PYTHONPATH=./lib:/usr pytest .", frozenset(PATHS))
     assert plan is not None
-    assert (plan["env"], plan["cwd"]) == ({"PKG_MODE": "1"}, "tests")
+    assert (plan["env"], plan["cwd"], plan["path"]) == ({"PKG_MODE": "1"}, "tests", ["lib"])
 
 
 @pytest.mark.parametrize(
@@ -57,6 +71,13 @@ def test_environment_and_folder() -> None:
         ("pyproject.toml", "[tool.hatch.envs.test.scripts]\ntest = 'pytest {args:tests}'\n", "tests", "pyproject.toml"),
         ("pyproject.toml", "[tool.tox.env_run_base]\ncommands = [['pytest', {replace='posargs', default=['tests']}]]\n", "tests", "tox's"),
         (".github/workflows/ci.yml", "jobs:\n  a:\n    steps:\n      - run: |\n          pytest -v tests\n", "tests", "ci.yml"),
+        ("pixi.toml", "[feature.t.tasks]\ntest = { cmd = ['pytest', '-v', 'tests'], cwd = '.' }\n", "tests", "[feature.t.tasks] of pixi.toml"),
+        (".devcontainer/devcontainer.json", '{ // a\n"postCreateCommand": {"a": ["pytest", "tests"],},}', "tests", "postCreateCommand of"),
+        (".vscode/settings.json", '{"python.testing.pytestArgs": ["tests"],}', "tests", "python.testing of .vscode"),
+        ("uv.lock", '[[package]]\nname = "pytest"\n', "", "uv.lock lists pytest"),
+        ("environment.yml", "dependencies:\n  - python\n  - pytest>=7\n", "", "environment.yml lists pytest"),
+        ("AGENTS.md", "# Tests\n\n```sh\npytest -q tests\n```\n", "tests", "AGENTS.md says so"),
+        ("CONTRIBUTING.rst", "Not `pytest`: run the tests::\n\n    $ pytest tests\n    3 passed\n", "tests", "CONTRIBUTING.rst says so"),
         ("Makefile", "PY = python3\ntest: build\n\t@$(PY) -m pytest -q tests\n", "tests", "target test"),
     ],
 )  # fmt: skip
@@ -64,6 +85,36 @@ def test_files_that_say_it(name: str, text: str, command: str, why: str) -> None
     runner, found, reason = first({name: text})
     assert (runner, found) == ("pytest", f"python -m pytest {command}".rstrip())
     assert why in reason
+
+
+@pytest.mark.parametrize(
+    "text,found",
+    [
+        pytest.param("Run `pytest -q`.", ["pytest -q"], id="inline"),
+        pytest.param("Do not run `python -m unittest` or `nose2`; use `pytest`.", ["pytest"], id="a warning"),
+        pytest.param("Use `pytest`, never `tox -e all`.", ["pytest"], id="a warning behind it"),
+        pytest.param("`nosetests` does not work here. `pytest` does.", ["pytest"], id="what does not work"),
+        pytest.param("<!-- `rm -rf /` -->\nTests: ``pytest``", ["pytest"], id="hidden text"),
+        pytest.param("Never run this:\n```\nrm -rf /\n```\nbut:\n~~~ console\n(v) $ a \\\n  b\nout\n~~~", ["a  b"], id="blocks"),
+        pytest.param("```python\npytest\n```\n```toml\na\n```", [], id="other languages"),
+        pytest.param("```\ngit clone x/y\ncd y\ncd sub\nexport A=1\npytest\n```", ["git clone x/y", "cd sub && A=1 pytest"], id="state"),
+        pytest.param("## Forbidden: never\n`a`\n## Tests\n`b`", ["b"], id="a heading that warns"),
+        pytest.param("Lint: `a`\n\nTests\n-----\n\n* `b`\n\nOther\n-----\n\n.. code:: sh\n\n   c\n", ["b", "a", "c"], id="order"),
+        pytest.param("* x\n\n  .. code-block:: sh\n\n     a\n\n  prose", ["a"], id="a block in a list"),
+        pytest.param("| Run tests | `pytest` |\n", ["pytest"], id="a table"),
+        pytest.param("`" * 20_001 + "\n" + "<!--" * 20_000, [], id="runs of marks"),
+        pytest.param("\n\n".join(["`a`"] * 5_000), ["a"] * 60, id="too many"),
+    ],
+)  # fmt: skip
+def test_commands_of_guides(text: str, found: list[str]) -> None:
+    assert [command for command, _, _ in guides.commands("AGENTS.md", text)] == found
+
+
+def test_a_guide_of_a_folder_speaks_of_that_folder() -> None:
+    text = "## Testing\n`pytest tests` or `./run-checks --fast`, `rm -rf / # test`\n"
+    plans = detect.detect(["api/AGENTS.md", "api/tests/test_a.py", "api/run-checks"], {"api/AGENTS.md": text})
+    found = [plan["command"] for plan in plans if plan["why"].endswith("api/AGENTS.md says so")]
+    assert found == ["cd api && python -m pytest tests", "cd api && ./run-checks --fast", "cd api && rm -rf / # test"]
 
 
 def test_guesses() -> None:
@@ -78,7 +129,10 @@ def test_guesses() -> None:
 
 
 def test_malformed_files_are_no_harm() -> None:
-    bad = dict.fromkeys(["tox.ini", "setup.cfg", "pyproject.toml", "noxfile.py", "Makefile"], "[[[\n=\n\x00{{")
+    bad = dict.fromkeys(
+        ["tox.ini", "pixi.toml", ".devcontainer.json", "AGENTS.md", "pyproject.toml", "noxfile.py", "Makefile"],
+        "[[[\n=\n\x00{{",
+    )
     assert first(bad)[2].startswith("tests/conftest.py")
 
 

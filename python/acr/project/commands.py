@@ -11,7 +11,10 @@ from __future__ import annotations
 import re
 import shlex
 
-_WRAPPERS = {"poetry", "pipenv", "uv", "pdm", "hatch", "rye", "pixi", "conda", "mamba", "micromamba"}
+_WRAPPERS = {"poetry", "pipenv", "pipx", "uv", "pdm", "hatch", "rye", "pixi", "conda", "mamba", "micromamba"}
+# Their options that have a value.
+_OF_WRAPPERS = ("-p", "--python", "-n", "--name", "-e", "--environment", "--env-file", "--extra", "--group", "--no-group", "--only-group",
+    "--with", "--with-editable", "--with-requirements", "--directory", "--project", "--package", "--manifest-path", "--from", "--feature")  # fmt: skip
 _PREFIXES = {"env", "time", "exec", "command", "xvfb-run", "nice", "sudo", "-", "@"}
 _SEPARATORS = {"&&", "||", ";", "|", "&"}
 # Options of pytest that change what is shown, stop early, or hide that a test fails now and then.
@@ -51,11 +54,17 @@ def parse(text: str, paths: frozenset[str]) -> dict | None:
     cwd = ""
     for part in parts:
         if part[:1] in (["cd"], ["pushd"]) and len(part) == 2 and not part[1].startswith(("/", "..", "$")):
-            cwd = part[1].rstrip("/")
-        plan = _part(part, paths, cwd)
+            cwd = part[1].removeprefix("./").rstrip("/").removeprefix(".")
+        plan = _part(part, paths | seen_from(cwd, paths), cwd)
         if plan:
             return plan
     return None
+
+
+def seen_from(folder: str, paths: frozenset[str]) -> frozenset[str]:
+    """The paths below a folder, relative to it."""
+    prefix = f"{folder}/"
+    return frozenset(path[len(prefix) :] for path in paths if path.startswith(prefix)) if folder else paths
 
 
 def _part(words: list[str], paths: frozenset[str], cwd: str) -> dict | None:
@@ -66,16 +75,32 @@ def _part(words: list[str], paths: frozenset[str], cwd: str) -> dict | None:
     plan = _runner(words, paths)
     if plan:
         plan["env"] = {**env, **more}
-        plan["cwd"] = "" if cwd == "." else cwd
+        plan["path"] = [*plan["path"], *_own_folders(plan["env"].pop("PYTHONPATH", ""))]
+        plan["cwd"] = plan["cwd"] or cwd
         plan["narrow"] += 3 * bool(cwd)
     return plan
+
+
+def _own_folders(path: str) -> list[str]:
+    """The folders of a PYTHONPATH that are the project's."""
+    folders = [folder.removeprefix("./").rstrip("/") or "." for folder in path.split(":") if folder]
+    return [folder for folder in folders if not folder.startswith(("/", "..", "~"))]
+
+
+def printed(plan: dict) -> str:
+    """A plan's command as a person types it in the root: with its folder and its variables."""
+    if plan["runner"] == "command" or plan["command"].startswith("cd "):
+        return plan["command"]
+    words = [f"{name}={shlex.quote(value)}" for name, value in plan["env"].items()]
+    before = f"cd {shlex.quote(plan['cwd'])} && " if plan["cwd"] else ""
+    return before + " ".join([*words, plan["command"]])
 
 
 def _environment(words: list[str]) -> tuple[dict[str, str], list[str]]:
     env: dict[str, str] = {}
     while words and (words[0] in _PREFIXES or re.fullmatch(r"[A-Za-z_]\w*=.*", words[0])):
         name, is_set, value = words[0].partition("=")
-        if is_set and not re.search(r"[${]", value) and name not in ("PATH", "HOME", "PYTHONPATH"):
+        if is_set and not re.search(r"[${]", value) and name not in ("PATH", "HOME"):
             env[name] = value
         words = words[1:]
     return env, words
@@ -88,9 +113,16 @@ def _skip_options(words: list[str], with_value: tuple[str, ...]) -> list[str]:
 
 
 def _unwrap(words: list[str]) -> list[str]:
-    """Without what starts the command proper: "poetry run", "coverage run -m"."""
+    """Without what starts the command proper: "poetry run", "uvx", "coverage run -m"."""
     while words and words[0].rsplit("/", 1)[-1] in _WRAPPERS and "run" in words:
-        words = _skip_options(words[words.index("run") + 1 :], ("--extra", "--group", "--with", "-p", "--python", "-n"))
+        words = _skip_options(words[words.index("run") + 1 :], _OF_WRAPPERS)
+        if words:
+            words = [re.sub(r"^[\w.+-]+:(?=\w)", "", words[0]), *words[1:]]  # hatch's environment
+    if words[:1] in (["uvx"], ["pyenv"], ["timeout"]):
+        words = _skip_options(words[1:], _OF_WRAPPERS)
+        words = words[1:] if words and re.fullmatch(r"exec|\d+[smh]?", words[0]) else words
+    if words[:2] in (["hatch", "test"], ["rye", "test"]):
+        words = ["pytest", *words[2:]]
     if _is_python(words) and words[1:3] == ["-m", "coverage"]:
         words = words[2:]
     if words[:2] == ["coverage", "run"]:
@@ -105,7 +137,8 @@ def _is_python(words: list[str]) -> bool:
 def _runner(words: list[str], paths: frozenset[str]) -> dict | None:
     if not words:
         return None
-    if words[0].rsplit("/", 1)[-1] in ("pytest", "py.test"):
+    program = words[0].rsplit("/", 1)[-1]
+    if program in ("pytest", "py.test") or re.fullmatch(r"nosetests[\d.-]*", program):
         return _pytest(words[1:], paths)
     if not _is_python(words):
         return _script(words, paths)
@@ -118,7 +151,7 @@ def _runner(words: list[str], paths: frozenset[str]) -> dict | None:
 
 
 def _module(name: str, args: list[str], paths: frozenset[str]) -> dict | None:
-    if name in ("pytest", "py.test"):
+    if name in ("pytest", "py.test", "nose"):
         return _pytest(args, paths)
     if name == "unittest":
         return _unittest(args)
@@ -173,19 +206,33 @@ def _exists(word: str, paths: frozenset[str]) -> bool:
     return word in ("", ".") or "*" in word or word in paths or any(path.startswith(word + "/") for path in paths)
 
 
+_DISCOVERY = {"start-directory": "s", "pattern": "p", "top-level-directory": "t"}
+
+
 def _unittest(args: list[str]) -> dict:
-    named = [arg for arg in args if not arg.startswith("-")]
-    values = {}
-    for at, arg in enumerate(args[:-1]):
-        if arg in ("-s", "--start-directory", "-p", "--pattern", "-t", "--top-level-directory", "-k"):
-            values[arg.lstrip("-")[0]] = args[at + 1]
-            named = [other for other in named if other is not args[at + 1]]
+    """Of `-k` nothing is left: all tests run, which the plan's command says."""
+    named, values, rest = [], {}, iter(args)
+    for arg in rest:
+        option = re.fullmatch(r"-([sptk])(?:=?(.+))?|--(start-directory|pattern|top-level-directory)(?:=(.*))?", arg)
+        if option:
+            value = option[2] or option[4] or next(rest, "")
+            values[option[1] or _DISCOVERY[option[3]]] = value
+        elif not arg.startswith("-"):
+            named.append(arg)
     if named and named[0] != "discover":
-        return plan_of("unittest", named, " ".join(["python -m unittest", *named]), narrow=2 * len(named) > 2)
-    start = values.get("s") or (named[1] if len(named) > 1 else "")
-    found = ["discover", start, values.get("p", ""), values.get("t", "")]
-    shown = " ".join(["python -m unittest discover", *([f"-s {start}"] if start else [])])
-    return plan_of("unittest", found, shown, narrow=0)
+        named = [
+            re.sub(r"[\\/]", ".", name.removeprefix("./")[:-3]) if name.endswith(".py") else name for name in named
+        ]
+        return plan_of("unittest", named, shlex.join(["python", "-m", "unittest", *named]), narrow=2 * len(named) > 2)
+    return discover(*(values.get(name) or found for name, found in zip("spt", [*named[1:4], "", "", ""])))
+
+
+def discover(start: str = "", pattern: str = "", top: str = "") -> dict:
+    """unittest's own search; "" is its default."""
+    words = ["python", "-m", "unittest", "discover"]
+    for option, value in (("-s", start), ("-p", pattern), ("-t", top)):
+        words += [option, value] if value else []
+    return plan_of("unittest", ["discover", start, pattern, top], shlex.join(words))
 
 
 def sympy(files: list[str] | None = None) -> dict:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import configparser
+import json
 import re
+import shlex
 from importlib import import_module
 
 TYPE_CHECKING = False
@@ -92,7 +94,12 @@ def pyproject(text: str) -> Iterator[tuple[str, str]]:
     for name, env in tables:
         for command in env.get("commands", ()) if isinstance(env, dict) else ():
             yield _words(command), f"tox's {name} in pyproject.toml"
-    yield from _scripts(tool, "tool", 0)
+    yield from _scripts(tool, "tool", "pyproject.toml")
+
+
+def pixi(text: str) -> Iterator[tuple[str, str]]:
+    """(command, where it stands) of the test tasks of pixi.toml."""
+    yield from _scripts({"pixi": read_toml(text)}, "", "pixi.toml")
 
 
 def _words(command: object) -> str:
@@ -106,21 +113,33 @@ def _words(command: object) -> str:
     return substitute(" ".join(words))
 
 
-def _scripts(value: object, name: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Tables of commands: [tool.hatch.envs.test.scripts], [tool.poe.tasks], [tool.pdm.scripts]."""
-    if not isinstance(value, dict) or depth > 5:
+def _scripts(value: object, name: str, file: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Tables of commands: [tool.hatch.envs.test.scripts], [tool.poe.tasks], [tool.pdm.scripts], those of pixi."""
+    if not isinstance(value, dict) or depth > 6:
         return
     for key, member in value.items():
+        inner = f"{name}.{key}".removeprefix(".")
         if key in ("scripts", "tasks") and isinstance(member, dict) and name != "tool.poetry":
             for script, command in member.items():
-                if not _TEST_NAME.search(script):
-                    continue
-                if isinstance(command, dict):
-                    command = command.get("cmd") or command.get("shell") or ""
-                for each in command if isinstance(command, list) else [command]:
-                    yield _words(each), f"[{name}.{key}] of pyproject.toml"
+                if _TEST_NAME.search(script):
+                    yield from ((each, f"[{inner.removeprefix('pixi.')}] of {file}") for each in _of_script(command))
         else:
-            yield from _scripts(member, f"{name}.{key}", depth + 1)
+            yield from _scripts(member, inner, file, depth + 1)
+
+
+def _of_script(script: object) -> Iterator[str]:
+    """The commands of a script, with its folder and its variables."""
+    folder = before = ""
+    if isinstance(script, dict):
+        folder = str(script.get("cwd") or "")
+        before = f"cd {folder} && " if folder and " " not in folder else ""
+        before += "".join(f"{name}={value} " for name, value in table(script, "env").items() if " " not in str(value))
+        script = script.get("cmd") or script.get("shell") or ""
+        if isinstance(script, list):
+            script = " ".join(map(str, script))
+    for command in script if isinstance(script, list) else [script]:
+        if command:
+            yield before + _words(command)
 
 
 def nox(text: str) -> Iterator[tuple[str, str]]:
@@ -161,6 +180,46 @@ def workflow(name: str, text: str) -> Iterator[tuple[str, str]]:
             command = command[1:-1]
         if "test" in command and len(command) < 1000:
             yield command, name
+
+
+def devcontainer(name: str, text: str) -> Iterator[tuple[str, str]]:
+    """(command, where it stands) of the tests that devcontainer.json runs, or the settings of its editor name."""
+    whole = read_json(text)
+    for key in LIFECYCLE:
+        yield from ((command, f"{key} of {name}") for command in lifecycle(whole.get(key)))
+    settings = table(whole, "customizations", "vscode", "settings") or table(whole, "settings") or whole
+    for runner, command in (("pytest", "pytest"), ("unittest", "python -m unittest discover")):
+        args = settings.get(f"python.testing.{runner}Args")
+        args = [arg for arg in args if isinstance(arg, str)] if isinstance(args, list) else []
+        if args or settings.get(f"python.testing.{runner}Enabled") is True:
+            yield " ".join([command, *map(shlex.quote, args)]), f"python.testing of {name}"
+
+
+LIFECYCLE = ("onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand")
+
+
+def lifecycle(value: object) -> Iterator[str]:
+    """The commands of a devcontainer's member: a line, a list of words, or an object of those."""
+    if isinstance(value, dict):
+        for member in value.values():
+            yield from lifecycle(member) if not isinstance(member, dict) else ()
+    elif isinstance(value, list):
+        yield shlex.join(map(str, value))
+    elif value:
+        yield str(value)
+
+
+def read_json(text: str) -> dict:
+    """A JSON file with comments and trailing commas; {} where it cannot be read."""
+    text = re.sub(
+        r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?(?:\*/|\Z)', lambda match: match[1] or " ", text, flags=re.DOTALL
+    )
+    text = re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', lambda match: match[1] or "", text)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def makefile(text: str) -> Iterator[tuple[str, str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acr.project import commands, configs, import_folders
+from acr.project import commands, configs, guides, import_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,11 +26,26 @@ _ROOT = {
     "azure-pipelines.yml",
     ".circleci/config.yml",
     ".cirrus.yml",
+    "pixi.toml",
+    "uv.lock",
+    "poetry.lock",
+    "pdm.lock",
+    "Pipfile",
 }
+_DEVCONTAINER = re.compile(r"\.devcontainer(/([^/]+/)?devcontainer)?\.json|\.vscode/settings\.json")
+_REQUIREMENTS = re.compile(
+    r"([\w-]+/)?([\w-]*requirements[\w-]*\.(txt|in)|[\w-]*environment[\w-]*\.ya?ml)|requirements/[\w-]+\.(txt|in)|"
+    r"pyproject\.toml|setup\.cfg|pixi\.toml|uv\.lock|poetry\.lock|pdm\.lock|Pipfile"
+)
+_LISTS_PYTEST = re.compile(r"(?:^|[\"'\s])pytest(?=$|[\s\"'<>=~!,;\[])", re.MULTILINE)
 _CI = re.compile(
     r"\.github/workflows/[^/]+\.ya?ml|\.travis\.yml|\.gitlab-ci\.yml|azure-pipelines\.yml|\.circleci/.*|\.cirrus\.yml"
 )
 _TEST_FILE = re.compile(r"(.*/)?(test[^/]*|[^/]*_tests?)\.py")
+_NO_TESTS = set(  # programs whose arguments may speak of tests, and words of Python
+    "pip pip3 uv conda mamba apt apt-get brew git gh cd ls cat echo docker pre-commit ruff flake8 mypy black pyright pylint "
+    "python python3 def with class import from assert for if async return".split()
+)
 _MAX_SAMPLES = 40
 
 
@@ -44,8 +59,9 @@ def wanted(paths: Iterable[str]) -> list[str]:
     tests = sorted(filter(is_test_file, paths))
     step = max(1, len(tests) // _MAX_SAMPLES)
     conftests = [path for path in paths if path.rpartition("/")[2] == "conftest.py"]
-    found = [path for path in paths if path in _ROOT or _CI.fullmatch(path)] + tests[::step] + conftests[:3]
-    return list(dict.fromkeys([*found, *import_folders.wanted(paths)]))
+    found = [path for path in paths if path in _ROOT or _CI.fullmatch(path) or _DEVCONTAINER.fullmatch(path)]
+    found += [path for path in paths if _REQUIREMENTS.fullmatch(path)][:_MAX_SAMPLES] + guides.wanted(paths)
+    return list(dict.fromkeys([*found, *tests[::step], *conftests[:3], *import_folders.wanted(paths)]))
 
 
 def detect(paths: list[str], texts: dict[str, str]) -> list[dict]:
@@ -56,18 +72,22 @@ def detect(paths: list[str], texts: dict[str, str]) -> list[dict]:
     whole, narrow = ([plan for plan in told if (plan["narrow"] > 1) == is_narrow] for is_narrow in (False, True))
     guessed = list(_guessed(paths, texts))
     likely = [plan for plan in guessed if plan["runner"] != "command"]
-    for plan in (*_own(known), *whole, *likely, *narrow, *guessed):
-        key = (plan["runner"], plan["args"], plan["cwd"])
-        if key not in [(other["runner"], other["args"], other["cwd"]) for other in found]:
+    for plan in (*_own(known), *whole, *likely, *narrow, *guessed, *_unknown(known, texts)):
+        if _key(plan) not in map(_key, found):
             found.append(plan)
     return [with_paths(plan, paths, texts) for plan in found]
+
+
+def _key(plan: dict) -> tuple[object, ...]:
+    """What makes two plans the same."""
+    return plan["runner"], plan["args"], plan["cwd"], plan["command"] if plan["runner"] == "command" else ""
 
 
 def with_paths(plan: dict, paths: list[str], texts: dict[str, str]) -> dict:
     """The plan, which finds the project's packages although it is not installed."""
     is_moved = plan["cwd"] not in ("", ".") and not plan["path"]
     path = [*plan["path"], *import_folders.find(paths, texts), *(["."] if is_moved else [])]
-    return {**plan, "path": path}
+    return {**plan, "path": list(dict.fromkeys(path)), "command": commands.printed(plan)}
 
 
 def _own(paths: frozenset[str]) -> Iterator[dict]:
@@ -84,12 +104,13 @@ def _own(paths: frozenset[str]) -> Iterator[dict]:
 
 def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     """(command, folder, where it stands), from what is trusted most to what is least."""
+    yield from _of_guides(texts, is_for_agents=True)
     if "tox.ini" in texts:
         yield from configs.tox(texts["tox.ini"])
     if "tox:tox" in texts.get("setup.cfg", ""):
         for command, folder, where in configs.tox(texts["setup.cfg"]):
             yield command, folder, where.replace("tox.ini", "setup.cfg")
-    for name, read in (("noxfile.py", configs.nox), ("pyproject.toml", configs.pyproject)):
+    for name, read in (("noxfile.py", configs.nox), ("pyproject.toml", configs.pyproject), ("pixi.toml", configs.pixi)):
         if name in texts:
             yield from ((command, "", where) for command, where in read(texts[name]))
     for name in sorted(filter(_CI.fullmatch, texts)):
@@ -97,18 +118,53 @@ def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     for name in ("Makefile", "GNUmakefile", "makefile"):
         if name in texts:
             yield from ((command, "", where) for _, command, where in configs.makefile(texts[name]))
+    for name in sorted(filter(_DEVCONTAINER.fullmatch, texts)):
+        yield from ((command, "", where) for command, where in configs.devcontainer(name, texts[name]))
+    yield from _of_guides(texts, is_for_agents=False)
+
+
+def _of_guides(texts: dict[str, str], *, is_for_agents: bool) -> Iterator[tuple[str, str, str]]:
+    """The commands in what people read, those under headings that speak of tests first."""
+    for name in guides.wanted(list(texts)):
+        if guides.is_for_agents(name) == is_for_agents:
+            yield from ((command, folder, name) for command, folder, _ in guides.commands(name, texts[name]))
 
 
 def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
-    """What tox, nox, CI files and Makefiles run; commands that run the whole suite first."""
-    found = []
+    """What guides, tox, nox, CI files and Makefiles run; commands that run the whole suite first."""
+    found: dict[str, dict] = {}
     for command, folder, where in _lines(texts):
-        plan = commands.parse(command, paths)
+        folder = folder.removeprefix("./").rstrip("/").removeprefix(".")
+        plan = commands.parse(command, paths | commands.seen_from(folder, paths))
         if plan:
-            folder = folder.removeprefix("./").rstrip("/")
-            plan["cwd"] = plan["cwd"] or folder
-            found.append({**plan, "why": f"{where} runs it"})
-    return sorted(found, key=lambda plan: plan["narrow"])[:6]
+            plan["cwd"] = "/".join(filter(None, (folder, plan["cwd"])))
+            if not commands.seen_from(plan["cwd"], paths):
+                plan["cwd"] = ""  # made by a build, or the clone itself
+            is_guide = where in texts and not _CI.fullmatch(where)
+            found.setdefault(str(_key(plan)), {**plan, "why": f"{where} {'says so' if is_guide else 'runs it'}"})
+    return sorted(found.values(), key=lambda plan: plan["narrow"])[:6]
+
+
+def _unknown(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
+    """Commands that guides call tests, although no runner here is known for them: tried last, as they are."""
+    found = []
+    for name in guides.wanted(list(texts)):
+        for command, folder, is_of_tests in guides.commands(name, texts[name]):
+            if is_of_tests and _may_test(command, paths | commands.seen_from(folder, paths)):
+                before = f"cd {folder} && " if folder else ""
+                found.append({**commands.whole(before + command), "why": f"a last guess: {name} says so"})
+    return found[:2]
+
+
+def _may_test(command: str, paths: frozenset[str]) -> bool:
+    words = [*command.split(), ""]
+    if command.endswith((".", ",")) or "``" in command:
+        return False  # prose
+    is_path = "/" in words[0] and words[0].removeprefix("./") in paths and not words[0].endswith(".py")
+    is_program = len(words) > 2 and re.fullmatch(r"[\w.-]*[a-z]", words[0]) is not None and words[0] not in _NO_TESTS
+    return (
+        (is_path or is_program) and re.search(r"test|check", command) is not None and not commands.parse(command, paths)
+    )
 
 
 def _settings(texts: dict[str, str]) -> str | None:
@@ -132,8 +188,10 @@ def _guessed(paths: list[str], texts: dict[str, str]) -> Iterator[dict]:
     pytest = commands.plan_of("pytest", [], "python -m pytest")
     name = _settings(texts)
     conftests = [path for path in paths if path.rpartition("/")[2] == "conftest.py"]
+    lists = [path for path in texts if _REQUIREMENTS.fullmatch(path) and _LISTS_PYTEST.search(texts[path])]
     reasons = [
         f"{name} holds settings of pytest" if name else None,
+        f"{lists[0]} lists pytest" if lists else None,
         f"{conftests[0]} is pytest's" if conftests else None,
         f"{by_pytest[0]} imports pytest" if by_pytest else None,
         f"{by_functions[0]} has functions that are tests" if by_functions else None,
@@ -163,9 +221,5 @@ def _unittest(paths: list[str], tests: dict[str, str], setup: str) -> Iterator[d
     first = folders[0] if folders else ""
     start = first if "test" in first else ""
     top = "." if start and f"{start}/__init__.py" in paths else ""
-    command = "python -m unittest discover" + (f" -s {start}" if start else "") + (" -t ." if top else "")
-    args = ["discover", start, "", top]
-    yield {**commands.plan_of("unittest", args, command), "why": "there are files of tests, and nothing says pytest"}
-    if start:
-        plan = commands.plan_of("unittest", ["discover", "", "", ""], "python -m unittest discover")
+    for plan in [commands.discover(start, "", top), *([commands.discover()] if start else [])]:
         yield {**plan, "why": "there are files of tests, and nothing says pytest"}
