@@ -51,9 +51,8 @@ static AcrJson *paths_of(const AcrProject *project)
     return paths;
 }
 
-/* Asks about the project's paths, with the texts of those that `wanted` accepts. */
-static AcrJson *ask_about_files(const AcrProject *project, const char *wanted, const char *function,
-                                GError **error)
+AcrJson *acr_project_ask_about_files(const AcrProject *project, const char *wanted,
+                                     const char *function, GError **error)
 {
     g_autoptr(AcrJson) question = acr_json_new_object();
     acr_json_set(question, "paths", paths_of(project));
@@ -75,13 +74,13 @@ static AcrJson *ask_about_files(const AcrProject *project, const char *wanted, c
 
 AcrJson *acr_project_detect(const AcrProject *project, GError **error)
 {
-    return ask_about_files(project, "wanted", "detect", error);
+    return acr_project_ask_about_files(project, "wanted", "detect", error);
 }
 
 AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snapshot, GError **error)
 {
     const AcrProject project = {.worker = worker, .snapshot = snapshot};
-    return ask_about_files(&project, "settings", "folders", error);
+    return acr_project_ask_about_files(&project, "settings", "folders", error);
 }
 
 AcrJson *acr_project_order(const AcrProject *project, const char *const *changed, GError **error)

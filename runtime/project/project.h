@@ -48,6 +48,26 @@ typedef struct {
 AcrJson *acr_project_import_folders(AcrRefereeWorker *worker, AcrSnapshot *snapshot,
                                     GError **error) ACR_MUST_USE;
 
+/* ---- The set-up ---- */
+
+#define ACR_SETUP_AUTO "auto" /* as AcrSandboxOptions.setup: found in the project's files */
+/* The set-up that was found. All owned. Zero-initialise. */
+typedef struct {
+    char *command; /* NULL: none was searched for, or the project needs none */
+    char *why;     /* which of the project's files names it */
+} AcrSetUp;
+#define ACR_SET_UP_LINE "the project is set up by '%s' (%s)" /* for the user */
+void acr_set_up_clear(AcrSetUp *set_up);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSetUp, acr_set_up_clear)
+/*
+ * Opens a sandbox. If its set-up is ACR_SETUP_AUTO, tries in it what the project's files name until
+ * a command succeeds, and starts with the one that succeeded before for the same list;
+ * `options->setup` is then that command, borrowed of `out`, which must outlive the sandbox. Errors:
+ * those of acr_sandbox_open and py; SETUP (none succeeds).
+ */
+AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorker *worker,
+                                     AcrSetUp *out, GError **error) ACR_MUST_USE;
+
 /* ---- Outcomes ---- */
 
 /* Best to worst. */

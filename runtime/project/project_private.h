@@ -20,6 +20,9 @@ AcrJson *acr_project_detect(const AcrProject *project, GError **error) ACR_MUST_
 /* The files of tests, an array, nearest to the changed files first; owned. */
 AcrJson *acr_project_order(const AcrProject *project, const char *const *changed,
                            GError **error) ACR_MUST_USE;
+/* Asks about the project's paths, with the texts of those that `wanted` accepts; owned. */
+AcrJson *acr_project_ask_about_files(const AcrProject *project, const char *wanted,
+                                     const char *function, GError **error) ACR_MUST_USE;
 /* Asks acr.project.service in the worker; owned. */
 AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
                          GError **error) ACR_MUST_USE;

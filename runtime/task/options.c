@@ -238,7 +238,7 @@ const AcrOption acr_options[] = {
     {"failing-test", 0, ACR_OPTION_LIST, AT(failing_tests), ACR_FOR_RUN, BOUND | RARE, "ID",
      .help = "Take this test to show the issue; may be repeated (default: all failing tests)"},
     {"setup", 0, ACR_OPTION_TEXT, AT(setup), CODE, BOUND | CONFIG, "CMD",
-     .help = "Run CMD to make the project importable; cached for each tree"},
+     .help = "Run CMD to make the project importable; auto: find it in the project's files"},
     {"setup-network", 0, ACR_OPTION_FLAG, AT(setup_network), CODE, BOUND | CONFIG | RARE, NULL,
      .help = "Allow --setup network access", .needs = "setup"},
     {"setup-timeout", 0, ACR_OPTION_SECONDS, AT(setup_ms), CODE, CONFIG | RARE, "SECONDS",

@@ -89,6 +89,7 @@ typedef struct {
     AcrSandbox *sandbox;      /* NULL until it is needed */
     AcrJson *import_folders;  /* of the project; NULL until they are needed */
     AcrSandboxOptions options;
+    AcrSetUp set_up; /* of --setup auto */
     char *work_tree, *cache;
     const char *python_dir;  /* holds the package acr */
     const AcrBudget *budget; /* with the deadline of the run; NULL in a replay */

@@ -43,11 +43,14 @@ static void tell_choice(const AcrRecordedExecutor *self)
 {
     const AcrSandbox *sandbox = self->runner.sandbox;
     const char *choice = acr_sandbox_choice(sandbox);
+    const AcrSetUp *set_up = &self->runner.set_up;
     for (const char *const *at = acr_sandbox_remarks(sandbox); *at; at++)
         acr_progress_warn(self->progress, *at);
     if (choice)
         acr_progress_note(self->progress, "the sandbox is %s; %s", acr_sandbox_backend(sandbox),
                           choice);
+    if (set_up->command)
+        acr_progress_note(self->progress, ACR_SET_UP_LINE, set_up->command, set_up->why);
 }
 
 /* An unavailable sandbox is an answer, unless a sandbox is required. */

@@ -24,7 +24,8 @@ const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error)
     if (!acr_loops_in_time(self->budget, error))
         return NULL;
     if (!self->sandbox)
-        self->sandbox = acr_sandbox_open(&self->options, &reason);
+        self->sandbox =
+            acr_project_open_sandbox(&self->options, self->worker, &self->set_up, &reason);
     if (self->sandbox && acr_sandbox_set_up(self->sandbox, &reason))
         return acr_sandbox_python(self->sandbox, error);
     if (acr_interrupted(self->options.interrupt) || acr_loops_in_time(self->budget, error))
@@ -233,6 +234,7 @@ void acr_trial_runner_clear(AcrTrialRunner *self)
 {
     acr_sandbox_free(self->sandbox);
     acr_json_free(self->import_folders);
+    acr_set_up_clear(&self->set_up);
     g_free(self->work_tree);
     g_free(self->cache);
     memset(self, 0, sizeof *self);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "project/project.h"
 #include "sandbox/sandbox.h"
 
 /* The codes of `timeout` and `docker run`. */
@@ -104,9 +105,14 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
     g_autofree char *work_tree = place ? acr_path_real(place) : NULL,
                     *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     AcrSandboxOptions options = acr_sandbox_options_of(spec, host, snapshot, work_tree, cache);
-    g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&options, &error);
+    g_autoptr(AcrRefereeWorker) worker =
+        acr_referee_worker_new(host->exe, ACR_REFEREE_VERB, host->interrupt);
+    g_auto(AcrSetUp) set_up = {0};
+    g_autoptr(AcrSandbox) sandbox = acr_project_open_sandbox(&options, worker, &set_up, &error);
     if (!sandbox)
         return fail_exec(host, error);
+    if (spec->verbose && set_up.command)
+        acr_verb_say(ACR_SET_UP_LINE, set_up.command, set_up.why);
     const char *choice = acr_sandbox_choice(sandbox);
     if (spec->verbose && choice)
         acr_verb_say("%s", choice);

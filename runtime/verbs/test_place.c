@@ -18,6 +18,7 @@ void acr_test_place_clear(AcrTestPlace *place)
     acr_referee_worker_free(place->worker);
     acr_grading_plan_clear(&place->plan);
     acr_workspace_clear(&place->workspace);
+    acr_set_up_clear(&place->set_up);
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_clear_pointer(texts[i], g_free);
 }
@@ -95,9 +96,11 @@ bool acr_test_place_open(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *pl
         options.python = place->python;
         options.setup = *place->plan.install ? place->plan.install : NULL;
     }
-    place->environment = acr_task_test_environment(&options);
     place->worker = acr_referee_worker_new(host->exe, ACR_REFEREE_VERB, host->interrupt);
-    place->sandbox = acr_sandbox_open(&options, error);
+    place->sandbox = acr_project_open_sandbox(&options, place->worker, &place->set_up, error);
+    place->environment = acr_task_test_environment(&options);
+    if (place->set_up.command)
+        acr_verb_say(ACR_SET_UP_LINE, place->set_up.command, place->set_up.why);
     return place->sandbox != NULL;
 }
 

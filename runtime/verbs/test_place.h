@@ -12,6 +12,7 @@ typedef struct {
     AcrSandbox *sandbox;
     AcrRefereeWorker *worker;
     AcrGradingPlan plan; /* of a benchmark task */
+    AcrSetUp set_up;     /* of --setup auto */
     char *work_tree, *python, *cache, *baselines, *environment;
 } AcrTestPlace;
 void acr_test_place_clear(AcrTestPlace *place);

@@ -109,7 +109,9 @@ static char *tests_text(const AcrRunSpec *spec, const AcrBaseline *baseline,
     add_run(text, baseline->is_kept ? "baseline (kept)" : "baseline", &baseline->run);
     add_list(text, "flaky", baseline->flaky, SHOWN);
     if (baseline->missing)
-        g_string_append_printf(text, "missing modules: %s\n", baseline->missing);
+        g_string_append_printf(text, "missing modules: %s%s\n", baseline->missing,
+                               spec->setup ? ""
+                                           : " (--setup auto installs what the project names)");
     for (guint i = 0; spec->list && i < baseline->run.ids->len; i++) {
         const char *id = baseline->run.ids->pdata[i];
         const AcrTested *result = g_hash_table_lookup(baseline->run.tests, id);

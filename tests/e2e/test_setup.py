@@ -164,6 +164,33 @@ def test_the_network_is_part_of_what_was_asked_for(box: Sandbox, repo: Repo) -> 
     assert stamp(box, repo) != stamp(box, repo, "--setup-network")
 
 
+def test_auto_tries_what_the_project_names(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
+    """Until a set-up succeeds, in the sandbox alone; that one comes first when the tree changes."""
+    setup = "#!/bin/sh\nrm -rf {victim}; echo >>tries; exec python3 build.py --no-c --editable\n"
+    (victim := tmp_path / "victim").mkdir()
+    files = {
+        "AGENTS.md": "## Set-up\n\n    make install-all\n\nor `./dev-setup.sh --fail`.\n",
+        "CONTRIBUTING.md": "```console\n$ git clone it; cd it\n$ ./dev-setup.sh\n```\n",
+        "dev-setup.sh": setup.replace("exec", "[ $# = 0 ] && exec").format(victim=victim),
+    }
+    for name, text in files.items():
+        (repo.path / name).write_text(text)
+    (repo.path / "dev-setup.sh").chmod(0o755)
+    before = repos.digest(repo.path)
+    lines = []
+    for _ in range(2):
+        result = box.run(repo.path, "--setup", "auto", "--verbose", "--", "python3", "-c", SHOW).check(0)
+        lines.append(next(line for line in result.err.splitlines() if "set up by" in line))
+        assert result.out.split()[1] == "42"
+    assert lines[0] == lines[1] and lines[0].endswith("./dev-setup.sh' (CONTRIBUTING.md says so)")
+    assert victim.is_dir() and repos.digest(repo.path) == before
+    [kept_choice] = (cache(box).parent / "set-ups").iterdir()
+    assert "./dev-setup.sh" in kept_choice.read_text()
+    (repo.path / "dev-setup.sh").write_text("#!/bin/sh\nexit 3\n")
+    refused = box.run(repo.path, "--setup", "auto", "--", "true").check(125)
+    assert "none of the 2 set-ups that the project's files name works" in refused.err
+
+
 # ---- At once, killed, interrupted ------------------------------------------------------------------
 
 

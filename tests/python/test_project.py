@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from acr.project import commands, detect, guides, import_folders, logs, nearest, service
+from acr.project import commands, detect, guides, import_folders, logs, nearest, service, set_ups
 
 PATHS = ["pkg/__init__.py", "pkg/a.py", "tests/test_a.py", "tests/conftest.py", "tests/unit/test_b.py"]
 TEXTS = {"tests/test_a.py": "import pytest\n\n\ndef test_a():\n    pass\n"}
@@ -172,6 +172,34 @@ def test_service() -> None:
     assert (plan["runner"], plan["command"]) == ("command", "./odd --run")
     text = {"text": "E   ModuleNotFoundError: No module named 'numpy.core'\nNo module named scipy\n"}
     assert json.loads(service.missing(json.dumps(text).encode())) == ["numpy", "scipy"]
+
+
+# ---- How a project is set up ----
+
+PIP = "python3 -m pip install"
+
+
+@pytest.mark.parametrize(
+    "files,command",
+    [
+        pytest.param({"AGENTS.md": "Set-up: `make dev-setup`, then `pip install -U pip`.\n"}, "make dev-setup", id="a target"),
+        pytest.param({"AGENTS.md": "```\npip install -r a.txt\nuv pip install -e '.[x]'\n```\n", "a.txt": ""}, f"{PIP} -r a.txt && {PIP} -e '.[x]'", id="a sequence"),
+        pytest.param({"AGENTS.md": "Never `make install-it`. `pip install -r lost.txt`, `pip install -e $(x)`.\n"}, None, id="not these"),
+        pytest.param({"AGENTS.md": "Run `uv sync`.\n", "pyproject.toml": "[dependency-groups]\ntest = ['a>1', {include-group='o'}]\no = ['b', 'ruff']\n"}, f"{PIP} -e . 'a>1' b", id="uv"),
+        pytest.param({"pyproject.toml": "[project.optional-dependencies]\ntest = ['a']\ndocs = ['b']\n"}, f"{PIP} -e '.[test]'", id="extras"),
+        pytest.param({"pyproject.toml": "[tool.poetry.group.dev.dependencies]\na = '^1'\n"}, f"{PIP} -e . a", id="poetry"),
+        pytest.param({"pixi.toml": "[feature.test.dependencies]\npython = '*'\na = '*'\n"}, f"{PIP} a", id="pixi"),
+        pytest.param({"environment.yml": "dependencies:\n  - python=3.9\n  - a >=2\n  - pip:\n    - b\n"}, f"{PIP} a b", id="conda"),
+        pytest.param({".devcontainer/devcontainer.json": '{"postCreateCommand": "sudo x; bash ./init.sh"}', "init.sh": ""}, "bash ./init.sh", id="a container"),
+        pytest.param({".github/workflows/a.yml": "      - run: pip install .[t] ${{ x }}\n      - run: pip install .[t]\n"}, f"{PIP} '.[t]'", id="CI"),
+        pytest.param({"requirements-test.txt": "a\n"}, f"{PIP} -r requirements-test.txt", id="a list"),
+    ],
+)  # fmt: skip
+def test_set_ups(files: dict[str, str], command: str | None) -> None:
+    plans = set_ups.detect(list(files), files, has_network=True)
+    assert (plans[0]["command"] if plans else None) == command
+    offline = set_ups.detect(list(files), files, has_network=False)
+    assert [plan["command"] for plan in offline] == [set_ups.OFFLINE + plan["command"] for plan in plans]
 
 
 # ---- Where modules are imported from ----

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 
-from acr.project import commands, import_folders, logs, nearest
+from acr.project import commands, import_folders, logs, nearest, set_ups
 from acr.project import detect as detection
 
 _MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
@@ -47,6 +47,18 @@ def folders(argument: bytes) -> bytes:
     """{"paths", "texts"} -> the folders that the project's modules are imported from."""
     asked = json.loads(argument)
     return json.dumps(import_folders.find(list(map(_text, asked["paths"])), _texts(asked["texts"]))).encode()
+
+
+def set_up_files(argument: bytes) -> bytes:
+    """Paths -> those of the files that `set_up_plans` wants to see."""
+    return json.dumps(set_ups.wanted(list(map(_text, json.loads(argument)["paths"])))).encode()
+
+
+def set_up_plans(argument: bytes) -> bytes:
+    """{"paths", "texts", "given": "network" or null} -> [{"command", "why"}], what is tried first first."""
+    asked = json.loads(argument)
+    paths, texts = list(map(_text, asked["paths"])), _texts(asked["texts"])
+    return json.dumps(set_ups.detect(paths, texts, has_network=asked["given"] is not None)).encode()
 
 
 def order(argument: bytes) -> bytes:

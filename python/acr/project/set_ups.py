@@ -1,0 +1,202 @@
+"""How a project is made importable, told from its files: shell commands, the best guess first.
+
+All of them use pip and the Python that is found in the sandbox: an environment that uv, poetry or pixi would make elsewhere is not
+the one whose tests run. What those tools would install is read from their files.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from acr.project import configs, guides
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DEVCONTAINER = re.compile(r"\.devcontainer(/([^/]+/)?devcontainer)?\.json")
+_WORKFLOW = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.travis\.yml|\.gitlab-ci\.yml|\.circleci/config\.yml")
+_REQUIREMENTS = re.compile(r"(requirements/)?[\w-]*(dev|test|requirements)[\w-]*\.txt|requirements/[\w-]+\.txt")
+_ENVIRONMENT = re.compile(r"([\w-]+/)?environment[\w-]*\.ya?ml")
+_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
+_GROUP = re.compile(r"tests?|testing|dev(elop|elopment)?|hatch-test|default|unit", re.IGNORECASE)
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w,. -]*\])?\s*([<>=!~][^;#&|`$\\]*)?(;[^#&|`$\\]*)?")
+_TOOLS = set(  # what is installed beside a project, and what pip does not have
+    "python pip conda mamba setuptools wheel nodejs git make uv tox nox pre-commit ruff mypy black isort poetry hatch pdm pixi build "
+    "twine codecov pipenv virtualenv flit".split()
+)
+_OWN_ENVIRONMENT = re.compile(
+    r"(uv|pdm|poetry|pixi|pipenv|rye)\s+(sync|install)\b|(conda|mamba)\s+env\s+(create|update)\b|hatch\s+env\s+create\b"
+)
+_BUILD = re.compile(
+    r"make\s+[\w-]*(install|setup|set-up|develop|dev|build|bootstrap|init|deps)[\w-]*|((bash|sh|python[\d.]*)\s+)?"
+    r"[\w./-]*(setup|set[_-]up|bootstrap|install|build|create|init|prepare|post|develop)[\w./-]*\.(sh|py)(\s[\w\s./-]*)?"
+)
+_MAX_PACKAGES = 80
+_MAX_PLANS = 6
+PIP = "python3 -m pip install"
+OFFLINE = "export PIP_NO_INDEX=1 PIP_NO_BUILD_ISOLATION=false; "  # what is installed has to suffice
+
+
+def wanted(paths: list[str]) -> list[str]:
+    """The files whose texts `detect` looks at."""
+    kinds = (_DEVCONTAINER, _WORKFLOW, _REQUIREMENTS, _ENVIRONMENT)
+    names = {*_PROJECT, "tox.ini", "pixi.toml"}
+    return [path for path in paths if path in names or any(kind.fullmatch(path) for kind in kinds)] + guides.wanted(
+        paths
+    )
+
+
+def detect(paths: list[str], texts: dict[str, str], *, has_network: bool) -> list[dict]:
+    """[{"command", "why"}], each a whole set-up."""
+    found: dict[str, str] = {}
+    for command, why in _plans(frozenset(paths), texts):
+        found.setdefault(command if has_network else OFFLINE + command, why)
+    return [{"command": command, "why": why} for command, why in list(found.items())[:_MAX_PLANS]]
+
+
+def _plans(paths: frozenset[str], texts: dict[str, str]) -> Iterator[tuple[str, str]]:
+    project = _project(paths, texts)
+    agents = [path for path in guides.wanted(list(texts)) if guides.is_for_agents(path)]
+    people = [path for path in guides.wanted(list(texts)) if "README" not in path.upper() and path not in agents]
+    for path in agents:
+        yield from _sequence([command for command, _, _ in guides.commands(path, texts[path])], project, paths, path)
+    if project:
+        yield project, "the project and what its files list for tests"
+    for path in sorted(filter(_DEVCONTAINER.fullmatch, texts)):
+        whole = configs.read_json(texts[path])
+        lines = [command for key in configs.LIFECYCLE for command in configs.lifecycle(whole.get(key))]
+        yield from _sequence(lines, project, paths, path)
+    for path in (*people, *sorted(filter(_WORKFLOW.fullmatch, texts))):
+        is_guide = path in people
+        lines = (
+            [command for command, _, _ in guides.commands(path, texts[path])] if is_guide else _run_lines(texts[path])
+        )
+        yield from _sequence(lines, project, paths, path)
+    lists = sorted(filter(_REQUIREMENTS.fullmatch, texts), key=lambda path: (not _GROUP.search(path), path))[:2]
+    if lists:
+        yield (
+            " && ".join([f"{PIP} {' '.join(f'-r {shlex.quote(path)}' for path in lists)}", *_itself(paths)]),
+            f"{lists[0]} lists it",
+        )
+    if _itself(paths):
+        yield f"{PIP} -e .", "the project alone"
+        yield f"{PIP} --no-deps -e .", "the project without what it needs"
+    if "setup.py" in paths:
+        yield "python3 setup.py build_ext --inplace", "setup.py builds extensions"
+
+
+def _itself(paths: frozenset[str]) -> list[str]:
+    return [f"{PIP} -e ."] if not paths.isdisjoint(("pyproject.toml", "setup.py")) else []
+
+
+def _run_lines(text: str) -> list[str]:
+    """The lines of a CI file that may be commands."""
+    lines = re.sub(r"\\\n\s*", " ", text).splitlines()
+    return [re.sub(r"^\s*(?:-\s+)?(?:run:\s*)?", "", line).strip("\"' ") for line in lines if "install" in line]
+
+
+# ---- Commands of texts ----
+
+
+def _sequence(lines: list[str], project: str, paths: frozenset[str], where: str) -> Iterator[tuple[str, str]]:
+    """Those of a file that set the project up, one after the other; nothing if they do not touch the project."""
+    kept: dict[str, None] = {}
+    for line in lines:
+        for part in re.split(r"\s*(?:&&|;)\s*", line.partition(" #")[0].strip()):
+            command = _normal(part, project, paths)
+            if command:
+                kept[command] = None
+    if any(re.search(r"(^| )(-e|-r|\.|\./\S*)( |\[|$)|'\.\[|make |\.sh|\.py", command) for command in kept):
+        yield " && ".join(list(kept)[:8]), f"{where} says so"
+
+
+def _normal(part: str, project: str, paths: frozenset[str]) -> str | None:
+    """A command of a set-up, for the Python of the sandbox; None: it is none."""
+    if _OWN_ENVIRONMENT.search(part):
+        return project or None
+    install = re.fullmatch(r"(?:[\w./-]*python[\d.]*\s+-m\s+|uv\s+|[\w./-]*/)?pip[\d.]*\s+install\s+(.*)", part)
+    if not install:
+        words = part.split()
+        script = [word for word in words if "/" in word or word.endswith((".sh", ".py"))]
+        is_here = not script or script[0].removeprefix("./") in paths
+        return part if _BUILD.fullmatch(part) and is_here else None
+    try:
+        words = [
+            word for word in shlex.split(install[1]) if word not in ("--user", "--system", "-U", "--upgrade", "-q")
+        ]
+    except ValueError:
+        return None
+    names = [word for word in words if not word.startswith("-")]
+    is_odd = any(re.search(r"[`$<{|&*]|^https?:|^git\+", word) and not _REQUIREMENT.fullmatch(word) for word in words)
+    files = [word for flag, word in zip(words, words[1:]) if flag in ("-r", "--requirement")]
+    folders = [word.split("[")[0] for flag, word in zip(words, words[1:]) if flag in ("-e", "--editable")]
+    files += [f"{name.rstrip('/')}/setup.py" for name in folders if name not in (".", "./")]
+    if is_odd or all(map(_is_tool, names)) or any(file.removeprefix("./") not in paths for file in files):
+        return None
+    return " ".join([PIP, *map(shlex.quote, words)])
+
+
+def _is_tool(name: str) -> bool:
+    return re.split(r"[\[<>=!~; ]", name)[0].lower() in _TOOLS
+
+
+# ---- What tools would install ----
+
+
+def _project(paths: frozenset[str], texts: dict[str, str]) -> str:
+    """The project itself with the extras and packages that its files list for tests; "" where it has no packaging."""
+    whole = configs.read_toml(texts.get("pyproject.toml", ""))
+    extras = [name for name in configs.table(whole, "project", "optional-dependencies") if _GROUP.fullmatch(name)]
+    section = "options.extras_require"
+    setup = configs.read_ini(texts.get("setup.cfg", ""))
+    extras += [
+        name for name in (setup.options(section) if setup.has_section(section) else ()) if _GROUP.fullmatch(name)
+    ]
+    packages = [name for name in _packages(whole, texts) if _REQUIREMENT.fullmatch(name) and not _is_tool(name)]
+    words = [shlex.quote(name) for name in dict.fromkeys(packages)][:_MAX_PACKAGES]
+    if _itself(paths):
+        words = ["-e", shlex.quote(f".[{','.join(dict.fromkeys(extras))}]") if extras else ".", *words]
+    return " ".join([PIP, *words]) if words else ""
+
+
+def _packages(whole: dict, texts: dict[str, str]) -> Iterator[str]:
+    groups = configs.table(whole, "dependency-groups")
+    for name in groups:
+        if _GROUP.fullmatch(name):
+            yield from _of_group(groups, name, 0)
+    for key in ("uv", "pdm"):
+        value = configs.table(whole, "tool", key).get("dev-dependencies")
+        for member in value.values() if isinstance(value, dict) else [value]:
+            yield from _texts(member)
+    poetry = configs.table(whole, "tool", "poetry")
+    names = [*configs.table(poetry, "dev-dependencies")]
+    for group in configs.table(poetry, "group").values():
+        names += configs.table(group, "dependencies")
+    pixi = configs.read_toml(texts.get("pixi.toml", "")) or configs.table(whole, "tool", "pixi")
+    for part in (pixi, *(part for name, part in configs.table(pixi, "feature").items() if _GROUP.fullmatch(name))):
+        names += [*configs.table(part, "dependencies"), *configs.table(part, "pypi-dependencies")]
+    for name, environment in configs.table(whole, "tool", "hatch", "envs").items():
+        if _GROUP.fullmatch(name) and isinstance(environment, dict):
+            yield from _texts(environment.get("dependencies"))
+            yield from _texts(environment.get("extra-dependencies"))
+    for path in filter(_ENVIRONMENT.fullmatch, texts):
+        names += re.findall(r"^\s*-\s+([A-Za-z][\w.-]*)\s*(?:[<>=!~ ].*)?$", texts[path], re.MULTILINE)
+    own = str(configs.table(whole, "project").get("name") or configs.table(pixi, "project").get("name") or "")
+    yield from (name for name in names if name != own)
+    deps = configs.read_ini(texts.get("tox.ini", "")).get("testenv", "deps", fallback="") or ""
+    yield from (line.strip() for line in deps.splitlines() if not re.match(r"\s*[\w{},!.-]+:\s", line))
+
+
+def _of_group(groups: dict, name: str, depth: int) -> Iterator[str]:
+    members = groups.get(name)
+    for member in members if isinstance(members, list) and depth < 5 else ():
+        if isinstance(member, dict):
+            yield from _of_group(groups, str(member.get("include-group")), depth + 1)
+        else:
+            yield from _texts([member])
+
+
+def _texts(value: object) -> list[str]:
+    return [member for member in value if isinstance(member, str)] if isinstance(value, list) else []

@@ -1,0 +1,121 @@
+/*
+ * The set-up of `--setup auto`: commands that the project's files name, told by
+ * python/acr/project/set_ups.py as text and tried in the sandbox alone, until one succeeds. Which
+ * one it was is kept by the content of the list, so that a changed tree starts with it.
+ */
+#include "project/project_private.h"
+
+#include <string.h>
+
+#define VERSION 1
+#define FOLDER "set-ups" /* beside the sandbox's cache */
+#define MAX_KEPT_BYTES ((gsize)64 * 1024)
+
+void acr_set_up_clear(AcrSetUp *set_up)
+{
+    g_clear_pointer(&set_up->command, g_free);
+    g_clear_pointer(&set_up->why, g_free);
+}
+
+static AcrJson *detect_set_ups(const AcrSandboxOptions *options, AcrRefereeWorker *worker,
+                               GError **error)
+{
+    const AcrProject project = {.worker = worker,
+                                .snapshot = options->snapshot,
+                                .command = options->setup_network ? "network" : NULL};
+    return acr_project_ask_about_files(&project, "set_up_files", "set_up_plans", error);
+}
+
+/* The file that says which command of this list worked; owned; NULL: none is kept. */
+static char *path_of_kept(const AcrSandboxOptions *options, const AcrJson *plans)
+{
+    if (!options->cache)
+        return NULL;
+    g_autofree char *text = acr_json_print(plans),
+                    *all = g_strdup_printf("%d\n%s\n%s\n%s\n%s", VERSION,
+                                           options->backend ? options->backend : "",
+                                           options->python ? options->python : "",
+                                           options->image ? options->image : "", text),
+                    *key = acr_sha256_hex(all, strlen(all)),
+                    *name = g_strconcat(key, ".json", NULL),
+                    *parent = g_path_get_dirname(options->cache);
+    return g_build_filename(parent, FOLDER, name, NULL);
+}
+
+/* The command that worked for the same list; owned; NULL: unknown. */
+static char *read_kept(const char *path)
+{
+    g_autoptr(GBytes) bytes = path ? acr_file_read(path, MAX_KEPT_BYTES, NULL) : NULL;
+    g_autoptr(AcrJson) json = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL;
+    return g_strdup(acr_json_get_string(json, "command"));
+}
+
+/* A choice that cannot be kept is made again the next time. */
+static void keep_set_up(const AcrSetUp *set_up, const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrJson) json = acr_json_of(ACR_STRING("command", set_up->command), NULL);
+    g_autofree char *text = acr_json_print(json), *folder = path ? g_path_get_dirname(path) : NULL;
+    if (path && (!acr_dir_make(folder, &error) ||
+                 !acr_file_write_atomic(path, text, strlen(text), 0600, &error)))
+        g_debug("the choice of a set-up cannot be kept: %s", error->message);
+}
+
+/* The sandbox with this set-up done; NULL without error: the set-up failed, as *first_failure says. */
+static AcrSandbox *try_set_up(AcrSandboxOptions *options, const AcrJson *plan, AcrSetUp *out,
+                              GError **first_failure, GError **error)
+{
+    acr_set_up_clear(out);
+    out->command = g_strdup(acr_json_get_string(plan, "command"));
+    out->why = g_strdup(acr_json_get_string(plan, "why"));
+    options->setup = out->command;
+    g_autoptr(GError) failed = NULL;
+    g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(options, error);
+    if (!sandbox || acr_sandbox_set_up(sandbox, &failed))
+        return g_steal_pointer(&sandbox);
+    if (!g_error_matches(failed, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP) ||
+        acr_interrupted(options->interrupt))
+        return ACR_NULL(acr_pass_error(error, &failed));
+    if (!*first_failure)
+        *first_failure = g_steal_pointer(&failed);
+    return NULL;
+}
+
+/* The plans, the one that worked before first; owned array of borrowed plans. */
+static GPtrArray *order_plans(const AcrJson *plans, const char *kept)
+{
+    GPtrArray *order = g_ptr_array_new();
+    for (const AcrJson *plan = acr_json_first(plans); plan; plan = acr_json_next(plan)) {
+        bool is_kept = kept && g_strcmp0(acr_json_get_string(plan, "command"), kept) == 0;
+        g_ptr_array_insert(order, is_kept ? 0 : -1, (gpointer)plan);
+    }
+    return order;
+}
+
+AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorker *worker,
+                                     AcrSetUp *out, GError **error)
+{
+    if (g_strcmp0(options->setup, ACR_SETUP_AUTO) != 0)
+        return acr_sandbox_open(options, error);
+    g_autoptr(AcrJson) plans = detect_set_ups(options, worker, error);
+    if (!plans)
+        return NULL;
+    g_autofree char *path = path_of_kept(options, plans), *kept = read_kept(path);
+    g_autoptr(GPtrArray) order = order_plans(plans, kept);
+    g_autoptr(GError) first = NULL, failed = NULL;
+    for (guint i = 0; i < order->len; i++) {
+        AcrSandbox *sandbox = try_set_up(options, order->pdata[i], out, &first, &failed);
+        if (sandbox)
+            keep_set_up(out, path);
+        if (sandbox || failed)
+            return sandbox ? sandbox : ACR_NULL(acr_pass_error(error, &failed));
+    }
+    acr_set_up_clear(out);
+    options->setup = NULL;
+    if (order->len == 0) /* nothing is built or installed: the tree is taken as it lies */
+        return acr_sandbox_open(options, error);
+    return ACR_NULL(acr_set_error(
+        error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP,
+        "none of the %u set-ups that the project's files name works%s; give --setup CMD: %s",
+        order->len, options->setup_network ? "" : " without --setup-network", first->message));
+}
