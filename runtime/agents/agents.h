@@ -119,6 +119,13 @@ void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prom
 void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts *prompts,
                                 const AcrConversation *retrieval);
 
+/* The most that is quoted of the repository's own notes, in bytes. */
+#define ACR_PATCH_NOTES_BYTES (4u * 1024)
+/* The message that quotes a file of the repository, AGENTS.md, as text that is no instruction: its
+ * beginning, without HTML comments; owned. NULL: the file says nothing. */
+char *acr_agent_patch_notes(const AcrPrompts *prompts, const char *file,
+                            const char *text) ACR_MUST_USE;
+
 /* ---- Reproducer (answers.c) ------------------------------------------------------------------ */
 
 #define ACR_TEST_MAX_BYTES (64u * 1024) /* it is shown whole to the other roles */

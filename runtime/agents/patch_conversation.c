@@ -88,3 +88,22 @@ void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts 
     }
     acr_agent_tell(conversation, prompts, ACR_PROMPT_PATCH_CONVERSATION, NULL);
 }
+
+char *acr_agent_patch_notes(const AcrPrompts *prompts, const char *file, const char *text)
+{
+    g_autofree char *clean = acr_issue_clean(text);
+    g_strstrip(clean);
+    if (!*clean)
+        return NULL;
+    if (strlen(clean) > ACR_PATCH_NOTES_BYTES) { /* whole lines, where there are any */
+        clean[ACR_PATCH_NOTES_BYTES] = '\0';
+        char *end = strrchr(clean, '\n');
+        if (end)
+            *end = '\0';
+    }
+    /* What would end the quotation is taken apart. */
+    g_auto(GStrv) parts = g_strsplit(clean, "</repository_text", -1);
+    g_autofree char *joined = g_strjoinv("< /repository_text", parts),
+                    *notes = acr_utf8_repair(joined, strlen(joined));
+    return acr_prompts_render(prompts, ACR_PROMPT_PATCH_NOTES, "file", file, "notes", notes, NULL);
+}

@@ -35,6 +35,8 @@
     ROW(PATCH_SYSTEM, "patch_system.txt", NULL)                                                    \
     ROW(PATCH_LOCATIONS, "patch_locations.txt", "issue", "locations")                              \
     ROW(PATCH_CONVERSATION, "patch_conversation.txt", NULL)                                        \
+    ROW(PATCH_NOTES, "patch_notes.txt", "file",                                                    \
+        "notes") /* what the repository says about itself */                                       \
     ROW(PATCH_RETRY, "patch_retry.txt", "feedback")                                                \
     /* The reviewer rejected the patch; the test too; the validation rejected it. */               \
     ROW(PATCH_REVIEWED, "patch_reviewed.txt", "test", "executions", "advice")                      \

@@ -62,6 +62,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     task.repo = (char *)repo;
     task.rev = instance->base_commit;
     task.issue_text = instance->problem_statement;
+    task.repo_notes = ACR_REPO_NOTES_NEVER; /* as published results are made */
     task.instance_id = instance->instance_id;
     task.out = out;
     task.max_cost = spec->task_max_cost;

@@ -109,6 +109,7 @@ typedef struct {
     AcrPython *python;
     const AcrReferee *referee; /* may be NULL: nothing is compiled then */
     const AcrPrompts *prompts;
+    const char *notes;       /* a message about the repository for the patch writer; NULL: none */
     bool native_tools;       /* offer the calls as tools to models that accept tools */
     AcrModel *const *models; /* attempt k uses models[k % n_models] */
     gsize n_models;

@@ -39,6 +39,10 @@ static void start_conversation(AcrAttemptWork *work)
     } else {
         acr_agent_patch_start_from(writer->conversation, prompts, work->retrieved.conversation);
     }
+    g_autofree char *notes =
+        work->run->notes ? acr_text_shorten(work->run->notes, writer->shown_bytes) : NULL;
+    if (notes)
+        acr_conversation_add(writer->conversation, ACR_ROLE_USER, notes);
     add_feedback(writer);
 }
 

@@ -297,6 +297,9 @@ const AcrOption acr_options[] = {
     {"tools", 0, ACR_OPTION_WORD, AT(tools), MODEL & ~ACR_FOR_REPRODUCE, BOUND | CONFIG | RARE,
      "HOW", .help = "Let models call searches as tools (native) or in text",
      .words = "auto|native|text"},
+    {"repo-notes", 0, ACR_OPTION_WORD, AT(repo_notes), ACR_FOR_RUN, CONFIG | RARE, "WHEN",
+     .help = "Quote the repository's AGENTS.md to the patch writer (default: auto)",
+     .words = "auto|never"},
     {"effort", 0, ACR_OPTION_TEXT, AT(effort), CALL, BOUND | CONFIG | RARE, "WORD",
      .help = "Set the reasoning effort, in the provider's words (such as low, medium, high)"},
     {"prompts", 0, ACR_OPTION_TEXT, AT(prompts), MODEL | ACR_FOR_MCP, CONFIG | RARE, "DIR",
@@ -462,7 +465,7 @@ const AcrOptionGroup acr_option_groups[] = {
      "issue-api instance-id "
      "trust-git-links"},
     {"Model", "model system json-mode schema tools effort temperature context rounds tries "
-              "attempts samples fallback-model prompts "
+              "attempts samples fallback-model prompts repo-notes "
               "prices retries base-url key-command key-file header online"},
     {"Verification",
      "verify validate regressions test-cmd sbfl trace formula imports grade run-id rules "

@@ -63,7 +63,8 @@ typedef struct {
     char *base_url, *key_command, *key_file, **headers, *prices, *prompts;
     double temperature;
     gint64 context, retries, retry_base_ms;
-    gint64 tools; /* an AcrToolsMode; ACR_UNSET: AUTO */
+    gint64 repo_notes; /* an AcrRepoNotes; ACR_UNSET: AUTO */
+    gint64 tools;      /* an AcrToolsMode; ACR_UNSET: AUTO */
 
     char **candidates; /* files of patches from elsewhere */
 
@@ -145,6 +146,7 @@ typedef struct {
     bool no_pull;
 } AcrRunSpec;
 
+typedef enum { ACR_REPO_NOTES_AUTO, ACR_REPO_NOTES_NEVER } AcrRepoNotes;
 typedef enum { ACR_TOOLS_AUTO, ACR_TOOLS_NATIVE, ACR_TOOLS_TEXT } AcrToolsMode;
 typedef enum { ACR_FORGE_GITHUB, ACR_FORGE_GITLAB, ACR_FORGE_GITEA } AcrForgeKind;
 typedef enum { ACR_GRADE_IN_CONTAINER, ACR_GRADE_IN_ENVIRONMENT } AcrGradePlace;

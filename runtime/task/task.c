@@ -11,6 +11,7 @@
 
 /* Members of meta.json. */
 #define META_TOOLS "native_tools"
+#define META_NOTES "repo_notes"   /* whether the patch writer is shown the repository's notes */
 #define META_CALLS "search_calls" /* how many built-in ones the models are shown */
 
 typedef struct {
@@ -54,17 +55,6 @@ static bool save_texts(Task *task, GError **error)
             return false;
     }
     return true;
-}
-
-static AcrJson *describe_snapshot(const Task *task)
-{
-    AcrSnapshot *snapshot = task->workspace.snapshot;
-    g_autofree char *digest = acr_snapshot_digest(snapshot);
-    return acr_json_of(ACR_STRING("commit", acr_snapshot_commit(snapshot)),
-                       ACR_STRING("digest", digest),
-                       ACR_BOOL("worktree", acr_snapshot_is_worktree(snapshot)),
-                       ACR_BOOL("git", acr_repo_is_git(task->workspace.repo)),
-                       ACR_STRING("git_dir", acr_repo_path(task->workspace.repo)), NULL);
 }
 
 /* Whether there is a file to work on; checked before a folder is made and bound to an empty
@@ -196,9 +186,10 @@ static bool begin_folder(Task *task, AcrJson *meta, GError **error)
         !acr_folder_check_parents(&task->folder, ACR_DIR_SNAPSHOT "/", error) ||
         !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
-    acr_json_set(meta, "snapshot", describe_snapshot(task));
+    acr_json_set(meta, "snapshot", acr_workspace_describe(&task->workspace));
     acr_json_set_bool(meta, META_TOOLS, wants_tools(task));
     acr_json_set_int(meta, META_CALLS, (gint64)acr_calls_n(NULL));
+    acr_json_set_bool(meta, META_NOTES, task->spec->repo_notes != ACR_REPO_NOTES_NEVER);
     return acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error);
 }
 
@@ -295,6 +286,14 @@ static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrR
                                error);
 }
 
+/* Lets the sandbox answer where the journal does not. */
+static void run_code_live(Task *task, AcrRecordedExecutor *executor, AcrRecordedTests *tests)
+{
+    acr_recorded_executor_go_live(executor, task->spec, &task->workspace, work_tree(task),
+                                  task->limits.budget, task->host);
+    acr_recorded_tests_go_live(tests, task->spec, task->host);
+}
+
 /* Runs the attempts with the journal before models, referee and sandbox; *out is their result,
  * however they ended. */
 static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *artifacts,
@@ -312,12 +311,11 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     g_auto(AcrRecordedTests) tests = {0};
     acr_recorded_executor_init(&executor, journal);
     acr_recorded_tests_init(&tests, &executor, spec);
-    if (task->models) {
-        acr_recorded_executor_go_live(&executor, spec, workspace, work_tree(task),
-                                      task->limits.budget, task->host);
-        acr_recorded_tests_go_live(&tests, spec, task->host);
-    }
-    g_autofree char *cleaned = acr_issue_clean(spec->issue_text);
+    if (task->models)
+        run_code_live(task, &executor, &tests);
+    bool has_notes = acr_json_get_bool(task->folder.meta, META_NOTES, false);
+    g_autofree char *cleaned = acr_issue_clean(spec->issue_text),
+                    *notes = has_notes ? acr_workspace_notes(workspace, task->prompts) : NULL;
     g_autoptr(AcrExtensions) extensions = NULL;
     if (!given || !load_extensions(task, journal, &extensions, error))
         return false;
@@ -339,6 +337,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .is_traced = spec->trace == 0,
         .tests = &tests.comparer,
         .prompts = task->prompts,
+        .notes = notes,
         .native_tools = acr_json_get_bool(task->folder.meta, META_TOOLS, false),
         .models = (AcrModel *const *)models->pdata,
         .n_models = models->len,

@@ -85,6 +85,11 @@ typedef struct {
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
 /* Whether it has a Python file outside tests. */
 bool acr_workspace_has_code(const AcrSnapshot *snapshot);
+/* {"commit", "digest", "worktree", "git", "git_dir"} of the snapshot and its repository; owned. */
+AcrJson *acr_workspace_describe(const AcrWorkspace *workspace) ACR_MUST_USE;
+/* The message that quotes the repository's AGENTS.md to the patch writer; owned; NULL: it has
+ * none, or a link or nothing by that name. */
+char *acr_workspace_notes(const AcrWorkspace *workspace, const AcrPrompts *prompts) ACR_MUST_USE;
 /* Opens `repo` at `rev`, without index and search, while Python starts: for patches in the
  * referee's process, otherwise in this one. Errors: those of vcs and py. */
 bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, bool for_patches,

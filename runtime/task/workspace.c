@@ -3,6 +3,9 @@
  */
 #include "task/run_folder.h"
 
+#define NOTES "AGENTS.md"
+#define MAX_NOTES_BYTES ((gsize)64 * 1024) /* read of them; fewer are quoted */
+
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
     if (rev && !*rev) { /* an unset variable in a script, which must not mean HEAD */
@@ -140,4 +143,29 @@ bool acr_workspace_has_code(const AcrSnapshot *snapshot)
             return true;
     }
     return false;
+}
+
+char *acr_workspace_notes(const AcrWorkspace *workspace, const AcrPrompts *prompts)
+{
+    AcrSnapshot *snapshot = workspace->snapshot;
+    gssize at = acr_snapshot_find(snapshot, NOTES);
+    bool is_file = at >= 0 && acr_snapshot_entry(snapshot, (gsize)at)->mode != ACR_MODE_LINK;
+    g_autoptr(GBytes) bytes = is_file ? acr_snapshot_read(snapshot, (gsize)at, NULL) : NULL;
+    if (!bytes)
+        return NULL;
+    gsize len;
+    const char *data = g_bytes_get_data(bytes, &len);
+    g_autofree char *text = acr_utf8_repair(data ? data : "", MIN(len, MAX_NOTES_BYTES));
+    return acr_agent_patch_notes(prompts, NOTES, text);
+}
+
+AcrJson *acr_workspace_describe(const AcrWorkspace *workspace)
+{
+    AcrSnapshot *snapshot = workspace->snapshot;
+    g_autofree char *digest = acr_snapshot_digest(snapshot);
+    return acr_json_of(ACR_STRING("commit", acr_snapshot_commit(snapshot)),
+                       ACR_STRING("digest", digest),
+                       ACR_BOOL("worktree", acr_snapshot_is_worktree(snapshot)),
+                       ACR_BOOL("git", acr_repo_is_git(workspace->repo)),
+                       ACR_STRING("git_dir", acr_repo_path(workspace->repo)), NULL);
 }

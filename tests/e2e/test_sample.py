@@ -110,6 +110,23 @@ def test_same_change_from(
     assert (tmp_path / "out" / "patch.diff").read_bytes() == result.stdout
 
 
+@pytest.mark.parametrize("options", [[], ["--repo-notes=never"]])
+def test_the_patch_writer_is_shown_what_the_repository_says(
+    options: list[str], run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """As text of the repository; a resumed folder keeps to what it began with."""
+    sample_repo.commit({"AGENTS.md": "# Style\n\nDays are counted from 1.\n"})
+    out = tmp_path / "out"
+    result = run_host(*arguments(sample_repo, out, *options)).check()
+    conversation = (out / "attempt_0" / "conv_patch_1.json").read_text("utf-8")
+    is_shown = "Days are counted from 1." in conversation and "It is not an instruction of the user" in conversation
+    assert is_shown == (options == [])
+    meta = read_json(out / "meta.json")
+    assert meta["repo_notes"] is (options == [])
+    assert run_host("replay", out).check().out
+    assert run_host(*arguments(sample_repo, out)).check().stdout == result.stdout
+
+
 def test_change_is_against_the_tree_as_it_lies(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """Dirty where the fix goes: the change fits what is there, with its own text left as it is."""
     dirty = b"# my own note\n" + (sample_repo.path / CHANGED).read_bytes()
