@@ -7,6 +7,7 @@ import random
 
 import pytest
 from acr.experiments import plain, script_variants, service, tree_variants
+from acr.experiments.comparisons import pairs
 from acr.experiments.outcome import Outcome
 from acr.experiments.script_variants import Script
 from acr.experiments.site import find
@@ -60,6 +61,35 @@ def test_what_a_test_expects_is_changed(test: str, changed: bool) -> None:
     script = Script(f"assert {test}\n", [1], random.Random(1))
     made = [script_variants.perturbed(script, number, False) for number in range(4)]
     assert any(made) == changed
+
+
+@pytest.mark.parametrize(
+    ("statement", "vague"),
+    [
+        ("assert f(1) is not None", True),
+        ("assert f(1) != 3", True),
+        ("assert not f(1) == 3", True),
+        ("assert f(1) != f(2)", False),  # a relation between two results
+        ("assert f(1) is None", False),
+        ("assert 'a' not in f(1)", True),
+        ("assert 'a' in f(1)", False),
+        ("assert 'a' in dir(f)", True),
+        ("assert len(f(1)) > 0", True),
+        ("assert len(f(1)) > 3", False),
+        ("assert isinstance(f(1), (int, str))", True),
+        ("assert isinstance(f(1), Money)", False),
+        ("assert type(f(1)) is str", True),
+        ("assert hasattr(f, 'a')", True),
+        ("self.assertIsNotNone(f(1))", True),
+        ("self.assertIsNone(f(1))", False),
+        ("self.assertNotEqual(f(1), 3)", True),
+        ("self.assertEqual(f(1), 3)", False),
+    ],
+)
+def test_a_comparison_that_states_no_value_is_vague(statement: str, vague: bool) -> None:
+    site = find(statement, [1])
+    assert site is not None
+    assert pairs(site)[0].is_vague == vague
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from typing import NamedTuple
 
 from acr.experiments.site import is_stop, tail
@@ -19,6 +20,13 @@ _EQUAL = {f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", 
 _SIDED = {*NEAR, *_EQUAL, "assertEquals", "isinstance", "assertIsInstance", "assertCountEqual", "assertSequenceEqual"}
 # Special methods that decide whether two objects are equal, in order, or true.
 EQUALITY = {f"__{name}__" for name in "eq ne lt le gt ge bool contains hash".split()}
+# Assertions of unittest -> how they compare their first two arguments.
+_UNITTEST = {
+    "assertNotEqual": "NotEq", "assertIs": "Is", "assertIsNot": "IsNot", "assertIn": "In", "assertNotIn": "NotIn",
+    "assertGreater": "Gt", "assertGreaterEqual": "GtE", "assertLess": "Lt", "assertLessEqual": "LtE",
+}  # fmt: skip
+_NONE = {"assertIsNone": "Is", "assertIsNotNone": "IsNot"}
+_EXCLUDES = {("NotEq", True), ("Eq", False), ("IsNot", True), ("Is", False), ("NotIn", True), ("In", False)}
 _ASSERTING = ("assert", "check", "expect", "verify", "ensure", "require", "must")
 
 
@@ -52,6 +60,7 @@ class Pair:
         self.how, self.holds, self.left, self.right, self.call = how, holds, left, right or left, call
         self.is_right = right is None or how in ("difference", "helper") or expected_is_right(left.get(), right.get())
         self.built = _built(left.get()), _built(self.right.get())
+        self.is_vague = _is_vague(how, holds, left.get(), self.right.get(), self.built)
         self.tags = ("", "")  # of what is written out, and of its other side
 
     @property
@@ -70,6 +79,32 @@ def expected_is_right(left: ast.expr, right: ast.expr) -> bool:
     """Which side says what is expected: the one without names and calls; the right one where both or neither have."""
     plain = [is_literal(left), is_literal(right)]
     return plain[1] or not plain[0]
+
+
+def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, built: tuple[set[str], set[str]]) -> bool:
+    """Whether a comparison does not state a value: it excludes one, or asks only whether there is any, or for its type."""
+    if how == "truth":
+        return tail(left) in ("hasattr", "callable")
+    none = any(isinstance(at, ast.Constant) and at.value is None for at in (left, right))
+    if (how, holds) in _EXCLUDES:
+        return none or how in ("In", "NotIn") or how in ("Eq", "NotEq") and not built[0] & built[1]
+    if how in ("isinstance", "assertIsInstance"):
+        return holds is False or _is_builtin_class(right)
+    if how in ("Eq", "Is"):
+        return tail(left) == "type" and _is_builtin_class(right)
+    if how == "In":
+        return tail(right) in ("dir", "vars", "__dict__", "__slots__")
+    bounds = (
+        (how, ast.unparse(right)) in (("Gt", "0"), ("GtE", "1")),
+        (how, ast.unparse(left)) in (("Lt", "0"), ("LtE", "1")),
+    )
+    return bounds[0] and tail(left) == "len" or bounds[1] and tail(right) == "len"
+
+
+def _is_builtin_class(node: ast.expr) -> bool:
+    """Whether an expression names a class of Python's own, or several, which is no exception."""
+    names = [at.id if isinstance(at, ast.Name) else "" for at in getattr(node, "elts", [node])]
+    return all(isinstance(getattr(builtins, at, None), type) and at[:1].islower() for at in names)
 
 
 def is_literal(node: ast.AST) -> bool:
@@ -125,7 +160,7 @@ def others(site: Site, known: list[Pair]) -> list[Pair]:
     fresh = []
     for pair in found:
         place = (id(pair.left.holder), pair.left.field)
-        if place not in seen and pair.how != "truth":
+        if place not in seen:
             seen.add(place)
             fresh.append(pair)
     return fresh
@@ -136,6 +171,10 @@ def _of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:
     call = getattr(at, "value", None)
     if isinstance(call, ast.Call) and tail(call) in _SIDED and len(call.args) > 1:
         yield Pair(tail(call), True, Slot(call.args, 0), Slot(call.args, 1))
+    elif isinstance(call, ast.Call) and tail(call) in _UNITTEST and len(call.args) > 1:
+        yield Pair(_UNITTEST[tail(call)], True, Slot(call.args, 0), Slot(call.args, 1))
+    elif isinstance(call, ast.Call) and tail(call) in _NONE and call.args:
+        yield Pair(_NONE[tail(call)], True, Slot(call.args, 0), Slot([ast.Constant(None)], 0))
     elif isinstance(call, ast.Call) and (is_site or tail(call).startswith(_ASSERTING)):
         yield from _of_helper(Slot(at, "value"), True)
 
@@ -184,6 +223,8 @@ def _of_test_call(test: ast.Call, place: Slot, want: bool | None) -> list[Pair]:
     name = tail(test)
     if name in _SIDED and len(test.args) > 1:
         return [Pair(name, want, Slot(test.args, 0), Slot(test.args, 1))]
+    if name == "bool" and len(test.args) == 1:
+        return of_test(Slot(test.args, 0), want)
     if name in ("any", "all") and test.args and isinstance(test.args[0], ast.GeneratorExp):
         return of_test(Slot(test.args[0], "elt"), want if (name == "all") == want else None)
     return [Pair("truth", want, place), *_of_helper(place, want)]

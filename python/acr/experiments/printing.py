@@ -184,7 +184,8 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
     judges = {id(pair): _judge(pair) for pair in found if pair.how == "helper" and carries_on}
     inner, before = _Inner(names), [x for x in ast.walk(site.tree) if isinstance(x, ast.stmt)]
     for number, pair in enumerate(found):
-        pair.tags = (f"L{number}", f"R{number}") if number < len(own) else (f"X{number}", f"Y{number}")
+        kinds = "LR" if number < len(own) else "BB" if pair.how == "truth" else "XY"
+        pair.tags = (f"{kinds[0]}{number}", f"{kinds[1]}{number}")
         inner.known |= {id(pair.left.get()), id(pair.right.get())}
     inner.visit(site.tree)
     for pair in found:

@@ -140,7 +140,7 @@ class Judged:
         failure; base: what it wrote, going on where an assertion failed."""
         self.changed.learn(base.get("K", []) + patched.get("K", []))
         for pair in self.pairs:
-            why = self._of_pair(pair, first, patched)
+            why = "" if pair.tags[0][:1] == "B" else self._of_pair(pair, first, patched)
             if why:
                 return why
         return (
@@ -150,6 +150,29 @@ class Judged:
             or _other_cases(base, patched)
             or self._is_left_out(base, patched)
         )
+
+    def states_nothing(self, base: Rows, patched: Rows) -> bool:
+        """Whether no comparison that the patch makes come out otherwise states a value: almost any change satisfies it."""
+        own = [pair for pair in self.pairs if pair.tags[0][:1] == "L"]
+        reached = any(patched.get(pair.tags[0]) for pair in own)
+        return reached and not any(self._states(pair, base, patched) for pair in self.pairs)
+
+    def _states(self, pair: Pair, base: Rows, patched: Rows) -> bool:
+        is_own, (was, now) = pair.tags[0][:1] == "L", [[at.get(tag, []) for tag in pair.tags] for at in (base, patched)]
+        changed = was != now or any(
+            at is UNREADABLE or _has_object(at) or "..." in str(at) for row in now for at in row
+        )
+        if not now[0] or not changed and pair.how not in ("Is", "IsNot", "helper"):
+            return False
+        if pair.how == "truth":
+            return not pair.is_vague and (pair.holds is False or any(map(_is_bool, now[0])))
+        if pair.how == "helper":
+            return isinstance(pair.call.holder, ast.Expr) and (is_own or changed)  # type: ignore[union-attr]
+        return not pair.is_vague or pair.how == "IsNot" and all(map(self._is_given, now[0]))
+
+    def _is_given(self, value: object) -> bool:
+        """Whether the script itself holds a value that is rare enough to be no accident."""
+        return is_plain(value) and len(str(value)) > 2 and repr(value) in self.script
 
     def helpers(self, base: Rows, patched: Rows) -> list[int]:
         """The pairs that functions compare which accept equal sides without the patch, and were given plain data with it."""
@@ -308,6 +331,10 @@ def _shares(one: object, other: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, complex))
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool) or is_object(value) and "bool" in str(value[1]).lower()  # type: ignore[index]
 
 
 def _has_object(value: object) -> bool:

@@ -229,6 +229,12 @@ class _Site:
         words = f"both sides are printed as plain data ({self.script.quote()})"
         expected = "what is observed is what the script expects without the patch"
         case.require("written out", words, expected, found or "it is", not found)
+        if judged.states_nothing(self.base_all, patched):
+            case.note("stated", "nothing", "the script states a value that the issue wants", "it states none", False)
+            raise Refusal(
+                f"{self.script.quote()} states no value that the issue wants, so almost any change satisfies it; "
+                "assert that value, as in `assert f(1) == 2`"
+            )
         chosen = judged.helpers(self.base_all, patched)
         text = script_variants.replayed(self.script, patched, chosen) if chosen else None
         if text is not None:
