@@ -25,6 +25,11 @@ from venvs import EnvironmentFailure, locked, make_venv  # noqa: E402
 DOWNLOAD_SECONDS = 600
 # What the setup.py of older releases, or what builds others, wants to import when pip asks it for its metadata.
 BUILDERS = ("setuptools==68.0.0", "wheel==0.41.2", "setuptools_scm==7.1.0", "flit_core==3.9.0")
+# The same of releases of 2025 and later.
+NEWER_BUILDERS = (
+    *("setuptools==80.9.0", "wheel==0.45.1", "setuptools_scm==8.3.1", "flit_core==3.12.0", "poetry-core==2.2.1"),
+    *("hatchling==1.27.0", "hatch-vcs==0.5.0", "hatch-fancy-pypi-readme==25.1.0"),
+)
 _UNREACHABLE = re.compile(
     r"NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|ProxyError|MaxRetryError|"
     r"Connection(?:Reset|Refused|Broken|Error)|Temporary failure in name resolution|SSLError|HTTP error 5\d\d"
@@ -37,10 +42,10 @@ def cache() -> Path:
     return Path(base) / "acr-tests"
 
 
-def _pip(*args: str) -> subprocess.CompletedProcess[str]:
+def _pip(*args: str, builders: Sequence[str] = BUILDERS) -> subprocess.CompletedProcess[str]:
     """Run the pip of a small environment of its own. Errors: EnvironmentFailure."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    venv = make_venv(cache(), version, BUILDERS)
+    venv = make_venv(cache(), version, builders)
     return subprocess.run(
         [str(venv / "bin" / "python"), "-m", "pip", *args],
         capture_output=True,
@@ -81,7 +86,7 @@ def _give_up(what: str, why: str) -> None:
     pytest.fail(f"{what}: {why}")
 
 
-def _download(name: str, version: str, folder: Path) -> Path:
+def _download(name: str, version: str, folder: Path, builders: Sequence[str]) -> Path:
     """The source archive of a release, downloaded into `folder`."""
     what = f"source release {name} {version}"
     try:
@@ -95,6 +100,7 @@ def _download(name: str, version: str, folder: Path) -> Path:
                 ":all:",
             ),
             *("-d", str(folder), f"{name}=={version}"),
+            builders=builders,
         )
     except (EnvironmentFailure, subprocess.TimeoutExpired) as error:
         _give_up(what, str(error))
@@ -116,7 +122,7 @@ def _unpack(archive: Path, folder: Path) -> Path:
     return top
 
 
-def release_repo(name: str, version: str) -> Repo:
+def release_repo(name: str, version: str, builders: Sequence[str] = BUILDERS) -> Repo:
     """The release as a git repository with one commit; shared by all tests: clone it to write.
 
     Skips the test, with the reason, where the registry is out of reach.
@@ -127,7 +133,7 @@ def release_repo(name: str, version: str) -> Repo:
             with tempfile.TemporaryDirectory(dir=path.parent) as folder:
                 (Path(folder) / "got").mkdir()
                 (Path(folder) / "tree").mkdir()
-                archive = _download(name, version, Path(folder) / "got")
+                archive = _download(name, version, Path(folder) / "got", builders)
                 repo = Repo(_unpack(archive, Path(folder) / "tree"))
                 repo.git("init", "-q", "-b", "main")
                 repo.commit({}, f"{name} {version}")
