@@ -1,0 +1,242 @@
+"""Turns an issue into a draft pull or merge request, in a job of GitHub Actions or GitLab CI.
+
+Settings are the variables ACR_CI_* (see SETTINGS); keys of models and the forge's token stay in their own variables and
+are on no command line. It runs `acr-host run`, then `acr-host pr` if the verdict suffices, and writes the outputs verdict,
+cost, patch and request. Exit code: that of the run (4: the ceiling was reached), else that of the request.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+SETTINGS = {
+    "issue": "",  # a URL or a file; default: the event that started the job
+    "label": "",  # an event without this label ends the job with success
+    "model": "",
+    "max_cost": "2",
+    "verify": "auto",
+    "base_url": "",
+    "options": "",  # more options of `acr-host run`
+    "requests": "verified",  # which verdicts are worth a request: verified, any, never
+    "base": "",  # the request's target branch
+    "dry_run": "false",
+    "image": "",  # a container image in place of the acr-host in PATH
+    "out": "acr-host-run",  # the run folder
+    "key_variable": "",  # the variable that holds the model's key, for the image
+    "forge": "github",
+    "api_url": "",
+}
+GOOD = {"verified": ("verified", "validated"), "any": ("verified", "validated", "unverified"), "never": ()}
+TOKENS = {"github": ("GITHUB_TOKEN", "x-access-token"), "gitlab": ("GITLAB_TOKEN", "oauth2")}
+EXIT_USAGE = 2
+
+
+class SettingError(Exception):
+    """A setting that cannot be used."""
+
+
+def read_settings(env: dict[str, str]) -> dict[str, str]:
+    """The settings of this job; errors: SettingError."""
+    settings = {name: env.get(f"ACR_CI_{name.upper()}") or default for name, default in SETTINGS.items()}
+    choices = {"requests": GOOD, "forge": TOKENS, "dry_run": ("true", "false")}
+    for name, words in choices.items():
+        if settings[name] not in words:
+            raise SettingError(f"{name} is '{settings[name]}'; choose one of: {', '.join(words)}")
+    if settings["api_url"] == "https://api.github.com":
+        settings["api_url"] = ""  # the default, which is named by the remote's address
+    if not settings["model"]:
+        raise SettingError("model is not set; name one, such as openai/gpt-4.1")
+    return settings
+
+
+def read_event(env: dict[str, str]) -> tuple[str, list[str]]:
+    """(the issue's URL, its labels) of the event that started the job; ("", []) where it is about no issue."""
+    path = env.get("GITHUB_EVENT_PATH") or env.get("TRIGGER_PAYLOAD") or ""
+    try:
+        event = json.loads(Path(path).read_text("utf-8")) if path else {}
+    except (OSError, ValueError):
+        return "", []
+    issue = event.get("issue") or event.get("object_attributes") or {}
+    return str(issue.get("html_url") or issue.get("url") or ""), new_labels(event, issue)
+
+
+def new_labels(event: dict[str, Any], issue: dict[str, Any]) -> list[str]:
+    """The labels that the event adds: another change of an issue that has the label is no reason to work on it again."""
+    if isinstance(event.get("label"), dict):  # GitHub's "labeled"
+        labels, before = [event["label"]], []
+    else:  # GitLab's hook for issues
+        change = (event.get("changes") or {}).get("labels") or {}
+        is_opened = issue.get("action", "opened") in ("open", "opened", "reopen")
+        labels = change.get("current") or (event.get("labels") or issue.get("labels") or [] if is_opened else [])
+        before = change.get("previous") or []
+    return [str(label.get("name") or label.get("title")) for label in labels if label not in before]
+
+
+def place_key(settings: dict[str, str], env: dict[str, str]) -> None:
+    """Hand the model's key to acr-host in the variable that it reads. Errors: SettingError."""
+    key = env.pop("ACR_CI_KEY", "")
+    if key and not re.fullmatch(r"[A-Z][A-Z0-9_]*", settings["key_variable"]):
+        raise SettingError("key_variable is no name of a variable, such as OPENAI_API_KEY")
+    if key:
+        env[settings["key_variable"]] = key
+
+
+def find_issue(settings: dict[str, str], env: dict[str, str]) -> str | None:
+    """The issue; None: the event is not for this job. Errors: SettingError."""
+    issue, labels = settings["issue"], []
+    if not issue:
+        issue, labels = read_event(env)
+        if settings["label"] and settings["label"] not in labels:
+            return None
+    if not issue:
+        raise SettingError("there is no issue: set issue, or start the job by an event of an issue")
+    if issue.startswith("-") or (not re.fullmatch(r"https?://\S+", issue) and not Path(issue).is_file()):
+        raise SettingError(f"the issue {issue!r} is neither a URL nor a file")
+    return issue
+
+
+def host_command(settings: dict[str, str], env: dict[str, str]) -> list[str]:
+    """How acr-host is started: from PATH, or in the image. A container gets variables by name, so that no value is shown."""
+    if not settings["image"]:
+        return ["acr-host"]
+    here = os.getcwd()
+    names = {
+        settings["key_variable"],
+        TOKENS[settings["forge"]][0],
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_KEY_0",
+        "GIT_CONFIG_VALUE_0",
+    }
+    passed = [word for name in sorted(names) if env.get(name) for word in ("-e", name)]
+    walls = ["--security-opt", "seccomp=unconfined", "--security-opt", "systempaths=unconfined"]
+    place = ["--user", f"{os.getuid()}:{os.getgid()}", "-v", f"{here}:{here}", "-w", here]
+    return ["docker", "run", "--rm", *place, *walls, *passed, settings["image"]]
+
+
+def run_command(settings: dict[str, str], issue: str) -> list[str]:
+    """The arguments of the run. Values follow "=", so that none is taken for an option."""
+    words = ["run", "--repo=.", f"--issue={issue}", f"--model={settings['model']}", f"--out={settings['out']}"]
+    words += [f"--max-cost={settings['max_cost']}", f"--verify={settings['verify']}"]
+    words += [f"--base-url={settings['base_url']}"] if settings["base_url"] else []
+    words += [f"--issue-api={settings['api_url']}"] if settings["api_url"] and issue.startswith("http") else []
+    words += ["--dry-run"] if settings["dry_run"] == "true" else []
+    return [*words, *shlex.split(settings["options"])]
+
+
+def read_result(out: Path) -> dict[str, Any]:
+    """What the run left; {} where it left nothing."""
+    try:
+        result = json.loads((out / "result.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return result if isinstance(result, dict) else {}
+
+
+def git_access(settings: dict[str, str], env: dict[str, str]) -> dict[str, str]:
+    """Variables by which git's push logs in with the forge's token; {} without one."""
+    variable, user = TOKENS[settings["forge"]]
+    server = env.get("CI_SERVER_URL") or env.get("GITHUB_SERVER_URL")
+    if not env.get(variable) or not server:
+        return {}
+    secret = base64.b64encode(f"{user}:{env[variable]}".encode()).decode()
+    key = f"http.{server.rstrip('/')}/.extraheader"
+    return {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": key, "GIT_CONFIG_VALUE_0": f"AUTHORIZATION: basic {secret}"}
+
+
+def prepare_repository(env: dict[str, str]) -> None:
+    """Give the job's own clone a name to commit with, and on GitLab an address without the job's read-only password."""
+    for name, value in (("user.name", "acr-host"), ("user.email", "acr-host@users.noreply.invalid")):
+        if subprocess.run(["git", "config", name], check=False, capture_output=True).returncode != 0:
+            subprocess.run(["git", "config", name, value], check=True)
+    if env.get("CI_SERVER_URL") and env.get("CI_PROJECT_PATH"):
+        url = f"{env['CI_SERVER_URL']}/{env['CI_PROJECT_PATH']}.git"
+        subprocess.run(["git", "remote", "set-url", "--push", "origin", url], check=True)
+
+
+def open_request(settings: dict[str, str], patch: bytes, env: dict[str, str]) -> tuple[int, str]:
+    """(exit code, URL) of `acr-host pr`. The branch is named for the patch: the same one is not pushed twice."""
+    prepare_repository(env)
+    branch = f"acr-host/{hashlib.sha256(patch).hexdigest()[:12]}"
+    words = [
+        "pr",
+        settings["out"],
+        "--repo=.",
+        f"--branch={branch}",
+        "--push=origin",
+        "--open",
+        f"--forge={settings['forge']}",
+    ]
+    words += [f"--base={settings['base']}"] if settings["base"] else []
+    words += [f"--api-url={settings['api_url']}"] if settings["api_url"] else []
+    env = {**env, **git_access(settings, env)}
+    done = subprocess.run(
+        [*host_command(settings, env), *words, "--json"], env=env, check=False, stdout=subprocess.PIPE, encoding="utf-8"
+    )
+    request = (json.loads(done.stdout).get("request") or {}) if done.returncode == 0 else {}
+    return done.returncode, str(request.get("url") or "")
+
+
+def write_summary(settings: dict[str, str], env: dict[str, str]) -> None:
+    """The request's text on the job's page (GitHub), whether or not a request is opened."""
+    if env.get("GITHUB_STEP_SUMMARY"):
+        command = [*host_command(settings, env), "pr", settings["out"], "--repo=."]
+        with open(env["GITHUB_STEP_SUMMARY"], "ab") as file:
+            subprocess.run(command, env=env, check=False, stdout=file)
+
+
+def write_outputs(outputs: dict[str, str], env: dict[str, str]) -> None:
+    """To the job's later steps (GitHub), or to acr-host.env, a dotenv report (GitLab). Each value is one line."""
+    lines = {name: " ".join(value.split()) for name, value in outputs.items()}
+    if env.get("GITHUB_OUTPUT"):
+        with open(env["GITHUB_OUTPUT"], "a", encoding="utf-8") as file:
+            file.writelines(f"{name}={value}\n" for name, value in lines.items())
+    elif env.get("GITLAB_CI"):
+        text = "".join(f"ACR_{name.upper()}={value}\n" for name, value in lines.items())
+        Path("acr-host.env").write_text(text, "utf-8")
+    print(", ".join(f"{name}: {value or 'none'}" for name, value in lines.items()), flush=True)
+
+
+def work(env: dict[str, str]) -> int:
+    """Do the job; its exit code. Errors: SettingError."""
+    settings = read_settings(env)
+    place_key(settings, env)
+    issue = find_issue(settings, env)
+    if issue is None:
+        print(f"nothing to do: the issue lacks the label '{settings['label']}'")
+        return 0
+    is_dry, out = settings["dry_run"] == "true", Path(settings["out"])
+    command = [*host_command(settings, env), *run_command(settings, issue)]
+    code = subprocess.run(command, env=env, check=False, stdout=None if is_dry else subprocess.DEVNULL).returncode
+    result = {} if is_dry else read_result(out)
+    verdict = str(result.get("verdict") or "none")
+    micro = (result.get("cost") or {}).get("cost_microusd") or 0
+    outputs = {"verdict": verdict, "cost": f"{micro / 1e6:.6f}", "patch": "", "request": ""}
+    if result.get("patch"):
+        outputs["patch"] = str(out / "patch.diff")
+        write_summary(settings, env)
+    if code == 0 and outputs["patch"] and verdict in GOOD[settings["requests"]]:
+        code, outputs["request"] = open_request(settings, (out / "patch.diff").read_bytes(), env)
+    write_outputs(outputs, env)
+    return code
+
+
+def main() -> int:
+    """Errors are one line."""
+    try:
+        return work(dict(os.environ))
+    except (SettingError, OSError, subprocess.CalledProcessError) as error:
+        print(f"issue_to_request: {error}", file=sys.stderr)
+        return EXIT_USAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
