@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,12 +44,10 @@ class Job:
 
     def __init__(self, folder: Path, binary: Path, kind: str) -> None:
         self.folder, self.kind = folder, kind
-        source = make_repo(folder / "source", {"app.py": "def half(n):\n    return n // 3\n"})
+        self.source = make_repo(folder / "source", {"app.py": "def half(n):\n    return n // 3\n"})
         (folder / "owner").mkdir()
-        source.git("clone", "-q", "--bare", str(source.path), str(folder / "owner" / "name.git"))
-        self.repo = source.clone(folder / "work")
-        self.repo.git("remote", "set-url", "origin", f"git@{kind}.com:owner/name.git")
-        self.repo.git("remote", "set-url", "--push", "origin", f"file://{folder}/owner/name.git")
+        self.source.git("clone", "-q", "--bare", str(self.source.path), str(folder / "owner" / "name.git"))
+        self.repo = self.clone("work")
         (folder / "bin").mkdir()
         (folder / "bin" / "acr-host").symlink_to(binary)
         engine = folder / "bin" / "docker"  # notes what it is told, and runs the program here
@@ -57,6 +56,13 @@ class Job:
         )
         engine.chmod(0o755)
         self.said = ""
+
+    def clone(self, name: str) -> Repo:
+        """The checkout of a job; what it pushes lands on disk."""
+        repo = self.source.clone(self.folder / name)
+        repo.git("remote", "set-url", "origin", f"git@{self.kind}.com:owner/name.git")
+        repo.git("remote", "set-url", "--push", "origin", f"file://{self.folder}/owner/name.git")
+        return repo
 
     def run(self, command: str, env: dict[str, str]) -> int:
         """A step of a shell; its exit code. What it says is kept, but for commands to the runner."""
@@ -218,6 +224,21 @@ def test_from_issue_to_request(
         assert made.get("draft") is True or made["title"].startswith("Draft: ")
     assert job.holds_secret() == []
     assert (job.folder / "told").exists() == ("image" in given)
+
+
+@pytest.mark.parametrize("kind", sorted(RUNNERS))
+def test_the_same_patch_again_makes_nothing_new(job: Job, forge: IssueForge, kind: str) -> None:
+    """In another checkout, a second later: the branch and the request are those of the first job."""
+    found = []
+    for name in ("first", "second"):
+        job.repo = job.clone(name)
+        with LoopbackOpenAI(STRAIGHT) as model:
+            options = {"model": f"openai/{MODEL}", "base_url": model.base_url, "max_cost": "50", "api_key": KEY}
+            found.append(RUNNERS[kind](job, forge, labelled(kind, "x"), label="x", **options))
+        time.sleep(1.1)  # another commit would have another time
+        forge.rows or forge.add_row(job.pushed()[0])
+    assert [code for code, _ in found] == [0, 0], job.said
+    assert len(job.pushed()) == len(forge.made) == 1 and found[1][1]["request"] == "https://forge.test/1"
 
 
 @pytest.mark.parametrize("kind", sorted(RUNNERS))

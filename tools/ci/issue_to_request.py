@@ -162,10 +162,33 @@ def prepare_repository(env: dict[str, str]) -> None:
         subprocess.run(["git", "remote", "set-url", "--push", "origin", url], check=True)
 
 
+def git_says(*words: str) -> str:
+    """What git prints; "" if it fails."""
+    done = subprocess.run(["git", *words], check=False, capture_output=True, encoding="utf-8")
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def take_branch(branch: str, settings: dict[str, str], env: dict[str, str]) -> None:
+    """Get the branch of an earlier job with the same patch, so that it is found and not made anew; the server may have none."""
+    hidden = {settings["key_variable"], TOKENS[settings["forge"]][0]}
+    clean = {name: value for name, value in env.items() if name not in hidden}
+    words = [
+        "git",
+        "fetch",
+        "-q",
+        git_says("remote", "get-url", "--push", "origin"),
+        f"refs/heads/{branch}:refs/heads/{branch}",
+    ]
+    subprocess.run(words, env=clean, check=False, capture_output=True)
+
+
 def open_request(settings: dict[str, str], patch: bytes, env: dict[str, str]) -> tuple[int, str]:
-    """(exit code, URL) of `acr-host pr`. The branch is named for the patch: the same one is not pushed twice."""
+    """(exit code, URL) of `acr-host pr`. The branch is named for the commit and the patch: the same one is not pushed twice."""
     prepare_repository(env)
-    branch = f"acr-host/{hashlib.sha256(patch).hexdigest()[:12]}"
+    env = {**env, **git_access(settings, env)}
+    digest = hashlib.sha256(git_says("rev-parse", "HEAD").encode() + patch).hexdigest()
+    branch = f"acr-host/{digest[:12]}"
+    take_branch(branch, settings, env)
     words = [
         "pr",
         settings["out"],
@@ -177,7 +200,6 @@ def open_request(settings: dict[str, str], patch: bytes, env: dict[str, str]) ->
     ]
     words += [f"--base={settings['base']}"] if settings["base"] else []
     words += [f"--api-url={settings['api_url']}"] if settings["api_url"] else []
-    env = {**env, **git_access(settings, env)}
     done = subprocess.run(
         [*host_command(settings, env), *words, "--json"], env=env, check=False, stdout=subprocess.PIPE, encoding="utf-8"
     )
