@@ -85,7 +85,7 @@ static cJSON *read_value(const char *text, gsize len, GError **error)
         return node;
     g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_MALFORMED,
                 "malformed JSON at byte %" G_GSIZE_FORMAT ": %s", (gsize)(end - text),
-                node               ? "text follows the value"
+                node               ? "unexpected text after the value"
                 : end < text + len ? "unexpected character"
                                    : "the text ends here");
     cJSON_Delete(node);

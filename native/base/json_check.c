@@ -99,7 +99,7 @@ static bool scan_string(Scan *scan)
         if (escape == 'u' && !scan_unicode_escape(scan))
             return false;
     }
-    return fail_at(scan, start, "string without end");
+    return fail_at(scan, start, "unterminated string");
 }
 
 /* Reads one or more digits. */
@@ -149,7 +149,7 @@ static bool scan_number(Scan *scan)
             return fail_at(scan, start, "number without digits in its exponent");
     }
     if (g_ascii_isdigit(peek(scan)))
-        return fail_at(scan, scan->pos, "digit behind a number");
+        return fail_at(scan, scan->pos, "digit after a number");
     if (exponent || scan->pos - start > NUMBER_MAX_CHARS)
         repair_number(scan, start);
     return true;

@@ -176,7 +176,7 @@ static void step_server(AcrHttpServer *server, int timeout_ms)
 /* Sends what has been answered, and rejects all other requests. */
 static void wind_up(AcrHttpServer *server)
 {
-    static const char text[] = "the server ends\n";
+    static const char text[] = "the server is shutting down\n";
     gint64 until_us = g_get_monotonic_time() + GRACE_MS * 1000;
     for (guint i = 0; i < server->open->len; i++) {
         AcrHttpIncoming *incoming = server->open->pdata[i];

@@ -79,13 +79,14 @@ static bool check_result(const AcrSpawnResult *result, gint64 timeout_ms, GError
         why = g_strdup_printf("timed out after %" G_GINT64_FORMAT " seconds",
                               (timeout_ms + 999) / 1000);
     else if (result->flooded)
-        why = g_strdup("printed more than a key");
+        why = g_strdup("printed more text than a key can have");
     else if (result->signal)
         why = g_strdup_printf("was ended by signal %d", result->signal);
     else if (result->exit_code != 0)
         why = g_strdup_printf("failed with exit code %d", result->exit_code);
     else if (result->out_total == 0 || result->out_total > ACR_KEY_MAX_BYTES)
-        why = g_strdup(result->out_total ? "printed more than a key" : "printed nothing");
+        why = g_strdup(result->out_total ? "printed more text than a key can have"
+                                         : "printed nothing");
     return !why || refuse_key(error, "the key command", why);
 }
 
@@ -108,7 +109,7 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
     /* no one else uses these bytes, so they can be wiped */
     text = (char *)g_bytes_get_data(result.out, &len);
     bool ok = check_result(&result, spawn.timeout_ms, error) &&
-              take_key_line(text, len, "what the key command printed", out_key, error);
+              take_key_line(text, len, "the output of the key command", out_key, error);
     if (text)
         explicit_bzero(text, len);
     return ok;

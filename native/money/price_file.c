@@ -85,10 +85,10 @@ static bool read_prices(AcrPrice *price, const AcrJson *row, const char *where, 
             continue;
         double pico = acr_json_get_double(row, member, NAN) * PICO_PER_USD + 0.5;
         if (!(pico >= 0.5 && pico < (double)ACR_PRICE_MAX + 1))
-            return refuse(error, "%s: '%s' is not a price of a token", where, member);
+            return refuse(error, "%s: '%s' is not a price per token", where, member);
         AcrPriceTier *tier = tier_above(price, threshold);
         if (!tier)
-            return refuse(error, "%s: '%s' is one price threshold too many", where, member);
+            return refuse(error, "%s: too many price thresholds, from '%s' on", where, member);
         *place_in(tier, member, len) = (gint64)pico;
     }
     return true;
@@ -145,7 +145,7 @@ GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
         g_autofree char *where = acr_text_quote(key, 100);
         AcrPrice price;
         if (acr_json_type(row) != ACR_JSON_OBJECT)
-            return ACR_NULL(refuse(error, "%s is not the row of a model", where));
+            return ACR_NULL(refuse(error, "%s is not an object with a model's prices", where));
         if (strcmp(key, "sample_spec") == 0 || !is_of_text(row) ||
             acr_json_get(row, "tiered_pricing"))
             continue;

@@ -247,7 +247,7 @@ static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution,
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
     return !reason ||
            acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                            "%s (it must end before a container begins)", reason->message);
+                            "%s (it must end before the container starts)", reason->message);
 }
 
 static bool fail_ended(GError **error)

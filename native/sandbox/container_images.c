@@ -173,8 +173,10 @@ bool acr_images_pull(AcrImages *images, const char *name, GError **error)
         return false;
     /* a broken transfer may look like a complete one */
     return acr_images_have(images, name) ||
-           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                            "the container engine cannot %s: it is not there after the pull", what);
+           acr_sandbox_fail(
+               error, ACR_SANDBOX_ERROR_FAILED,
+               "the container engine cannot %s: the pull succeeded, but the image is missing",
+               what);
 }
 
 static GBytes *pack(const char *folder, const AcrInterrupt *interrupt, GError **error)

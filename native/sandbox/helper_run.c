@@ -255,7 +255,7 @@ static bool check_end(const AcrHelperRun *run, GError **error)
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "the sandbox ended by itself: %s",
                             line    ? line + 1
                             : *text ? text
-                                    : "it said nothing");
+                                    : "it printed nothing");
 }
 
 static bool run_helper(AcrHelperRun *run, GError **error)

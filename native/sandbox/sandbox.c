@@ -456,7 +456,7 @@ static bool check_setup(const AcrSandbox *sandbox, const AcrExecuted *executed, 
                                ? g_strdup_printf("was ended by signal %d", executed->signal)
                                : g_strdup_printf("exited with %d", executed->exit_code);
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_SETUP, "the set-up '%s' %s%s%s%s%s", command,
-                            end, *tail ? ": " : " and said nothing", last ? last + 1 : tail,
+                            end, *tail ? ": " : " and printed nothing", last ? last + 1 : tail,
                             last ? "\n" : "", last ? tail : "");
 }
 

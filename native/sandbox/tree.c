@@ -151,7 +151,7 @@ static int give(void *ctx, int dir, const char *name, const struct stat *st, gui
 bool acr_tree_give(const char *path, gint64 uid, GError **error)
 {
     int err = chown(path, (uid_t)uid, (gid_t)uid) == 0 ? walk_tree(path, false, give, &uid) : errno;
-    return !err || acr_sandbox_fail_errno(error, err, "cannot give away", path);
+    return !err || acr_sandbox_fail_errno(error, err, "cannot change the owner of", path);
 }
 
 static int open_up(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -165,7 +165,7 @@ static int open_up(void *ctx, int dir, const char *name, const struct stat *st, 
 bool acr_tree_open_up(const char *path, GError **error)
 {
     int err = walk_tree(path, false, open_up, NULL);
-    return !err || acr_sandbox_fail_errno(error, err, "cannot open up", path);
+    return !err || acr_sandbox_fail_errno(error, err, "cannot change the mode of", path);
 }
 
 /* ---- Copy ---- */

@@ -368,7 +368,7 @@ static bool make_entry(AcrTreeCache *store, AcrTreeMake *make, void *ctx, const 
     g_autoptr(GError) left = NULL;
     bool ok = make(ctx, dir, error) && write_size(dir, error) &&
               (rename(dir, path) == 0 ||
-               acr_sandbox_fail_errno(error, errno, "cannot put into place", path));
+               acr_sandbox_fail_errno(error, errno, "cannot move into place", path));
     if (!ok && !acr_tree_cache_discard(store, dir, &left))
         g_debug("%s", left->message);
     if (ok)

@@ -113,7 +113,7 @@ static bool read_author(Writing *writing, GError **error)
     if (rc == GIT_ENOTFOUND)
         return acr_vcs_fail(
             error, ACR_VCS_ERROR_NO_IDENTITY,
-            "git does not know who commits; set user.name and user.email with 'git config'");
+            "git has no author for the commit; set user.name and user.email with 'git config'");
     return rc == 0 || acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot make a commit");
 }
 
@@ -204,8 +204,8 @@ static bool write_branch(Writing *writing, const AcrOverlay *overlay, const char
         return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read '%s'", out->ref);
     if (!ref && collides(writing->git, out->ref))
         return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED,
-                            "branch '%s' conflicts with a branch whose name is a part of it, or of "
-                            "which it is a part; give another name",
+                            "branch '%s' conflicts with an existing branch, because one name is a "
+                            "folder of the other; give another name",
                             out->ref + strlen(HEADS));
     if (!ref && !read_author(writing, error)) /* before anything is written */
         return false;

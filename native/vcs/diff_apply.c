@@ -225,7 +225,7 @@ static bool write_after(Work *work, AcrOverlay *overlay, const git_index_entry *
 {
     git_blob *blob = NULL;
     if (acr_git.blob_lookup(&blob, work->git, &entry->id) != 0)
-        return fail(error, "cannot read what a diff has made");
+        return fail(error, "cannot read the result of a diff");
     g_autoptr(GBytes) content =
         g_bytes_new(acr_git.blob_rawcontent(blob), (gsize)acr_git.blob_rawsize(blob));
     acr_git.blob_free(blob);

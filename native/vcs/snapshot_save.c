@@ -165,9 +165,9 @@ static bool needs_repo(const AcrSnapshot *snapshot)
 static AcrSnapshot *find_snapshot(AcrSnapshot *saved, const char *dir, GError **error)
 {
     if (needs_repo(saved) && (!saved->repo || !saved->repo->git))
-        return ACR_NULL(acr_vcs_fail(
-            error, ACR_VCS_ERROR_MISSING,
-            "the run is of commit %s, and no repository that has it was found", saved->commit));
+        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_MISSING,
+                                     "no repository with the run's commit %s was found",
+                                     saved->commit));
     if (saved->worktree) {
         saved->blob_dir = g_build_filename(dir, "blobs", NULL);
         acr_vcs_snapshot_seal(saved);

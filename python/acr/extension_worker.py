@@ -76,10 +76,10 @@ def _ask(question: dict[str, Any]) -> dict[str, Any]:
     out = _printed(question)
     out = _HEAD.pack(ASKS, len(out)) + out
     if os.getpid() != _state.get("pid", os.getpid()):
-        raise extensions.RepoError("only the process of the extension can ask")
+        raise extensions.RepoError("only the process of an extension can use this")
     with _state["turn"]:
         if not _state["asked"]:
-            raise extensions.RepoError("the call that the repository was given to is over")
+            raise extensions.RepoError("the repository can be used only during the call that received it")
         while out:
             out = out[os.write(_state["fd"], out) :]
         name, length = _HEAD.unpack(_read(_HEAD.size))
@@ -164,9 +164,9 @@ def _check_hooks(hooks: list[tuple[str, str]], own: list[tuple[str, str]]) -> No
             why = (
                 f"{times} functions of its kind ({kind}) have that name"
                 if times > 1
-                else "no name of the file holds it"
+                else "no global name of the file refers to it"
             )
-            raise Unusable(f"the function {name} would not be asked: {why}")
+            raise Unusable(f"acr-host would never call the function {name}: {why}")
     for kind, number in Counter(kind.partition(":")[0] for kind, _ in hooks).items():
         if number > MAX_HOOKS:
             raise Unusable(f"it has {number} functions of one kind ({kind}); {MAX_HOOKS} fit")
@@ -310,7 +310,7 @@ def _described_error(error: BaseException) -> str:
     try:
         text = " ".join(str(error).split())
     except Exception:
-        text = "its text cannot be made"
+        text = "it cannot be converted to text"
     name = type(error).__name__
     if isinstance(error, ImportError) and error.name == extensions.__name__:
         text = f"{text.partition(' (')[0]}; it has {', '.join(extensions.__all__)}"

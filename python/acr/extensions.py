@@ -255,7 +255,7 @@ def _refuse_bare(decorator: str, name: object) -> None:
 
 def _mark(function: Function, kind: str, name: str | None = None) -> Function:
     if not isinstance(function, FunctionType):
-        raise TypeError(f"only functions can be decorated so, not {type(function).__name__}")
+        raise TypeError(f"this decorator applies only to functions, not to {type(function).__name__}")
     marked.append(function)
     setattr(function, MARK, (kind, function.__name__ if name is None else name))
     return function

@@ -195,8 +195,8 @@ char *acr_batch_summary_warning(const AcrBatchSummary *summary)
         n += why != NULL;
         first = first ? first : why;
     }
-    return n >= WARN_TASKS ? g_strdup_printf("of %u patches, no test of the project was compared, "
-                                             "so they may break anything; the first: %s",
+    return n >= WARN_TASKS ? g_strdup_printf("for %u patches no test of the project was compared, "
+                                             "so regressions may go unnoticed; the first: %s",
                                              n, first)
                            : NULL;
 }

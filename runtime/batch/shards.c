@@ -171,7 +171,7 @@ static bool read_part_note(const char *text, Part *out, GError **error)
         return false;
     return (out->of >= 1 && out->of <= ACR_MAX_SHARDS && out->number >= 1 &&
             out->number <= out->of) ||
-           refuse(error, "--shard: part %u does not exist; there are %u parts", out->number,
+           refuse(error, "--shard: shard %u does not exist; there are %u shards", out->number,
                   out->of);
 }
 
@@ -203,7 +203,8 @@ static bool check_others(const char *out, const AcrJson *note, Part part, GError
         if (!read_folder_name(name, &other))
             continue;
         if (other.of != part.of)
-            return refuse(error, "'%s' has %u parts, but this is one of %u; give another --out",
+            return refuse(error,
+                          "'%s' has %u shards, but --shard names one of %u; give another --out",
                           out, other.of, part.of);
         if (then)
             continue;

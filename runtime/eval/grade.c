@@ -264,7 +264,7 @@ static bool find_failure(const Work *work, AcrGraded *out)
                                      work->run.wall_ms / 1000);
     } else if (g_strcmp0(work->run.limit, "output") == 0) {
         failure = "too_much_output";
-        out->error = g_strdup("the tests printed more than is kept");
+        out->error = g_strdup("the tests printed more output than acr-host keeps");
     }
     out->failure = g_strdup(failure);
     return failure != NULL;

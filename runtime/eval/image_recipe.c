@@ -64,6 +64,6 @@ char *acr_eval_image_context(const AcrEvalOptions *options, const AcrInstance *t
         acr_file_write_atomic(file, text, strlen(text), 0644, error))
         return g_steal_pointer(&folder);
     if (!acr_dir_remove(folder, NULL))
-        g_debug("'%s' stays", folder);
+        g_debug("cannot remove '%s'", folder);
     return NULL;
 }

@@ -136,7 +136,7 @@ static bool build_image(AcrEvalImages *images, AcrImages *engine, const char *na
         acr_eval_image_context(images->options, g_hash_table_lookup(images->tasks, task), error);
     bool ok = folder && acr_images_build(engine, name, folder, error);
     if (folder && !acr_dir_remove(folder, NULL))
-        g_debug("'%s' stays", folder);
+        g_debug("cannot remove '%s'", folder);
     return ok;
 }
 

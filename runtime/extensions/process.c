@@ -126,7 +126,7 @@ static bool ask_running_process(AcrExtensionProcess *process, const char *name,
     g_autoptr(GByteArray) sent = g_byte_array_new();
     acr_peer_put(sent, name, bytes);
     if (g_bytes_get_size(bytes) > ACR_PEER_MAX_QUESTION) {
-        *out = failure("what it is asked about is too large");
+        *out = failure("the data passed to it is too large");
         return true;
     }
     return exchange_with_process(process, sent, search, process->options->timeout_ms, out, error);

@@ -163,7 +163,7 @@ static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJs
     if (count_good(&run) == 0) {
         g_autofree char *line = explain_run(&run);
         g_autofree char *why = run.ids->len > 0 ? g_strdup_printf("no test passes (%s)", line)
-                               : run.timed_out  ? g_strdup("no test ended before the time was over")
+                               : run.timed_out  ? g_strdup("no test finished before the timeout")
                                                 : g_strdup_printf("it runs no tests (%s)", line);
         add_tried(out, plan, why);
         if (out->plan && run.ids->len <= out->run.ids->len)
@@ -243,7 +243,7 @@ static bool make_baseline(const AcrProject *project, const AcrJson *plans, const
         return run_again(project, out, error) && find_missing(project, out, error);
     if (out->tried->len == 0)
         return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS,
-                             "nothing in the project says how its tests run (give --test-cmd)");
+                             "nothing in the project tells how to run its tests (give --test-cmd)");
     g_autofree char *tried = g_strdup(out->tried->pdata[0]);
     return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_TESTS,
                          "no test could be run: %s", tried);

@@ -350,7 +350,7 @@ bool acr_project_localize(const AcrProject *project, const AcrBaseline *baseline
     g_autoptr(AcrSpectrum) spectrum = make_spectrum(&numbering, &found);
     if (numbering.lines->len == 0)
         return acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_FAILURE,
-                             "which lines the tests run is not known: their runner does not tell");
+                             "the test runner does not report which lines the tests run");
     found.is_whole =
         acr_test_run_is_whole(&found.run) && found.run.has_all_lines && numbering.left > 0;
     found.lines = find_lines(&numbering, spectrum, localizing->formula);

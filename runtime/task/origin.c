@@ -76,7 +76,7 @@ AcrOverlay *acr_origin_apply(const AcrOrigin *origin, const char *repo, AcrRepo 
     const void *diff = g_bytes_get_data(origin->result.found.diff, &len);
     if (!place || !is_commit(origin->commit))
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                                      "the run was not of a git repository with a commit"));
+                                      "the run did not start from a commit of a git repository"));
     g_autoptr(AcrRepo) opened = acr_repo_open(place, error);
     g_autoptr(AcrSnapshot) snapshot =
         opened ? acr_snapshot_of_commit(opened, origin->commit, error) : NULL;

@@ -65,7 +65,7 @@ static void check_python(Doctor *doctor)
     add_check(doctor, "python", OK, NULL, found);
     add_check(doctor, "pylint", pylint ? OK : WARNING,
               "apt-get install pylint, or pip install pylint for that Python",
-              pylint ? pylint : "missing: new errors of an edit cannot be found");
+              pylint ? pylint : "missing: acr-host cannot find new errors in an edited file");
 }
 
 /* Checks the process in which Python reads untrusted code. */

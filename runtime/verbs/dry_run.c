@@ -104,7 +104,7 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
             acr_json_get_int(loops, "tries", 0));
     add_code(text, acr_json_get(plan, "code"));
     put_row(text, "writes", "%s",
-            spec->apply ? "the run folder, and a patch that was not rejected to the working tree"
+            spec->apply ? "the run folder; unless the patch is rejected, also the working tree"
                         : "the run folder");
     return g_string_free(text, FALSE);
 }

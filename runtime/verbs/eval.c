@@ -95,7 +95,7 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
     if (!*out_predictions)
         return false;
     if (unknown)
-        acr_verb_say("left out predictions for no task of the data set %s", unknown);
+        acr_verb_say("skipped predictions for tasks that the data set lacks %s", unknown);
     if ((only && !acr_dataset_select(*out_tasks, spec->dataset, only, error)) ||
         !acr_dataset_narrow(*out_tasks, spec, error))
         return false;
@@ -103,7 +103,8 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
         ((AcrPrediction *)(*out_predictions)->pdata[i])->is_reference = true;
     guint all = (*out_predictions)->len, left = keep_predictions_of(*out_tasks, *out_predictions);
     if (left)
-        acr_verb_say("left out %u of %u predictions, for tasks that are not selected", left, all);
+        acr_verb_say("skipped %u of %u predictions, because their tasks are not selected", left,
+                     all);
     return (*out_predictions)->len > 0 ||
            acr_task_refuse(error, "'%s' has no prediction for the selected tasks",
                            spec->predictions);

@@ -163,8 +163,7 @@ static AcrJson *ask_forge(Page *page, const char *behind, const AcrInterrupt *in
     AcrJson *json = acr_json_parse_bytes(response.body, &reason);
     if (!json)
         acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                      "%s does not answer like a server of issues: %s", page->host,
-                      reason->message);
+                      "%s does not answer like an issue server: %s", page->host, reason->message);
     return json;
 }
 
@@ -235,7 +234,7 @@ GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrup
         return NULL;
     if (!title)
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                                      "%s does not answer like a server of issues: no title",
+                                      "%s does not answer like an issue server: no title",
                                       page.host));
     GString *text = g_string_new(NULL);
     g_string_append_printf(text, "# %s\n\n", title);

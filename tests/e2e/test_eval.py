@@ -160,8 +160,8 @@ def test_what_is_left_out_is_counted(host: Host, folder: Path) -> None:
     only = ["--instance", "a__b-1", "--ignore-unknown"]
     result = grade(host, folder, "--regrade", "--json", *only).check()
     assert json.loads(result.stdout)["submitted_ids"] == ["a__b-1"]
-    assert "left out predictions for no task of the data set (1): c__d-2" in result.err
-    assert "left out 1 of 2 predictions, for tasks that are not selected" in result.err
+    assert "skipped predictions for tasks that the data set lacks (1): c__d-2" in result.err
+    assert "skipped 1 of 2 predictions, because their tasks are not selected" in result.err
 
 
 def test_what_has_no_saved_output_is_an_error_of_its_own(host: Host, folder: Path) -> None:

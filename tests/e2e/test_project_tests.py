@@ -122,7 +122,7 @@ def test_pytest(host: Host, make_repo: MakeRepo, with_pytest: list[str]) -> None
     patch = diff_of(repo, BROKEN)
     before = digest(repo.path)
     row = outcome(host, repo, *with_pytest, "--list")
-    assert (row["runner"], row["why"]) == ("pytest", "pytest.ini holds settings of pytest")
+    assert (row["runner"], row["why"]) == ("pytest", "pytest.ini has pytest settings")
     assert row["counts"] == counts | {"passed": 3} and row["missing"] == "nothere"
     outcomes = {test["test"]: test["outcome"] for test in row["tests"]}
     assert outcomes["tests/test_pkg.py::test_sub[2]"] == "passed"

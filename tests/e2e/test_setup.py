@@ -310,7 +310,7 @@ def test_a_failure_says_its_last_lines(box: Sandbox, repo: Repo) -> None:
 
 def test_a_silent_failure_is_one_line(box: Sandbox, repo: Repo) -> None:
     result = box.run(repo.path, "--setup", "exit 3", "--", "true")
-    assert result.one_line(125).endswith("the set-up 'exit 3' exited with 3 and said nothing")
+    assert result.one_line(125).endswith("the set-up 'exit 3' exited with 3 and printed nothing")
     result = box.run(repo.path, "--setup", "kill -11 $$", "--", "true")
     result.one_line(125, "was ended by signal 11")
 

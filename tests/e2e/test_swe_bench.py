@@ -478,12 +478,12 @@ def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[s
     dataset, out = write_list(tmp_path / "tasks.json", rows), tmp_path / "out"
     run = batch(dataset, repos, f"script:{SCRIPT}", out)
     for text, why in {
-        "0/2": "part 0 does not exist; there are 2 parts",
-        "3/2": "part 3 does not exist; there are 2 parts",
+        "0/2": "shard 0 does not exist; there are 2 shards",
+        "3/2": "shard 3 does not exist; there are 2 shards",
         "x": "must be I/N",
         "1/": "must be I/N",
         "2": "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX",
-        "1/99999": "part 1 does not exist; there are 99999 parts",
+        "1/99999": "shard 1 does not exist; there are 99999 shards",
     }.items():
         run_host(*run, "--shard", text).one_line(2, why)
     for number in ("0", "3"):
@@ -538,7 +538,7 @@ def test_shards_of_different_batches_are_not_one(
         (batch(dataset, repos, other, out, "--shard", "2/2"), options),
         (batch(dataset, repos, model, out, "--shard", "2/2", "--rounds", "3"), options),
         (batch(dataset, repos, model, out, "--shard", "2/2", "--prompts", prompts), options),
-        (batch(dataset, repos, model, out, "--shard", "1/3"), "has 2 parts, but this is one of 3"),
+        (batch(dataset, repos, model, out, "--shard", "1/3"), "has 2 shards, but --shard names one of 3"),
     ):
         run_host(*words).one_line(2, why)
     assert [path.name for path in out.iterdir()] == ["shard-1-of-2"]

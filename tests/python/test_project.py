@@ -118,7 +118,7 @@ def test_a_guide_of_a_folder_speaks_of_that_folder() -> None:
 
 
 def test_guesses() -> None:
-    assert first({"setup.cfg": "[tool:pytest]\n"})[2] == "setup.cfg holds settings of pytest"
+    assert first({"setup.cfg": "[tool:pytest]\n"})[2] == "setup.cfg has pytest settings"
     by_unittest = {"tests/test_a.py": "import unittest\n\n\nclass A(unittest.TestCase):\n    pass\n"}
     assert first(by_unittest, ["tests/__init__.py"])[:2] == ("unittest", "python -m unittest discover -s tests -t .")
     assert first({}, ["bin/test", "sympy/__init__.py"])[0] == "sympy"

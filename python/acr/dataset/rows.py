@@ -142,7 +142,7 @@ def _saved(folder: Path) -> Iterator[dict[str, Any]]:
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise Unreadable(f"'{folder / 'state.json'}' names no files: {error!r}") from error
     if state.get("_indices_files") or state.get("_indices_data_files"):
-        raise Unreadable(f"'{folder}' was saved with an index of rows: save it again by a newer `datasets`")
+        raise Unreadable(f"'{folder}' was saved with an index of rows: save it again with a newer `datasets`")
     return _arrow(files)
 
 

@@ -190,18 +190,18 @@ def _guessed(paths: list[str], texts: dict[str, str]) -> Iterator[dict]:
     conftests = [path for path in paths if path.rpartition("/")[2] == "conftest.py"]
     lists = [path for path in texts if _REQUIREMENTS.fullmatch(path) and _LISTS_PYTEST.search(texts[path])]
     reasons = [
-        f"{name} holds settings of pytest" if name else None,
+        f"{name} has pytest settings" if name else None,
         f"{lists[0]} lists pytest" if lists else None,
-        f"{conftests[0]} is pytest's" if conftests else None,
+        f"{conftests[0]} configures pytest" if conftests else None,
         f"{by_pytest[0]} imports pytest" if by_pytest else None,
-        f"{by_functions[0]} has functions that are tests" if by_functions else None,
+        f"{by_functions[0]} defines test functions" if by_functions else None,
     ]
     why = next(filter(None, reasons), None)
     if why:
         yield {**pytest, "why": why}
     yield from _unittest(paths, tests, texts.get("setup.py", ""))
     if tests and not why:
-        yield {**pytest, "why": "pytest runs the tests of unittest too"}
+        yield {**pytest, "why": "pytest also runs unittest tests"}
     for name in ("Makefile", "GNUmakefile", "makefile"):
         for target, _, where in configs.makefile(texts.get(name, "")):
             if target not in ("test", "tests", "check", "unittest", "unittests", "pytest"):
@@ -222,4 +222,4 @@ def _unittest(paths: list[str], tests: dict[str, str], setup: str) -> Iterator[d
     start = first if "test" in first else ""
     top = "." if start and f"{start}/__init__.py" in paths else ""
     for plan in [commands.discover(start, "", top), *([commands.discover()] if start else [])]:
-        yield {**plan, "why": "there are files of tests, and nothing says pytest"}
+        yield {**plan, "why": "there are test files, and nothing mentions pytest"}

@@ -120,4 +120,4 @@ def _text(report):
     try:
         return str(getattr(report, "longreprtext", None) or report.longrepr)
     except Exception as error:  # a project's own representation of a failure
-        return f"{type(error).__name__} while the failure was described"
+        return f"{type(error).__name__} while describing the failure"
