@@ -1,8 +1,9 @@
 /*
- * Audits a task: runs its tests several times with the reference patch and without a patch, each in
- * a fresh place, and looks for the fix in the history that a solver could read. Every second run
- * has another hash seed and time zone; of the others, all but the first run pytest's tests backwards
- * and, where libfaketime is installed, on another day. python/acr/grading/audit.py judges them.
+ * Audits a task: runs its tests several times with the reference patch and without a patch, each
+ * time in a fresh place, and looks for the fix in the history that a solver could read. Every
+ * second run uses another hash seed and time zone. Of the other runs, all but the first run
+ * pytest's tests in reverse order and, if libfaketime is installed, on another day.
+ * python/acr/grading/audit.py judges the results.
  */
 #include "eval/eval_private.h"
 
@@ -35,7 +36,6 @@ static bool has_text(GBytes *output, const char *text)
     return data && g_strstr_len(data, (gssize)len, text);
 }
 
-/* What a run showed; owned. */
 static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingPlan *plan,
                                 const AcrEvalRun *run, GError **error)
 {
@@ -55,14 +55,14 @@ static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingP
                  : NULL;
 }
 
-/* One run of the tests; `number` 0 is as an evaluation has it. */
+/* Runs the tests once; run `number` 0 is the run that an evaluation makes. */
 static AcrJson *run_varied(const AcrEvalOptions *options, const AcrInstance *task,
                            const AcrGradingPlan *plan, const char *patch, gint64 number,
                            gint64 deadline_us, GError **error)
 {
     g_auto(GStrv) env = acr_eval_varied_env(number);
     if (number % 2 == 0)
-        g_clear_pointer(&env[1], g_free); /* the time zone is the place's own */
+        g_clear_pointer(&env[1], g_free); /* keeps the time zone of the place */
     g_autofree char *script = g_strconcat(vary, plan->script, vary_end, NULL);
     AcrGradingTrial trial = {.script = script};
     AcrEvalWay way = {.patch = patch,

@@ -14,16 +14,16 @@ struct AcrEval {
     const AcrEvalOptions *options;
     const GPtrArray *tasks, *predictions;
     GHashTable *by_id; /* id -> AcrInstance, borrowed */
-    AcrGraded *graded; /* of each prediction */
+    AcrGraded *graded; /* the grade of each prediction */
     bool *is_graded;
-    AcrJson *other; /* the run to compare with; NULL: none */
-    int folder;     /* of the run, locked */
+    AcrJson *other; /* the evaluation to compare with; NULL: none */
+    int folder;     /* the locked folder of the run */
     pthread_mutex_t lock;
     guint next, ended, resolved;
     AcrLiveNote note;
-    AcrEvalOptions own;  /* with `images` */
-    bool has_own_images; /* not the caller's */
-    const char *stopped; /* why no more tests can be run, borrowed; NULL: they can */
+    AcrEvalOptions own;  /* a copy of the caller's options with `images` set */
+    bool has_own_images; /* `images` was made here and not by the caller */
+    const char *stopped; /* why no more tests can be run, borrowed; NULL: tests can be run */
 };
 
 void acr_eval_result_clear(AcrEvalResult *result)
@@ -163,8 +163,8 @@ void acr_eval_free(AcrEval *eval)
 
 /* ---- At the end ---- */
 
-/* Why a prediction was not resolved if its logs blame the environment: [reason, tier], owned; else
- * NULL. */
+/* Finds why a prediction was not resolved if its logs blame the environment: [reason, tier], owned;
+ * else NULL. */
 static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **error)
 {
     const AcrPrediction *prediction = eval->predictions->pdata[i];
@@ -174,7 +174,7 @@ static bool find_sign(const AcrEval *eval, guint i, AcrJson **out, GError **erro
     bool has_failed = grade == ACR_GRADE_UNRESOLVED || grade == ACR_GRADE_ERROR;
     if (!eval->is_graded[i] || !has_failed ||
         !acr_eval_folder_open(eval->options->spec, prediction, false, &folder, NULL))
-        return true; /* the grade already reports a folder that cannot be opened */
+        return true; /* the grade already reports that the folder cannot be opened */
     g_autoptr(GBytes) output = acr_eval_folder_read(&folder, ACR_FILE_EVAL_OUTPUT),
                       log = acr_eval_folder_read(&folder, ACR_FILE_EVAL_LOG);
     GBytes *logs[2];

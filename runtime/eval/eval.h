@@ -1,6 +1,6 @@
 /*
  * eval: grades predictions for benchmark tasks, with the files that SWE-bench's own harness reads
- * and writes. Official fields are that harness's; our own findings are in verdict.json.
+ * and writes. Official fields follow that harness; verdict.json holds our own findings.
  */
 #ifndef ACR_EVAL_H
 #define ACR_EVAL_H
@@ -23,18 +23,18 @@ GQuark acr_eval_error_quark(void);
 
 /* One prediction; owned. */
 typedef struct {
-    char *instance_id, *model; /* model: the name in a form for paths */
+    char *instance_id, *model; /* model: the model's name in a form for paths */
     char *patch;               /* a diff; NULL: no patch */
     guint number;              /* number in its source, from 0 */
     bool is_baseline;          /* its tests are run although it has no patch */
-    bool is_reference;         /* tells whether a task can be graded here: it is believed */
+    bool is_reference;         /* a reference patch: it is believed, and tells about the task */
 } AcrPrediction;
 void acr_prediction_free(AcrPrediction *prediction);
 
-/* A digest of predictions in their order; owned. */
+/* A digest of the predictions in their order; owned. */
 char *acr_predictions_digest(const GPtrArray *predictions) ACR_MUST_USE;
 
-/* A model's name as part of a path; owned; NULL: not possible. */
+/* A model's name in a form for paths; owned; NULL: not possible. */
 char *acr_prediction_model(const char *model) ACR_MUST_USE;
 
 /*
@@ -58,38 +58,38 @@ typedef enum {
 } AcrGrade;
 const char *acr_grade_name(AcrGrade grade); /* "resolved", … */
 
-/* What grading one prediction took; 0: unknown or nothing. */
+/* What it took to grade one prediction; 0: unknown or nothing. */
 typedef struct {
-    gint64 total_ms, tests_ms; /* everything, and the script alone */
+    gint64 total_ms, tests_ms; /* the whole time, and that of the test script */
     gint64 peak_bytes, image_bytes;
 } AcrEvalCost;
 
 /* The grade of one prediction. Texts are owned. */
 typedef struct {
     AcrGrade grade;
-    bool is_kept;  /* from an earlier run of the same command */
-    bool stops;    /* the following predictions cannot be run either */
-    bool is_late;  /* the time was over before it had a grade */
+    bool is_kept;  /* kept from an earlier run of the same command */
+    bool stops;    /* no later prediction can be run either */
+    bool is_late;  /* the time limit was reached before it was graded */
     char *error;   /* why there is no report, one line; NULL: there is one, or none is needed */
     char *failure; /* the class of the failure, one word; NULL: no failure */
     AcrEvalCost cost;
-    char *doubt;      /* resolved: why that is not believed, in a line; NULL: it is */
-    AcrJson *audit;   /* of its task, as python/acr/grading/audit.py has it; NULL: none */
-    char *ungradable; /* why its task cannot be graded here; NULL: it can, or was not tried */
+    char *doubt;      /* why a resolved task is not believed, in one line; NULL: it is */
+    AcrJson *audit;   /* the audit of its task (python/acr/grading/audit.py); NULL: none */
+    char *ungradable; /* why its task cannot be graded here; NULL: it can, or unchecked */
 } AcrGraded;
 void acr_graded_clear(AcrGraded *graded);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGraded, acr_graded_clear)
 
 /* All borrowed. */
 typedef struct {
-    const AcrRunSpec *spec; /* of `eval` */
-    bool in_environment;    /* not in the tasks' images */
+    const AcrRunSpec *spec; /* the options of `eval` */
+    bool in_environment;    /* tests run in environments, not in the tasks' images */
     const char *recipes;    /* JSON with the user's recipes of environments; NULL: none */
-    const AcrHost *host;    /* its progress gets an event for each prediction */
+    const AcrHost *host;    /* its progress receives an event for each prediction */
     AcrPython *python;
     struct AcrEvalImages *images; /* NULL: acr_eval_new makes them if they are needed */
-    const gint64 *spent_microusd; /* cost of the predictions, read at the end; NULL: unknown */
-    AcrExtensions *extensions;    /* whose log parsers rows may name; NULL: none */
+    const gint64 *spent_microusd; /* cost of each prediction, read at the end; NULL: unknown */
+    AcrExtensions *extensions;    /* extensions whose log parsers a row may name; NULL: none */
 } AcrEvalOptions;
 
 typedef struct {
@@ -97,10 +97,10 @@ typedef struct {
     guint late;       /* not graded because the time limit was reached */
     guint doubted;    /* resolved, but not believed */
     guint ungradable; /* predictions for tasks that cannot be graded here */
-    char *path;       /* owned; of the final report */
-    char *table;      /* owned; the result of each task and its reason, for people */
-    char *sums;       /* owned; of the whole run, a few lines */
-    char *line;       /* owned; the report and the summary as one JSON object */
+    char *path;       /* the path of the final report; owned */
+    char *table;      /* the result of each task with its reason, for people; owned */
+    char *sums;       /* the result of the whole run in a few lines; owned */
+    char *line;       /* the report and the summary as one JSON object; owned */
 } AcrEvalResult;
 void acr_eval_result_clear(AcrEvalResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalResult, acr_eval_result_clear)
@@ -111,8 +111,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalResult, acr_eval_result_clear)
  * its environment. Errors: those of grading, INPUT. */
 bool acr_eval_plan(const AcrEvalOptions *options, const AcrInstance *task, AcrGradingPlan *out,
                    GError **error) ACR_MUST_USE;
-/* The Python of a plan's environment, made if it does not exist, in the user's cache, else
- * below `out`, unless that is NULL; owned. Errors: FAILED (no folder), those of acr_project_environment. */
+/* The Python of a plan's environment, which is made if it does not exist: in the user's cache, or
+ * below `out` if there is no cache (NULL: nowhere); owned. Errors: FAILED (no folder), those of
+ * acr_project_environment. */
 char *acr_eval_environment(const AcrHost *host, const char *out, const AcrGradingPlan *plan,
                            gint64 deadline_us, GError **error) ACR_MUST_USE;
 
@@ -126,9 +127,9 @@ bool acr_eval_run(const AcrEvalOptions *options, const GPtrArray *tasks,
                   const GPtrArray *predictions, AcrEvalResult *out, GError **error) ACR_MUST_USE;
 
 /*
- * The same step by step, for predictions that arrive one by one. A prediction may be filled in
- * until it is graded, once, by any thread; one that is not graded counts as empty. `deadline_us`:
- * monotonic time at which running tests are stopped and no new ones start; 0: none.
+ * The same in steps, for predictions that arrive one by one. Any thread may fill in a prediction
+ * once, before it is graded; one that is not graded counts as empty. `deadline_us`: monotonic time
+ * at which running tests are stopped and no new ones start; 0: none.
  */
 typedef struct AcrEval AcrEval;
 AcrEval *acr_eval_new(const AcrEvalOptions *options, const GPtrArray *tasks,
@@ -145,9 +146,9 @@ char *acr_eval_bound(const AcrRunSpec *spec, bool in_environment, const char *re
 /*
  * Makes the final report and the summary from the grades of all shards: of an evaluation, or of a
  * batch with --grade, which has spent `spent_microusd` (NULL: unknown). *out_missing: shards that
- * have not graded all of their tasks, one line each, owned; if there are any, or nothing was to be
+ * have not graded all of their tasks, one line each, owned. If there are any, or nothing was to be
  * graded, no report is made, and out->path is NULL. Errors: INPUT (a shard is damaged or of another
- * evaluation; an evaluation without shards is there), FAILED, those of base and py.
+ * evaluation; the folder has an evaluation without shards), FAILED, those of base and py.
  */
 bool acr_eval_merge(AcrHost *host, const AcrShards *shards, const gint64 *spent_microusd,
                     GPtrArray **out_missing, AcrEvalResult *out, GError **error) ACR_MUST_USE;

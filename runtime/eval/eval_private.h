@@ -10,14 +10,14 @@
 /* Makes and locks the folder of a run, so that no other process grades in it; an open descriptor;
  * -1: an error, FAILED or of base. */
 int acr_eval_run_open(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Writes the final report; if a kill leaves a part of it, the next run replaces it. */
+/* Writes the final report; the next run replaces one that a kill truncated. */
 bool acr_eval_write_final(const AcrRunSpec *spec, const char *path, const char *text,
                           GError **error) ACR_MUST_USE;
 
-/* For planning: the row, with the name of its log parser added if an extension provides that
- * parser; owned. */
+/* The row for planning, with the name of its log parser added if an extension provides that parser;
+ * owned. */
 char *acr_eval_row(const AcrEvalOptions *options, const char *row) ACR_MUST_USE;
-/* The row with the results that the extension reads from the logs, for grading; owned. Errors:
+/* The row for grading, with the results that the extension reads from the logs; owned. Errors:
  * those of acr_extensions_parse and of py. */
 char *acr_eval_row_with(const AcrEvalOptions *options, const char *row, GBytes *const *logs,
                         guint n, GError **error) ACR_MUST_USE;
@@ -33,28 +33,27 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalFolder, acr_eval_folder_clear)
  * does not exist. Errors: FAILED. */
 bool acr_eval_folder_open(const AcrRunSpec *spec, const AcrPrediction *prediction, bool make,
                           AcrEvalFolder *out, GError **error) ACR_MUST_USE;
-/* A file in it; owned; NULL: missing or unreadable. */
+/* Reads a file in that folder; owned; NULL: missing or unreadable. */
 GBytes *acr_eval_folder_read(const AcrEvalFolder *folder, const char *name) ACR_MUST_USE;
-/* Errors: of base. */
 bool acr_eval_folder_write(const AcrEvalFolder *folder, const char *name, const void *data,
                            gsize len, GError **error) ACR_MUST_USE;
 void acr_eval_folder_remove(const AcrEvalFolder *folder, const char *name);
 
 /*
- * Another run to compare with, in the form that python/acr/evaluation.py reads: from a final
- * report, a folder that contains one, or the reports of a run's predictions, ours or the package's.
- * Owned JSON. Errors: INPUT, those of py.
+ * Reads another evaluation to compare with, in the form that python/acr/evaluation.py needs: from a
+ * final report, a folder that contains one, or the reports of its predictions, ours or the
+ * package's. Owned JSON. Errors: INPUT, those of py.
  */
 AcrJson *acr_eval_read_other(AcrPython *python, const char *path, GError **error) ACR_MUST_USE;
 
 /* A whole run, for its report; all borrowed. */
 typedef struct {
     const AcrEvalOptions *options;
-    const AcrJson *tasks;       /* [id] */
-    const AcrJson *rows;        /* of each prediction, in their order */
+    const AcrJson *tasks;       /* array of the tasks' ids */
+    const AcrJson *rows;        /* the row of each prediction, in their order */
     const AcrJson *other;       /* from acr_eval_read_other; NULL: no comparison */
     const GPtrArray *instances; /* AcrInstance, with rows; NULL: their rows are not known */
-    const char *results_name;   /* name of the file of the data set's own harness; NULL: none */
+    const char *results_name;   /* file name that the data set's own harness uses; NULL: none */
 } AcrEvalSums;
 
 /* The row of a prediction in grades.json; `sign`: why its logs blame the environment, [reason,
@@ -66,13 +65,12 @@ int acr_eval_row_grade(const AcrJson *row) ACR_MUST_USE;
 
 /* ---- The whole run (final.c) ---- */
 
-/* Sets the counts of `out`. */
 void acr_eval_count(const AcrEvalSums *sums, AcrEvalResult *out);
 /* Writes OUT/MODEL.RUN_ID.json, with the first prediction's model, and the summary beside the logs;
- * sets all of `out` except the counts, which are set. Errors: FAILED, those of base and py. */
+ * fills in all of `out` except the counts. Errors: FAILED, those of base and py. */
 bool acr_eval_final(const AcrEvalSums *sums, AcrEvalResult *out, GError **error) ACR_MUST_USE;
-/* Writes what version 5 keeps about a run, so that it can be graded again. Errors: those of
- * base. */
+/* Writes what version 5 of the package keeps about a run, so that the run can be graded again.
+ * Errors: those of base. */
 bool acr_eval_write_run(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Writes the result of a shard (parts.c): a row for each of its tasks, beside those graded before.
  * Errors: those of base. */
@@ -80,22 +78,22 @@ bool acr_eval_part_write(const AcrEvalSums *sums, GError **error) ACR_MUST_USE;
 
 /* The result of running a task's tests with a patch. Texts are owned. */
 typedef struct {
-    gint64 deadline_us; /* set by the caller: when it must end; 0: never */
-    GBytes *output;     /* of the script, both streams in one; NULL: it was not run */
+    gint64 deadline_us; /* set by the caller: the monotonic time at which it must end; 0: never */
+    GBytes *output;     /* both streams of the script together; NULL: the script was not run */
     char *log;          /* what was done, one line each */
     char *applied_by;   /* the command that applied the patch; NULL: none did, or no patch */
     bool timed_out;
     int exit_code;
     gint64 wall_ms, peak_bytes, image_bytes;
     const char *limit; /* the limit that was exceeded, borrowed; NULL: none */
-    char *changed;     /* files that the patch changed, "f path" or (a link) "l path", one a line */
+    char *changed; /* files that the patch changed, one a line: "f path", or "l path" for a link */
 } AcrEvalRun;
 void acr_eval_run_clear(AcrEvalRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalRun, acr_eval_run_clear)
-/* How it is run; all borrowed. */
+/* How the tests are run; all borrowed. */
 typedef struct {
     const char *patch;            /* NULL: none */
-    const AcrGradingTrial *trial; /* with its script; NULL: as the package does it */
+    const AcrGradingTrial *trial; /* a trial with its own script; NULL: as the package does it */
     const char *const *env;       /* "NAME=VALUE"; NULL: no additions */
 } AcrEvalWay;
 /* Applies the patch to a fresh copy of the project, and runs the plan's script there. Errors: those
@@ -105,8 +103,8 @@ bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
                         GError **error) ACR_MUST_USE;
 
 /*
- * Whether to believe a task that `run` resolved: by experiments with its tests, each in a fresh
- * copy (python/acr/grading/trust.py). *out: {"resolved", "why", "evidence", "weak"}, owned.
+ * Decides by experiments with its tests, each in a fresh copy, whether to believe a task that `run`
+ * resolved (python/acr/grading/trust.py). *out: {"resolved", "why", "evidence", "weak"}, owned.
  * `output`: of the run with canaries, owned; NULL: not needed. Errors: those of running the tests,
  * and of grading.
  */
@@ -116,7 +114,7 @@ bool acr_eval_trust(const AcrEvalOptions *options, const AcrInstance *task,
 /* The hash seed and time zone of a varied run, as an environment; owned (g_strfreev). */
 char **acr_eval_varied_env(gint64 number) ACR_MUST_USE;
 /*
- * Repeats the tests `times` times, every other time with a fixed hash seed and time zone. *out:
+ * Runs the tests `times` times in all, every other time with a fixed hash seed and time zone. *out:
  * {"runs", "flaky": {test: how often it passed}, "why"}, over the tests that count, including the
  * first run; "why": a test that the patch must fix does not always pass. Owned.
  */
@@ -129,8 +127,8 @@ AcrSnapshot *acr_eval_tree(const AcrRunSpec *spec, const AcrInstance *task,
                            GError **error) ACR_MUST_USE;
 /*
  * Audits a task by `audit` runs with its reference patch, of which `first` is one, and as many
- * without a patch. *out: as python/acr/grading/audit.py judges them, owned. Errors: those of running
- * the tests, and of grading.
+ * without a patch. *out: the judgement of python/acr/grading/audit.py, owned. Errors: those of
+ * running the tests, and of grading.
  */
 bool acr_eval_audit(const AcrEvalOptions *options, const AcrInstance *task,
                     const AcrGradingPlan *plan, const char *patch, const AcrEvalRun *first,

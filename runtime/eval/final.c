@@ -80,8 +80,8 @@ static bool write_text(const char *path, const char *text, GError **error)
     return acr_file_write_atomic(path, text, strlen(text), 0644, error);
 }
 
-/* Writes sound.jsonl: the rows of tasks whose audit found nothing, each with its audit; without a
- * known row, its id alone. */
+/* Writes sound.jsonl: the rows of tasks in which the audit found no fault, each with its audit; a
+ * task whose row is unknown gets only its id. */
 static bool write_sound(const AcrEvalSums *sums, GError **error)
 {
     g_autoptr(GString) text = g_string_new(NULL);

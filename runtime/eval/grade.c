@@ -1,6 +1,6 @@
 /*
  * Grades one prediction: keeps an earlier result if it was made from the same input, otherwise runs
- * the tests and grades their log. verdict.json is written last; without it nothing counts.
+ * the tests and grades their log. verdict.json is written last; other files do not count alone.
  */
 #include "eval/eval_private.h"
 
@@ -8,7 +8,7 @@
 
 #include "eval/images.h"
 
-#define VERDICT_VERSION 3 /* verdicts of other versions are made again */
+#define VERDICT_VERSION 3 /* verdicts of other versions are ignored and made again */
 #define MAX_REFUSAL_BYTES 300u
 
 typedef struct {
@@ -17,12 +17,12 @@ typedef struct {
     const AcrPrediction *prediction;
     AcrEvalFolder folder;
     AcrGradingPlan plan;
-    char *digest; /* of all that the verdict depends on */
+    char *digest; /* digest of everything that the verdict depends on */
     AcrEvalRun run;
     gint64 begun_us;
     char *ungradable;         /* why the task cannot be graded here; NULL: it can */
-    bool is_partial;          /* the second run failed, so none of it is kept */
-    AcrJson *trust, *repeats; /* of a resolved task; NULL: not looked at */
+    bool is_partial;          /* the second run failed, so its results are not kept */
+    AcrJson *trust, *repeats; /* about a resolved task; NULL: not checked */
 } Work;
 
 static void grading_clear(Work *work)
@@ -57,7 +57,7 @@ static const char *patch_of(const Work *work)
     return work->prediction->patch ? work->prediction->patch : "";
 }
 
-/* A digest of patch, script, place, rules and row, each with its length. */
+/* A digest of patch, script, place, rules and row, each preceded by its length. */
 static char *digest_grading(const Work *work)
 {
     const AcrGradingPlan *plan = &work->plan;
@@ -68,7 +68,7 @@ static char *digest_grading(const Work *work)
     const AcrRunSpec *spec = work->options->spec;
     g_string_append_printf(text, "%" G_GINT64_FORMAT " %d %d %" G_GINT64_FORMAT "\n", spec->rules,
                            spec->network, spec->official_only || work->prediction->is_reference,
-                           MAX(spec->repeat, 1)); /* swe-bench has no such option */
+                           MAX(spec->repeat, 1)); /* swe-bench has no --repeat */
     g_string_append(text, work->ungradable ? work->ungradable : "");
     if (spec->audit > 0)
         g_string_append_printf(text, "audit %" G_GINT64_FORMAT "\n", spec->audit);
@@ -114,7 +114,6 @@ static bool take_kept(const Work *work, AcrGraded *out)
 
 /* ---- Running ---- */
 
-/* Writes the log that the harness would write. */
 static char *make_log(const Work *work)
 {
     const AcrEvalRun *run = &work->run;
@@ -167,7 +166,7 @@ static bool run_task_tests(Work *work, GError **error)
 
 /* ---- Grading ---- */
 
-/* Ours: resolved, and believed; null: that was not looked at. */
+/* Adds our own "resolved": true if it is resolved and believed; null if this was not checked. */
 static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *json)
 {
     const AcrJson *evidence = acr_json_get(work->trust, "evidence");
@@ -185,7 +184,7 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
         acr_json_set(json, "repeats", acr_json_copy(work->repeats));
 }
 
-/* The reward that a Harbor task's verifier wrote, as it is; owned; NULL: none. */
+/* The reward that a Harbor task's verifier wrote, unchanged; owned; NULL: none. */
 static AcrJson *find_reward(const Work *work)
 {
     static const char mark[] = "\n>>>>> Reward: ";
@@ -250,7 +249,7 @@ static char *find_refusal(const char *log)
     return NULL;
 }
 
-/* Why a run of the tests gives no report; false: it gives one. */
+/* Finds why a run of the tests gives no report; false: it gives one. */
 static bool find_failure(const Work *work, AcrGraded *out)
 {
     const char *failure = NULL;
@@ -299,7 +298,7 @@ static bool is_late(const Work *work)
     return work->run.deadline_us && g_get_monotonic_time() >= work->run.deadline_us;
 }
 
-/* Keeps the official result, even if the closer check fails; that is repeated the next time. */
+/* Keeps the official result even if the closer check fails; the next run repeats the check. */
 static void doubt(Work *work, AcrGraded *out)
 {
     g_autoptr(GError) error = NULL;
@@ -391,7 +390,7 @@ static bool prepare_grading(Work *work, GError **error)
 
 /* ---- Whether a task can be graded here ---- */
 
-/* Runs under model names of their own, which are kept like others. */
+/* These runs use model names of their own, and their results are kept like others. */
 #define GOLD "baseline-gold"
 #define EMPTY "baseline-empty"
 
@@ -410,8 +409,8 @@ static AcrGrade grade_reference(const AcrEvalOptions *options, const AcrInstance
     return graded.grade;
 }
 
-/* Why its tests do not fail without a patch, or do not pass with the reference patch; owned; NULL:
- * they do. */
+/* Why the tests cannot grade this task, because they pass without a patch or fail with the
+ * reference patch; owned; NULL: they can. */
 static char *find_ungradable(const AcrEvalOptions *options, const AcrInstance *task,
                              gint64 deadline_us)
 {

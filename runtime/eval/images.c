@@ -1,6 +1,6 @@
 /*
- * The images of a run. One thread at a time gets an image; others that need it wait. Images that
- * the run itself has brought are removed after their last user, unless --cache keeps them.
+ * The images of a run. Only one thread at a time fetches an image; others that need the image wait.
+ * After their last user, images that the run itself fetched are removed, unless --cache keeps them.
  */
 #include "eval/images.h"
 
@@ -11,17 +11,18 @@
 #include "sandbox/container_images.h"
 
 #define MB ((gint64)1024 * 1024)
-#define TASKS_FOLDER "tasks" /* of a task repository */
+#define TASKS_FOLDER "tasks" /* folder of tasks in a task repository */
 #define ENVIRONMENT_FOLDER "environment"
-#define HARBOR_IMAGE "acr-host-harbor/" /* the names that python/acr/dataset/harbor.py gives */
+/* prefix of the names that python/acr/dataset/harbor.py gives */
+#define HARBOR_IMAGE "acr-host-harbor/"
 #define PUBLISHED "swebench/sweb.eval."
 
 typedef enum { CACHE_NONE, CACHE_BASE, CACHE_ENV, CACHE_INSTANCE } Cache;
 
 typedef struct {
-    char *name;  /* that is asked for */
-    char *found; /* that it has; NULL: not known yet */
-    guint users; /* predictions that have not ended */
+    char *name;  /* the name that the task asks for */
+    char *found; /* the name under which the engine has it; NULL: not known yet */
+    guint users; /* predictions that need it and have not ended */
     bool is_busy, is_ours;
 } Image;
 
@@ -30,7 +31,7 @@ struct AcrEvalImages {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     GHashTable *tasks;             /* id -> AcrInstance, borrowed */
-    GHashTable *by_name, *by_task; /* of Image; the first owns them */
+    GHashTable *by_name, *by_task; /* tables of Image; the first owns them */
     char *dockerfiles;             /* the folder of --dockerfiles; NULL: none */
     char **before;                 /* names of the images before the run; NULL: not listed yet */
 };
@@ -45,8 +46,8 @@ static void image_free(void *data)
 
 /* ---- Names ---- */
 
-/* The name that version 4 gives to an image that it built itself, from that of the published one;
- * owned; NULL: the same. */
+/* The name that version 4 of the package gives to an image that it builds itself, derived from the
+ * published image's name; owned; NULL: the same. */
 static char *built_name(const char *name)
 {
     if (!g_str_has_prefix(name, PUBLISHED))
@@ -68,7 +69,7 @@ static Image *need(AcrEvalImages *images, const char *name)
     return image;
 }
 
-/* The image of a task; one that cannot be planned has none, and its grade says so. */
+/* Counts the image of a task. A task that cannot be planned has no image, and its grade says so. */
 static bool count_users(AcrEvalImages *images, const AcrInstance *task, GError **error)
 {
     Image *image = g_hash_table_lookup(images->by_task, task->instance_id);
@@ -128,7 +129,6 @@ static bool check_room(const AcrEvalImages *images, AcrImages *engine, const cha
                          name, folder, room / MB, least);
 }
 
-/* Builds an image by the user's recipe. */
 static bool build_image(AcrEvalImages *images, AcrImages *engine, const char *name,
                         const char *task, GError **error)
 {
@@ -140,8 +140,8 @@ static bool build_image(AcrEvalImages *images, AcrImages *engine, const char *na
     return ok;
 }
 
-/* The folder of the Dockerfile that makes a task's image; owned; NULL: none. A Harbor task has it in
- * the data set, in its folder environment; the image of another name that it gives is pulled. */
+/* The folder of the Dockerfile that builds a task's image; owned; NULL: none. A Harbor task has it
+ * in the data set, in its folder environment; an image that the task names otherwise is pulled. */
 static char *find_context(const AcrEvalImages *images, const char *image, const char *task)
 {
     g_autofree char *own = g_build_filename(images->dockerfiles, task, NULL);
@@ -159,13 +159,12 @@ static char *find_context(const AcrEvalImages *images, const char *image, const 
     return NULL;
 }
 
-/* Builds or pulls a missing image. */
 static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const char *task,
                   GError **error)
 {
     const AcrRunSpec *spec = images->options->spec;
     bool has_recipe =
-        spec->verb == ACR_FOR_EVAL && spec->setup; /* elsewhere it is another set-up */
+        spec->verb == ACR_FOR_EVAL && spec->setup; /* in other verbs --setup means another set-up */
     g_autofree char *folder = find_context(images, image->name, task);
     g_autoptr(GError) reason = NULL;
     if (!folder && !has_recipe && spec->no_pull)
@@ -238,7 +237,7 @@ static Cache level_of(const AcrEvalImages *images)
     return level == ACR_UNSET ? CACHE_ENV : (Cache)level;
 }
 
-/* A failure costs room, no verdict. */
+/* Removes an image; a failure costs only disk space, so it is ignored. */
 static void drop(AcrImages *engine, const char *name)
 {
     g_autoptr(GError) reason = NULL;
@@ -259,7 +258,7 @@ void acr_eval_images_release(AcrEvalImages *images, const char *instance_id)
     drop(engine, image->name);
 }
 
-/* Whether an image of that name, without registry and namespace, belongs to the run. */
+/* Whether the cache level removes an image of that name, given without registry and namespace. */
 static bool goes(const char *name, Cache level)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
@@ -267,7 +266,7 @@ static bool goes(const char *name, Cache level)
            (level == CACHE_NONE && g_str_has_prefix(base, "sweb.base."));
 }
 
-/* Removes what builds have brought along: images of environments before their base images. */
+/* Removes the layers that builds have left: environment images before their base images. */
 static void drop_layers(const AcrEvalImages *images)
 {
     Cache level = level_of(images);

@@ -18,13 +18,13 @@ AcrEvalImages *acr_eval_images_new(const AcrEvalOptions *options, GHashTable *ta
 void acr_eval_images_free(AcrEvalImages *images);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEvalImages, acr_eval_images_free)
 /*
- * Makes sure that the image of a task exists: under its own name, under its name as a built image,
+ * Makes sure that the image of a task exists: under its own name, under the name of a built image,
  * built from a local Dockerfile or the user's recipe, or pulled. *image (owned) becomes its name.
- * Errors: STOP (no engine answers, or no room), those of sandbox.
+ * Errors: STOP (no engine answers, or the disk is full), those of sandbox.
  */
 bool acr_eval_images_take(AcrEvalImages *images, const char *instance_id, char **image,
                           GError **error) ACR_MUST_USE;
-/* A prediction of that task has ended, whether it used the image or not. */
+/* Call this when a prediction of that task has ended, whether it used the image or not. */
 void acr_eval_images_release(AcrEvalImages *images, const char *instance_id);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The folders of a run and of a prediction, laid out like SWE-bench's harness does. The grading
- * process holds a lock on the run's folder, so it can remove what a kill has left of unfinished
- * files.
+ * The folders of a run and of a prediction, laid out as SWE-bench's harness does it. The grading
+ * process holds a lock on the run's folder, so it can safely remove unfinished files that killed
+ * processes left.
  */
 #include "eval/eval_private.h"
 

@@ -1,7 +1,7 @@
 /*
- * Rows whose log parser is an extension of the user's, or code of the data set: its results are put
- * into the row, where the rules find them (python/acr/grading/parsers.py). A data set's code runs
- * only in bubblewrap, on an empty tree.
+ * Handles rows whose logs are parsed by an extension of the user's or by code of the data set: adds
+ * the results to the row, where the rules find them (python/acr/grading/parsers.py). A data set's
+ * code runs only in bubblewrap, on an empty tree.
  */
 #include "eval/eval_private.h"
 
@@ -55,7 +55,7 @@ static bool run_source(AcrSandbox *sandbox, const char *program, const char *sou
     return *out || fail_parser(&executed, error);
 }
 
-/* The results of the row's own parser: {test: outcome}. */
+/* Runs the row's own parser, which returns {test: outcome}. */
 static bool parse_by_source(const AcrEvalOptions *options, const char *source, const char *output,
                             AcrJson **out, GError **error)
 {
@@ -76,7 +76,7 @@ static bool parse_by_source(const AcrEvalOptions *options, const char *source, c
     return ok;
 }
 
-/* The row with the identity of its parser; NULL: neither an extension nor the row has its
+/* The row with its parser's identity; NULL: neither an extension nor the row provides its
  * parser. */
 static AcrJson *take_up(const AcrEvalOptions *options, const char *row, const char **out_name)
 {

@@ -1,5 +1,5 @@
 /*
- * Reads predictions, as SWE-bench's harness and others write them.
+ * Reads predictions in the formats of SWE-bench's harness and of other programs.
  */
 #include "eval/eval.h"
 
@@ -10,7 +10,7 @@ G_DEFINE_QUARK(acr_eval_error_quark, acr_eval_error)
 #define GOLD "gold"
 #define EMPTY "empty"
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-#define MAX_NAMED 5u /* ids that a message names */
+#define MAX_NAMED 5u /* number of ids that a message names */
 
 #define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, __VA_ARGS__)
 
@@ -26,10 +26,10 @@ void acr_prediction_free(AcrPrediction *prediction)
 
 typedef struct {
     const char *source;
-    GHashTable *tasks;  /* their ids, borrowed */
-    GPtrArray *out;     /* of AcrPrediction */
-    GHashTable *ids;    /* theirs, borrowed */
-    GPtrArray *unknown; /* of ids of no task, owned */
+    GHashTable *tasks;  /* id -> task, borrowed */
+    GPtrArray *out;     /* the predictions, as AcrPrediction */
+    GHashTable *ids;    /* the ids of these predictions, borrowed */
+    GPtrArray *unknown; /* ids that match no task, owned */
 } Reader;
 
 char *acr_prediction_model(const char *model)
@@ -60,7 +60,7 @@ static const AcrJson *get_any(const AcrJson *json, const char *name, const char 
 }
 
 /* Reads one prediction: an object (SWE-bench Pro names the patch "patch" and the model "prefix"),
- * or a member of an object whose name is the id: an object without id, or the patch itself. */
+ * or a member whose name is the id and whose value is an object without id, or the patch itself. */
 static bool take_prediction(void *ctx, const AcrJson *json, guint number, GError **error)
 {
     Reader *reader = ctx;
@@ -103,7 +103,8 @@ static bool take_document(Reader *reader, const AcrJson *document, GError **erro
     return true;
 }
 
-/* Reads one JSON document, whatever the file's name, otherwise JSON lines. */
+/* Reads one JSON document, whatever the file's name; if the file is not one document, JSON
+ * lines. */
 static bool read_prediction_file(Reader *reader, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -139,8 +140,8 @@ static char *find_prediction_file(const char *folder)
     return NULL;
 }
 
-/* Whether a file or folder of predictions has this name: ID.diff, ID.patch, or ID/ with patch.diff
- * in it, as harnesses leave it. *out_path and *out_id: of the diff, owned. */
+/* Whether a file or folder name denotes a patch as harnesses leave it: ID.diff, ID.patch, or ID/
+ * with patch.diff in it. *out_path and *out_id describe the patch, owned. */
 static bool find_diff(const char *folder, const char *name, char **out_path, char **out_id)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL),

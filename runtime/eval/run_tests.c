@@ -2,7 +2,7 @@
  * Runs a task's tests, in its image or in an environment: one command in one sandbox, which reads
  * patch and script from standard input, applies the patch as SWE-bench's harness does, and runs the
  * script. It reports on standard error, in lines marked with a random word, so that the tests
- * cannot imitate them.
+ * cannot fake them.
  */
 #include "eval/eval_private.h"
 
@@ -80,7 +80,7 @@ void acr_eval_run_clear(AcrEvalRun *run)
     g_clear_pointer(&run->changed, g_free);
 }
 
-/* The driver's input: a line with sizes and the word, then patch and script. */
+/* The driver's input: a line with the sizes and the word, then patch and script. */
 static GBytes *make_input(const char *patch, const char *script, const char *word)
 {
     GString *text = g_string_new(NULL);
@@ -90,7 +90,8 @@ static GBytes *make_input(const char *patch, const char *script, const char *wor
     return g_string_free_to_bytes(text);
 }
 
-/* The driver's report in the last line that begins with its word and `begin`; owned; NULL: none. */
+/* Finds the last line that begins with the driver's word and `begin`, and returns the rest; owned;
+ * NULL: none. */
 static char *find_told(const char *text, const char *word, const char *begin)
 {
     g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
@@ -111,7 +112,6 @@ static char *find_all_told(const char *text, const char *word, const char *begin
     return g_string_free(all, FALSE);
 }
 
-/* `text` without the marks, for a person. */
 static char *without_word(const char *text, const char *word)
 {
     g_auto(GStrv) parts = g_strsplit(text, word, -1);
@@ -157,7 +157,7 @@ static void add_lines(GPtrArray *argv, const char *text)
             g_clear_pointer(&lines[i], g_free);
 }
 
-/* The driver's command. A trial's script lies where no patch can find it. */
+/* The command that starts the driver. It puts a trial's script where no patch can find it. */
 static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPlan *plan,
                                const AcrGradingTrial *trial, const char *bin)
 {
@@ -181,7 +181,7 @@ static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPl
     return argv;
 }
 
-/* Runs the driver in a sandbox. `bin`: of the environment; NULL: none. */
+/* Runs the driver in a sandbox. `bin`: the environment's programs; NULL: none. */
 static bool run_in_sandbox(const AcrEvalOptions *options, AcrSandbox *sandbox,
                            const AcrGradingPlan *plan, const AcrEvalWay *way, const char *bin,
                            AcrEvalRun *out, GError **error)

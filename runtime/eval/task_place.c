@@ -9,8 +9,9 @@
 
 #define MAX_NAME_BYTES 1024u
 
-/* The text for a field of an image's name: "{arch}" as in image names, "{id_1776}" the id as in
- * published names, otherwise the row's field in a form for names. Owned; NULL: no such field. */
+/* The text that replaces a field in an image's name: "{arch}" as image names write it, "{id_1776}"
+ * the id as published names write it, otherwise the row's field in a form for names. Owned; NULL:
+ * the row has no such field. */
 static char *image_value(const char *field, const AcrJson *row)
 {
     struct utsname machine;

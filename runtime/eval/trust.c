@@ -1,10 +1,10 @@
 /*
- * Decides whether to believe a resolved task, by one run after the other
- * (python/acr/grading/trust.py chooses them and judges their logs), and by repeated runs.
+ * Decides whether to believe a resolved task: makes one run after the other
+ * (python/acr/grading/trust.py chooses the runs and judges their logs), and repeats runs.
  */
 #include "eval/eval_private.h"
 
-#define CANARIES 1u /* the number of the run with canaries */
+#define CANARIES 1u /* number of the run with canaries */
 #define MAX_RUNS 8u
 
 static bool ask_next(const AcrEvalOptions *options, const AcrGradingPlan *plan,
@@ -95,7 +95,6 @@ char **acr_eval_varied_env(gint64 number)
     return env;
 }
 
-/* A repeated run; even ones have a fixed hash seed and time zone. */
 static bool run_again(const AcrEvalOptions *options, const AcrInstance *task,
                       const AcrGradingPlan *plan, const char *patch, gint64 number,
                       gint64 deadline_us, AcrJson *const passes[2], GError **error)

@@ -19,7 +19,8 @@ static guint n_params(const AcrCallSpec *spec)
     return n;
 }
 
-/* Fields: `ok`, name, "=VALUE" of each parameter (empty if omitted); or `bad`, message. */
+/* Reads the fields `ok`, name, and "=VALUE" of each parameter (empty if omitted); or `bad` and a
+ * message. */
 static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, GError **error)
 {
     const char *status = fields && fields->len >= 2 ? fields->pdata[0] : "";
@@ -40,7 +41,7 @@ static bool take_fields(GPtrArray *fields, const AcrCalls *calls, AcrCall *out, 
     return true;
 }
 
-/* Fields: the text, and for each known call its name, parameters and kinds, separated by NUL. */
+/* Packs the text, and for each known call its name, parameters and kinds, separated by NUL. */
 static GBytes *pack_text(const char *text, const AcrCalls *calls)
 {
     GByteArray *fields = g_byte_array_new();

@@ -1,6 +1,6 @@
 /*
- * Converts Python's exceptions to GError, in one place. Never PyErr_Print: on SystemExit it would
- * end the process.
+ * Converts Python's exceptions to GError. Never call PyErr_Print: on SystemExit it would end the
+ * process.
  */
 #include "py/py_object_private.h"
 
@@ -8,7 +8,7 @@
 
 G_DEFINE_QUARK(acr_py_error, acr_py_error)
 
-/* The text of an object on one line, shortened; owned (g_free); "" when even that fails. */
+/* The text of an object on one line, shortened; owned (g_free); "" if even that fails. */
 static char *text_of(PyObject *object)
 {
     PyObject *text = object ? PyObject_Str(object) : NULL;
@@ -49,7 +49,7 @@ static AcrPyError code_of(PyObject *type)
     return ACR_PY_ERROR_FAILED;
 }
 
-/* Takes the current exception as an object; a new reference, or NULL. */
+/* Takes the current exception; a new reference, or NULL. */
 static PyObject *fetch(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000

@@ -1,7 +1,7 @@
 /*
- * What Python decides about a patch: the experiments of a verdict (python/acr/experiments/),
- * whether the patch is plain code, and which patches are the same change. The host makes the runs
- * that Python asks for.
+ * Asks Python about a patch: for the experiments of a verdict (python/acr/experiments/), whether
+ * the patch is plain code, and which patches make the same change. The host makes the runs that
+ * Python asks for.
  */
 #include "py/py_private.h"
 

@@ -21,7 +21,7 @@ static void add_rules(GByteArray *fields, int rules)
     add_text(fields, rules == 4 ? "4" : "5");
 }
 
-/* Calls a function with `fields` (taken); returns its `least` to `most` texts. */
+/* Calls a function with `fields` (taken); returns at least `least` and at most `most` texts. */
 static GPtrArray *ask_module(AcrPython *python, const char *module, const char *function,
                              GByteArray *fields, gint64 timeout_ms, guint least, guint most,
                              GError **error)
@@ -51,7 +51,7 @@ void acr_grading_plan_clear(AcrGradingPlan *plan)
         g_clear_pointer(texts[i], g_free);
 }
 
-/* Asks for a plan of `n` texts; a single one is the reason why there is none. */
+/* Asks for a plan of `n` texts; a single text is the reason why there is no plan. */
 static GPtrArray *ask_plan(AcrPython *python, const char *function, GByteArray *fields, guint n,
                            GError **error)
 {

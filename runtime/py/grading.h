@@ -10,17 +10,17 @@
 /* How the tests of a task are run: in an image, or in an environment on this machine. All owned. */
 typedef struct {
     char *script;
-    char *image;       /* NULL: in an environment, which the next members describe */
-    char *key;         /* names the environment: same Python, same packages */
-    char *python;      /* "3.9" */
-    char *packages;    /* "name==version", one a line */
-    char *install;     /* a shell command in the project's folder; may be empty */
-    char *kept;        /* files that the script puts back from /tmp/kept, one a line */
-    char *row;         /* the row for grading there: without tests that cannot pass */
-    char *test;        /* the command that runs the project's tests; "": unknown */
-    char *hidden_test; /* the same with only the files of the task's hidden tests */
-    char *folder;      /* of the project in the image; NULL: of an environment */
-    char *failing;     /* the hidden tests that must fail without a patch, one a line */
+    char *image;    /* NULL: the tests run in an environment, which the next members describe */
+    char *key;      /* names the environment: equal for the same Python and packages */
+    char *python;   /* "3.9" */
+    char *packages; /* "name==version", one a line */
+    char *install;  /* a shell command in the project's folder; may be empty */
+    char *kept;     /* files that the script puts back from /tmp/kept, one a line */
+    char *row;  /* the row for grading in the environment: without tests that cannot pass there */
+    char *test; /* the command that runs the project's tests; "": unknown */
+    char *hidden_test; /* the same command for the files of the task's hidden tests only */
+    char *folder;  /* the project's folder in the image; NULL: the tests run in an environment */
+    char *failing; /* the hidden tests that must fail without a patch, one a line */
 } AcrGradingPlan;
 void acr_grading_plan_clear(AcrGradingPlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingPlan, acr_grading_plan_clear)
@@ -34,21 +34,21 @@ bool acr_grading_plan_image(AcrPython *python, const char *row, int rules, AcrGr
 bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
                                   const char *recipes, AcrGradingPlan *out,
                                   GError **error) ACR_MUST_USE;
-/* Checks a user's recipes. Errors: BAD_CALL (what is wrong with them). */
+/* Checks a user's recipes. Errors: BAD_CALL (says what is wrong with them). */
 bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **error) ACR_MUST_USE;
 /* report.json for a patch whose tests left this log; owned. *out_failure: why it is not "resolved",
  * a word of grading/classes.py, owned; NULL: it is. */
 char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
                          char **out_failure, GError **error) ACR_MUST_USE;
 
-/* The part of the log that a parser gets; owned. */
+/* The part of the log that is passed to a parser; owned. */
 char *acr_grading_output(AcrPython *python, GBytes *log, GError **error) ACR_MUST_USE;
 
 /* The next run that decides whether to believe a resolved task (python/acr/grading/trust.py). All
  * owned. */
 typedef struct {
     char *patch;  /* NULL: none */
-    char *script; /* in place of the plan's */
+    char *script; /* replaces the plan's script */
     char *kept;   /* files that the script puts back, one a line */
 } AcrGradingTrial;
 void acr_grading_trial_clear(AcrGradingTrial *trial);
@@ -56,9 +56,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingTrial, acr_grading_trial_clear)
 /* What is known about a resolved task; borrowed. */
 typedef struct {
     const char *script, *patch;
-    const char *changed;      /* by the patch: "f path" (a file) or "l path" (a link) a line */
+    /* changed by the patch, one a line: "f path" for a file, "l path" for a link */
+    const char *changed;
     const char *seed;         /* a secret from which all random choices are derived */
-    const GPtrArray *outputs; /* GBytes: of the runs so far */
+    const GPtrArray *outputs; /* GBytes: the outputs of the runs so far */
 } AcrGradingTask;
 /*
  * The next run, or the verdict {"resolved", "why", "evidence", "weak"} (owned JSON) in
@@ -71,7 +72,7 @@ bool acr_grading_step(AcrPython *python, const char *row, int rules, const AcrGr
 AcrJson *acr_grading_tests(AcrPython *python, const char *row, int rules, GBytes *log,
                            GError **error) ACR_MUST_USE;
 
-/* The first sign in the logs that blames the environment, a word, and "environment" or "ambiguous";
+/* The first sign in the logs that blames the environment: a word, and "environment" or "ambiguous";
  * owned; both NULL: none. */
 bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, char **out_reason,
                          char **out_tier, GError **error) ACR_MUST_USE;

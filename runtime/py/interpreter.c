@@ -17,7 +17,7 @@ bool acr_py_version_fits(const char *built, const char *running)
     return strncmp(built, running, len) == 0 && !g_ascii_isdigit(running[len]);
 }
 
-/* Python 3.11 rewrites this text at each call, in one buffer for all threads. */
+/* Python 3.11 rewrites this text at each call, in one buffer for all threads, so we keep a copy. */
 const char *acr_py_version(void)
 {
     static char *version;
@@ -47,8 +47,8 @@ static PyStatus configure(PyConfig *config)
 {
     PyConfig_InitIsolatedConfig(config);
     config->write_bytecode = 0;
-    config->site_import = 0;   /* only the linter needs installed packages, and asks for them */
-    config->use_hash_seed = 1; /* 0: the order of sets is the same in each run */
+    config->site_import = 0;   /* only the linter needs installed packages; it adds them itself */
+    config->use_hash_seed = 1; /* seed 0: sets have the same order in each run */
     config->hash_seed = 0;
     /* Otherwise libpython uses the interpreter in PATH and its standard library. */
     PyStatus status = PyConfig_SetBytesString(config, &config->executable, acr_py_executable());
@@ -98,8 +98,8 @@ static bool add_package(const char *package_dir, GError **error)
         package_dir, why->message);
 }
 
-/* Bars two codecs that take quadratic time or worse: 300 KiB of text that names one as its encoding
- * take minutes. Source code never uses them; a barred module makes the codec unknown. */
+/* Disables two codecs that take quadratic time or worse: 300 KiB of text that names one as its
+ * encoding take minutes. Source code never uses them; a disabled module makes the codec unknown. */
 static bool bar_slow_codecs(GError **error)
 {
     static const char *const names[] = {"encodings.idna", "encodings.punycode"};

@@ -17,8 +17,8 @@ typedef struct {
     char *module, *function;
     GBytes *argument;
     gint64 deadline_ms; /* 0: no deadline */
-    gint64 raise_us;    /* when the watchdog raises next; set when it starts */
-    gint64 give_up_us;  /* when the caller leaves */
+    gint64 raise_us;    /* when the watchdog raises next; set when the job starts */
+    gint64 give_up_us;  /* when the caller stops waiting */
     bool started, fired, done;
     GBytes *result;
     GError *error;
@@ -27,17 +27,17 @@ typedef struct {
 typedef enum { STARTING, SERVING, FAILED_TO_START } Phase;
 
 struct AcrPython {
-    pthread_mutex_t turn; /* of callers */
+    pthread_mutex_t turn; /* held by the caller whose turn it is */
     pthread_mutex_t mutex;
-    pthread_cond_t to_worker, to_callers, to_watchdog; /* monotonic */
+    pthread_cond_t to_worker, to_callers, to_watchdog; /* use the monotonic clock */
     pthread_t worker, watchdog;
     Job *posted, *running;
-    gint64 watch_until_us; /* when the watchdog wakes by itself */
+    gint64 watch_until_us; /* when the watchdog wakes without being signalled */
     Phase phase;
     bool stopping, lost;
     GError *start_error;
     char *package_dir;
-    unsigned long thread_id; /* Python's name for the worker */
+    unsigned long thread_id; /* the worker thread's id in Python */
     PyObject *deadline;      /* class acr.deadline.Deadline */
 };
 
@@ -83,7 +83,7 @@ static void raise_deadline(AcrPython *python, const Job *job)
     PyGILState_STATE state = PyGILState_Ensure();
     pthread_mutex_lock(&python->mutex);
     gint64 now = g_get_monotonic_time();
-    /* The time too: the job may have ended and another have got its address. */
+    /* Check the time too: the job may have ended, and a later job may have its address. */
     if (python->running == job && job->deadline_ms > 0 && job->raise_us <= now) {
         python->running->fired = true;
         python->running->raise_us = now + ACR_PY_AGAIN_MS * 1000;
@@ -115,8 +115,8 @@ static void *watchdog_main(void *data)
 
 /* ---- The worker ---- */
 
-/* The caller holds the mutex, not the interpreter. Returns the next job; NULL: it is time to
- * stop. */
+/* Waits for the next job; NULL: the thread must stop. The caller holds the mutex, not the
+ * interpreter. */
 static Job *next_job(AcrPython *python)
 {
     while (!python->stopping && !python->posted)
@@ -131,15 +131,15 @@ static Job *next_job(AcrPython *python)
     python->running = job;
     if (job->deadline_ms > 0) {
         pthread_cond_broadcast(
-            &python->to_callers); /* the caller waits no longer than give_up_us from now on */
+            &python->to_callers); /* from now on the caller waits no longer than give_up_us */
         if (job->raise_us < python->watch_until_us)
             pthread_cond_signal(&python->to_watchdog);
     }
     return job;
 }
 
-/* The caller holds the interpreter. Makes sure that no Deadline comes any more, also not one that
- * was raised but not delivered. */
+/* Makes sure that no Deadline arrives after this, not even one that was raised and not delivered.
+ * The caller holds the interpreter. */
 static void end_running(AcrPython *python)
 {
     pthread_mutex_lock(&python->mutex);
@@ -154,7 +154,7 @@ static void run_job(AcrPython *python, Job *job)
     PyObject *result = acr_py_call(job->module, job->function, job->argument);
     end_running(python);
     if (job->fired) {
-        /* Even when it came to a result: the exception may have been swallowed half-way. */
+        /* Even if the job returned a result: it may have swallowed the exception half-way. */
         g_set_error(&job->error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
                     "python took longer than %" G_GINT64_FORMAT " ms", job->deadline_ms);
         PyErr_Clear();
@@ -178,11 +178,11 @@ static void serve(AcrPython *python)
         pthread_mutex_lock(&python->mutex);
         job->done = true;
         if (python->lost)
-            job_free(job); /* its caller has left */
+            job_free(job); /* nobody waits for the job any more */
         pthread_cond_broadcast(&python->to_callers);
     }
     pthread_mutex_unlock(&python->mutex);
-    pthread_join(python->watchdog, NULL); /* woken by who set `stopping` */
+    pthread_join(python->watchdog, NULL); /* whoever set `stopping` has woken it */
     PyEval_RestoreThread(state);
 }
 
@@ -278,7 +278,7 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
     init_conds(python);
     python->watch_until_us = G_MAXINT64;
     python->package_dir = g_canonicalize_filename(package_dir, NULL);
-    (void)acr_py_version(); /* before there is another thread */
+    (void)acr_py_version(); /* called before another thread exists */
     int failed = start_worker(python);
     if (failed) {
         g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",
@@ -289,7 +289,7 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
     return python;
 }
 
-/* With the mutex held. */
+/* The caller holds the mutex. */
 static bool start_error(const AcrPython *python, GError **error)
 {
     g_propagate_error(error, g_error_copy(python->start_error));
@@ -323,7 +323,7 @@ void acr_python_free(AcrPython *python)
     pthread_cond_broadcast(&python->to_watchdog);
     pthread_mutex_unlock(&python->mutex);
     if (lost)
-        return; /* its threads may never end, so what they use is kept */
+        return; /* its threads may never end, so the memory that they use is kept */
     pthread_join(python->worker, NULL);
     destroy(python);
 }
@@ -337,7 +337,7 @@ static bool lost_error(GError **error)
         "the Python interpreter is lost: an earlier job did not end at its deadline");
 }
 
-/* With the mutex held. */
+/* The caller holds the mutex. */
 static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
 {
     python->posted = job;
@@ -367,7 +367,7 @@ bool acr_python_call(AcrPython *python, const char *module, const char *function
     pthread_mutex_lock(&python->turn);
     pthread_mutex_lock(&python->mutex);
     bool ok = python->lost ? lost_error(error) : await_job(python, job, out, error);
-    if (job->done || !job->started) /* otherwise the worker frees it, if it ever ends */
+    if (job->done || !job->started) /* otherwise the worker frees the job, if it ever ends */
         job_free(job);
     pthread_mutex_unlock(&python->mutex);
     pthread_mutex_unlock(&python->turn);

@@ -1,11 +1,12 @@
 /*
- * Outlines a file by Python's ast (python/acr/outline.py), and says what the rows depend on.
+ * Outlines a file with Python's ast (python/acr/outline.py), and names what the rows depend on.
  */
 #include "py/py_private.h"
 
 #define MAX_SOURCE_OF_OUTLINE (1024u * 1024)
 
-/* No deadline: who asks for many files has the process ended that does not answer. */
+/* There is no deadline here: a caller that outlines many files kills the process if it does not
+ * answer. */
 bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes **out_rows,
                         GError **error)
 {

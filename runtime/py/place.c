@@ -9,7 +9,8 @@
 
 #include "py/py_object_private.h"
 
-/* PREFIX/lib/libpython3.11.so.1.0, or below a folder of the machine's kind in lib, as Debian has it; owned. */
+/* Finds PREFIX/lib/libpython3.11.so.1.0, or the same in a folder of lib that is named for the
+ * architecture, as in Debian; owned. */
 static char *find_prefix(void)
 {
     Dl_info info;

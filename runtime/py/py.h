@@ -1,6 +1,6 @@
 /*
- * py: the only room that knows Python. One thread owns the interpreter: it initialises, runs one
- * job at a time and finalises; other threads post a job and wait.
+ * py: the only room that uses Python's API. One thread owns the interpreter: it initialises, runs
+ * one job at a time and finalises; other threads post a job and wait.
  */
 #ifndef ACR_PY_H
 #define ACR_PY_H
@@ -11,15 +11,15 @@
 #include "search/search.h"
 
 typedef enum {
-    ACR_PY_ERROR_FAILED, /* an exception; the message holds its type and text */
+    ACR_PY_ERROR_FAILED, /* an exception; the message has its type and text */
     /* the interpreter or the program's Python files differ from those at build time */
     ACR_PY_ERROR_ENVIRONMENT,
-    ACR_PY_ERROR_TIMEOUT, /* the deadline passed and the job was ended */
+    ACR_PY_ERROR_TIMEOUT, /* the deadline passed, and the job was ended */
     ACR_PY_ERROR_MEMORY,
-    ACR_PY_ERROR_EXIT,     /* code called sys.exit */
-    ACR_PY_ERROR_BAD_CALL, /* acr_python_bind_call: not a call, unknown name, arguments that do not
-                              fit */
-    ACR_PY_ERROR_LOST,     /* the worker died during the job */
+    ACR_PY_ERROR_EXIT, /* code called sys.exit */
+    /* acr_python_bind_call: not a call, an unknown name, or wrong arguments */
+    ACR_PY_ERROR_BAD_CALL,
+    ACR_PY_ERROR_LOST, /* the worker died during the job */
     ACR_PY_ERROR_INTERRUPTED,
 } AcrPyError;
 #define ACR_PY_ERROR acr_py_error_quark()
@@ -33,30 +33,32 @@ typedef struct AcrPython AcrPython;
  * most one at a time in a process.
  */
 AcrPython *acr_python_start(const char *package_dir, GError **error) ACR_MUST_USE;
-/* Waits until it has started. Errors: ENVIRONMENT; all later calls then fail with it too. */
+/* Waits until the interpreter has started. Errors: ENVIRONMENT; all later calls then fail with it
+ * too. */
 bool acr_python_await(AcrPython *python, GError **error) ACR_MUST_USE;
-/* Starts and waits; NULL: it cannot be started. */
+/* Starts the interpreter and waits for it; NULL: it cannot be started. */
 AcrPython *acr_python_new(const char *package_dir, GError **error) ACR_MUST_USE;
-void acr_python_free(AcrPython *python); /* ends the thread and finalises */
+void acr_python_free(AcrPython *python); /* ends the thread and finalises Python */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPython, acr_python_free)
 
 /*
- * Outlines one file by Python's ast, in this process; an AcrOutlineOne, whose `ctx` is an
+ * Outlines one file with Python's ast in this process; an AcrOutlineOne, whose `ctx` is an
  * AcrPython.
  */
 bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes **out_rows,
                         GError **error) ACR_MUST_USE;
 /*
- * What outline rows depend on besides the file: row format, Python, outline.py in `package_dir`;
- * needs no interpreter. Owned (g_free). Errors: ENVIRONMENT (outline.py cannot be read).
+ * A text of what outline rows depend on besides the file: row format, Python, outline.py in
+ * `package_dir`; needs no interpreter. Owned (g_free). Errors: ENVIRONMENT (outline.py cannot be
+ * read).
  */
 char *acr_python_outline_version(const char *package_dir, GError **error) ACR_MUST_USE;
 
 /*
- * Parses the text of one call with Python's ast and binds its (literal) arguments to the signature in
- * the registry. Quotes, keyword arguments and surrounding white space are Python's business; integers
- * may be given as digits in a string. Errors: BAD_CALL, with a message that a model can act on
- * (names the call's signature); others as above.
+ * Parses the text of one call with Python's ast and binds its (literal) arguments to the signature
+ * in the registry. Python handles quotes, keyword arguments and white space; a string of digits may
+ * stand for an integer. Errors: BAD_CALL, with a message that a model can act on (it shows the
+ * call's signature); others as above.
  */
 bool acr_python_bind_call(AcrPython *python, const AcrCalls *calls, const char *text, AcrCall *out,
                           GError **error) ACR_MUST_USE;
@@ -64,43 +66,45 @@ bool acr_python_bind_call(AcrPython *python, const AcrCalls *calls, const char *
 /*
  * Adds to `doubts` (owned char *) why a person should check a reproducer before trusting its
  * outcome: it exits by os._exit, swallows errors, depends on the clock, …
- * (python/acr/reproducer_doubts.py). An unreadable script is doubtful for that. Errors:
- * ENVIRONMENT, FAILED.
+ * (python/acr/reproducer_doubts.py). A script that cannot be parsed gets a doubt for that reason.
+ * Errors: ENVIRONMENT, FAILED.
  */
 bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
                        GError **error) ACR_MUST_USE;
 
-/* Adds a file that a patch adds, changes or removes to `files`; NULL: it does not exist on that
- * side. */
+/* Adds a file that a patch adds, changes or removes to `files`; `before` or `after` NULL: the file
+ * does not exist on that side. */
 void acr_python_patched_add(GByteArray *files, const char *path, GBytes *before, GBytes *after);
-/* Adds to `told` (of char *, owned) what in those files is not plain code, or only what makes any check of
- * the patch meaningless. `packages`: the top-level names of the project, a JSON array. */
+/* Adds to `told` (of char *, owned) each construct in those files that is not plain code; with
+ * `reaching_only`, only constructs that make any check of the patch meaningless. `packages`: the
+ * top-level names of the project, a JSON array. */
 bool acr_python_not_plain(AcrPython *python, bool reaching_only, const char *packages,
                           GByteArray *files, GPtrArray *told, GError **error) ACR_MUST_USE;
-/* A digest that is equal for patches that differ only in whitespace and comments; owned; `files`:
+/* A digest that is equal for patches that differ only in whitespace and comments; owned. `files`:
  * those that the patch changes (python/acr/same_change.py). */
 bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out,
                            GError **error) ACR_MUST_USE;
 /*
- * The next experiment of a verdict, or the verdict (python/acr/experiments/service.py): a function of its
- * arguments alone. `state`, `streams` (of GBytes): what the runs so far came to. Owned, of GBytes: JSON, the
- * script, and path and content of files by turns. Errors: as of acr_python_call.
+ * The next experiment of a verdict, or the verdict (python/acr/experiments/service.py); it depends
+ * only on the arguments. `state`, `streams` (of GBytes): the results of the runs so far. Owned, of
+ * GBytes: JSON, the script, and alternately path and content of files. Errors: as of
+ * acr_python_call.
  */
 GPtrArray *acr_python_experiment(AcrPython *python, const AcrJson *state, const char *script,
                                  GByteArray *files, const GPtrArray *streams,
                                  GError **error) ACR_MUST_USE;
 
 /*
- * Runs `module.function(argument)` of the package `acr`: bytes in, bytes out (owned). The seam for
- * what comes later. `deadline_ms` counts from when the job starts; 0: none. At the deadline
- * A Deadline of acr.deadline is raised in it, and the answer is TIMEOUT even where it was swallowed. A job that
- * has not ended some seconds later (stuck in C code) is given up: TIMEOUT, and the interpreter is
- * lost: every later call is TIMEOUT at once, and acr_python_free leaves its thread behind.
+ * Runs `module.function(argument)` of the package `acr`, which takes and returns bytes (owned).
+ * `deadline_ms` counts from when the job starts; 0: none. At the deadline acr.deadline.Deadline is
+ * raised in the job, and the result is TIMEOUT even if the job swallowed it. A job that has not
+ * ended some seconds later (stuck in C code) is given up: TIMEOUT, and the interpreter is lost:
+ * every later call returns TIMEOUT at once, and acr_python_free leaves its thread behind.
  */
 bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument,
                      gint64 deadline_ms, GBytes **out, GError **error) ACR_MUST_USE;
 
-/* The same of a function that takes and gives JSON; owned. */
+/* Calls a function that takes and returns JSON; owned. */
 AcrJson *acr_python_json(AcrPython *python, const char *module, const char *function,
                          const AcrJson *argument, gint64 deadline_ms, GError **error) ACR_MUST_USE;
 
@@ -111,17 +115,18 @@ char *acr_python_library(void) ACR_MUST_USE;
 
 typedef enum { ACR_PYTHON_OUTLINES, ACR_PYTHON_REFEREE, ACR_PYTHON_EXTENSION } AcrPythonWork;
 /*
- * What such a process does from its beginning to its end: gives up its rights, starts Python, and
- * answers on its standard input, a socket (base/peer.h), until that is closed. It may write to its
- * working folder, unless that is `/`. One for an extension, which is the user's own code, keeps its
- * rights to files and processes, and is bounded in memory. Errors: ENVIRONMENT, and of base FAILED (the socket).
+ * The whole life of such a process: gives up its rights, starts Python, and answers on its standard
+ * input, a socket (base/peer.h), until the socket is closed. It may write only to its working
+ * folder, and nowhere if that is `/`. A process for an extension, which is the user's own code,
+ * keeps its rights to files and processes, and only its memory is limited. Errors: ENVIRONMENT, and
+ * of base FAILED (the socket).
  */
 bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error) ACR_MUST_USE;
 
 /*
- * A referee in such a process, `EXE VERB`, which must call acr_python_work: started when first
- * asked, and kept. If it dies, one answer is lost: the file does not compile, or the linter has no
- * opinion. interrupt borrowed; ends what is asked. May be NULL.
+ * A referee in such a process, `EXE VERB`, which must call acr_python_work; started for the first
+ * question, and kept. If it dies, one answer is lost: the file counts as not compiling, or the
+ * linter has no opinion. `interrupt` (may be NULL) is borrowed and ends a question.
  */
 typedef struct AcrRefereeWorker AcrRefereeWorker;
 AcrRefereeWorker *acr_referee_worker_new(const char *exe, const char *verb,

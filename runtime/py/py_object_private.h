@@ -15,7 +15,7 @@ PyObject *acr_py_deadline(void) ACR_MUST_USE;
 /* Converts the current exception to a GError and clears it. `deadline_ms` is for the message of a
  * timeout. */
 void acr_py_error_take(gint64 deadline_ms, GError **error);
-/* One line for a failed PyStatus; returns false, for `return`. */
+/* Converts a failed PyStatus to one line; always returns false. */
 bool acr_py_error_status(PyStatus status, GError **error);
 
 /* Calls acr.MODULE.FUNCTION(argument): a new reference to bytes, or NULL with the exception set. */

@@ -1,15 +1,16 @@
 /*
  * Shared inside the library, without Python's types (py_object_private.h has those), so that tests
- * can include it too.
+ * can include this header too.
  */
 #ifndef ACR_PY_PRIVATE_H
 #define ACR_PY_PRIVATE_H
 
 #include "py/py.h"
 
-#define ACR_PY_STACK_BYTES (16u * 1024 * 1024) /* a 2,900-deep expression takes 256 KiB and more */
-#define ACR_PY_GRACE_MS 5000                   /* a job past its deadline is given up after that */
-#define ACR_PY_AGAIN_MS 200                    /* between two Deadlines raised in one job */
+/* a 2,900-deep expression takes more than 256 KiB of stack */
+#define ACR_PY_STACK_BYTES (16u * 1024 * 1024)
+#define ACR_PY_GRACE_MS 5000 /* a job is given up that long after its deadline */
+#define ACR_PY_AGAIN_MS 200  /* interval between two Deadlines raised in one job */
 #define ACR_PY_COMPILE_TIMEOUT_MS 20000
 #define ACR_PY_LINT_TIMEOUT_MS 20000
 #define ACR_PY_BIND_TIMEOUT_MS 10000
@@ -26,18 +27,19 @@ bool acr_py_start(const char *package_dir, GError **error) ACR_MUST_USE;
 /* Whether a libpython of version `running` ("3.11.2 (main, …") can serve a program built for
  * `built` ("3.11.2"). */
 bool acr_py_version_fits(const char *built, const char *running);
-/* What Py_GetVersion says, "3.11.2 (main, …"; needs no interpreter; from any thread, once one call has ended
- * before an interpreter starts. */
+/* The version that Py_GetVersion reports, "3.11.2 (main, …"; needs no interpreter. Any thread may
+ * call it, once one call has ended before an interpreter starts. */
 const char *acr_py_version(void);
 /* Version of the libpython in this process, "3.11.2"; needs no interpreter; owned (g_free). */
 char *acr_py_running_version(void) ACR_MUST_USE;
-/* The folder that the embedded Python is installed in, and its interpreter; borrowed. */
+/* The folder in which the embedded Python is installed, and the path of its interpreter;
+ * borrowed. */
 const char *acr_py_prefix(void);
 const char *acr_py_executable(void);
 
 /* ---- Several byte strings as one, as python/acr/packing.py writes them ---- */
 
-/* Owned array of the fields (GBytes, freed with it), or NULL when `data` is not a list of fields. */
+/* Owned array of the fields (GBytes, freed with it), or NULL if `data` is not a list of fields. */
 GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
 /* Owned array of the fields as text (char *, valid UTF-8, freed with it), or NULL when `data` is not
  * a list of fields. */

@@ -1,8 +1,8 @@
 /*
- * The referee for native/: whether a file compiles (python/acr/syntax.py), and which version has
- * fewer new errors (python/acr/lint.py). Both ask a worker, a process that is started when first
- * asked and kept; the linter's has a private folder. A worker that dies or is killed is started
- * again.
+ * The referee for native/: tells whether a file compiles (python/acr/syntax.py), and which version
+ * has fewer new errors (python/acr/lint.py). A worker answers both: a process that is started for
+ * the first question and kept; the linter's worker has a private folder. A worker that dies or is
+ * killed is started again.
  */
 #include "base/peer.h"
 #include "py/py_private.h"
@@ -13,22 +13,22 @@
 #include <sys/stat.h>
 
 #define START_TIMEOUT_MS 60000
-#define TRIES 2 /* the cause of the first end is unknown */
+#define TRIES 2 /* asks twice, because the cause of the first end is unknown */
 
 struct AcrRefereeWorker {
-    pthread_mutex_t turn; /* of callers */
+    pthread_mutex_t turn; /* held by the caller whose turn it is */
     char *exe, *verb;
     const AcrInterrupt *interrupt;
     AcrPeer peer;
     bool is_ready;
-    AcrTreeCache *cache; /* holds its working folder, the only one that it may write to; NULL: it
-                            may write nowhere */
+    /* holds the only folder that the worker may write to; NULL: it may write nowhere */
+    AcrTreeCache *cache;
     AcrReferee referee;
 };
 
 /* ---- The worker ---- */
 
-/* How it ended; owned. */
+/* Ends the worker; returns how it ended; owned. */
 static char *end_referee(AcrRefereeWorker *worker, gint64 grace_ms)
 {
     char *how = worker->peer.pid ? acr_peer_end(&worker->peer, grace_ms) : NULL;
@@ -63,11 +63,11 @@ static bool exchange_lines(AcrRefereeWorker *worker, const GByteArray *out, gint
     return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST, "the referee's process %s", how);
 }
 
-/* Without a folder the linter has no opinion. What a killed process leaves is removed when the next
- * folder is made. */
+/* Without a private folder the linter gives no opinion. The next worker removes the folder of a
+ * killed one. */
 static bool start_referee(AcrRefereeWorker *worker, GError **error)
 {
-    static const char *const no_environment[] = {NULL}; /* it may hold keys */
+    static const char *const no_environment[] = {NULL}; /* the environment may hold keys */
     const char *const argv[] = {worker->exe, worker->verb, NULL};
     worker->is_ready = false;
     worker->cache = acr_tree_cache_open(NULL, worker->interrupt, 0, NULL);
@@ -119,7 +119,7 @@ bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, GBytes *
 
 /* ---- The referee ---- */
 
-/* Of a file that Python does not survive. */
+/* Whether Python died of a file. */
 static bool ended_python(const GError *error)
 {
     return g_error_matches(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST) ||
@@ -148,8 +148,8 @@ static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, 
     return true;
 }
 
-/* Fields of one file: path, `+` and the text before (nothing for a new file), number of versions,
- * versions. */
+/* Adds the fields of one file: path, `+` and the text before (nothing for a new file), number of
+ * versions, versions. */
 static void add_file(GByteArray *fields, const AcrRefereeFile *file)
 {
     g_autoptr(GByteArray) before = g_byte_array_new();
@@ -168,7 +168,7 @@ static void add_file(GByteArray *fields, const AcrRefereeFile *file)
         acr_py_fields_add_bytes(fields, file->after[i]);
 }
 
-/* Reads the numbers (`?`: unknown) into `out`; whether there were just `n`. */
+/* Reads the numbers (`?`: unknown) into `out`; false unless there are exactly `n`. */
 static bool read_numbers(GBytes *result, guint *out, gsize n)
 {
     gsize at = 0;
@@ -186,7 +186,7 @@ static bool read_numbers(GBytes *result, guint *out, gsize n)
     return at == n;
 }
 
-/* Any failure only means that the linter has no opinion; an interrupt ends the call. */
+/* After any failure the linter just has no opinion; an interrupt ends the call. */
 static bool lint_versions(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse,
                           char **out_why, GError **error)
 {

@@ -1,9 +1,9 @@
 /*
- * A worker: the process of this program in which Python looks at code of a repository or a model. It
- * gives up its rights before Python starts, and can import nothing but what is installed before it
- * reads the first byte. One that runs an extension keeps what the user's own code needs, but has none of
- * the program's environment. What a file makes it do (crash, take all memory, hang) ends this process
- * only; the other one kills it at a deadline.
+ * A worker: a process of this program in which Python reads code of a repository or a model. It
+ * gives up its rights before Python starts, and before it reads the first byte it can import only
+ * what is installed. A worker for an extension keeps the rights that the user's own code needs, but
+ * gets no environment variables of the program. If a file makes it crash, use all memory or hang,
+ * only this process ends; the main process kills it at a deadline.
  */
 #include "base/peer.h"
 #include "py/py_private.h"
@@ -17,16 +17,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Of address space. A tree takes 140 times the bytes of its source, and of a table of numbers 470;
- * a file that needs more to be outlined, of 1 to 3 MB, counts as text only. */
+/* Limits address space. A syntax tree takes 140 times the bytes of its source, and 470 times for a
+ * table of numbers; a file of 1 to 3 MB that needs more is searched as plain text only. */
 #define MEMORY_LIMIT_MIB(work) ((work) == ACR_PYTHON_OUTLINES ? 512u : 2560u)
-#define KEPT_BYTES (32 * 1024 * 1024) /* of memory that was freed */
+#define KEPT_BYTES (32 * 1024 * 1024) /* freed memory that the process keeps */
 #define FILE_LIMIT_BYTES (64ull * 1024 * 1024)
 #define CPU_LIMIT_S                                                                                \
-    (ACR_PY_VERDICT_TIMEOUT_MS / 1000 + 5) /* of one question: no deadline is longer */
+    (ACR_PY_VERDICT_TIMEOUT_MS / 1000 + 5) /* for one question: no deadline is longer */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SHADOW_MEMORY true /* which takes terabytes of address space */
+#define HAS_SHADOW_MEMORY true /* the address sanitizer takes terabytes of address space */
 #else
 #define HAS_SHADOW_MEMORY false
 #endif
@@ -46,7 +46,8 @@ static void limit_self(AcrPythonWork work)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* One file's memory is the next one's: to give it back and take it again costs a tenth of the time. */
+/* Keeps freed memory, because the next file needs it again: returning it would cost a tenth of the
+ * time. */
 static void keep_memory(void)
 {
     (void)mallopt(M_ARENA_MAX, 1);
@@ -54,7 +55,7 @@ static void keep_memory(void)
     (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
 }
 
-/* Of processor time from now on. */
+/* Limits the processor time from now on. */
 static void limit_question(void)
 {
     struct rusage used;
@@ -66,7 +67,7 @@ static void limit_question(void)
     (void)setrlimit(RLIMIT_CPU, &cpu);
 }
 
-/* Reads nothing but Python and what is installed with it. */
+/* Restricts reading to Python and the packages installed with it. */
 static void confine(const char *package_dir, const char *writable)
 {
     g_autofree char *bin = g_path_get_dirname(acr_py_executable());
@@ -78,7 +79,8 @@ static void confine(const char *package_dir, const char *writable)
     acr_confine(readable, writable);
 }
 
-/* The socket, away from where Python or a library might read or print; -1 with errno. */
+/* Moves the socket away from the descriptors where Python or a library might read or print; -1 with
+ * errno. */
 static int take_socket(void)
 {
     int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -95,7 +97,7 @@ static AcrPython *start_worker_process(const char *package_dir, GError **error)
     g_autoptr(GBytes) nothing = NULL;
     if (!python || !acr_python_call(python, "imports", "freeze", NULL, 0, &nothing, error))
         return NULL;
-    limit(RLIMIT_NPROC, 0); /* the threads are all there; of root seccomp refuses new processes */
+    limit(RLIMIT_NPROC, 0); /* all threads exist by now; seccomp forbids root new processes */
     return g_steal_pointer(&python);
 }
 
@@ -154,10 +156,11 @@ bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error
         return acr_peer_serve(fd, extension, python, failed, error);
     }
     g_setenv("TMPDIR", folder, TRUE);
-    g_setenv("HOME", folder, TRUE); /* else it is looked up, in files that are not readable */
+    /* otherwise Python looks up the home, in files that it cannot read */
+    g_setenv("HOME", folder, TRUE);
     confine(package_dir, strcmp(folder, "/") != 0 ? folder : NULL);
-    AcrPython *python =
-        start_worker_process(package_dir, &failed); /* goes with the process, which is faster */
+    AcrPython *python = start_worker_process(
+        package_dir, &failed); /* memory is freed with the process, which is faster */
     return acr_peer_serve(fd, what == ACR_PYTHON_REFEREE ? call_worker : outline, python, failed,
                           error);
 }

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define USD_DIGITS 12                            /* behind the point: pico-USD */
-#define MAX_PICO (9000000ll * 1000000 * 1000000) /* nearly all that 64 bits hold */
+#define USD_DIGITS 12 /* digits after the decimal point, down to pico-USD */
+#define MAX_PICO (9000000ll * 1000000 * 1000000) /* close to the largest 64-bit integer */
 #define MAX_EXPONENT 400
-#define MAX_DIGITS 30          /* of an amount: they fit in 128 bits */
+#define MAX_DIGITS 30          /* digits of an amount that fit in 128 bits */
 #define MAX_SECONDS 31622400.0 /* a year */
 
 /* Reads the power of ten after an "e"; false: out of range. */
@@ -59,7 +59,7 @@ bool acr_usd_parse(const char *text, gint64 *out_pico)
 bool acr_seconds_parse(const char *text, gint64 *out_ms)
 {
     if (text[strspn(text, "0123456789.eE+-")] || text[0] == '-' || text[0] == '+')
-        return false; /* "nan", "inf", "0x10", " 1", "-1" */
+        return false; /* rejects "nan", "inf", "0x10", " 1", "-1" */
     char *end = NULL;
     double seconds = g_ascii_strtod(text, &end);
     if (end == text || *end || !(seconds > 0 && seconds <= MAX_SECONDS))

@@ -109,7 +109,7 @@ AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
     return json;
 }
 
-#define MOST_AMOUNT (1ll << 42) /* pico-USD of a larger amount would not fit into 64 bits */
+#define MOST_AMOUNT (1ll << 42) /* a larger amount in pico-USD would exceed 64 bits */
 
 static gint64 read_amount(const AcrJson *json, const char *key)
 {
@@ -123,7 +123,7 @@ void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out)
     for (guint i = 0; i < G_N_ELEMENTS(members); i++)
         *member_of(out, i) =
             read_amount(json, members[i].name) * (members[i].is_picousd ? ACR_PICO : 1);
-    out->replayed_calls = out->calls; /* this process made none of them */
+    out->replayed_calls = out->calls; /* this process made none of the calls */
 }
 
 static AcrJson *sums_to_json(GHashTable *sums)

@@ -6,7 +6,7 @@
 
 #define ACR_PICO 1000000 /* pico-USD in a millionth of a USD */
 
-/* Adds the known parts of each; saturates. */
+/* Adds the known members of `more`; saturates. */
 void acr_cost_sum_add(AcrCostSum *sum, const AcrCostSum *more);
 
 /* Calls and tokens by role, recorded and live ones together: the same journal gives the same
@@ -24,9 +24,9 @@ const AcrCostSum *acr_cost_total(const AcrCost *cost);
  * from a cache nor written to one; cost_microusd sums the known costs, charged_microusd what
  * ceilings count. `prices` (taken, may be NULL) says which prices were known. */
 AcrJson *acr_cost_to_json(const AcrCost *cost, AcrJson *prices) ACR_MUST_USE;
-/* In the form that progress events have. */
+/* The sum in the form that progress events use. */
 AcrSpent acr_cost_spent(const AcrCostSum *sum);
-/* A SUM alone as JSON, and back; missing members become 0. */
+/* Converts a SUM to JSON and back; missing members become 0. */
 AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum) ACR_MUST_USE;
 void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out);
 

@@ -1,5 +1,5 @@
 /*
- * The errors of task, and one table of the exit codes that errors mean.
+ * The error domain of task, and one table that maps errors to exit codes.
  */
 #include "task/task.h"
 

@@ -4,7 +4,7 @@
  */
 #include "task/run_folder.h"
 
-#define MAX_BYTES ((gsize)64 * 1024 * 1024) /* of a patch */
+#define MAX_BYTES ((gsize)64 * 1024 * 1024) /* largest patch file */
 
 static void overlay_free(gpointer overlay)
 {
@@ -29,7 +29,7 @@ GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error)
     return g_steal_pointer(&diffs);
 }
 
-/* Applies a diff to the snapshot; owned. `name` is for the message. */
+/* Applies a diff to the snapshot; owned. The error message quotes `name`. */
 static AcrOverlay *apply_given(AcrSnapshot *snapshot, GBytes *diff, const char *name,
                                GError **error)
 {

@@ -18,7 +18,7 @@ static bool digest_file(const char *path, char **out_digest, GError **error)
     return bytes != NULL;
 }
 
-/* The earlier one of the command's time and its batch's. */
+/* Sets the earlier of two deadlines: the command's and its batch's. */
 static void set_deadline(AcrLimits *limits, const AcrRunSpec *spec)
 {
     gint64 own = spec->max_ms > 0 ? g_get_monotonic_time() + spec->max_ms * 1000 : G_MAXINT64;
@@ -59,7 +59,7 @@ bool acr_limits_bound_money(const AcrRunSpec *spec)
     return spec->max_cost >= 0 || spec->batch_max_cost >= 0;
 }
 
-/* Whether any model costs money, so that a ledger is needed; a script costs nothing. */
+/* Whether any model costs money, so that a ledger is needed; scripted models are free. */
 static bool is_billed(const AcrRunSpec *spec)
 {
     for (guint i = 0; spec->models[i]; i++)
@@ -92,14 +92,14 @@ bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *
         return true;
     if (is_bounded(&limits->ceiling) && is_lost(path, journal))
         return fail_lost(SCOPE, path, error);
-    /* The batch has made it before the first task. */
+    /* The batch made this ledger before its first task. */
     if (shared && is_bounded(&batch) && !g_file_test(shared, G_FILE_TEST_EXISTS))
         return fail_lost(BATCH_SCOPE, shared, error);
     return acr_budget_add(limits->budget, path, SCOPE, &limits->ceiling, error) &&
            (!shared || acr_budget_add(limits->budget, shared, BATCH_SCOPE, &batch, error));
 }
 
-/* The same for the run folders below `out`. */
+/* Whether the ledger of a batch is missing although a run folder below `out` has a journal. */
 static bool is_lost_of_batch(const char *ledger, const char *out)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);

@@ -13,9 +13,9 @@
 /* Zero-initialise. */
 typedef struct {
     AcrPrices *prices;
-    char *prices_digest; /* of the price file; NULL: none was given */
-    AcrBudget *budget;   /* with the deadline; without ledgers until one is opened */
-    AcrAmount ceiling;   /* of the spec */
+    char *prices_digest; /* SHA-256 of the price file; NULL: no file was given */
+    AcrBudget *budget;   /* holds the deadline; has no ledgers until one is opened */
+    AcrAmount ceiling;   /* from the spec */
 } AcrLimits;
 /* Reads the prices and starts the time limit of `spec`. Errors: USAGE of llm (the price file). */
 bool acr_limits_init(AcrLimits *limits, const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
@@ -33,10 +33,10 @@ bool acr_limits_open_batch(AcrLimits *limits, const AcrRunSpec *spec, const char
 /* Opens one ledger under the spec's ceiling; `path` NULL: in memory. Errors call it `scope`. */
 bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope,
                      GError **error) ACR_MUST_USE;
-/* Whether the time limit is reached or the ledger of `scope` is spent. Reservations of others do
- * not count, because they may be given back. */
+/* Whether the time limit is reached or the ledger of `scope` is spent. Reservations of other
+ * processes do not count, because they may be given back. */
 bool acr_limits_are_over(const AcrLimits *limits, const char *scope);
-/* Whether money is bounded, for a run or its batch. */
+/* Whether the spec limits money, for the run or its batch. */
 bool acr_limits_bound_money(const AcrRunSpec *spec);
 /* The known prices, for cost.json; owned. */
 AcrJson *acr_limits_describe(const AcrLimits *limits) ACR_MUST_USE;

@@ -75,7 +75,7 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
 {
     AcrLiveNote *note = ctx;
     bool holds = acr_doing_take(&note->doing, event);
-    if (holds && event->kind != ACR_PROGRESS_SPENT) /* written with the event that follows */
+    if (holds && event->kind != ACR_PROGRESS_SPENT) /* the next event writes it */
         write_note(note);
 }
 
@@ -88,7 +88,7 @@ void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next)
 void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name)
 {
     if (note->top)
-        return; /* this process made the folder; in a resumed folder only its own work counts */
+        return; /* this process made the folder; in a resumed folder only work of this process counts */
     note->top = g_strdup(top);
     note->name = g_strdup(name);
     write_note(note);

@@ -11,13 +11,13 @@
 
 typedef enum {
     ACR_LIVE_NONE,      /* no process, or a damaged note */
-    ACR_LIVE_RUNS,      /* the process is there */
+    ACR_LIVE_RUNS,      /* the process runs */
     ACR_LIVE_ELSEWHERE, /* on another machine, whose processes cannot be seen */
-    ACR_LIVE_GONE,      /* it ended without having said so */
+    ACR_LIVE_GONE,      /* the process ended without removing its note */
 } AcrLiveState;
 typedef struct {
     AcrLiveState state;
-    gint64 pid, begun_ms; /* since 1970 */
+    gint64 pid, begun_ms; /* milliseconds since 1970 */
     char host[128];       /* the machine's name, UTF-8 */
 } AcrLiveProcess;
 /* This process as it is written in a note: {"pid", "start", "boot", "host", "begun_ms"}; owned. */
@@ -37,21 +37,21 @@ AcrJson *acr_live_read(const char *top, const char *name) ACR_MUST_USE;
 typedef struct {
     AcrProgress progress;
     char *top, *name; /* owned; the note is `name` below `top`; NULL: writes nothing */
-    bool stays;       /* the note, after the work has ended in order */
+    bool stays;       /* keeps the note after the work has ended properly */
     gint64 begun_ms;
     AcrDoing doing;
 } AcrLiveNote;
-/* `next` (may be NULL) gets all events, too. */
+/* `next` (may be NULL) receives all events, too. */
 void acr_live_note_init(AcrLiveNote *note, const AcrProgress *next);
 /* Starts writing notes below `top`, whose lock the caller holds. */
 void acr_live_note_begin(AcrLiveNote *note, const char *top, const char *name);
-/* Removes the note after the work has ended properly, unless it is to stay. */
+/* Removes the note after the work has ended properly, unless `stays` is set. */
 void acr_live_note_clear(AcrLiveNote *note);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLiveNote, acr_live_note_clear)
 
 /* The note of a run that has not ended properly. */
 typedef struct {
-    AcrLiveProcess process; /* state NONE: no note */
+    AcrLiveProcess process; /* its state NONE: there is no note */
     AcrDoing doing;
 } AcrLiveRun;
 /* Reads the note of the run folder `name` below `top` (NULL: `top` itself). The caller clears

@@ -15,7 +15,7 @@ AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *li
         .max_tokens = (guint)MAX(spec->max_tokens, 0),
         .shared_dir = spec->shared_dir,
         .max_retries = (guint)spec->retries,
-        /* A model takes 0 for its own default. */
+        /* 0 selects the model's default, so an explicit 0 becomes 1. */
         .retry_base_ms = spec->retry_base_ms < 0 ? 0 : MAX(spec->retry_base_ms, 1),
         .prices = limits->prices,
         .budget = limits->budget,
@@ -49,7 +49,7 @@ static void on_answer(void *ctx, gint64 begun_ms, gint64 tokens)
         (AcrProgressEvent){.kind = ACR_PROGRESS_WAITING, .since_ms = begun_ms, .tokens = tokens});
 }
 
-/* A model, with the one that takes over behind it. */
+/* Makes a model, wrapped with its fallback model if there is one. */
 static AcrModel *make_model(const AcrRunSpec *spec, const char *name,
                             const AcrModelOptions *options, GError **error)
 {

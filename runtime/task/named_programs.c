@@ -1,12 +1,12 @@
 /*
- * Checks that the programs in options can be used, before a run folder is made and before a model
- * is paid. Programs in a container, or that --setup installs, cannot be checked here.
+ * Checks, before a run folder is made and before a model costs money, that the programs named in
+ * options can be used. Programs in a container, or that --setup installs, cannot be checked here.
  */
 #include "task/recorded.h"
 
 #include <string.h>
 
-/* Shell built-ins with which commands often begin. */
+/* Shell built-ins with which commands often begin; they are no program files. */
 static const char *const shell_words[] = {
     "!",     "(",     ".",      ":",     "[",      "alias", "case", "cd",   "command",
     "echo",  "eval",  "exec",   "exit",  "export", "false", "for",  "if",   "printf",
@@ -31,7 +31,7 @@ static bool may_find_program(const AcrRunSpec *spec, const char *name, const cha
     for (guint i = 0; i < G_N_ELEMENTS(environments); i++)
         if (is_in_folder(work_tree, environments[i], name))
             return true;
-    /* A sandbox adds the names of its Python. */
+    /* A sandbox adds the names of its own Python to PATH. */
     return found || g_str_has_prefix(name, "python") || is_in_folder(beside, "", name);
 }
 

@@ -9,8 +9,8 @@
 #include "index/index.h"
 #include "sandbox/sandbox.h"
 
-#define MAX_TOKENS (1ll << 53) /* the largest integer that a JSON number holds */
-#define MIN_CONTEXT 2048       /* less does not hold the prompts */
+#define MAX_TOKENS (1ll << 53) /* the largest integer that JSON readers keep exactly */
+#define MIN_CONTEXT 2048       /* a smaller context cannot hold the prompts */
 #define MAX_MEMORY_MB (16ll * 1024 * 1024)
 #define MAX_OUTPUT_BYTES (1024ll * 1024 * 1024)
 #define MAX_TASKS_AT_ONCE 256

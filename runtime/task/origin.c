@@ -15,7 +15,7 @@ void acr_origin_clear(AcrOrigin *origin)
     g_clear_pointer(&origin->commit, g_free);
 }
 
-/* Whether there is a patch that nothing rejected. */
+/* Checks that there is a patch and that nothing rejected it. */
 static bool check_patch(const char *dir, const AcrRunResult *result, bool has_result,
                         GError **error)
 {
@@ -31,8 +31,8 @@ static bool check_patch(const char *dir, const AcrRunResult *result, bool has_re
                          dir, why);
 }
 
-/* The repository as it was given (the path may be relative to another folder by now), or else the
- * folder of its git folder. */
+/* Opens the repository at the given path; if that fails (a relative path may start elsewhere now),
+ * the folder that contains its git folder. */
 static char *find_repository(const AcrRunSpec *spec, const AcrJson *snapshot)
 {
     g_autoptr(GBytes) bytes = acr_json_get_bytes(snapshot, "git_dir");
@@ -84,7 +84,8 @@ AcrOverlay *acr_origin_apply(const AcrOrigin *origin, const char *repo, AcrRepo 
     g_autoptr(GError) reason = NULL;
     if (!overlay)
         return NULL;
-    if (g_strcmp0(acr_snapshot_commit(snapshot), origin->commit) != 0) /* a branch of that name */
+    if (g_strcmp0(acr_snapshot_commit(snapshot), origin->commit) !=
+        0) /* `commit` named a branch or tag instead of a commit */
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                                       "'%s' is not a commit of that repository", origin->commit));
     if (!acr_overlay_apply_diff(overlay, diff, len, &reason))

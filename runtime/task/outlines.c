@@ -1,7 +1,7 @@
 /*
- * Files on which an outliner failed (deadline, memory). Which ones these are depends on the
- * machine, and it decides what a run can find. So their list is made when a run begins, and used
- * ever after.
+ * Files on which an outliner failed (deadline, memory). Which files these are depends on the
+ * machine, and it decides what a run can find. So a run lists them when it begins, and uses this
+ * list ever after.
  */
 #include "task/run_folder.h"
 

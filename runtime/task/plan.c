@@ -1,13 +1,13 @@
 /*
- * What a run would do, found without asking a model: the folder, the code, the models with their
- * keys and prices, the ceilings, and how code would be run.
+ * What a run would do, found without calling a model: the folder, the code, the models with their
+ * keys and prices, the limits, and how code would be run.
  */
 #include "task/recorded.h"
 #include "task/run_folder.h"
 
 #include <string.h>
 
-#define PICO_OF_MILLION_TOKENS 1e6 /* pico-USD per token to USD per million tokens */
+#define PICO_OF_MILLION_TOKENS 1e6 /* converts pico-USD per token to USD per million tokens */
 
 typedef struct {
     const AcrRunSpec *spec;
@@ -25,7 +25,7 @@ static void plan_clear(Plan *plan)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Plan, plan_clear)
 
-/* A member that may not be known: below 0 null. */
+/* Sets a member; a negative value means unknown and becomes null. */
 static void set_known(AcrJson *json, const char *key, gint64 value)
 {
     acr_json_set(json, key, value < 0 ? acr_json_new_null() : acr_json_new_int(value));
@@ -132,7 +132,7 @@ static AcrJson *describe_limits(const Plan *plan, bool is_free)
 
 static AcrJson *describe_loops(const AcrRunSpec *spec)
 {
-    /* A sample is one attempt at most. */
+    /* Each sample uses at most one attempt. */
     gint64 attempts = spec->attempts ? MAX(spec->attempts, spec->samples) : 0;
     return acr_json_of(ACR_INT("attempts", attempts), ACR_INT("rounds", spec->rounds),
                        ACR_INT("tries", spec->tries), NULL);

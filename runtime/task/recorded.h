@@ -1,6 +1,7 @@
 /*
- * recorded: the model, the referee and the executor of a run. Each asks the journal first and then
- * the object that it wraps, so that the code below is resumed and replayed without knowing it.
+ * recorded: the model, the referee and the executor of a run. Each takes its answers from the
+ * journal first and then from the object that it wraps, so that the code below is resumed and
+ * replayed without knowing about the journal.
  */
 #ifndef ACR_TASK_RECORDED_H
 #define ACR_TASK_RECORDED_H
@@ -12,13 +13,13 @@
 
 /* ---- Window (window.c) ---- */
 
-/* How many tokens a model's context takes, and how many bytes make a token. */
+/* The size of a model's context in tokens, and the bytes per token. */
 typedef struct {
     gint64 tokens; /* 0: not known yet */
-    bool is_given; /* by the user: refusals do not change it */
+    bool is_given; /* the user set it, so errors from the server do not change it */
     double seen_bytes, seen_tokens;
 } AcrWindow;
-/* `tokens` 0: to be learnt. */
+/* `tokens` 0: the size is to be learnt. */
 void acr_window_init(AcrWindow *window, gint64 tokens);
 /* Learns from the usage of an answered call, live or recorded. */
 void acr_window_learn_answer(AcrWindow *window, const AcrConversation *conversation,
@@ -28,7 +29,8 @@ void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversa
                               gint64 tokens);
 /* Estimates the tokens of the conversation, rather too many than too few. */
 gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conversation);
-/* Estimates the tokens that it leaves for an answer, at least 1; 0: the window is unknown. */
+/* Estimates how many tokens the conversation leaves for an answer, at least 1; 0: the window is
+ * unknown. */
 guint acr_window_room(const AcrWindow *window, const AcrConversation *conversation);
 /* Whether the request leaves room for an answer; else CONTEXT_OVERFLOW. True if the window is
  * unknown. */
@@ -40,16 +42,17 @@ bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
 AcrJson *acr_record_answer(const AcrModelAnswer *answer) ACR_MUST_USE;
 void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out); /* *out owned */
 void acr_record_add_tries(AcrJson *record, const AcrModelReport *report);
-/* What all requests of the call used; `replayed`: the journal answered it. */
+/* Sums what all requests of the call used; `replayed`: the journal answered it. */
 void acr_record_cost(const AcrJson *record, bool replayed, AcrCostSum *out);
 
 /* ---- Model (recorded_model.c) ---- */
 
-/* The messages that were sent in each conversation, so that a record contains only new ones; shared
- * by a run's models. */
+/* Remembers, for all models of a run, which messages each conversation has sent, so that a record
+ * contains only new ones. */
 typedef struct AcrRecorder AcrRecorder;
-/* All borrowed; must outlive the recorder. Answers from the journal need no time; no live call
- * begins after the deadline of `budget` (may be NULL). `progress` (may be NULL) gets the sums. */
+/* All arguments are borrowed and must outlive the recorder. Answers from the journal need no time;
+ * no live call begins after the deadline of `budget` (may be NULL). `progress` (may be NULL)
+ * receives the sums. */
 AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrBudget *budget,
                               const AcrProgress *progress) ACR_MUST_USE;
 /* Reports each answer to the extensions from now on; both borrowed, must outlive the recorder's
@@ -70,13 +73,14 @@ AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrMod
 
 /* ---- Referee (recorded_referee.c) ---- */
 
-/* A referee that asks the journal first for the linter's answer, and then `inner`. */
+/* A referee that takes the linter's answer from the journal first, and then from `inner`. */
 typedef struct {
     AcrReferee referee;
     AcrJournal *journal;
     const AcrReferee *inner;
 } AcrRecordedReferee;
-/* Both borrowed; must outlive it. `self->referee` is valid while `self` is not moved. */
+/* Both arguments are borrowed and must outlive `self`. `self->referee` is valid while `self` is not
+ * moved. */
 void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
                                const AcrReferee *inner);
 
@@ -87,12 +91,12 @@ typedef struct {
     AcrSnapshot *snapshot;
     AcrRefereeWorker *worker; /* borrowed */
     AcrSandbox *sandbox;      /* NULL until it is needed */
-    AcrJson *import_folders;  /* of the project; NULL until they are needed */
+    AcrJson *import_folders;  /* where the project's packages lie; NULL until they are needed */
     AcrSandboxOptions options;
-    AcrSetUp set_up; /* of --setup auto */
+    AcrSetUp set_up; /* what --setup auto has chosen */
     char *work_tree, *cache;
-    const char *python_dir;  /* holds the package acr */
-    const AcrBudget *budget; /* with the deadline of the run; NULL in a replay */
+    const char *python_dir;  /* the folder that contains the package acr */
+    const AcrBudget *budget; /* holds the run's deadline; NULL in a replay */
 } AcrTrialRunner;
 /* `work_tree` may be NULL; the others must outlive the runner. */
 void acr_trial_runner_init(AcrTrialRunner *self, const AcrRunSpec *spec, AcrWorkspace *workspace,
@@ -109,17 +113,20 @@ bool acr_trial_runner_run(AcrTrialRunner *self, const AcrTrial *trial, AcrExecut
 
 /* ---- Executor (recorded_executor.c) ---- */
 
-/* An executor that asks the journal first for the result of a trial, and then a trial runner. */
+/* An executor that takes the result of a trial from the journal first, and then from a trial
+ * runner. */
 typedef struct {
     AcrExecutor executor;
     AcrJournal *journal;
-    const AcrJson *opened; /* whether code can be run, by what, and where; NULL: not asked yet */
+    /* whether code can be run, by which sandbox, and where; NULL: not determined yet */
+    const AcrJson *opened;
     /* Beyond the journal: */
     bool is_demanded; /* if the sandbox is unavailable, the run ends without a record */
     AcrTrialRunner runner;
     const AcrProgress *progress; /* may be NULL */
 } AcrRecordedExecutor;
-/* Borrowed; must outlive it. `self->executor` is valid while `self` is not moved. */
+/* The journal is borrowed and must outlive `self`. `self->executor` is valid while `self` is not
+ * moved. */
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal);
 /* Lets it continue in a sandbox after the end of the journal, until the deadline of `budget`.
  * `work_tree` may be NULL; the others must outlive it. */
@@ -137,7 +144,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedExecutor, acr_recorded_executor_clea
 
 /* ---- The project's own tests (recorded_tests.c) ---- */
 
-/* Asks the journal first for the outcome of the tests, and then the executor's sandbox. */
+/* Takes the outcome of the tests from the journal first, and then from the executor's sandbox. */
 typedef struct {
     AcrTestComparer comparer;
     AcrRecordedExecutor *executor;
@@ -147,10 +154,11 @@ typedef struct {
     AcrBaseline baseline; /* empty until it is needed */
     AcrProject project;   /* complete except for what the sandbox provides */
     AcrRefereeWorker *worker;
-    char *cache;       /* of baselines; NULL: not cached */
-    char *environment; /* of acr_task_test_environment */
+    char *cache;       /* folder of cached baselines; NULL: baselines are not cached */
+    char *environment; /* from acr_task_test_environment */
 } AcrRecordedTests;
-/* All borrowed; must outlive it. `self->comparer` is valid while `self` is not moved. */
+/* All arguments are borrowed and must outlive `self`. `self->comparer` is valid while `self` is not
+ * moved. */
 void acr_recorded_tests_init(AcrRecordedTests *self, AcrRecordedExecutor *executor,
                              const AcrRunSpec *spec);
 /* Lets it continue in the sandbox after the end of the journal; borrowed, must outlive it. */

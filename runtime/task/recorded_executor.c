@@ -1,7 +1,7 @@
 /*
  * The executor of a run: whether code can be run at all ("sandbox") and the result of each trial
- * ("execution"). Both ask the journal first and then the trial runner. A sandbox that failed is
- * recorded too, because it decides what the run does next.
+ * ("execution"). Both come from the journal first and then from the trial runner. A sandbox that
+ * failed is recorded too, because it decides what the run does next.
  */
 #include "task/recorded.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Whether an error says nothing about the project. */
+/* Whether an error concerns this run only, and says nothing about the project. */
 static bool is_of_run(const AcrRecordedExecutor *self, const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
@@ -22,7 +22,8 @@ bool acr_recorded_executor_ends_run(const AcrRecordedExecutor *self, bool is_dem
                                     GError *failure)
 {
     bool ends_run = is_demanded || is_of_run(self, failure);
-    /* A recorded failure is read as UNAVAILABLE, and the run continues without the sandbox. */
+    /* Returns UNAVAILABLE, as when a failure is read from the journal, so that the run continues
+     * without the sandbox. */
     if (ends_run && g_error_matches(failure, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE))
         failure->code = ACR_SANDBOX_ERROR_FAILED;
     return ends_run;
@@ -38,7 +39,7 @@ bool acr_recorded_executor_take_failure(const AcrJson *answer, GError **error)
 
 /* ---- Whether code can be run ---- */
 
-/* Reports which sandbox was chosen, and what it leaves out. */
+/* Reports which sandbox was chosen, and which protections it lacks. */
 static void tell_choice(const AcrRecordedExecutor *self)
 {
     const AcrSandbox *sandbox = self->runner.sandbox;
@@ -53,7 +54,7 @@ static void tell_choice(const AcrRecordedExecutor *self)
         acr_progress_note(self->progress, ACR_SET_UP_LINE, set_up->command, set_up->why);
 }
 
-/* An unavailable sandbox is an answer, unless a sandbox is required. */
+/* Records an unavailable sandbox as an answer, unless a sandbox is required. */
 static AcrJson *open_live(void *call, AcrJson *time, GError **error)
 {
     AcrRecordedExecutor *self = call;
@@ -131,7 +132,7 @@ static AcrJson *run_live(void *call, AcrJson *time, GError **error)
     acr_executed_to_json(&executed, json);
     acr_executed_add_totals(&executed, json);
     acr_executed_add_changed(&executed, json);
-    if (asked->trial->experiment) /* a replay reports the same time */
+    if (asked->trial->experiment) /* so that a replay reports the same time */
         acr_json_set_int(json, "wall_ms", executed.wall_ms);
     acr_json_set_int(time, "wall_ms", executed.wall_ms);
     acr_json_set_int(time, "peak_bytes", executed.peak_bytes);
@@ -175,8 +176,7 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
 
 #define SEED_BYTES 16
 
-/* The seed of the variants in a run's experiments. Journals from before experiments were made have
- * none. */
+/* Draws the seed for a run's experiments. Journals of versions without experiments have none. */
 static AcrJson *draw_live(void *call, AcrJson *time, GError **error)
 {
     guint8 bytes[SEED_BYTES];

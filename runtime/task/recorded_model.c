@@ -1,8 +1,8 @@
 /*
- * The model that all agents use: it asks the journal first and then the real model. The request in
- * a record contains only the messages that are new in its conversation, so that the journal grows
- * linearly with the run; known messages are identified by their digests, and an answer by its own
- * record.
+ * The model that all agents use: it takes an answer from the journal first and then from the real
+ * model. The request in a record contains only the messages that are new in its conversation, so
+ * that the journal grows linearly with the run. Earlier messages are identified by their digests,
+ * and an answer by its own record.
  */
 #include "task/recorded.h"
 
@@ -13,9 +13,9 @@ struct AcrRecorder {
     AcrCost *cost;
     const AcrBudget *budget;
     const AcrProgress *progress;
-    AcrExtensions *extensions; /* get each answer; NULL: none */
+    AcrExtensions *extensions; /* receive each answer; NULL: none */
     AcrSearch *search;
-    GHashTable *known; /* conversation -> GPtrArray of digests of its messages */
+    GHashTable *known; /* conversation -> GPtrArray of its messages' digests */
 };
 
 typedef struct {
@@ -91,7 +91,7 @@ static gsize learn(GPtrArray *known, const AcrConversation *conversation)
     return same;
 }
 
-/* One call; `is_live`: the model was asked. */
+/* One call; `is_live`: the real model answered. */
 typedef struct {
     RecordedModel *self;
     const AcrModelRequest *request;
@@ -118,7 +118,8 @@ static AcrJson *encode_request(void *call, GError **error)
 
 /* ---- Answers ---- */
 
-/* `window`: tokens that fit, if known (else 0); `sent`: the model was asked. */
+/* `window`: the context size in tokens if the error names it, else 0; `sent`: a request was
+ * sent. */
 static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
 {
     AcrJson *json = acr_json_new_object();
@@ -132,8 +133,8 @@ static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
     return json;
 }
 
-/* Failures that decide what the run does next; all others end the run and are repeated when it is
- * resumed. */
+/* Whether to record a failure: only those that decide what the run does next. All others end the
+ * run, and a resumed run repeats the call. */
 static bool is_recorded(const GError *failure)
 {
     return g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
@@ -146,7 +147,7 @@ static bool is_overflow(const AcrJson *failure)
                      acr_llm_error_name(ACR_LLM_ERROR_CONTEXT_OVERFLOW)) == 0;
 }
 
-/* Restores a recorded failure as an error; returns false always. */
+/* Sets the error that a recorded failure describes; always returns false. */
 static bool fail_as_recorded(const AcrJson *failure, GError **error)
 {
     const char *name = acr_json_get_string(failure, "class"),
@@ -161,7 +162,7 @@ static bool fail_as_recorded(const AcrJson *failure, GError **error)
 
 /* ---- The model ---- */
 
-/* The answer will be the next message of the conversation, so it is known. */
+/* Adds the answer to the known messages, because the next request will contain it. */
 static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
                           const AcrModelAnswer *answer)
 {
@@ -186,7 +187,7 @@ static void count_call(const ModelCall *call, const AcrJson *record, bool is_ove
                                          .spent = acr_cost_spent(acr_cost_total(recorder->cost))});
 }
 
-/* Asks the model. A failure that decides what the run does next is recorded as an answer. */
+/* Calls the model. A failure that decides what the run does next is recorded as an answer. */
 static AcrJson *ask_live(void *call, AcrJson *time, GError **error)
 {
     ModelCall *asked = call;
@@ -237,7 +238,7 @@ static bool read_model_answer(void *call, const AcrJson *record, void *out, GErr
 static const AcrJournalPort model_port = {
     .event = "model", .encode = encode_request, .live = ask_live, .decode = read_model_answer};
 
-/* Warns about a model whose answers are always cut off. */
+/* Warns about a model whose answers are always truncated. */
 static void warn_of_cut(const ModelCall *call, const AcrModelAnswer *answer)
 {
     g_autofree char *line = g_strdup_printf("model '%s' was cut off after %" G_GINT64_FORMAT

@@ -1,8 +1,8 @@
 /*
- * The referee of a run: Python is asked each time whether code compiles; the journal is asked first
- * for the linter's answer. That answer depends on the machine (the linter's version, other
- * packages, a deadline) and decides between readings of an edit, so each answer is an event of the
- * run, even an empty one.
+ * The referee of a run. Python decides anew each time whether code compiles, but the linter's
+ * answer comes from the journal first: it depends on the machine (the linter's version, other
+ * packages, a deadline) and decides between readings of an edit. So each answer is recorded, even
+ * an empty one.
  */
 #include "task/recorded.h"
 
@@ -17,8 +17,8 @@ static AcrJson *digest_or_null(GBytes *bytes)
 typedef struct {
     const AcrRecordedReferee *self;
     const AcrRefereeFile *files;
-    gsize n, versions; /* files, and their versions together */
-    guint *worse;      /* for each version */
+    gsize n, versions; /* number of files, and of the versions of all files together */
+    guint *worse;      /* new errors of each version */
 } LintCall;
 
 static AcrJson *encode_lint(void *call, GError **error)

@@ -1,12 +1,13 @@
 /*
- * The project's own tests in a run: asked from the journal first, and then from the sandbox. The
- * baseline is found or made when the first patch is compared, and used for all that follow.
+ * The project's own tests in a run: their outcome comes from the journal first, and then from the
+ * sandbox. The baseline is found or made when the first patch is compared, and reused for all later
+ * patches.
  */
 #include "task/recorded.h"
 
 #include <string.h>
 
-#define MAX_SUSPECTS 50u /* methods that are kept */
+#define MAX_SUSPECTS 50u /* suspicious methods that are kept */
 #define BASELINES "baselines"
 #define MB ((gint64)1024 * 1024)
 #define DEFAULT_MEMORY (8192 * MB)
@@ -54,14 +55,14 @@ static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrPro
     out->worker = self->worker;
     out->cache = self->cache;
     out->environment = self->environment;
-    /* The baseline has one half of the time, and the check of a patch the other. */
+    /* The baseline may use half of the time, and the check of a patch the other half. */
     out->time_ms = CLAMP(acr_budget_left_ms(runner->budget), 1, MAX(out->time_ms / 2, 1));
     g_auto(GStrv) changed = patch ? acr_overlay_changed(patch) : NULL;
     return self->baseline.plan ||
            acr_project_baseline(out, (const char *const *)changed, &self->baseline, error);
 }
 
-/* An outcome that the run's time limit interrupted says nothing. */
+/* Whether the outcome is valid: if the run's time limit interrupted the tests, it is not. */
 static bool was_in_time(const AcrRecordedTests *self, GError **error)
 {
     const AcrTrialRunner *runner = &self->executor->runner;
@@ -72,7 +73,7 @@ static bool was_in_time(const AcrRecordedTests *self, GError **error)
 
 typedef struct {
     AcrRecordedTests *self;
-    const AcrOverlay *patch; /* NULL: the baseline alone */
+    const AcrOverlay *patch; /* NULL: only make the baseline */
 } ComparisonCall;
 
 static AcrJson *encode_comparison(void *call, GError **error)
@@ -100,7 +101,8 @@ static void clear_comparison(gpointer out)
     acr_test_comparison_free(*(AcrTestComparison **)out);
 }
 
-/* A comparison of nothing says why, so that it does not pass for a check. */
+/* If no tests were compared, states the reason, so that the result does not look like a passed
+ * check. */
 static void explain_empty(const AcrBaseline *baseline, AcrTestComparison *found)
 {
     guint passed = acr_test_run_count(&baseline->run, ACR_TESTED_PASSED);
@@ -138,7 +140,7 @@ static AcrJson *compare_tests_live(void *call, AcrJson *time, GError **error)
     return json;
 }
 
-/* If required tests (without a patch) cannot be run, the run ends. */
+/* If tests are required and cannot be run even without a patch, the run ends. */
 static bool comparison_is_fatal(void *call, GError **failure)
 {
     const ComparisonCall *asked = call;
@@ -174,7 +176,8 @@ static bool compare_tests(void *ctx, const AcrOverlay *patch, const AcrTestCompa
 typedef struct {
     AcrRecordedTests *self;
     const AcrIndex *index;
-    const char *script; /* NULL: no script, or the user named tests, which say more */
+    /* NULL: there is no script, or the user named failing tests, which are more precise */
+    const char *script;
 } LocalizingCall;
 
 static AcrJson *encode_localizing(void *call, GError **error)

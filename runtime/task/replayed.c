@@ -1,5 +1,5 @@
 /*
- * Compares what a replay would write with what the run has written.
+ * Compares what a replay would write with what the recorded run wrote.
  */
 #include "task/run_folder.h"
 
@@ -38,7 +38,8 @@ bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult 
     const AcrArtifacts artifacts = acr_replayed_artifacts(kept);
     g_autoptr(AcrJson) recorded = acr_folder_read_json(folder, ACR_FILE_COST, NULL),
                        selected = acr_folder_read_json(folder, ACR_FILE_SELECTED, NULL);
-    if (!acr_json_get(selected, "candidates")) /* a run of before there was a table */
+    if (!acr_json_get(selected,
+                      "candidates")) /* the recorded run predates the table of candidates */
         g_clear_pointer(&result->found.candidates, acr_json_free);
     const AcrJson *prices = acr_json_get(recorded, "prices");
     AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);

@@ -38,7 +38,7 @@ void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCos
     bool is_made = result->found.diff || result->found.script;
     result->verdict = verdict_of(&result->found);
     if (!result->found.diff)
-        result->found.proof = ACR_PROOF_NONE; /* it is of a patch */
+        result->found.proof = ACR_PROOF_NONE; /* a proof belongs to a patch */
     result->is_reproduction = spec->verb == ACR_FOR_REPRODUCE;
     result->cost = *cost;
     result->tag = g_strdup(spec->tag);
@@ -90,7 +90,7 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
     return json;
 }
 
-/* The number of the enum value whose name the member contains; past the last one: unknown. */
+/* Finds the enum value whose name the member contains; `last` + 1 if the name is unknown. */
 #define FIND(value, name_of, last, key)                                                            \
     while ((value) <= (last) &&                                                                    \
            g_strcmp0(acr_json_get_string(json, (key)), (name_of)(value)) != 0)                     \
@@ -141,7 +141,7 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
     return true;
 }
 
-/* selected_patch.json */
+/* The JSON of selected_patch.json. */
 static AcrJson *describe_selection(const AcrRunResult *result)
 {
     const AcrOutcome *outcome = &result->found;

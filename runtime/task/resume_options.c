@@ -43,7 +43,7 @@ AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts)
 
 char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts)
 {
-    AcrRunSpec task = *spec; /* borrows all of its texts */
+    AcrRunSpec task = *spec; /* borrows all texts of `spec` */
     task.verb = ACR_FOR_RUN;
     task.issue_text = (char *)"";
     g_autoptr(AcrJson) bound = acr_meta_bound(&task, prompts);
@@ -77,7 +77,7 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
     return true;
 }
 
-/* Whether it says that the option was not given. */
+/* Whether a JSON value means that the option was not given. */
 static bool is_unset(const AcrJson *value)
 {
     return acr_json_type(value) == ACR_JSON_NULL ||
@@ -114,7 +114,8 @@ static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForV
 static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError **error)
 {
     for (const AcrJson *text = acr_json_first(given); text; text = acr_json_next(text))
-        if (acr_json_get(recorded, acr_json_key(text)) && /* a run of before there was that one */
+        if (acr_json_get(recorded,
+                         acr_json_key(text)) && /* the recorded run predates this prompt */
             !acr_json_equal(acr_json_get(recorded, acr_json_key(text)), text, NULL))
             return acr_task_refuse(error,
                                    "the prompt %s differs from the one that this run was started "

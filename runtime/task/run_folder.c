@@ -1,7 +1,7 @@
 /*
- * The run folder. meta.json makes a folder one. It is written three times, each time atomically:
- * first with the state "new", again when everything that the run needs is in the folder ("ready"),
- * and with the result ("done"). Any other folder with contents is never touched.
+ * The run folder. A folder with meta.json is a run folder. meta.json is written three times, each
+ * time atomically: first with the state "new", again when everything that the run needs is in the
+ * folder ("ready"), and with the result ("done"). Any other folder with contents is never touched.
  */
 #include "task/run_folder.h"
 
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SWEEP_DEPTH 3u /* attempt_0/search/… is 2 */
+#define SWEEP_DEPTH 3u /* depth of attempt_0/search/… */
 #define GITIGNORE "*\n"
 
 static const char *const state_names[] = {
@@ -114,8 +114,8 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
     return true;
 }
 
-/* Whether a file is regular (not a link) and is empty or contains this text; `own` NULL: a process
- * id and a line feed. */
+/* Whether a file is regular (not a link) and either empty or contains this text; `own` NULL: a
+ * process id and a line feed. */
 static bool holds_own(const char *path, const char *own)
 {
     g_autoptr(GBytes) bytes =
@@ -126,8 +126,8 @@ static bool holds_own(const char *path, const char *own)
     return bytes && strlen(text) == g_bytes_get_size(bytes) && (!*text || is_own);
 }
 
-/* Whether the file can be what a run left that was killed at its very beginning, and not a user's
- * file of the same name. */
+/* Whether the file may have been left by a run that was killed at its very beginning, rather than
+ * being a user's file of the same name. */
 static bool is_beginning(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -149,7 +149,7 @@ static bool check_free(const char *path, GError **error)
         return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                              "cannot read the folder '%s'", path);
     for (const char *name; (name = g_dir_read_name(dir));)
-        if (!is_beginning(path, name) && !acr_folder_exists(path)) /* begun meanwhile */
+        if (!is_beginning(path, name) && !acr_folder_exists(path)) /* another run began meanwhile */
             return refuse_folder(
                 error, path,
                 "is not empty and is not a run folder; give a new or empty one as --out");
@@ -169,7 +169,7 @@ static bool read_state(AcrFolder *folder, GError **error)
                          "has a meta.json that is not from a run; use another --out");
 }
 
-/* Leaves a folder of another format unchanged. */
+/* Rejects a folder of another format, and leaves it unchanged. */
 static bool check_format(const AcrFolder *folder, GError **error)
 {
     gint64 format = acr_json_get_int(folder->meta, "format", 0);
@@ -220,7 +220,8 @@ bool acr_folder_exists(const char *path)
     return g_file_test(meta, G_FILE_TEST_EXISTS);
 }
 
-/* The lock file is written to, so it must not be a link, as in a folder from elsewhere. */
+/* Refuses a lock file that is a link, because acr-host writes to it and the folder may come from
+ * elsewhere. */
 static bool take_lock(AcrFolder *folder, const char *path, GError **error)
 {
     g_autofree char *lock = acr_folder_path(folder, ACR_FILE_LOCK);
@@ -238,8 +239,8 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
 }
 
 /*
- * Removes what kills during writes have left. The lock is held, so nobody uses these files. What
- * cannot be removed does no harm.
+ * Removes temporary files that killed processes left. The lock is held, so nobody uses these files.
+ * A file that cannot be removed does no harm.
  */
 static void sweep_folder(const char *path, guint depth)
 {
@@ -255,7 +256,8 @@ static void sweep_folder(const char *path, guint depth)
     }
 }
 
-/* A run folder contains private code and answers. Some file systems have no modes. */
+/* Makes the folder private, because it contains private code and answers. Ignores file systems
+ * without modes. */
 static bool make_private(const char *path, GError **error)
 {
     if (!acr_dir_make(path, error))
@@ -275,7 +277,7 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
     if (!take_lock(&folder, path, error))
         return false;
     g_clear_pointer(&folder.meta, acr_json_free);
-    if (!read_meta(&folder, error)) /* again, now that no other process can write it */
+    if (!read_meta(&folder, error)) /* again, because no other process can write it now */
         return false;
     if (!folder.meta && !hide(&folder, error))
         return false;

@@ -11,11 +11,12 @@
 #define ACR_META_FORMAT 3
 #define ACR_META_CANDIDATES "candidates" /* digests of patches from elsewhere; absent: none */
 #define ACR_META_MAX_BYTES (16u * 1024 * 1024)
-#define ACR_JSON_FILE_MAX_BYTES ((gsize)256 * 1024 * 1024) /* a result holds the patch */
+/* large enough for a result that contains a patch */
+#define ACR_JSON_FILE_MAX_BYTES ((gsize)256 * 1024 * 1024)
 
 typedef enum {
-    ACR_FOLDER_NEW,   /* started, but not everything that the run needs is in it */
-    ACR_FOLDER_READY, /* complete; the journal may hold records */
+    ACR_FOLDER_NEW,   /* started, but some files that the run needs are missing */
+    ACR_FOLDER_READY, /* complete; the journal may have records */
     ACR_FOLDER_DONE,
 } AcrFolderState;
 
@@ -26,47 +27,49 @@ typedef struct {
     AcrJson *meta; /* NULL in a new folder */
 } AcrFolder;
 
-/* Whether `path` is a run folder already, in whatever state. */
+/* Whether `path` is a run folder, in any state. */
 bool acr_folder_exists(const char *path);
-/* Opens `path` for a run, made if missing; a folder with other contents is rejected (USAGE) and not
- * touched. */
+/* Opens `path` for a run and makes it if it is missing. A folder with other contents is rejected
+ * (USAGE) and not touched. */
 bool acr_folder_open(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
 /* Opens an existing run folder for reading only. */
 bool acr_folder_read(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
 void acr_folder_clear(AcrFolder *folder);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFolder, acr_folder_clear)
-/* A path in it; owned (g_free). */
+/* The path of a file in the run folder; owned (g_free). */
 char *acr_folder_path(const AcrFolder *folder, const char *name) ACR_MUST_USE;
-/* Checks that no folder on the way to a file in it is a link (USAGE): a run folder from elsewhere
- * could lead out of itself. */
+/* Checks that no folder on the way to a file in the run folder is a link (USAGE): a run folder from
+ * elsewhere could point outside itself. */
 bool acr_folder_check_parents(const AcrFolder *folder, const char *name,
                               GError **error) ACR_MUST_USE;
-/* Writes a file in it and makes its folders. Errors: as above, and those of base. */
+/* Writes a file in the run folder and makes its parent folders. Errors: as above, and those of
+ * base. */
 bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
                       GError **error) ACR_MUST_USE;
 /* Writes meta.json with the given state. Changes the member "state" of `meta`, which is
  * borrowed. */
 bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state,
                            GError **error) ACR_MUST_USE;
-/* Reads a file in it of at most `max` bytes, never through a link (USAGE); owned. Errors: those of
- * acr_file_read. */
+/* Reads a file of at most `max` bytes in the run folder, never through a link (USAGE); owned.
+ * Errors: those of acr_file_read. */
 GBytes *acr_folder_read_file(const AcrFolder *folder, const char *name, gsize max,
                              GError **error) ACR_MUST_USE;
-/* The JSON of a file in it; owned. */
+/* Reads a JSON file in the run folder; owned. */
 AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name,
                               GError **error) ACR_MUST_USE;
 
 /* ---- What it is bound to (resume_options.c) ---- */
 
-/* The part of meta.json to which a folder is bound: {"verb", "options": {…}, "issue": sha256,
+/* The part of meta.json that a resumed run must repeat: {"verb", "options": {…}, "issue": sha256,
  * "prompts": {file: sha256}}; also "issue_url", which is not compared. */
 AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
-/* A digest of what binds all tasks of a batch; owned. */
+/* A digest of what all tasks of a batch must have in common; owned. */
 char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
-/* Whether both are equal; else USAGE, naming the first different field and what to do. */
+/* Whether both are equal; otherwise USAGE, naming the first different field and what to do. */
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error) ACR_MUST_USE;
-/* The options to which a folder is bound. Errors: ENVIRONMENT (missing, or of wrong types). */
+/* Reads the options that a resumed run must repeat. Errors: ENVIRONMENT (missing, or of wrong
+ * types). */
 bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUST_USE;
 
 /* ---- Its result (result.c) ---- */
@@ -79,44 +82,44 @@ void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCos
 /* Writes a result: result.json, and patch.diff with selected_patch.json, or the reproducer. */
 bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result,
                      GError **error) ACR_MUST_USE;
-/* The result of a folder. *out owned. Errors: ENVIRONMENT. */
+/* Reads the result of a folder. *out owned. Errors: ENVIRONMENT. */
 bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error) ACR_MUST_USE;
 
 /* ---- A replay beside it (replayed.c) ---- */
 
-/* A replay writes nothing; what it would write is kept: path -> GBytes; owned
+/* A replay writes nothing. What it would write is kept in a table path -> GBytes; owned
  * (g_hash_table_unref). */
 GHashTable *acr_replayed_new(void) ACR_MUST_USE;
-/* Artifacts that go there; `kept` is borrowed. */
+/* Artifacts that write into that table; `kept` is borrowed. */
 AcrArtifacts acr_replayed_artifacts(GHashTable *kept);
-/* Compares the files of a finished run with what it would write now. The prices of that time are
- * taken from its cost.json. Errors: DIFFERENT, naming the first file. */
+/* Compares the files of a finished run with what it would write now, at the prices that its
+ * cost.json records. Errors: DIFFERENT, naming the first file. */
 bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult *result,
                         const AcrCost *cost, GError **error) ACR_MUST_USE;
-/* Sets the error that a journal's error means for a replay. `reason` is taken. */
+/* Converts a journal's error to the error of a replay. `reason` is taken. */
 void acr_replayed_fail(const AcrFolder *folder, GError *reason, GError **error);
 
 /* ---- Outlines (outlines.c) ---- */
 
-/* The files on which the outliner failed when the run began, from an array [{"file","why"}] (NULL:
- * empty): path -> why; owned (g_hash_table_unref). */
+/* Reads the files on which the outliner failed when the run began, from an array [{"file","why"}]
+ * (NULL: empty): path -> why; owned (g_hash_table_unref). */
 GHashTable *acr_outlines_listed(const AcrJson *list) ACR_MUST_USE;
-/* Such an array for the files on which it has failed now. */
+/* Makes such an array from the files on which the outliner has failed in this process. */
 AcrJson *acr_outlines_failed(const AcrIndex *index) ACR_MUST_USE;
 /* False with ENVIRONMENT if the array names a file: a run is never resumed with another index. */
 bool acr_outlines_check(const AcrJson *failed, GError **error) ACR_MUST_USE;
 
 /* ---- Patches from elsewhere (given_patches.c) ---- */
 
-/* The files that the spec names, as GBytes; owned. Errors: those of acr_file_read. */
+/* Reads the patch files that the spec names, as GBytes; owned. Errors: those of acr_file_read. */
 GPtrArray *acr_given_read(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Whether each applies. Errors: USAGE. */
+/* Whether each patch applies to the snapshot. Errors: USAGE. */
 bool acr_given_check(const GPtrArray *diffs, AcrSnapshot *snapshot, const AcrRunSpec *spec,
                      GError **error) ACR_MUST_USE;
 bool acr_given_save(const GPtrArray *diffs, const AcrFolder *folder, GError **error) ACR_MUST_USE;
-/* Adds their digests to what binds a folder. */
+/* Adds the patches' digests to what a resumed run must repeat. */
 void acr_given_describe(const GPtrArray *diffs, AcrJson *meta);
-/* Those of a folder as AcrOverlay; owned. */
+/* Loads the patches that the run folder keeps, as AcrOverlay; owned. */
 GPtrArray *acr_given_load(const AcrFolder *folder, AcrSnapshot *snapshot,
                           GError **error) ACR_MUST_USE;
 

@@ -1,6 +1,6 @@
 /*
- * The value of a command's options: set from text and kept as JSON, both by the rows of the table.
- * acr_run_spec_complete checks what concerns several rows (options that need each other).
+ * The value of a command's options: set from text and stored as JSON, both driven by the rows of
+ * the table. acr_run_spec_complete checks options that depend on each other.
  */
 #include "task/run_spec.h"
 
@@ -8,7 +8,7 @@
 
 #include "task/task.h"
 
-#define MAX_REPEATS 100 /* of an option that may be repeated */
+#define MAX_REPEATS 100 /* values of a repeatable option */
 #define SCRIPT "script:"
 
 const AcrOption *acr_option_find(const char *name, gsize len, guint verb)
@@ -135,8 +135,8 @@ static bool add_to_list(AcrRunSpec *spec, const AcrOption *option, const char *l
     return true;
 }
 
-/* Several models need several options, because names may contain commas. A script's path may
- * contain any. */
+/* Rejects several models in one option: names may contain commas, so each model needs an option of
+ * its own. The path of a script may contain anything. */
 static bool check_model(const AcrRunSpec *spec, const char *label, const char *text, GError **error)
 {
     if (!strchr(text, ',') || g_str_has_prefix(text, SCRIPT))
@@ -150,7 +150,7 @@ static bool check_model(const AcrRunSpec *spec, const char *label, const char *t
                                  text, label, repeated);
 }
 
-/* A whole number, or with a fraction for a NUMBER. */
+/* Sets a whole number, or a number with a fraction for the type NUMBER. */
 static bool set_in_range(AcrRunSpec *spec, const AcrOption *option, const char *label,
                          const char *text, GError **error)
 {
@@ -242,7 +242,7 @@ static bool check_required(const AcrRunSpec *spec, GError **error)
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         char *const *text = member(spec, option);
-        /* an unset variable in a script gives an empty text */
+        /* a script with an unset variable passes an empty text */
         bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text_option(option) && !**text);
         if ((option->required & spec->verb) && is_empty)
             return acr_task_refuse(error, "--%s is missing", option->name);
@@ -267,7 +267,7 @@ static bool check_conflicts(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
-/* UTF-8 in one line. */
+/* Whether a text is UTF-8 in one line. */
 static bool is_label(const char *text)
 {
     for (const char *at = text; *at; at++)
@@ -276,8 +276,8 @@ static bool is_label(const char *text)
     return g_utf8_validate(text, -1, NULL);
 }
 
-/* Checked before defaults are filled in. A row of several verbs requires the other option only in
- * verbs that have it. */
+/* Checks `needs` before defaults are filled in. If several verbs share a row, it requires the other
+ * option only in verbs that have it. */
 static bool check_needs(const AcrRunSpec *spec, GError **error)
 {
     for (guint i = 0; i < acr_n_options; i++) {
@@ -305,7 +305,7 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     }
     bool on_issue = spec->verb & (ACR_FOR_RUN | ACR_FOR_REPRODUCE);
     if (spec->clear && !spec->repo && !(spec->arguments && spec->arguments[0]))
-        return true; /* the cache is all that is asked about */
+        return true; /* the user only asks about the cache */
     if (!check_required(spec, error) || !check_conflicts(spec, error))
         return false;
     if (on_issue && !spec->issue_file && !spec->issue_text)
@@ -382,7 +382,8 @@ static char *take_text(const AcrJson *value)
     return bytes ? acr_bytes_text(bytes) : NULL;
 }
 
-/* Numbers are in the table's own units, so they are not parsed like a user's text. */
+/* Sets an option from JSON, where numbers are in the table's own units and are not parsed like a
+ * user's text. */
 static bool set_from_json(AcrRunSpec *spec, const AcrOption *option, const AcrJson *value,
                           GError **error)
 {
@@ -416,7 +417,7 @@ bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json, 
     return true;
 }
 
-/* The values, each behind `before`. */
+/* Writes each value of an option with `before` in front of it. */
 static char *write_values(const AcrOption *option, const AcrJson *value, const char *before)
 {
     bool is_list = acr_json_type(value) == ACR_JSON_ARRAY,

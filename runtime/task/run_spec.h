@@ -1,6 +1,6 @@
 /*
- * run_spec: what a command asks for, as one value. Each option is one row of a table (options.c),
- * from which come its parsing, its line of --help, its member in meta.json and in what a batch
+ * run_spec: what a command asks for, as one value. Each option is one row of a table (options.c).
+ * The row drives its parsing, its line of --help, its member in meta.json and in what a batch
  * passes to a task, and its comparison when a run is resumed.
  */
 #ifndef ACR_RUN_SPEC_H
@@ -33,18 +33,18 @@ typedef enum {
     ACR_FOR_RUNS = 1 << 20,
 } AcrForVerb;
 
-#define ACR_MAX_CANDIDATES 64u /* patches from elsewhere */
-#define ACR_UNSET (-1)         /* a number that was not given and has no default */
+#define ACR_MAX_CANDIDATES 64u /* number of patches from elsewhere */
+#define ACR_UNSET (-1)         /* marks a number that was not given and has no default */
 
 /* Texts and lists are owned, NULL if not given; numbers are ACR_UNSET if not given. Made by
  * acr_run_spec_of, filled from the command line, the environment and the configuration file. */
 typedef struct {
     AcrForVerb verb;
-    char **arguments; /* the words beside the options */
+    char **arguments; /* the words that are not options */
 
     /* The repository and the issue. */
     char *repo, *rev, *issue_file, *issue_text, *issue_before, *issue_api, *instance_id, *out;
-    char **repositories; /* of `mcp` */
+    char **repositories; /* only for `mcp` */
     bool http;
     gint64 port;
     char *dataset, *split, *repos, **instances;
@@ -53,12 +53,12 @@ typedef struct {
     char **extensions;
     gint64 extension_ms;
 
-    /* Which tasks of a batch, and until when. */
+    /* The tasks of a batch, and when to start no more. */
     char *instance_set, *slice, *shard;
     gint64 shuffle, fail_fast;
     bool retry_failed;
 
-    /* The models, and how they are asked. */
+    /* The models, and how they are called. */
     char **models, *fallback_model, *effort;
     char *base_url, *key_command, *key_file, **headers, *prices, *prompts;
     double temperature;
@@ -66,9 +66,9 @@ typedef struct {
     gint64 repo_notes; /* an AcrRepoNotes; ACR_UNSET: AUTO */
     gint64 tools;      /* an AcrToolsMode; ACR_UNSET: AUTO */
 
-    char **candidates; /* files of patches from elsewhere */
+    char **candidates; /* files with patches from elsewhere */
 
-    /* Bounds of the loops. */
+    /* Limits of the loops. */
     gint64 rounds, tries, attempts, samples;
 
     /* How code is run. */
@@ -78,71 +78,71 @@ typedef struct {
     gint64 setup_ms;
     bool setup_network;
 
-    /* Ceilings of a run; for swe-bench of the batch, and of each of its tasks. Money in pico-USD.
-     * In a task of a batch, `batch_…` are those of the batch. */
+    /* Limits of a run; for swe-bench those of the batch and of each of its tasks. Money is in
+     * pico-USD. In a task of a batch, `batch_…` are the limits of the batch. */
     gint64 max_cost, max_tokens_total, max_ms;
     gint64 task_max_cost, task_max_tokens, task_max_ms;
     gint64 batch_max_cost, batch_max_tokens;
     gint64 batch_deadline_us; /* g_get_monotonic_time, which is the same in all processes */
-    char *shared_dir;         /* where the tasks of a batch share limits */
+    char *shared_dir;         /* folder in which the tasks of a batch share limits */
 
-    /* How it is done and shown. */
+    /* How the work is done and shown. */
     gint64 jobs, tasks_at_once;
     bool no_cache, json, verbose, quiet, clear;
-    char *events; /* a descriptor's number, or a file */
+    char *events; /* the number of a descriptor, or a file name */
 
-    /* Of `ask`. */
+    /* Only for `ask`. */
     char *system, *schema, *ledger;
     gint64 max_tokens, timeout_ms;
-    gint64 answer_ms; /* `run`'s counterpart of timeout_ms of `ask` */
+    gint64 answer_ms; /* the deadline of a call in `run`; `ask` uses timeout_ms */
     bool json_mode;
 
-    /* Of `exec`. */
+    /* Only for `exec`. */
     char *patch;
     gint64 memory_mb, processes, output_limit;
     bool network;
     bool trust_git_links;
 
-    /* Of `doctor`. */
+    /* Only for `doctor`. */
     bool online;
 
     /* For `report`, which also has `compare`. */
-    gint64 report_form; /* number of the word in --format */
+    gint64 report_form; /* index of the word in --format */
 
-    bool once; /* of `watch` */
+    bool once; /* only for `watch` */
     char *report_file;
 
-    /* Of `run` and `reproduce`, and of `runs`. */
+    /* For `run` and `reproduce`, and for `runs`. */
     bool resume, prune, yes;
 
-    /* Of `pr`. */
+    /* Only for `pr`. */
     char *template, *branch, *push, *base, *api_url;
     gint64 forge; /* an AcrForgeKind; ACR_UNSET: by the remote's address */
     bool open, no_draft;
 
-    /* Of `search`. */
+    /* Only for `search`. */
     char *in_file;
     bool regex, with_tests, files_only, counts_only, vimgrep;
-    gint64 limit;  /* results; ACR_UNSET: all, of which the first are shown in full */
-    bool show_all; /* all of them in full */
+    gint64 limit;  /* number of results; ACR_UNSET: all, of which the first are shown in full */
+    bool show_all; /* shows all of them in full */
 
-    /* Of `localize`. */
+    /* Only for `localize`. */
     char **failing_tests;
     bool has_hidden_tests, has_imports;
     gint64 formula; /* an AcrSpectrumFormula */
 
-    /* Of `tests`, `run` and `swe-bench`. */
+    /* For `tests`, `run` and `swe-bench`. */
     char *test_command;
     gint64 test_ms;
-    bool list; /* of `search`, too */
+    bool list; /* also for `search` */
 
-    /* Of `eval`. */
+    /* Only for `eval`. */
     char *predictions, *run_id, *environments, *compare;
     gint64 rules, repeat, audit; /* audit: runs of each kind; 0: no audit */
-    gint64 grade;                /* of `swe-bench`: an AcrGradePlace */
+    gint64 grade;                /* only for `swe-bench`: an AcrGradePlace */
     bool regrade, ignore_unknown, official_only, baseline;
     char *image_template, *dockerfiles;
-    gint64 cache_level, min_free_mb; /* cache_level: number of the word in its row */
+    gint64 cache_level, min_free_mb; /* cache_level: index of the word in its row */
     bool no_pull;
 } AcrRunSpec;
 
@@ -151,7 +151,7 @@ typedef enum { ACR_TOOLS_AUTO, ACR_TOOLS_NATIVE, ACR_TOOLS_TEXT } AcrToolsMode;
 typedef enum { ACR_FORGE_GITHUB, ACR_FORGE_GITLAB, ACR_FORGE_GITEA } AcrForgeKind;
 typedef enum { ACR_GRADE_IN_CONTAINER, ACR_GRADE_IN_ENVIRONMENT } AcrGradePlace;
 
-/* An empty one for that verb. */
+/* An empty spec for that verb. */
 AcrRunSpec acr_run_spec_of(AcrForVerb verb);
 void acr_run_spec_clear(AcrRunSpec *spec);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunSpec, acr_run_spec_clear)
@@ -160,7 +160,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunSpec, acr_run_spec_clear)
 
 typedef enum {
     ACR_OPTION_TEXT,    /* char * */
-    ACR_OPTION_PATH,    /* char *; a run folder is bound to the file that it leads to */
+    ACR_OPTION_PATH,    /* char *; a resumed run must name a file with the same content */
     ACR_OPTION_PROGRAM, /* char *; a path becomes absolute, a bare name is looked up in PATH */
     ACR_OPTION_MODEL,   /* char *; the path of a script is made absolute */
     ACR_OPTION_MODELS,  /* char **; may be repeated */
@@ -171,26 +171,26 @@ typedef enum {
     ACR_OPTION_USD,     /* gint64, pico-USD */
     ACR_OPTION_SECONDS, /* gint64, milliseconds; above 0, at most a year */
     ACR_OPTION_NUMBER,  /* double from `min` to `max` */
-    ACR_OPTION_WORD,    /* gint64, the number of the word in `words` */
+    ACR_OPTION_WORD,    /* gint64, the index of the word in `words` */
     ACR_OPTION_FLAG,    /* bool */
 } AcrOptionType;
 
 enum {
-    ACR_OPTION_BOUND = 1 << 0,  /* a run folder keeps it, and it may not differ on resume */
+    ACR_OPTION_BOUND = 1 << 0,  /* stored in the run folder; a resumed run must repeat it */
     ACR_OPTION_RARE = 1 << 1,   /* shown by --help-all only */
     ACR_OPTION_SECRET = 1 << 2, /* its value is never repeated in a message */
     ACR_OPTION_CONFIG = 1 << 3, /* the configuration file may set it */
-    ACR_OPTION_INNER = 1 << 4,  /* no option of the command line */
+    ACR_OPTION_INNER = 1 << 4,  /* not an option of the command line */
 };
 
 typedef struct {
     const char *name;
-    char letter; /* 0: no short form */
+    char letter; /* 0: there is no short form */
     AcrOptionType type;
-    gsize offset; /* in AcrRunSpec */
+    gsize offset; /* position of the member in AcrRunSpec */
     guint verbs;  /* AcrForVerb bits of the verbs that have it */
     guint flags;
-    const char *argument; /* as --help names its value */
+    const char *argument; /* the name of its value in --help */
     const char *help;
     gint64 min, max;
     const char *default_value;  /* as a user would write it; NULL: no default */
@@ -198,8 +198,9 @@ typedef struct {
     const char *needs;          /* an option that this one requires; NULL: none */
     const char *conflicts_with; /* an option that excludes this one; NULL: none */
     const char *words;          /* "auto|always|never"; for a text, usual values */
-    const char *implicit_value; /* its value if given without one; NULL: a value is required */
-    guint required;             /* bits of the verbs that need it */
+    /* its value if the option is given without one; NULL: a value is required */
+    const char *implicit_value;
+    guint required; /* AcrForVerb bits of the verbs that require it */
 } AcrOption;
 extern const AcrOption acr_options[];
 extern const guint acr_n_options;
@@ -211,35 +212,35 @@ typedef struct {
 } AcrOptionGroup;
 extern const AcrOptionGroup acr_option_groups[];
 
-/* The row with that name (of `len` bytes) that the verb has; 0: any verb. NULL: none. */
+/* The row with that name (of `len` bytes) that the verb has; `verb` 0: any verb. NULL: none. */
 const AcrOption *acr_option_find(const char *name, gsize len, guint verb);
-/* Whether it has a value, which may be a default once the spec is complete. */
+/* Whether the option has a value; after acr_run_spec_complete this may be a default. */
 bool acr_run_spec_is_given(const AcrRunSpec *spec, const AcrOption *option);
 /* The option that conflicts with this one, if it is given; else NULL. */
 const AcrOption *acr_option_conflict(const AcrRunSpec *spec, const AcrOption *option);
 
 /* ---- Setting ---- */
 
-/* Sets an option from a user's text; the message calls it `label` ("--rounds"). Errors: USAGE of
- * task. */
+/* Sets an option from a user's text; error messages call the option `label` ("--rounds"). Errors:
+ * USAGE of task. */
 bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *label,
                       const char *text, GError **error) ACR_MUST_USE;
 /* Fills in defaults and checks options against each other. Errors: USAGE. */
 bool acr_run_spec_complete(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Sets options from the environment that the command line has not set, and removes secrets from it,
- * so that no child sees them; call it before threads start. Errors: USAGE. */
+/* Sets options from the environment that the command line has not set, and removes secrets from the
+ * environment, so that no child process sees them; call it before threads start. Errors: USAGE. */
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Sets options from a file of `name = value` lines that were not set before; a missing file counts
  * as empty. Errors: USAGE, naming file and line. */
 bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error) ACR_MUST_USE;
-/* $VARIABLE/acr-host/NAME, else the same in a folder of the home; owned (g_free); NULL: neither is
- * absolute. */
+/* The path $VARIABLE/acr-host/NAME, or the same below the home folder's `in_home`; owned (g_free);
+ * NULL: neither is absolute. */
 char *acr_user_path(const char *variable, const char *in_home, const char *name) ACR_MUST_USE;
 
 /* ---- As JSON ---- */
 
-/* One member for each row that the verb has and that has all of `flags`; null if not given. 0: all
- * rows, even secrets. Owned. */
+/* One member for each row that the verb has and that has all of `flags`; null if not given. `flags`
+ * 0: all rows, even secrets. Owned. */
 AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags) ACR_MUST_USE;
 /* Sets rows that have all of `flags` from the members; ignores others. Errors: USAGE (wrong type or
  * out of range). */
@@ -258,7 +259,7 @@ char *acr_option_written(const AcrOption *option, const AcrJson *value) ACR_MUST
 bool acr_usd_parse(const char *text, gint64 *out_pico) ACR_MUST_USE;
 /* Reads seconds above 0, with fractions, at most a year; in milliseconds. */
 bool acr_seconds_parse(const char *text, gint64 *out_ms) ACR_MUST_USE;
-/* A whole number from 0 to `max`. */
+/* Reads a whole number from 0 to `max`. */
 bool acr_count_parse(const char *text, gint64 max, gint64 *out) ACR_MUST_USE;
 
 #endif

@@ -19,7 +19,7 @@ static bool is_settled(const AcrRunSpec *spec, const AcrOption *option)
     return acr_run_spec_is_given(spec, option) || acr_option_conflict(spec, option);
 }
 
-/* The lines of the variable precede those of the option. */
+/* Prepends the lines of the variable to those of the option. */
 static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *text, GError **error)
 {
     g_auto(AcrRunSpec) all = acr_run_spec_of(spec->verb);
@@ -40,7 +40,7 @@ static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *te
 
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
 {
-    AcrRunSpec before = *spec; /* what was set before; borrows its members */
+    AcrRunSpec before = *spec; /* the spec without the environment; borrows its members */
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         if (!option->variable || !(option->verbs & spec->verb))
@@ -63,11 +63,11 @@ bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
 char *acr_user_path(const char *variable, const char *in_home, const char *name)
 {
     const char *set = g_getenv(variable), *home = g_get_home_dir();
-    if (set && g_path_is_absolute(set)) /* its specification ignores a relative one */
+    if (set && g_path_is_absolute(set)) /* the XDG specification says to ignore a relative path */
         return g_build_filename(set, "acr-host", name, NULL);
     if (home && g_path_is_absolute(home))
         return g_build_filename(home, in_home, "acr-host", name, NULL);
-    return NULL; /* never relative to the current folder */
+    return NULL; /* a path must never be relative to the current folder */
 }
 
 /* Quotes only the possible option name of a line, because the rest may be a secret. */
@@ -77,7 +77,7 @@ static bool refuse_line(GError **error, const char *name, const char *why)
     return acr_task_refuse(error, is_name ? "'%s' %s" : "%s%s", is_name ? name : "", why);
 }
 
-/* An option that no file may set. */
+/* Rejects an option that a file may not set. */
 static bool refuse_option(GError **error, const AcrOption *option)
 {
     bool is_address = option->offset == offsetof(AcrRunSpec, base_url);
@@ -89,7 +89,7 @@ static bool refuse_option(GError **error, const AcrOption *option)
     return refuse_line(error, option->name, why);
 }
 
-/* The row of that name that a file may set: the verb's (0: any verb's), else NULL. */
+/* The row of that name which a file may set: the verb's row (0: any verb's), else NULL. */
 static const AcrOption *find_for_file(const char *name, guint verb)
 {
     for (guint i = 0; i < acr_n_options; i++)
@@ -99,8 +99,8 @@ static const AcrOption *find_for_file(const char *name, guint verb)
     return NULL;
 }
 
-/* Takes one line into `out`, unless `before` (the state before the file) has it. A name of another
- * verb is checked and ignored. */
+/* Takes one line into `out`, unless `before` (the spec without the file) has that option. An option
+ * of another verb is checked and ignored. */
 static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
 {
     if (!*g_strstrip(line) || *line == '#')
@@ -121,7 +121,7 @@ static bool take_setting(AcrRunSpec *out, const AcrRunSpec *before, char *line, 
     return acr_run_spec_set(is_used ? out : &unused, option ? option : other, name, value, error);
 }
 
-/* Undoes settings of the file that conflict with, or need, what the user did not ask for: only
+/* Undoes settings of the file that conflict with, or need, options that the user did not give: only
  * options given together must fit together. */
 static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
 {
@@ -142,7 +142,7 @@ static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
 static char **read_file_lines(const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    /* Nor its folder, maybe. */
+    /* If the file is missing, its folder may be missing too. */
     if (!g_file_test(path, G_FILE_TEST_EXISTS) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
         return g_new0(char *, 1);
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, &reason);
@@ -163,7 +163,7 @@ bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
     g_auto(GStrv) lines = read_file_lines(path, error);
     if (!lines)
         return false;
-    AcrRunSpec before = *spec; /* what was set before; borrows its members */
+    AcrRunSpec before = *spec; /* the spec without the file; borrows its members */
     for (guint i = 0; lines[i]; i++) {
         if (take_setting(spec, &before, lines[i], error))
             continue;

@@ -1,7 +1,7 @@
 /*
- * One task from its spec to its result: prepares or resumes the run folder, then runs the attempts
- * with the journal in front of the model. A finished folder answers from its files, unless the
- * change is to be applied. A replay takes the same path without anything behind the journal, and
+ * Takes one task from its spec to its result: prepares or resumes the run folder, then runs the
+ * attempts with the journal in front of the model. A finished folder returns its saved result,
+ * unless the patch is to be applied. A replay takes the same path with nothing but the journal, and
  * compares artifacts instead of writing them.
  */
 #include "task/live.h"
@@ -12,7 +12,7 @@
 /* Members of meta.json. */
 #define META_TOOLS "native_tools"
 #define META_NOTES "repo_notes"   /* whether the patch writer is shown the repository's notes */
-#define META_CALLS "search_calls" /* how many built-in ones the models are shown */
+#define META_CALLS "search_calls" /* how many built-in search calls the models are shown */
 
 typedef struct {
     const AcrRunSpec *spec;
@@ -21,11 +21,11 @@ typedef struct {
     bool is_replay;
     AcrFolder folder;
     AcrPrompts *prompts;
-    GPtrArray *given;  /* of GBytes, patches from elsewhere; NULL in a replay */
+    GPtrArray *given;  /* GBytes of patches from elsewhere; NULL in a replay */
     AcrLimits limits;  /* used by the models, so it outlives them */
     GPtrArray *models; /* live models before they are put behind the journal; NULL in a replay */
     AcrWorkspace workspace;
-    /* location of the run's repository at its beginning; NULL: the snapshot is not loaded yet */
+    /* the run's git folder when the run began; NULL: the snapshot is not loaded yet */
     char *git_dir;
 } Task;
 
@@ -57,7 +57,7 @@ static bool save_texts(Task *task, GError **error)
     return true;
 }
 
-/* Whether there is a file to work on; checked before a folder is made and bound to an empty
+/* Checks that there is a Python file to work on, before a folder is made and bound to an empty
  * snapshot. */
 static bool check_code(const Task *task, GError **error)
 {
@@ -73,8 +73,7 @@ static const char *work_tree(const Task *task)
     return task->workspace.repo ? acr_repo_workdir(task->workspace.repo) : task->git_dir;
 }
 
-/* Whether the change would go to the given repository, because the run folder may come from
- * elsewhere. */
+/* Whether --apply would write to the given repository: the run folder may come from elsewhere. */
 static bool check_repository(const Task *task, GError **error)
 {
     g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, error);
@@ -105,7 +104,7 @@ static void warn_user(void *ctx, const char *line)
     acr_progress_warn(ctx, line);
 }
 
-/* A run keeps to the search calls that it began with. */
+/* The number of search calls with which the run began; a resumed run keeps to it. */
 static gsize own_calls(const Task *task)
 {
     const AcrJson *meta = task->folder.meta;
@@ -129,7 +128,7 @@ static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out
     return acr_extensions_load(&options, out, error);
 }
 
-/* Whether programs and extensions in options can be used. */
+/* Checks that the programs and extensions named in options can be used. */
 static bool check_named(Task *task, GError **error)
 {
     g_autoptr(AcrExtensions) unused = NULL;
@@ -139,7 +138,7 @@ static bool check_named(Task *task, GError **error)
            load_extensions(task, NULL, &unused, error);
 }
 
-/* Finds faults of the task itself before a folder is made: repository, revision, models,
+/* Finds errors in the task itself before a folder is made: repository, revision, models,
  * programs. */
 static bool prepare_task(Task *task, GError **error)
 {
@@ -156,8 +155,8 @@ static bool prepare_task(Task *task, GError **error)
     return true;
 }
 
-/* Whether the models get the search calls as tools: by default only if all are known to be made for
- * it. Decided once, so that existing folders keep text. */
+/* Whether the models get the search calls as tools: by default only if all models are known to
+ * support tools. Decided once, so that existing folders keep text. */
 static bool wants_tools(const Task *task)
 {
     bool all = task->models->len > 0;
@@ -208,8 +207,8 @@ static bool take_up(Task *task, GError **error)
 
 /* ---- What the folder holds ---- */
 
-/* The repository of the run: as it was given (so that its working tree is known), if it is still
- * the same one. */
+/* Opens the run's repository at the given path (so that its working tree is known), if it is still
+ * the same repository. */
 static AcrRepo *open_recorded(const Task *task, GError **error)
 {
     g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, NULL);
@@ -219,7 +218,8 @@ static AcrRepo *open_recorded(const Task *task, GError **error)
                                          : acr_repo_open(task->git_dir, error);
 }
 
-/* The snapshot with which the folder was started, whatever has changed in the working tree. */
+/* Loads the snapshot with which the folder was started, regardless of later changes in the working
+ * tree. */
 static bool load_snapshot(Task *task, GError **error)
 {
     const AcrJson *described = acr_json_get(task->folder.meta, "snapshot");
@@ -242,8 +242,7 @@ static bool load_snapshot(Task *task, GError **error)
                          "the snapshot in '%s' is damaged", task->folder.path);
 }
 
-/* Indexes the snapshot. Lists files that cannot be outlined in meta.json, before anything is found
- * in the others. */
+/* Indexes the snapshot, and lists files that cannot be outlined in meta.json before any search. */
 static bool index_workspace(Task *task, GError **error)
 {
     const AcrJson *listed = acr_json_get(task->folder.meta, "not_outlined");
@@ -275,7 +274,7 @@ static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
     return models;
 }
 
-/* Tells them how the run ended. */
+/* Tells the extensions how the run ended. */
 static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrRunResult *result,
                          GError **error)
 {
@@ -286,7 +285,7 @@ static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrR
                                error);
 }
 
-/* Lets the sandbox answer where the journal does not. */
+/* Lets the sandbox answer what the journal does not. */
 static void run_code_live(Task *task, AcrRecordedExecutor *executor, AcrRecordedTests *tests)
 {
     acr_recorded_executor_go_live(executor, task->spec, &task->workspace, work_tree(task),
@@ -295,7 +294,7 @@ static void run_code_live(Task *task, AcrRecordedExecutor *executor, AcrRecorded
 }
 
 /* Runs the attempts with the journal before models, referee and sandbox; *out is their result,
- * however they ended. */
+ * however they end. */
 static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *artifacts,
                          AcrCost *cost, AcrRunResult *out, GError **error)
 {
@@ -364,7 +363,7 @@ static bool write_artifact(void *ctx, const char *path, const void *data, gsize 
     return acr_folder_write(ctx, path, data, len, error);
 }
 
-/* Does not write: a finished run keeps its files. */
+/* Discards an artifact: a finished run keeps its files. */
 static bool leave_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
 {
     return true;
@@ -379,8 +378,8 @@ static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **
     return journal;
 }
 
-/* Opens what a live run needs: its models and ledgers. For a finished run the journal has all
- * answers, so no key, script or money is needed. */
+/* Opens what a live run needs: its models and ledgers. A finished run needs no key, script or
+ * money, because the journal has all answers. */
 static bool go_live(Task *task, GError **error)
 {
     g_autofree char *ledger = acr_folder_path(&task->folder, ACR_FILE_LEDGER),
@@ -395,7 +394,7 @@ static bool go_live(Task *task, GError **error)
     return acr_limits_open_run(&task->limits, task->spec, ledger, journal, error);
 }
 
-/* Writes the result of a finished run, or the best so far at a ceiling. */
+/* Writes the result of a finished run, or the best result so far if a limit stopped the run. */
 static bool save_result(Task *task, const AcrArtifacts *artifacts, const AcrRunResult *result,
                         GError **error)
 {
@@ -412,8 +411,8 @@ static bool apply_found(const Task *task, const AcrOutcome *found, GError **erro
            acr_overlay_apply(found->overlay, work_tree(task), error);
 }
 
-/* Everything after the folder is ready: index, journal, attempts, result. If the run ends before
- * the end of its journal, keeps the saved result, which has more. */
+/* Does everything after the folder is ready: index, journal, attempts, result. If the run ends
+ * before the end of its journal, keeps the saved result, which covers more. */
 static bool work_in_folder(Task *task, AcrRunResult *out, GError **error)
 {
     bool is_done = task->folder.state == ACR_FOLDER_DONE;
@@ -474,7 +473,7 @@ static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
     if (!is_of_run || !task->folder.lock || task->folder.state != ACR_FOLDER_READY ||
         !acr_result_read(&task->folder, &saved, NULL))
         return;
-    saved.was_finished = out->cost.calls == 0; /* nothing was left to do */
+    saved.was_finished = out->cost.calls == 0; /* no call was left to make */
     if (out->cost.calls > saved.cost.calls)
         saved.cost = out->cost;
     acr_run_result_clear(out);
@@ -490,7 +489,8 @@ static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
 static bool finish_task(bool ok, AcrRunResult *result, const AcrHost *host, GError *reason,
                         GError **error)
 {
-    g_clear_pointer(&result->found.overlay, acr_overlay_free); /* of the task's snapshot */
+    /* the overlay uses the task's snapshot, which is freed */
+    g_clear_pointer(&result->found.overlay, acr_overlay_free);
     if (ok)
         return true;
     acr_run_result_fail(result, reason, host->interrupt);
@@ -502,7 +502,7 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
 {
     AcrHost noted = *host;
     g_auto(Task) task = {.spec = spec, .host = &noted};
-    g_auto(AcrLiveNote) live = {0}; /* cleared while the folder is there, and locked */
+    g_auto(AcrLiveNote) live = {0}; /* cleared while the folder still exists and is locked */
     GError *reason = NULL;
     acr_live_note_init(&live, host->progress);
     noted.progress = &live.progress;
@@ -535,7 +535,7 @@ static bool replay_attempts(Task *task, AcrRunResult *out, GError **error)
            acr_replayed_check(&task->folder, kept, out, cost, error);
 }
 
-/* The spec of the recorded run; its issue is the folder's. */
+/* Reads the spec of the recorded run; its issue is the one in the folder. */
 static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
 {
     g_autoptr(GBytes) issue =

@@ -18,28 +18,29 @@
 #include "vcs/vcs.h"
 
 typedef enum {
-    /* wrong options, or other options than those with which the folder was started */
+    /* wrong options, or options that differ from those of the folder's first run */
     ACR_TASK_ERROR_USAGE,
     ACR_TASK_ERROR_ENVIRONMENT, /* the folder, the repository or the disk does not allow it */
     ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends before the run does */
-    ACR_TASK_ERROR_DIFFERENT,   /* replay: gives a result other than was recorded */
+    ACR_TASK_ERROR_DIFFERENT,   /* replay: the result differs from the recorded one */
 } AcrTaskError;
 #define ACR_TASK_ERROR acr_task_error_quark()
 GQuark acr_task_error_quark(void);
-/* Sets an error of USAGE; false always. */
+/* Sets a USAGE error; always false. */
 #define acr_task_refuse(error, ...)                                                                \
     acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, __VA_ARGS__)
 
-/* Exit codes: a contract. */
+/* Exit codes. Scripts rely on them, so they never change. */
 typedef enum {
     ACR_EXIT_OK = 0,   /* a patch (or result) was produced, and nothing rejected it */
-    ACR_EXIT_NONE = 1, /* the work ended without one, or it was rejected */
+    ACR_EXIT_NONE = 1, /* the work ended without one, or the patch was rejected */
     ACR_EXIT_USAGE = 2,
     ACR_EXIT_ENVIRONMENT = 3, /* missing tool, key, repository; a disk that is full */
-    ACR_EXIT_CEILING = 4,     /* money, tokens or time, also when a patch was written */
+    /* a limit on money, tokens or time was reached, even if a patch was written */
+    ACR_EXIT_CEILING = 4,
     ACR_EXIT_INTERRUPTED = 130,
 } AcrExit;
-/* The exit code of an error (may be NULL after a signal); after a signal always 130, or 4 at the
+/* The exit code of an error (may be NULL after a signal); always 130 after a signal, or 4 after the
  * time limit. */
 AcrExit acr_exit_of(const GError *error, const AcrInterrupt *interrupt);
 /* The text of an error: one line, or more if the error has more; borrowed from the error, or
@@ -48,11 +49,12 @@ const char *acr_message_of(const GError *error, const AcrInterrupt *interrupt);
 
 /* The program's own files and settings. All borrowed. */
 typedef struct {
-    const char *python_dir; /* holds the package acr */
+    const char *python_dir; /* the folder that contains the package acr */
     const char *prompts_dir;
-    const char *exe;   /* this program, to be started as outliner; NULL: outline in this process */
-    const char *cache; /* file that caches outlines; NULL: none */
-    guint jobs;        /* number of such processes; 0: one per processor */
+    /* this program, which is started again as outliner; NULL: outline in this process */
+    const char *exe;
+    const char *cache;       /* file that caches outlines; NULL: none */
+    guint jobs;              /* number of outliner processes; 0: one per processor */
     AcrInterrupt *interrupt; /* set by the signal handlers */
     const char
         *command; /* the command that resumes in the chosen run folder; NULL: the user named it */
@@ -64,7 +66,7 @@ typedef struct {
 /* A cache under $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL: neither is an absolute path. */
 char *acr_host_default_cache(const char *name) ACR_MUST_USE;
 #define ACR_CACHE_OUTLINES "outlines.sqlite"
-#define ACR_CACHE_SANDBOX "sandbox" /* folder of the sandboxes' trees */
+#define ACR_CACHE_SANDBOX "sandbox" /* cache folder for the sandboxes' trees */
 
 /* ---- Workspace ---- */
 
@@ -81,17 +83,18 @@ typedef struct {
     gint64 snapshot_ms, index_ms;
 } AcrWorkspace;
 
-/* The snapshot of `rev`, or (NULL) of the working tree (of HEAD in a bare repository). Owned. */
+/* Takes a snapshot of `rev`, or (NULL) of the working tree (in a bare repository of HEAD).
+ * Owned. */
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
-/* Whether it has a Python file outside tests. */
+/* Whether the snapshot has a Python file outside tests. */
 bool acr_workspace_has_code(const AcrSnapshot *snapshot);
 /* {"commit", "digest", "worktree", "git", "git_dir"} of the snapshot and its repository; owned. */
 AcrJson *acr_workspace_describe(const AcrWorkspace *workspace) ACR_MUST_USE;
-/* The message that quotes the repository's AGENTS.md to the patch writer; owned; NULL: it has
- * none, or a link or nothing by that name. */
+/* The message that quotes the repository's AGENTS.md to the patch writer; owned; NULL: the file is
+ * missing, empty or a link. */
 char *acr_workspace_notes(const AcrWorkspace *workspace, const AcrPrompts *prompts) ACR_MUST_USE;
-/* Opens `repo` at `rev`, without index and search, while Python starts: for patches in the
- * referee's process, otherwise in this one. Errors: those of vcs and py. */
+/* Opens `repo` at `rev` without index and search, while Python starts: in the referee's process if
+ * `for_patches`, otherwise in this one. Errors: those of vcs and py. */
 bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, bool for_patches,
                          AcrWorkspace *out, GError **error) ACR_MUST_USE;
 /* Starts Python and indexes the snapshot in `workspace`; `refused` as in AcrIndexOptions. */
@@ -114,18 +117,19 @@ typedef struct {
     gint64 charged_pico; /* the amount that ceilings count */
     gint64 wait_ms;
     guint64 calls, replayed_calls, unknown_cost_calls, retries;
-    /* Calls that did not fit the model's context, and the tokens that it holds (0: not known). Not saved. */
+    /* Calls that did not fit the model's context, and the size of the context in tokens (0: not
+     * known). Not saved. */
     guint64 overflows;
     gint64 context;
 } AcrCostSum;
-/* Of the tokens sent, from 0 to 1. */
+/* The share of sent tokens that came from a cache, from 0 to 1. */
 double acr_cost_cached_share(const AcrCostSum *sum);
 
 /* What a patch is worth, best to worst. */
 typedef enum {
-    ACR_VERDICT_VERIFIED,   /* a script failed without it and passes with it */
-    ACR_VERDICT_VALIDATED,  /* not that, but --validate accepted it */
-    ACR_VERDICT_UNVERIFIED, /* neither of them, and nothing rejected it */
+    ACR_VERDICT_VERIFIED,   /* a script fails without the patch and passes with it */
+    ACR_VERDICT_VALIDATED,  /* not verified, but --validate accepted it */
+    ACR_VERDICT_UNVERIFIED, /* neither verified nor validated, and nothing rejected it */
     ACR_VERDICT_REFUSED,    /* the validation or the reviewer rejected it */
     ACR_VERDICT_NONE,       /* there is no patch */
 } AcrVerdict;
@@ -136,15 +140,15 @@ const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
  * what a task passes to its batch. Zero-initialise; all owned.
  */
 typedef struct {
-    AcrOutcome found; /* set by the loops; after the run without its overlay */
+    AcrOutcome found; /* set by the loops; its overlay is cleared when the run ends */
     AcrVerdict verdict;
-    bool is_reproduction; /* it is a run of `reproduce` */
-    bool was_finished;    /* the folder already had the result: nothing was done */
-    AcrCostSum cost;      /* of the whole run, answers from the journal included */
+    bool is_reproduction; /* the result of `reproduce` */
+    bool was_finished;    /* the folder already had the result, so nothing was done */
+    AcrCostSum cost;      /* of the whole run, including answers from the journal */
     int exit_code;        /* an AcrExit */
-    char *error;          /* why the run ended early; NULL: it is finished */
-    char *tag;            /* of the spec, or NULL */
-    char *error_class;    /* acr_llm_error_name of that, or NULL */
+    char *error;          /* why the run ended early; NULL: it finished */
+    char *tag;            /* --tag of the spec, or NULL */
+    char *error_class;    /* acr_llm_error_name of `error`, or NULL */
 } AcrRunResult;
 void acr_run_result_clear(AcrRunResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
@@ -175,30 +179,30 @@ bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out,
 
 /*
  * Repeats the run of a folder from its journal, without network, script or working tree; writes
- * nothing. Every artifact and the patch must be as recorded. *out as above. Errors: UNFINISHED,
- * DIFFERENT, ENVIRONMENT.
+ * nothing. Every artifact and the patch must equal the recorded ones. *out as above. Errors:
+ * UNFINISHED, DIFFERENT, ENVIRONMENT.
  */
 bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
                      GError **error) ACR_MUST_USE;
 
-/* Reads a run folder: its options, as far as it is bound to them, and its result. *out_has_result:
- * it is finished, or stopped at a ceiling with a patch. Errors: USAGE (not a run folder),
+/* Reads a run folder: the options that a resumed run must repeat, and its result. *out_has_result:
+ * the run finished, or stopped at a limit with a patch. Errors: USAGE (not a run folder),
  * ENVIRONMENT (options or result are damaged; *out_spec is then set). */
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
                    bool *out_has_result, GError **error) ACR_MUST_USE;
 
 /* ---- What a spec means to others ---- */
 
-/* Whether --python, and the programs with which --test-cmd and --validate begin, can be used.
+/* Checks that --python, and the programs with which --test-cmd and --validate begin, can be used.
  * `work_tree`: the repository's folder; NULL: unknown. Errors: USAGE. */
 bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree,
                           GError **error) ACR_MUST_USE;
 
-/* The options for models; borrowed from the arguments. Address, key and headers are left out,
- * because they are for the first model's provider only. */
+/* The options for models; borrowed from the arguments. Address, key and headers are omitted,
+ * because they belong to the first model's provider only. */
 AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,
                                      const AcrInterrupt *interrupt);
-/* A model by its name, with these options if they belong to its provider. Errors: those of
+/* Makes a model by its name; it gets these options if they belong to its provider. Errors: those of
  * acr_model_new. */
 AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelOptions *options,
                        GError **error) ACR_MUST_USE;
@@ -206,16 +210,16 @@ AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelO
 AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *host,
                                          AcrSnapshot *snapshot, const char *work_tree,
                                          const char *cache);
-/* How the project's tests are run, except where; borrowed from the arguments. */
+/* How the project's tests are run, except for the place; borrowed from the arguments. */
 AcrProject acr_task_project(const AcrRunSpec *spec, const AcrHost *host);
 /* Whether a run uses the project's tests: only if the user asked for it, because a whole suite may
  * take long. */
 AcrVerify acr_run_spec_regressions(const AcrRunSpec *spec);
-/* Whether it has them run traced. */
+/* Whether a run traces the project's tests to rank code. */
 AcrVerify acr_run_spec_sbfl(const AcrRunSpec *spec);
-/* What a baseline depends on besides tree and Python; owned. */
+/* A text of what a baseline depends on besides tree and Python; owned. */
 char *acr_task_test_environment(const AcrSandboxOptions *options) ACR_MUST_USE;
-/* The folder for baselines; owned; NULL: none. */
+/* The folder that caches baselines; owned; NULL: none. */
 char *acr_task_baselines(void) ACR_MUST_USE;
 
 #endif

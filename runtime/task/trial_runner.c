@@ -12,11 +12,13 @@
 #define PROBE_WALL_MS ((gint64)30 * 1000)
 #define TRACER "acr/project/inside/call_tracer.py"
 #define TRACER_BYTES ((gsize)1024 * 1024)
-#define PROBE "import sys; print('Python ' + sys.version.split()[0])" /* no project's module */
+/* imports no module of the project */
+#define PROBE "import sys; print('Python ' + sys.version.split()[0])"
 
 /* ---- The sandbox ---- */
 
-/* A set-up that the run's time limit interrupted says nothing about the project. */
+/* Ignores a set-up that the run's time limit interrupted, because it says nothing about the
+ * project. */
 const char *acr_trial_runner_python(AcrTrialRunner *self, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -54,7 +56,7 @@ char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
 
 /* ---- Trials ---- */
 
-/* The PYTHONPATH of a project that is not installed; owned. */
+/* The PYTHONPATH with which a project that is not installed can be imported; owned. */
 static char *python_path(const AcrTrialRunner *self)
 {
     GString *path = g_string_new(NULL);
@@ -81,8 +83,8 @@ static GBytes *replace_bytes(GBytes *text, const char *from, const char *to)
     return g_byte_array_free_to_bytes(out);
 }
 
-/* If the copy lay elsewhere for this trial, its path in the output is replaced by the tree's own,
- * so that tracebacks can be parsed and the same trial prints the same. */
+/* If the copy lies at another path in this trial, replaces that path in the output by the tree's
+ * usual one, so that tracebacks can be parsed and the same trial prints the same. */
 static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
 {
     if (!executed->dir || !*executed->dir)
@@ -95,7 +97,7 @@ static void call_by_tree(const AcrTrialRunner *self, AcrExecuted *executed)
     }
 }
 
-/* The environment of a trial: its own settings override the usual ones; owned. */
+/* The environment of a trial, whose settings override the usual ones; owned. */
 static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial)
 {
     g_autofree char *path = python_path(self);
@@ -111,8 +113,8 @@ static char **make_environment(const AcrTrialRunner *self, const AcrTrial *trial
     return env;
 }
 
-/* Runs a command of a trial in the project's tree. One that the run's time limit interrupted says
- * nothing: a resumed run repeats it. */
+/* Runs a command of a trial in the project's tree. A command that the run's time limit interrupted
+ * is not recorded: a resumed run repeats it. */
 static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecution *execution,
                         AcrExecuted *out, GError **error)
 {
@@ -128,17 +130,19 @@ static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecutio
            (out->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error));
 }
 
-/* A random name for the machine; owned. */
+/* A random host name; owned. */
 static char *make_host_name(void)
 {
     char name[] = "xxxxxxxxxx";
     for (char *at = name; *at; at++)
         *at = (char)g_random_int_range(
-            'g', 'z' + 1); /* not a hexadecimal digit, as in a container's id */
+            'g',
+            'z' +
+                1); /* the first letter is no hexadecimal digit, unlike those of a container's id */
     return g_strdup(name);
 }
 
-/* Runs the project's Python with the trial's arguments; */
+/* Runs the project's Python with the trial's arguments. */
 static bool run_experiment(AcrTrialRunner *self, const AcrTrial *trial, const char *python,
                            AcrExecuted *out, GError **error)
 {
@@ -176,7 +180,7 @@ static bool run_plain(AcrTrialRunner *self, const AcrTrial *trial, const char *p
                               .argv = script ? test : command,
                               .input = trial->input,
                               .tell_changed = script != NULL,
-                              /* a script that asks git would see the patch instead of its effect */
+                              /* through git, a script could read the patch itself */
                               .has_git = !script};
     return run_in_time(self, trial, &execution, out, error);
 }

@@ -80,7 +80,8 @@ static void a_command_that_gives_no_key_shows_nothing_of_it(void)
          "the output of the key command contains a character that a key cannot have"},
         {"yes " SECRET, "the key command printed more text than a key can have"},
         {"yes " SECRET " >&2", "the key command printed more text than a key can have"},
-        {"head -c 20000 /dev/zero | tr '\\000' s", "the key command printed more text than a key can have"},
+        {"head -c 20000 /dev/zero | tr '\\000' s",
+         "the key command printed more text than a key can have"},
         {"/no/such/" SECRET, "the key command failed with exit code 127"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {

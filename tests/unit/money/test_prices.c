@@ -434,7 +434,7 @@ static void a_malformed_file_is_told_with_its_member(void)
         {"{\"m\":{\"tiered_pricing\":[{}]}}", "no price"},
         {"{\"m\":{" ABOVE("1") ABOVE("2") ABOVE("3") ABOVE("4") ABOVE("5") ABOVE("6") ABOVE("7")
              ABOVE("8") "\"output_cost_per_token_above_9k_tokens\":0}}",
-         "one price threshold too many"},
+         "too many price thresholds"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GError) error = NULL;
