@@ -108,6 +108,11 @@ def test_a_comparison_that_states_no_value_is_vague(statement: str, vague: bool)
         ("    try:\n        return xs\n    except:\n        return 1\n", "catches all"),
         ("    return type('A', (), {})\n", "made class"),
         ("    import ctypes\n", "import"),
+        ("    import sys\n    return sys.version_info > (3,)\n", "branch by machine"),
+        ("    from platform import system\n    return system()\n", "branch by machine"),
+        ("    return xs == '__main__'\n", ""),
+        ("    return xs.__module__ == '__main__'\n", "name in a text"),
+        ("    return xs('__main__')\n", "name in a text"),
     ],
 )
 def test_plain_code(added: str, kind: str) -> None:

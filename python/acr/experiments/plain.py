@@ -216,6 +216,8 @@ class Unit:
         }  # those of the function itself
         self.called = {id(x.func) for x in self.nodes if isinstance(x, ast.Call)}
         self.based = {id(x.value) for x in self.nodes if isinstance(x, ast.Attribute)}
+        compared = [x for x in self.nodes if isinstance(x, ast.Compare) and "__module__" not in ast.unparse(x)]
+        self.compared = {id(y) for x in compared for y in (x.left, *x.comparators)}
         self.decorating = {id(d) for x in self.nodes for d in getattr(x, "decorator_list", [])}
         waits = (ast.Yield, ast.YieldFrom, ast.Await)
         blocks = [x for x in self.nodes if isinstance(x, (ast.With, ast.AsyncWith))]
@@ -360,6 +362,9 @@ class Unit:
                 yield from (("narrow module", f"{name}.{at}") for at in bad)
             elif is_from and top in names.MODULES and not x.level:
                 yield from (("shared state", f"{top}.{a.name}") for a in x.names if names.SHARED.match(a.name))
+            if is_from and not x.level:
+                bad = [a.name for a in x.names if name == "platform" or (name, a.name) in names.MACHINE]
+                yield from (("branch by machine", f"{name}.{at}") for at in bad)
             if is_from and top in names.LIBRARY and not x.level:
                 bad = [a.name for a in x.names if _is_inner(a.name, name)]
                 bad += [a.name for a in x.names if a.asname and a.name in _READS | _WRITES | _OPENS]
@@ -421,6 +426,8 @@ class Unit:
             yield "module as a value", f"{base}.{x.attr}"
         if (module, x.attr) == ("os", "environ"):
             yield from self._environment(x)
+        if self.kind == "function" and (module == "platform" or (module, x.attr) in names.MACHINE):
+            yield "branch by machine", f"{base}.{x.attr}"  # what another machine does is never run here
         if not isinstance(x.ctx, ast.Load):
             yield from self._stored(x, base)
 
@@ -530,11 +537,15 @@ class Unit:
             if not any(isinstance(at, ast.Raise) and at.exc is None for at in ast.walk(x)):
                 yield "catches all", "except" if x.type is None else f"except {ast.unparse(x.type)}"
 
-    @staticmethod
-    def _constant(x: ast.Constant) -> Iterator[Finding]:
+    def _constant(self, x: ast.Constant) -> Iterator[Finding]:
         if isinstance(x.value, str):
             inner = re.findall(r"\{[^}]*\.(__\w+__)", x.value)
-            starts = x.value in ("__main__", "eval_str") or re.match(r"PYTHON[A-Z]+$|/proc\b|/dev/(?:fd|std)", x.value)
+            starts = (
+                x.value == "__main__"
+                and id(x) not in self.compared
+                or x.value == "eval_str"
+                or re.match(r"PYTHON[A-Z]+$|/proc\b|/dev/(?:fd|std)", x.value)
+            )
             if any(at not in names.ATTRIBUTES for at in inner) or starts:
                 yield "name in a text", x.value[:30]
 

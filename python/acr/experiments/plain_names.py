@@ -93,6 +93,14 @@ SHARED = re.compile(
 CHANGES = re.compile(r"^(?:set|add|remove|clear)[A-Z_]")
 # Data of the library that decides what it does.
 KEPT = frozenset("warnings.filters warnings.onceregistry logging.root logging.lastResort".split())
+# What tells the machine and the interpreter that the code runs on.
+MACHINE = {
+    ("sys", "version_info"),
+    ("sys", "hexversion"),
+    ("sys", "platform"),
+    ("sys", "implementation"),
+    ("os", "name"),
+}
 METHODS = frozenset(
     "init new iter next len repr str enter exit call getitem setitem delitem add radd sub rsub mul rmul truediv rtruediv "
     "floordiv mod pow neg pos abs and or xor invert post_init init_subclass await aiter anext aenter aexit reduce "
