@@ -59,7 +59,10 @@ class Pair:
     ) -> None:
         self.how, self.holds, self.left, self.right, self.call = how, holds, left, right or left, call
         self.is_right = right is None or how in ("difference", "helper") or expected_is_right(left.get(), right.get())
-        self.built = _built(left.get()), _built(self.right.get())
+        origins = [_origin(at.get()) for at in (left, self.right)]
+        # The classes or functions that the sides call, and whether the script makes both sides from its own data.
+        self.built = [{tail(at)} if isinstance(at, ast.Call) else set() for at in origins]
+        self.is_made = all(map(_is_from_data, origins))
         self.is_vague = _is_vague(how, holds, left.get(), self.right.get(), self.built)
         self.tags = ("", "")  # of what is written out, and of its other side
 
@@ -81,7 +84,7 @@ def expected_is_right(left: ast.expr, right: ast.expr) -> bool:
     return plain[1] or not plain[0]
 
 
-def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, built: tuple[set[str], set[str]]) -> bool:
+def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, built: list[set[str]]) -> bool:
     """Whether a comparison does not state a value: it excludes one, or asks only whether there is any, or for its type."""
     if how == "truth":
         return tail(left) in ("hasattr", "callable")
@@ -111,19 +114,26 @@ def is_literal(node: ast.AST) -> bool:
     return not any(isinstance(x, (ast.Name, ast.Call)) for x in ast.walk(node))
 
 
-def _built(node: ast.expr) -> set[str]:
-    """The class or function that an expression calls."""
-    if isinstance(node, ast.Name):
-        top: ast.AST = node
-        while hasattr(top, "up"):
-            top = top.up
-        parts = [(t, x.value) for x in ast.walk(top) if isinstance(x, ast.Assign) for t in x.targets]
-        parts += [
-            at for t, v in parts if isinstance(t, ast.Tuple) and isinstance(v, ast.Tuple) for at in zip(t.elts, v.elts)
-        ]
-        given = [v for t, v in parts if isinstance(t, ast.Name) and t.id == node.id]
-        node = given[0] if len(given) == 1 else node
-    return {tail(node)} if isinstance(node, ast.Call) else set()
+def _origin(node: ast.expr) -> ast.expr:
+    """What a name was computed by, if the script says so once."""
+    if not isinstance(node, ast.Name):
+        return node
+    top: ast.AST = node
+    while hasattr(top, "up"):
+        top = top.up
+    parts = [(t, x.value) for x in ast.walk(top) if isinstance(x, ast.Assign) for t in x.targets]
+    parts += [
+        at for t, v in parts if isinstance(t, ast.Tuple) and isinstance(v, ast.Tuple) for at in zip(t.elts, v.elts)
+    ]
+    given = [v for t, v in parts if isinstance(t, ast.Name) and t.id == node.id]
+    return given[0] if len(given) == 1 else node
+
+
+def _is_from_data(node: ast.expr) -> bool:
+    """Whether no function but Python's own takes part in what a call is given; classes do."""
+    inner = [x for at in ast.iter_child_nodes(node) for x in ast.walk(at)]
+    inner += [x for at in inner if isinstance(at, ast.Name) for x in ast.walk(_origin(at))]
+    return all(tail(x)[:1].isupper() or hasattr(builtins, tail(x)) for x in inner if isinstance(x, ast.Call))
 
 
 def difference(test: ast.expr) -> ast.BinOp | None:

@@ -208,7 +208,8 @@ class Judged:
             if why:
                 return why
         rows = zip(*(side.get(tag, []) for tag in sides for side in (first, patched)))
-        if pair.equal and any(was == now and want != wants for was, now, want, wants in rows):
+        judges = pair.equal or self._compares(pair, first)
+        if judges and any(want != wants and was in (now, wants) for was, now, want, wants in rows):
             return "the patch changes what the script expects, and nothing of what it observes"
         return self._judge_changed(pair, first, patched) if pair.tags[0][:1] == "L" else ""
 
@@ -276,7 +277,11 @@ class Judged:
 
 def _makes(pair: Pair, value: object) -> bool:
     """Whether the script makes both sides itself: objects of one class, whose comparison it tests."""
-    return is_object(value) and all(str(value[1][0]).rpartition(":")[2].split(".")[-1] in at for at in pair.built)  # type: ignore[index]
+    return (
+        is_object(value)
+        and pair.is_made
+        and all(str(value[1][0]).rpartition(":")[2].split(".")[-1] in at for at in pair.built)
+    )  # type: ignore[index]
 
 
 def _are_other(want: object, got: object) -> bool:
