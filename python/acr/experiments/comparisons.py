@@ -16,14 +16,20 @@ if TYPE_CHECKING:
 
 ORDERS = ("Lt", "LtE", "Gt", "GtE")
 NEAR = ("isclose", "assertAlmostEqual")
-_EQUAL = {f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", "MultiLine")}
-_SIDED = {*NEAR, *_EQUAL, "assertEquals", "isinstance", "assertIsInstance", "assertCountEqual", "assertSequenceEqual"}
+_EQUAL = {"assertEquals", *(f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", "MultiLine"))}
+SIDED = {*NEAR, *_EQUAL, "assertCountEqual", "assertSequenceEqual"}
+_CLASSES = {"isinstance", "assertIsInstance"}
 # Special methods that decide whether two objects are equal, in order, or true.
 EQUALITY = {f"__{name}__" for name in "eq ne lt le gt ge bool contains hash".split()}
 # Assertions of unittest -> how they compare their first two arguments.
 _UNITTEST = {
     "assertNotEqual": "NotEq", "assertIs": "Is", "assertIsNot": "IsNot", "assertIn": "In", "assertNotIn": "NotIn",
     "assertGreater": "Gt", "assertGreaterEqual": "GtE", "assertLess": "Lt", "assertLessEqual": "LtE",
+}  # fmt: skip
+# What else compares its arguments: by rules of its own, so that only the expectation is changed.
+LIKE = {
+    "assertRegex", "assert_allclose", "assert_array_equal", "assert_array_almost_equal", "assert_almost_equal", "assert_equal",
+    "assert_identical", "assert_frame_equal", "assert_series_equal",
 }  # fmt: skip
 _NONE = {"assertIsNone": "Is", "assertIsNotNone": "IsNot"}
 _EXCLUDES = {("NotEq", True), ("Eq", False), ("IsNot", True), ("Is", False), ("NotIn", True), ("In", False)}
@@ -71,7 +77,7 @@ class Pair:
         """Whether both sides must be equal."""
         if self.how in ("Eq", "NotEq"):
             return self.holds is (self.how == "Eq")
-        return self.how in _EQUAL | {"assertEquals", "assertAlmostEqual"} and self.holds is True
+        return self.how in _EQUAL | {"assertAlmostEqual"} and self.holds is True
 
     @property
     def expected(self) -> Slot:
@@ -91,7 +97,7 @@ def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, bui
     none = any(isinstance(at, ast.Constant) and at.value is None for at in (left, right))
     if (how, holds) in _EXCLUDES:
         return none or how in ("In", "NotIn") or how in ("Eq", "NotEq") and not built[0] & built[1]
-    if how in ("isinstance", "assertIsInstance"):
+    if how in _CLASSES:
         return holds is False or _is_builtin_class(right)
     if how in ("Eq", "Is"):
         return tail(left) == "type" and _is_builtin_class(right)
@@ -179,7 +185,7 @@ def others(site: Site, known: list[Pair]) -> list[Pair]:
 def _of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:
     """A statement that calls something which fails by itself; of others than the site the names say so."""
     call = getattr(at, "value", None)
-    if isinstance(call, ast.Call) and tail(call) in _SIDED and len(call.args) > 1:
+    if isinstance(call, ast.Call) and tail(call) in SIDED | _CLASSES and len(call.args) > 1:
         yield Pair(tail(call), True, Slot(call.args, 0), Slot(call.args, 1))
     elif isinstance(call, ast.Call) and tail(call) in _UNITTEST and len(call.args) > 1:
         yield Pair(_UNITTEST[tail(call)], True, Slot(call.args, 0), Slot(call.args, 1))
@@ -231,11 +237,11 @@ def of_test(place: Slot, want: bool | None) -> list[Pair]:
 
 def _of_test_call(test: ast.Call, place: Slot, want: bool | None) -> list[Pair]:
     name = tail(test)
-    if name in _SIDED and len(test.args) > 1:
+    if name in SIDED | _CLASSES and len(test.args) > 1:
         return [Pair(name, want, Slot(test.args, 0), Slot(test.args, 1))]
     if name == "bool" and len(test.args) == 1:
         return of_test(Slot(test.args, 0), want)
-    if name in ("any", "all") and test.args and isinstance(test.args[0], ast.GeneratorExp):
+    if name in ("any", "all") and test.args and isinstance(test.args[0], (ast.GeneratorExp, ast.ListComp)):
         return of_test(Slot(test.args[0], "elt"), want if (name == "all") == want else None)
     return [Pair("truth", want, place), *_of_helper(place, want)]
 

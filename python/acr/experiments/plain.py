@@ -33,15 +33,6 @@ _REACHING = re.compile(
 )
 _WRAPS = {"wraps": 1, "update_wrapper": 2}  # how many arguments leave what is copied alone
 _DOTTED = re.compile(r"\w+(?:\.\w+)*")
-_MUTATES = {"append", "insert", "extend", "clear", "update", "remove", "pop", "popitem", "setdefault", "add", "discard"}
-_READS = {"open", "read_text", "read_bytes", "getline", "getlines", "urlopen"}
-_WRITES = {
-    "write_text", "write_bytes", "unlink", "rmdir", "symlink_to", "hardlink_to", "touch", "rename", "chmod", "urlretrieve",
-    "extractall", "FileHandler", "RotatingFileHandler", "TimedRotatingFileHandler", "WatchedFileHandler",
-}  # fmt: skip
-_OPENS = {"ZipFile", "GzipFile", "BZ2File", "LZMAFile", "TarFile", "FileIO", "fdopen", "open_memmap", "memmap"}
-# What changes the state of Python's library until its block ends.
-_HOLDS = {"catch_warnings", "localcontext", "redirect_stdout", "redirect_stderr", "chdir", "ExitStack"}
 _PROCESS = re.compile(r"(?:^|/)proc(?:/|$)|/dev/(?:fd|std)")  # files by which a process looks at itself
 
 
@@ -262,7 +253,7 @@ class Unit:
 
     def _kept_blocks(self) -> Iterator[Finding]:
         """Blocks that change the library's state and stay open while other code runs."""
-        holding = set() if _is_manager(self.at) else self.known.managers | _HOLDS
+        holding = set() if _is_manager(self.at) else self.known.managers | names.HOLDS
         for x in self.left:
             held = {tail(at.context_expr) for at in x.items} & holding
             yield from (("shared state", f"{at} in a block that is left open") for at in sorted(held))
@@ -323,8 +314,8 @@ class Unit:
             stored = isinstance(x, ast.Subscript) and not isinstance(x.ctx, ast.Load)
             at = x.func if isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute) else None
             shared = stored and self._is_of_library(x.value)
-            if at and (at.attr in _MUTATES or names.CHANGES.match(at.attr)):
-                data = at.attr in _MUTATES and self._is_of_library(at.value)
+            if at and (at.attr in names.MUTATES or names.CHANGES.match(at.attr)):
+                data = at.attr in names.MUTATES and self._is_of_library(at.value)
                 shared = data or _root(at) in self.shared or self._gives_shared(at.value)
             if shared:
                 yield "shared state", ast.unparse(x)[:60]
@@ -367,7 +358,7 @@ class Unit:
                 yield from (("branch by machine", f"{name}.{at}") for at in bad)
             if is_from and top in names.LIBRARY and not x.level:
                 bad = [a.name for a in x.names if _is_inner(a.name, name)]
-                bad += [a.name for a in x.names if a.asname and a.name in _READS | _WRITES | _OPENS]
+                bad += [a.name for a in x.names if a.asname and a.name in names.READS | names.WRITES | names.OPENS]
                 yield from (("narrow module", f"{name}.{at}") for at in bad)
         if is_from:
             hidden = [
@@ -404,7 +395,7 @@ class Unit:
             and (base, x.attr) != ("self", "__dict__")
         ):
             yield "special attribute", f"{base}.{x.attr}"[-60:]
-        if module and x.attr in _OPENS | {"open"} and id(x) not in self.called:
+        if module and x.attr in names.OPENS | {"open"} and id(x) not in self.called:
             yield "builtin as a value", f"{base}.{x.attr}"
         if names.HIDDEN.search(x.attr) or x.attr in _WRAPS and module == "functools" and id(x) not in self.called:
             yield "hidden name", x.attr
@@ -432,14 +423,14 @@ class Unit:
             yield from self._stored(x, base)
 
     def _environment(self, x: ast.Attribute) -> Iterator[Finding]:
-        for at in self.nodes:
-            if isinstance(at, ast.Subscript) and at.value is x and isinstance(at.ctx, ast.Load):
-                return
-            if isinstance(at, ast.Attribute) and at.value is x and at.attr in ("get", "copy", "items", "keys"):
-                return
-            if isinstance(at, ast.Compare) and x in at.comparators:
-                return
-        yield "writing", "os.environ"
+        reads = (
+            isinstance(at, ast.Subscript) and at.value is x and isinstance(at.ctx, ast.Load)
+            or isinstance(at, ast.Attribute) and at.value is x and at.attr in ("get", "copy", "items", "keys")
+            or isinstance(at, ast.Compare) and x in at.comparators
+            for at in self.nodes
+        )  # fmt: skip
+        if not any(reads):
+            yield "writing", "os.environ"
 
     def _stored(self, x: ast.Attribute, base: str) -> Iterator[Finding]:
         root = x.value
@@ -472,7 +463,7 @@ class Unit:
                 yield "attribute of a module or class", ast.unparse(x)[:60]
         if name == "type" and len(x.args) != 1:
             yield "made class", ast.unparse(x)[:60]
-        if name.split(".")[-1] in _READS:
+        if name.split(".")[-1] in names.READS:
             yield "reading", ast.unparse(x)[:60]
         if any(k.arg == "eval_str" for k in x.keywords):
             yield "builtin", "eval_str"
@@ -490,10 +481,10 @@ class Unit:
             if _root(x.func) in self.known.defined | self.known.from_names | self.imports | set(self.modules):
                 yield "shared state", ast.unparse(x)[:60]
         last = name.split(".")[-1]
-        if last == "open" or last in _OPENS:
-            yield from self._open(x, name == last or last in _OPENS or bool(self._module(name)))
+        if last == "open" or last in names.OPENS:
+            yield from self._open(x, name == last or last in names.OPENS or bool(self._module(name)))
         is_path = last == "replace" and len(x.args) == 1 and not x.keywords  # texts are given two
-        if last in _WRITES and isinstance(x.func, ast.Attribute) | last[0].isupper() or is_path:
+        if last in names.WRITES and isinstance(x.func, ast.Attribute) | last[0].isupper() or is_path:
             yield "writing", ast.unparse(x)[:60]
 
     @staticmethod

@@ -84,6 +84,16 @@ HIDDEN = re.compile(
 INNER = re.compile(
     r"^distutils\.|\.(?:spawn|subprocess|exec_command|ctypeslib|config|builtins|memmap|base_subprocess|unix_events)(?:\.|$)"
 )
+# Methods and functions that change a container, read a file, write one, or open one.
+MUTATES = {"append", "insert", "extend", "clear", "update", "remove", "pop", "popitem", "setdefault", "add", "discard"}
+READS = {"open", "read_text", "read_bytes", "getline", "getlines", "urlopen"}
+WRITES = {
+    "write_text", "write_bytes", "unlink", "rmdir", "symlink_to", "hardlink_to", "touch", "rename", "chmod", "urlretrieve",
+    "extractall", "FileHandler", "RotatingFileHandler", "TimedRotatingFileHandler", "WatchedFileHandler",
+}  # fmt: skip
+OPENS = {"ZipFile", "GzipFile", "BZ2File", "LZMAFile", "TarFile", "FileIO", "fdopen", "open_memmap", "memmap"}
+# What changes the state of Python's library until its block ends.
+HOLDS = {"catch_warnings", "localcontext", "redirect_stdout", "redirect_stderr", "chdir", "ExitStack"}
 # Functions of the library that change what all of the process shares.
 SHARED = re.compile(
     r"^(?:set|add|register|unregister|disable|enable|install|uninstall|reset|filter|simplefilter|capture|basicConfig|"
