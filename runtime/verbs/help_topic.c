@@ -1,5 +1,6 @@
 /*
- * acr-host help TOPIC|VERB: prints a guide of docs/, or for a verb without guide its --help.
+ * acr-host help TOPIC|VERB: prints a guide of docs/, or for a verb without guide its --help. The topic `skill` is
+ * the file that teaches other agents the program; their rules set its name and its folder's name.
  */
 #include <string.h>
 
@@ -8,6 +9,8 @@
 
 #define MAX_GUIDE_BYTES ((gsize)1024 * 1024)
 #define ENDING ".md"
+#define SKILL "skill"
+#define SKILL_PATH "skills/acr-host/SKILL" ENDING
 
 static gint compare_topics(gconstpointer a, gconstpointer b)
 {
@@ -22,6 +25,7 @@ GPtrArray *acr_help_topics(const AcrHost *host)
     for (const char *name; dir && (name = g_dir_read_name(dir));)
         if (g_str_has_suffix(name, ENDING) && !g_str_has_prefix(name, "README"))
             g_ptr_array_add(names, g_strndup(name, strlen(name) - strlen(ENDING)));
+    g_ptr_array_add(names, g_strdup(SKILL));
     g_ptr_array_sort(names, compare_topics);
     return names;
 }
@@ -43,7 +47,8 @@ static AcrExit refuse_topic(const AcrHost *host, const char *name)
 static int start_help(AcrHost *host, int argc, char **argv)
 {
     g_autofree char *name = g_strjoinv(" ", argv + 1), *file = g_strconcat(name, ENDING, NULL),
-                    *path = g_build_filename(host->python_dir, "..", "docs", file, NULL);
+                    *path = g_build_filename(host->python_dir, "..", "docs",
+                                             strcmp(name, SKILL) == 0 ? SKILL_PATH : file, NULL);
     g_autoptr(GBytes) guide =
         !strchr(name, '/') ? acr_file_read(path, MAX_GUIDE_BYTES, NULL) : NULL;
     if (guide)
