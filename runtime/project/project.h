@@ -61,7 +61,8 @@ void acr_set_up_clear(AcrSetUp *set_up);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSetUp, acr_set_up_clear)
 /*
  * Opens a sandbox. If its set-up is ACR_SETUP_AUTO, tries in it what the project's files name until
- * a command succeeds, and starts with the one that succeeded before for the same list;
+ * a command succeeds and leaves no module missing that test files import (else the one that leaves
+ * the fewest), and starts with the one that was taken before for the same list;
  * `options->setup` is then that command, borrowed of `out`, which must outlive the sandbox. Errors:
  * those of acr_sandbox_open and py; SETUP (none succeeds).
  */

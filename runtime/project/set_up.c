@@ -1,7 +1,8 @@
 /*
  * The set-up of `--setup auto`: commands that the project's files name, told by
- * python/acr/project/set_ups.py as text and tried in the sandbox alone, until one succeeds. Which
- * one it was is kept by the content of the list, so that a changed tree starts with it.
+ * python/acr/project/set_ups.py as text and tried in the sandbox alone, until one leaves nothing
+ * missing that tests import. Which one it was is kept by the content of the list, so that a changed
+ * tree starts with it.
  */
 #include "project/project_private.h"
 
@@ -9,6 +10,8 @@
 
 #define VERSION 1
 #define FOLDER "set-ups" /* beside the sandbox's cache */
+#define COUNT                                                                                      \
+    "import sys, importlib.util as u; print(sum(u.find_spec(m) is None for m in sys.argv[1:]))"
 #define MAX_KEPT_BYTES ((gsize)64 * 1024)
 
 void acr_set_up_clear(AcrSetUp *set_up)
@@ -92,24 +95,70 @@ static GPtrArray *order_plans(const AcrJson *plans, const char *kept)
     return order;
 }
 
+/* How many of the modules that tests import are missing after a set-up; G_MAXUINT: unknown. */
+static guint count_missing(AcrSandbox *sandbox, const AcrJson *modules)
+{
+    const char *python = acr_sandbox_python(sandbox, NULL);
+    g_autoptr(GPtrArray) argv = g_ptr_array_new();
+    g_ptr_array_add(argv, (gpointer)(python ? python : "python3"));
+    g_ptr_array_add(argv, (gpointer) "-c");
+    g_ptr_array_add(argv, (gpointer)COUNT);
+    for (const AcrJson *at = acr_json_first(modules); at; at = acr_json_next(at))
+        g_ptr_array_add(argv, (gpointer)acr_json_string(at));
+    g_ptr_array_add(argv, NULL);
+    AcrExecution execution = {.argv = (const char *const *)argv->pdata};
+    g_auto(AcrExecuted) executed = {0};
+    if (acr_json_size(modules) == 0)
+        return 0;
+    if (!acr_sandbox_run(sandbox, &execution, &executed, NULL) || executed.exit_code != 0)
+        return G_MAXUINT;
+    g_autofree char *text = acr_bytes_text(executed.out);
+    return (guint)g_ascii_strtoull(text, NULL, 10);
+}
+
+/* Tries the plans until one leaves no module missing; else the best of those that succeed. NULL
+ * without error: none succeeds. */
+static AcrSandbox *search_set_ups(AcrSandboxOptions *options, const GPtrArray *order,
+                                  const AcrJson *modules, const char *kept, AcrSetUp *out,
+                                  GError **first, GError **error)
+{
+    guint best = G_MAXUINT;
+    const AcrJson *chosen = NULL;
+    g_autoptr(GError) failed = NULL;
+    for (guint i = 0; i < order->len; i++) {
+        g_autoptr(AcrSandbox) sandbox = try_set_up(options, order->pdata[i], out, first, &failed);
+        if (failed)
+            return ACR_NULL(acr_pass_error(error, &failed));
+        bool is_kept = kept && g_strcmp0(out->command, kept) == 0;
+        guint missing = sandbox && !is_kept ? count_missing(sandbox, modules) : 0;
+        if (sandbox && missing == 0)
+            return g_steal_pointer(&sandbox);
+        if (sandbox && (!chosen || missing < best)) {
+            best = missing;
+            chosen = order->pdata[i];
+        }
+    }
+    return chosen ? try_set_up(options, chosen, out, first, error) : NULL;
+}
+
 AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorker *worker,
                                      AcrSetUp *out, GError **error)
 {
     if (g_strcmp0(options->setup, ACR_SETUP_AUTO) != 0)
         return acr_sandbox_open(options, error);
-    g_autoptr(AcrJson) plans = detect_set_ups(options, worker, error);
-    if (!plans)
+    g_autoptr(AcrJson) told = detect_set_ups(options, worker, error);
+    const AcrJson *plans = acr_json_get(told, "plans");
+    if (!told)
         return NULL;
     g_autofree char *path = path_of_kept(options, plans), *kept = read_kept(path);
     g_autoptr(GPtrArray) order = order_plans(plans, kept);
     g_autoptr(GError) first = NULL, failed = NULL;
-    for (guint i = 0; i < order->len; i++) {
-        AcrSandbox *sandbox = try_set_up(options, order->pdata[i], out, &first, &failed);
-        if (sandbox)
-            keep_set_up(out, path);
-        if (sandbox || failed)
-            return sandbox ? sandbox : ACR_NULL(acr_pass_error(error, &failed));
-    }
+    AcrSandbox *sandbox =
+        search_set_ups(options, order, acr_json_get(told, "modules"), kept, out, &first, &failed);
+    if (sandbox)
+        keep_set_up(out, path);
+    if (sandbox || failed)
+        return sandbox ? sandbox : ACR_NULL(acr_pass_error(error, &failed));
     acr_set_up_clear(out);
     options->setup = NULL;
     if (order->len == 0) /* nothing is built or installed: the tree is taken as it lies */

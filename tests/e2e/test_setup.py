@@ -166,13 +166,17 @@ def test_the_network_is_part_of_what_was_asked_for(box: Sandbox, repo: Repo) -> 
 
 def test_auto_tries_what_the_project_names(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
     """Until a set-up succeeds, in the sandbox alone; that one comes first when the tree changes."""
-    setup = "#!/bin/sh\nrm -rf {victim}; echo >>tries; exec python3 build.py --no-c --editable\n"
+    setup = "#!/bin/sh\nrm -rf {victim}; m=$(python3 -m site --user-site); mkdir -p $m; echo >$m/quick_pth.py; exec python3 build.py --no-c --editable\n"
     (victim := tmp_path / "victim").mkdir()
     files = {
         "AGENTS.md": "## Set-up\n\n    make install-all\n\nor `./dev-setup.sh --fail`.\n",
+        "CLAUDE.md": "Run `sh init.sh`.\n",
+        "init.sh": "exit 0  # and makes nothing that the test imports\n",
+        "tests/test_a.py": "import quick_pth\n",
         "CONTRIBUTING.md": "```console\n$ git clone it; cd it\n$ ./dev-setup.sh\n```\n",
         "dev-setup.sh": setup.replace("exec", "[ $# = 0 ] && exec").format(victim=victim),
     }
+    (repo.path / "tests").mkdir()
     for name, text in files.items():
         (repo.path / name).write_text(text)
     (repo.path / "dev-setup.sh").chmod(0o755)
@@ -186,9 +190,10 @@ def test_auto_tries_what_the_project_names(box: Sandbox, repo: Repo, tmp_path: P
     assert victim.is_dir() and repos.digest(repo.path) == before
     [kept_choice] = (cache(box).parent / "set-ups").iterdir()
     assert "./dev-setup.sh" in kept_choice.read_text()
-    (repo.path / "dev-setup.sh").write_text("#!/bin/sh\nexit 3\n")
+    for name in ("dev-setup.sh", "init.sh"):
+        (repo.path / name).write_text("#!/bin/sh\nexit 3\n")
     refused = box.run(repo.path, "--setup", "auto", "--", "true").check(125)
-    assert "none of the 2 set-ups that the project's files name works" in refused.err
+    assert "none of the 3 set-ups that the project's files name works" in refused.err
 
 
 # ---- At once, killed, interrupted ------------------------------------------------------------------

@@ -55,10 +55,11 @@ def set_up_files(argument: bytes) -> bytes:
 
 
 def set_up_plans(argument: bytes) -> bytes:
-    """{"paths", "texts", "given": "network" or null} -> [{"command", "why"}], what is tried first first."""
+    """{"paths", "texts", "given": "network" or null} -> {"plans": [{"command", "why"}], "modules": names that tests import}."""
     asked = json.loads(argument)
     paths, texts = list(map(_text, asked["paths"])), _texts(asked["texts"])
-    return json.dumps(set_ups.detect(paths, texts, has_network=asked["given"] is not None)).encode()
+    plans = set_ups.detect(paths, texts, has_network=asked["given"] is not None)
+    return json.dumps({"plans": plans, "modules": set_ups.modules(paths, texts)}).encode()
 
 
 def order(argument: bytes) -> bytes:

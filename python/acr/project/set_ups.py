@@ -6,10 +6,13 @@ the one whose tests run. What those tools would install is read from their files
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
+import sys
 
 from acr.project import configs, guides
+from acr.project import detect as tests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,9 +46,25 @@ def wanted(paths: list[str]) -> list[str]:
     """The files whose texts `detect` looks at."""
     kinds = (_DEVCONTAINER, _WORKFLOW, _REQUIREMENTS, _ENVIRONMENT)
     names = {*_PROJECT, "tox.ini", "pixi.toml"}
-    return [path for path in paths if path in names or any(kind.fullmatch(path) for kind in kinds)] + guides.wanted(
-        paths
-    )
+    found = [path for path in paths if path in names or any(kind.fullmatch(path) for kind in kinds)]
+    return [*found, *guides.wanted(paths), *filter(tests.is_test_file, tests.wanted(paths))]
+
+
+def modules(paths: list[str], texts: dict[str, str]) -> list[str]:
+    """Modules from elsewhere that test files cannot do without: imported at their top level, without a try."""
+    own = {part.removesuffix(".py") for path in paths if path.endswith(".py") for part in path.split("/")}
+    known = own | {"__main__"} | set(getattr(sys, "stdlib_module_names", sys.builtin_module_names))
+    found: dict[str, None] = {}
+    for path in filter(tests.is_test_file, texts):
+        try:
+            body = ast.parse(texts[path]).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for node in body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            found.update(dict.fromkeys(name.split(".")[0] for name in names))
+    return [name for name in found if name and name not in known][:_MAX_PACKAGES]
 
 
 def detect(paths: list[str], texts: dict[str, str], *, has_network: bool) -> list[dict]:
