@@ -1,15 +1,15 @@
 /*
- * Anthropic's Messages dialect in its two versions: the older one takes its key in a header of its
- * own and accepts sampling parameters; the newer one takes a bearer key and does not. Also cache
- * marks, the events of a stream, whole answers, corrections. Nothing is sent here. A stream is
- * complete at its message_stop.
+ * Anthropic's Messages API in its two versions: the older one takes its key in a header of its own
+ * and accepts sampling parameters; the newer one takes a bearer key and does not. Also handles
+ * cache marks, the events of a stream, whole answers and corrections. Nothing is sent here. A
+ * stream is complete at its message_stop.
  */
 #include "llm/provider.h"
 
 #include <string.h>
 
 #define API_VERSION "2023-06-01"
-#define BEARER_VERSION "2026-10-21" /* the first version with bearer keys */
+#define BEARER_VERSION "2026-10-21" /* the first API version with bearer keys */
 
 static AcrJson *append_tool_use(AcrJson *blocks, const AcrJson *call)
 {
@@ -29,7 +29,7 @@ static const AcrTurnForm form = {.assistant = "assistant",
                                  .append_call = append_tool_use,
                                  .append_result = append_tool_result};
 
-/* The version that the user's own header names, else the variable's, else the older one. */
+/* The API version that the user's own header names, else the variable's, else the older one. */
 static const char *version_of(const AcrEndpoint *endpoint)
 {
     const char *given = acr_endpoint_find_header(endpoint, "anthropic-version");
@@ -47,7 +47,7 @@ static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
     endpoint->url = g_strconcat(endpoint->base_url, has_v1 ? "/messages" : "/v1/messages", NULL);
     endpoint->no_sampling = strcmp(version, BEARER_VERSION) >= 0;
     acr_endpoint_header(endpoint, "anthropic-version", version);
-    /* Tokens of a login are bearer tokens in both versions. */
+    /* The tokens of a login are bearer tokens in both versions. */
     if (endpoint->key &&
         (endpoint->no_sampling || g_strcmp0(endpoint->key_variable, "ANTHROPIC_AUTH_TOKEN") == 0))
         acr_endpoint_bearer(endpoint);
@@ -63,8 +63,8 @@ static void mark(AcrJson *block)
 }
 
 /*
- * A cache mark makes the server cache what precedes it: the system prompt, what was sent the last
- * time (to be read now), and what is sent now (to be read the next time).
+ * A cache mark makes the server cache everything before it: the system prompt, what was sent the
+ * last time (to be read now), and what is sent now (to be read the next time).
  */
 static void mark_prefix(AcrTurns *turns)
 {
@@ -121,7 +121,7 @@ static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* Raises a cumulative counter; an event that does not contain it changes nothing. */
+/* Raises a cumulative counter; an event without it changes nothing. */
 static void grow(AcrPartial *partial, gint64 *counter, const AcrJson *usage, const char *key)
 {
     *counter = MAX(*counter, acr_partial_counter(partial, usage, key));
@@ -146,7 +146,7 @@ static void read_anthropic_usage(AcrPartial *partial, const AcrJson *usage, bool
          "thinking_tokens");
 }
 
-/* A tool call: whole, its beginning (with empty input), or a piece of its input. */
+/* Takes a tool call: a whole one, its beginning (with empty input), or a piece of its input. */
 static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const AcrJson *input = acr_json_get(block, "input");
@@ -156,7 +156,7 @@ static void take_call(AcrPartial *partial, gint64 index, const AcrJson *block)
                          acr_json_get_string(block, "name"), whole ? whole : piece);
 }
 
-/* A block of an answer: whole, its beginning, or a piece of it. False: too much text. */
+/* Takes a block of an answer: a whole one, its beginning, or a piece. False: too much text. */
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const char *type = acr_json_get_string(block, "type");
@@ -166,7 +166,7 @@ static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
         return acr_partial_add(partial, acr_json_get_string(block, "text"));
     if (strcmp(type, "tool_use") == 0 || strcmp(type, "input_json_delta") == 0)
         take_call(partial, index, block);
-    /* thoughts also show that the server is still working */
+    /* thoughts also show that the server still works */
     acr_partial_think(partial, acr_json_get_string(block, "thinking"),
                       acr_json_get_string(block, "signature"));
     if (strcmp(type, "redacted_thinking") == 0)

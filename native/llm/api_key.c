@@ -54,7 +54,7 @@ bool acr_key_check(const char *key, const char *source, GError **error)
     return true;
 }
 
-/* The first line of what was read; the rest is wiped. */
+/* Takes the first line of what was read; wipes the rest. */
 static bool take_key_line(char *text, gsize len, const char *source, char **out_key, GError **error)
 {
     const char *end = memchr(text, '\n', len);

@@ -121,7 +121,7 @@ static bool read_credentials_file(const char *variable, const char *name, AcrAws
     return true;
 }
 
-/* Takes a whole pair of keys with its token, unless there is a pair already. */
+/* Takes a whole pair of keys with its token, unless `out` already has a pair. */
 static void take_keys(AcrAwsCredentials *out, AcrAwsCredentials *from)
 {
     if (out->access_key || !from->access_key || !from->secret_key)

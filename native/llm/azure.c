@@ -1,8 +1,8 @@
 /*
- * OpenAI's models at Azure, in OpenAI's chat dialect; the model's name is that of a deployment.
+ * OpenAI's models at Azure, with OpenAI's chat API; the model's name is the name of a deployment.
  * With OPENAI_API_VERSION the dated API is used, whose paths contain the deployment; without it the
- * v1 API, whose requests are OpenAI's own. A bearer token in the environment takes precedence over
- * a key there.
+ * v1 API, whose requests equal OpenAI's. A bearer token in the environment takes precedence over a
+ * key there.
  */
 #include "llm/provider.h"
 
@@ -13,7 +13,7 @@
 #define V1_PATH "/openai/v1"
 #define DATED_PATH "/openai"
 
-/* The base URL may or may not include what both APIs append to it. */
+/* Makes the URL; the base URL may or may not include the path that both APIs append to it. */
 static char *url_of(const AcrEndpoint *endpoint, const char *version)
 {
     const char *base = endpoint->base_url;

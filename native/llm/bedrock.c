@@ -57,7 +57,7 @@ static bool fail_without_region(GError **error)
         acr_aws_profile());
 }
 
-/* The host of a region; its FIPS 140 endpoint if AWS's own setting asks for it. */
+/* The host of a region; its FIPS 140 endpoint if AWS's own variable asks for it. */
 static char *bedrock_base(GError **error)
 {
     g_auto(AcrAwsCredentials) settings = {0};
@@ -104,7 +104,7 @@ static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
     g_autofree char *model = g_uri_escape_string(endpoint->model, NULL, FALSE);
     endpoint->url = g_strconcat(endpoint->base_url, "/model/", model, "/converse-stream", NULL);
     endpoint->is_own = is_own_host(endpoint->base_url);
-    if (acr_endpoint_find_header(endpoint, "Authorization")) /* a header of the user's own */
+    if (acr_endpoint_find_header(endpoint, "Authorization")) /* the user gave this header */
         return true;
     if (!endpoint->key)
         return take_keys(endpoint, error);
@@ -123,8 +123,8 @@ static void bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
 
 #define CACHE_POINT "{\"cachePoint\":{\"type\":\"default\"}}"
 
-/* Whether to send cache marks: Anthropic's models and Amazon's Nova accept them. An ARN of a
- * profile does not tell which model it is. If a model rejects the marks, they are left out. */
+/* Whether to send cache marks: Anthropic's models and Amazon's Nova accept them. The ARN of a
+ * profile does not show which model it is. If a model rejects the marks, they are omitted. */
 static bool may_cache(const AcrDialect *dialect)
 {
     static const char *const able[] = {"claude", "amazon.nova", "application-inference-profile"};
@@ -144,7 +144,7 @@ static void mark_prefix(AcrTurns *turns)
         acr_json_append(turns->user_blocks[1], acr_json_constant(CACHE_POINT));
 }
 
-/* Bedrock wants the schema as text inside the JSON. */
+/* Bedrock takes the schema as text inside the JSON. */
 static AcrJson *format_of(const AcrJson *schema)
 {
     g_autofree char *text = acr_json_print(schema);
@@ -185,8 +185,8 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
                        acr_json_any(output), NULL);
 }
 
-/* inputTokens does not include tokens read from the cache or written to it; totalTokens may or may
- * not. If the total fits neither way, the counts mean something else, and none is used. */
+/* inputTokens excludes tokens read from the cache or written to it; totalTokens may or may not
+ * include them. If the total fits neither way, the counts mean something else, and none is used. */
 static void read_bedrock_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 total = acr_partial_counter(partial, usage, "totalTokens");
@@ -203,7 +203,7 @@ static void read_bedrock_usage(AcrPartial *partial, const AcrJson *usage)
     acr_partial_use(partial, &found);
 }
 
-/* The name of an exception is in the frame, not in the JSON. */
+/* The frame, not the JSON, has the name of an exception. */
 static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     const char *message = acr_json_get_string(json, "message");
@@ -240,7 +240,8 @@ static void end_block(AcrPartial *partial)
     g_string_truncate(partial->signature, 0);
 }
 
-/* A block: whole, its beginning, or a piece, whose input is then text. False: too much text. */
+/* Takes a block: a whole one, its beginning, or a piece, whose input is text. False: too much
+ * text. */
 static bool take_block(AcrPartial *partial, gint64 index, const AcrJson *block)
 {
     const AcrJson *use = acr_json_get(block, "toolUse"),
@@ -300,7 +301,8 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
     return ACR_PARSE_DONE;
 }
 
-/* The model behind Bedrock describes in its own prose what it rejects. */
+/* Learns from an error of the model behind Bedrock, which describes in its own prose what it
+ * rejects. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     return acr_learn(

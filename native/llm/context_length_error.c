@@ -1,16 +1,16 @@
 /*
  * Recognises errors that say that the prompt is too long. No two servers share an error code for
- * this, so the message is read: it names what is too long and says so. Most messages also say how
- * many tokens fit; that number lets the next prompt be shortened in advance.
+ * this, so we read the message: it names the thing that is too long and says so. Most messages also
+ * say how many tokens fit; with that number the next prompt is shortened in advance.
  */
 #include "llm/failure.h"
 
 #include <string.h>
 
 #define MAX_BETWEEN 24u /* bytes between the words and their number */
-#define MAX_NUMBERS 16u /* numbers of one message that are read */
+#define MAX_NUMBERS 16u /* most numbers of one message that are read */
 
-/* The number after these words is the window. */
+/* A number after these words is the size of the window. */
 #define BEFORE_WINDOW                                                                              \
     "context length is|context length of|prompt length is|context length is only|"                 \
     "context size (|tokens allowed|configured limit of|model token limit:|"                        \
@@ -18,7 +18,8 @@
     "must be <=|cannot exceed|n_ctx:|maximum input length|max_seq_len|model with|"                 \
     "while limit is|maximum length|tokens limit|maximum number of|max size:|"                      \
     "maximum context length:"
-/* What is too long, the words that say so, and words that show that something else is meant. */
+/* Words for the thing that is too long, words that say so, and words that show that something else
+ * is meant. */
 #define NOUNS                                                                                      \
     "context|prompt|input|token count|tokens to keep|total tokens|too many tokens|"                \
     "message tokens|messages|text bytes|request body|request (|token limit|requested tokens"
@@ -29,7 +30,7 @@
 #define OTHERS                                                                                     \
     "per minute|per day|rate limit|quota|credit|balance|tools|budget|tpm|api key|stop|"            \
     "schema|image"
-/* One of these is enough. */
+/* One of these error codes is enough. */
 #define CODES                                                                                      \
     "contextwindowexceedederror|exceed_context_size_error|context_length_exceeded|"                \
     "tokens_limit_reached|model_max_prompt_tokens_exceeded"

@@ -1,6 +1,6 @@
 /*
  * Learns from an error message which part of the request a model or server rejects, so that the
- * next request leaves that part out. Shared by the dialects; each adds words of its own.
+ * next request omits that part. All providers use it; each adds words of its own.
  */
 #include "llm/provider.h"
 
@@ -99,10 +99,10 @@ static bool correct_roles(AcrDialect *dialect, const AcrFailure *failure)
                acr_failure_says(failure, "alternat|consecutive|same role|roles must|last role"));
 }
 
-#define MAX_NUMBERS 16u /* numbers of a message that are read */
+#define MAX_NUMBERS 16u /* most numbers of a message that are read */
 #define LEAST_LIMIT 256 /* with a smaller limit there is no room for an answer */
 
-/* The numbers in an error message, except its status. */
+/* Collects the numbers in an error message, except its status. */
 static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS])
 {
     const char *text = failure->message ? failure->message : "";
@@ -110,7 +110,7 @@ static guint numbers_of(const AcrFailure *failure, gint64 out[static MAX_NUMBERS
                           MAX_NUMBERS);
 }
 
-/* The answer limit is more than the model allows. The largest smaller number in the message is
+/* Lowers an answer limit that exceeds the model's: the largest smaller number in the message is
  * taken for the allowed limit; if there is none, the limit is halved. */
 static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
 {
@@ -133,7 +133,7 @@ static bool correct_limit(AcrDialect *dialect, const AcrFailure *failure)
     return true;
 }
 
-/* Prompt and answer limit together exceed the window. The message tells what the prompt leaves;
+/* Prompt and answer limit together exceed the window. The message says how much the prompt leaves;
  * that becomes the limit, for this call only. */
 static bool correct_room(AcrDialect *dialect, const AcrFailure *failure)
 {
@@ -178,7 +178,7 @@ bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFail
            correct_tools(dialect, failure);
 }
 
-#define MAX_TOKEN_BYTES 8    /* bytes of text per token, without repetitions */
+#define MAX_TOKEN_BYTES 8    /* most bytes of text per token, except in repetitions */
 #define LEAST_CUT_TOKENS 500 /* a smaller number is a placeholder, not a count */
 
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,

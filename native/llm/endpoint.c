@@ -1,7 +1,7 @@
 /*
- * Where and how a model is asked: the base URL from an option, the environment or the provider, the
- * socket of unix: addresses, the key, the headers. All secrets are listed, so that they can be kept
- * out of every text and wiped at the end.
+ * Where and how requests are sent: the base URL from an option, the environment or the provider,
+ * the socket of unix: addresses, the key, the headers. All secrets are listed, so that they can be
+ * removed from every text and wiped at the end.
  */
 #include "llm/endpoint.h"
 
@@ -11,7 +11,7 @@
 #include "llm/provider.h"
 
 #define MIN_SECRET_BYTES 8u   /* shorter header values are ordinary words, not secrets */
-#define MAX_GIVEN_HEADERS 100 /* headers of one environment variable */
+#define MAX_GIVEN_HEADERS 100 /* most headers of one environment variable */
 
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
 {
@@ -62,7 +62,7 @@ static bool is_public(const char *name)
 }
 
 /* Adds a header of the user's, "Name: value". The value may be secret, and so may each of its
- * words: of "Bearer KEY" a server may return the key alone. */
+ * words: a server may return the KEY of "Bearer KEY" alone. */
 static void add_given_header(AcrEndpoint *endpoint, const char *line)
 {
     g_auto(GStrv) pair = g_strsplit(line, ":", 2);

@@ -6,13 +6,13 @@
 
 typedef struct AcrProvider AcrProvider;
 
-/* Made once per model. Clearing wipes its keys. */
+/* Made once for each model. Clearing it wipes its keys. */
 typedef struct {
     const AcrProvider *provider;
     const char *shown_name; /* borrowed; the name as the user gave it, for messages */
     const char *model;      /* borrowed; the model's name at the provider */
     char *base_url;         /* owned; without a trailing slash */
-    char *url;              /* owned; the URL of the POST */
+    char *url;              /* owned; the URL to which requests are posted */
     char *unix_socket;      /* owned; NULL: TCP */
     GPtrArray *headers;     /* owned strings "Name: value"; NULL-terminated once made */
     char *key;              /* owned; NULL: none */
@@ -21,7 +21,7 @@ typedef struct {
     GPtrArray *secrets;       /* owned strings that are never shown: the key and others */
     bool is_own;              /* the provider's own address, over TLS */
     bool is_official_dialect; /* no base URL was given, so the newer parameter names are known */
-    bool no_sampling;         /* the API's version has no temperature */
+    bool no_sampling;         /* this version of the API has no temperature */
     AcrAwsCredentials aws;    /* keys that sign requests; may be empty */
 } AcrEndpoint;
 /* Made from options and environment. Errors: USAGE, AUTH. */

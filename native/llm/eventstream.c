@@ -14,7 +14,7 @@
 #define PRELUDE_BYTES 12u
 #define SUM_BYTES 4u
 #define FRAME_BYTES (PRELUDE_BYTES + SUM_BYTES)
-#define MAX_HEADER_BYTES (128u * 1024) /* bytes of all headers of a message */
+#define MAX_HEADER_BYTES (128u * 1024) /* most bytes of all headers of a message */
 
 enum { TYPE_BYTES = 6, TYPE_STRING = 7 };
 
@@ -22,7 +22,7 @@ struct AcrEventStream {
     AcrOnEvent on_event;
     void *ctx;
     GByteArray *message; /* the bytes of the incomplete message */
-    gsize wanted;        /* its length; 0: not known yet */
+    gsize wanted;        /* length of the message; 0: not known yet */
     const char *problem; /* static */
     bool is_over;        /* on_event stopped the stream, or the bytes are invalid */
 };
@@ -101,8 +101,8 @@ static bool take_value(Value *left, guint8 type, Value *out)
     return out->data;
 }
 
-/* The headers of type string: name -> text; owned. NULL: malformed, a name occurs twice, or one of
- * the format's own headers (":message-type", …) is not a string. */
+/* Reads the headers of type string: name -> text; owned. NULL: malformed, a name occurs twice, or
+ * one of the format's own headers (":message-type", …) is not a string. */
 static GHashTable *read_headers(const guint8 *data, gsize len)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);

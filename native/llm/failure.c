@@ -11,14 +11,14 @@
 
 #include "http/http.h"
 
-#define MAX_WORDS 32u              /* words of one error that are read */
-#define MAX_SAID_BYTES (8u * 1024) /* bytes of its prose that are read */
+#define MAX_WORDS 32u              /* most words of one error that are read */
+#define MAX_SAID_BYTES (8u * 1024) /* bytes of the error's prose that are read */
 
 typedef enum {
     RANK_NONE,
-    RANK_WEAK,   /* a status with a meaning of its own outranks it */
-    RANK_STRONG, /* outranks the status */
-    RANK_MONEY,  /* the actual reason, if it stands beside a strong word */
+    RANK_WEAK,   /* a status with a meaning of its own outranks the word */
+    RANK_STRONG, /* the word outranks the status */
+    RANK_MONEY,  /* the actual reason, if it accompanies a strong word */
 } Rank;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
 
 /* Compared case-insensitively, because event streams and headers spell exceptions differently. */
 static const Words table[] = {
-    /* limits on what is in progress; they pass */
+    /* limits on concurrent requests; they pass by themselves */
     {ACR_LLM_ERROR_RATE_LIMIT,
      RANK_MONEY,
      {"in_flight_budget_exhausted", "openrouter_in_flight_budget"}},
@@ -43,7 +43,7 @@ static const Words table[] = {
       "insufficient_credits", "weight_exceeds_budget", "openrouter_credits", "openrouter_key_limit",
       "openrouter_guardrail_budget", "openrouter_workspace_budget"}},
     {ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-     RANK_STRONG, /* a number, at Zhipu */
+     RANK_STRONG, /* Zhipu uses numbers as codes */
      {"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded",
       "1261"}},
     /* LiteLLM's no_db_connection: the key is not its own, and it knows no others */
@@ -203,7 +203,7 @@ static void add_word(GPtrArray *found, const char *word)
         g_ptr_array_add(found, bare_word(word));
 }
 
-/* All words of the error that may be in the table, the most precise first; owned. */
+/* Collects all words of the error that may be in the table, the most precise first; owned. */
 static GPtrArray *words_of(const AcrJson *error, GHashTable *headers)
 {
     GPtrArray *found = g_ptr_array_new_with_free_func(g_free);
@@ -250,7 +250,7 @@ static int number_of(const AcrJson *error)
     return 0;
 }
 
-/* The class of a status; ACR_LLM_ERRORS: it only tells its class of hundred. */
+/* The class of a status; ACR_LLM_ERRORS: the status only tells its hundred. */
 static AcrLlmError class_of_status(int status)
 {
     static const struct {
@@ -284,7 +284,7 @@ static const Words *best_row(const GPtrArray *found)
     return best;
 }
 
-/* Whether it is a daily quota. The wait that the server names then is the time until the next try,
+/* Whether the error is about a daily quota. Then the server's wait is the time until the next try,
  * not until the next day. */
 static bool is_of_the_day(const char *text)
 {
@@ -301,7 +301,7 @@ static AcrLlmError class_of_prose(const char *prose, gint64 *out_window)
                                                           : ACR_LLM_ERRORS;
 }
 
-/* The class by the body; ACR_LLM_ERRORS: nothing more precise than `status`. */
+/* The class that the body shows; ACR_LLM_ERRORS: nothing more precise than `status`. */
 static AcrLlmError class_of_body(int status, const AcrJson *error, const char *prose,
                                  const Words *best, gint64 *out_window)
 {
@@ -324,7 +324,7 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
     return best->code;
 }
 
-/* The body's word first, then the header's, then the status. */
+/* Decides by the body's word first, then by the header's, then by the status. */
 static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
                           const char *should_retry)
 {
@@ -341,7 +341,7 @@ static AcrLlmError decide(int status, AcrLlmError by_body, bool is_blocked,
                : code;
 }
 
-/* The word that names the error for the reader; owned; NULL: none. */
+/* The word that names the error in messages; owned; NULL: none. */
 static char *shown_word(const AcrJson *error, GHashTable *headers)
 {
     const char *type = acr_http_header(headers, "x-amzn-errortype");

@@ -6,11 +6,11 @@
 
 #include "llm/llm.h"
 
-#define ACR_LLM_MAX_MESSAGE 1024u /* bytes of a server's own message in an error */
+#define ACR_LLM_MAX_MESSAGE 1024u /* bytes of a server's own message that an error quotes */
 #define ACR_LLM_BACKOFF_BASE_MS 1000
 #define ACR_LLM_BACKOFF_CAP_MS 60000
 #define ACR_MAX_WINDOW ((gint64)1000000000) /* tokens; a larger window is not plausible */
-#define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* a longer wait is cut to a day */
+#define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* longer waits are shortened to a day */
 
 /* ---- Classes (failure.c, context_length_error.c) ---- */
 
@@ -25,7 +25,7 @@ typedef struct {
 } AcrFailure;
 void acr_failure_clear(AcrFailure *failure);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFailure, acr_failure_clear)
-/* Fills *out (its class decides whether it is retryable); returns false always. `message` is
+/* Fills *out (the class decides whether a retry makes sense); always returns false. `message` is
  * copied. */
 bool acr_fail(AcrFailure *out, AcrLlmError code, const char *message);
 

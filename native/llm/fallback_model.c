@@ -1,6 +1,6 @@
 /*
- * Two models as one. After a permanent failure of the first, that another model may not have, the
- * second is asked, and from then on always, so that a broken server costs its retries only once.
+ * Two models as one. After a permanent failure of the first that the second may not have, the
+ * second is called, and from then on always, so that a broken server costs its retries only once.
  * The report holds the tries of both, each with its model's name.
  */
 #include "llm/failure.h"
@@ -12,8 +12,8 @@ typedef struct {
     AcrModelReport report;
 } FallbackModel;
 
-/* Whether another model may succeed where this one failed. It has another key and account;
- * transient failures are retried elsewhere. */
+/* Whether the other model, which has another key and account, may succeed after this failure.
+ * Transient failures are retried elsewhere. */
 static bool may_fall(const GError *error)
 {
     return error->domain == ACR_LLM_ERROR &&
@@ -21,7 +21,7 @@ static bool may_fall(const GError *error)
             acr_failure_retries((AcrLlmError)error->code) > 0);
 }
 
-/* Asks one of the models and adds its tries to the report. */
+/* Calls one of the models and adds its tries to the report. */
 static bool ask_model(FallbackModel *self, AcrModel *model, const AcrModelRequest *request,
                       AcrModelAnswer *out, GError **error)
 {
@@ -60,7 +60,7 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
     return false;
 }
 
-/* It is not known which of the two gave the recorded answer; that matters only to scripts, which
+/* The journal does not say which of the two gave the answer; that matters only to scripts, which
  * count their lines. */
 static void fallback_skip(AcrModel *model, const AcrModelRequest *request)
 {

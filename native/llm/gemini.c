@@ -16,7 +16,7 @@ static AcrJson *append_function_response(AcrJson *parts, const AcrJson *result)
                                     ACR_MEMBER(result, "name"), "response", response, NULL));
 }
 
-/* An answer with calls is sent back part by part as it came, with the signatures of its
+/* An answer with calls is sent back part by part as it arrived, with the signatures of its
  * thoughts. */
 static const AcrTurnForm form = {.assistant = "model",
                                  .list = "parts",
@@ -61,7 +61,7 @@ static bool gemini_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* Models before the third generation take a budget of tokens for thoughts, later ones a level. */
+/* Models before the third generation take a token budget for thoughts, later models a level. */
 static AcrJson *thinking_of(const AcrDialect *dialect)
 {
     static const struct {
@@ -127,8 +127,8 @@ static bool gemini_correct(AcrDialect *dialect, const AcrFailure *failure)
                                 "responsemimetype|response_mime_type|json mode|application/json"));
 }
 
-/* The count of the prompt includes cached tokens but not those of tools; that of the candidates
- * does not include thoughts. */
+/* The prompt's count includes cached tokens but not those of tools; the candidates' count excludes
+ * thoughts. */
 static void read_gemini_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 prompt = acr_partial_counter(partial, usage, "promptTokenCount");

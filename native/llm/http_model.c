@@ -1,8 +1,8 @@
 /*
- * A model behind HTTP: tries until there is an answer, a permanent failure, or the end of the
- * retries, the time or the money. The provider (AcrProvider) decides what is sent, the reader how
- * bytes become an answer, spend.c what a try may cost. Waits, retries and secrecy are the same for
- * all providers and are here.
+ * A model behind HTTP: tries until there is an answer or a permanent failure, or until the retries,
+ * the time or the money are used up. The provider (AcrProvider) decides what is sent, the reader
+ * how bytes become an answer, spend.c what a try may cost. This file handles waits, retries and
+ * secrecy, which are the same for all providers.
  */
 #include <string.h>
 
@@ -18,13 +18,14 @@
 #define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
 #define MAX_HONOURED_WAIT_MS                                                                       \
     (60ll * 60 * 1000)     /* if a server asks for a longer wait, the call fails */
-#define POSTSCRIPT_MS 5000 /* for pings after a complete answer */
+#define POSTSCRIPT_MS 5000 /* time for pings after a complete answer */
 #define ANSWER_EVERY_MS 500
-#define MIN_TRY_MS 100 /* no try begins with less time than this */
-#define MAX_SHRINKS 3u /* of the answer limit, until body and limit fit under the ceiling */
-/* The answer limit for providers that require one, if none is wanted: DEFAULT_LIMIT for models that
- * no table knows, at most MAX_OWN_LIMIT for others, since the server counts the limit against the
- * tokens per minute of the key. */
+#define MIN_TRY_MS 100 /* no try begins if less time is left */
+/* times that the answer limit is lowered until the call fits under the ceiling */
+#define MAX_SHRINKS 3u
+/* The answer limit for providers that require one, if the caller sets none: DEFAULT_LIMIT for
+ * models that no table knows; for others at most MAX_OWN_LIMIT, because the server counts the limit
+ * against the key's tokens per minute. */
 #define DEFAULT_LIMIT 8192
 #define MAX_OWN_LIMIT 32000
 
@@ -43,7 +44,7 @@ typedef struct {
     GRand *random;    /* owned; for jitter only, so that no answer depends on it */
     guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
-    bool has_answered;             /* the key has worked once */
+    bool has_answered;             /* the key has already worked once */
     const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
@@ -55,9 +56,9 @@ typedef struct {
 typedef struct {
     HttpModel *self;
     const AcrModelRequest *request;
-    guint retries[ACR_LLM_ERRORS]; /* by class of failure */
+    guint retries[ACR_LLM_ERRORS]; /* counted by class of failure */
     guint total;
-    gint64 wait_ms; /* before the next try */
+    gint64 wait_ms; /* wait before the next try */
     /* the circuit breaker held it back: this failure must not be reported to it again */
     bool is_kept_back;
 } Call;
@@ -98,11 +99,11 @@ static bool fail_too_late(AcrFailure *failure)
                     "--max-time reached; rerun with a higher limit to continue");
 }
 
-/* Reads the body as it arrives. */
+/* Reads the response's body as it arrives. */
 typedef struct {
     const HttpModel *self;
     AcrReader *reader; /* NULL before the first byte of a body */
-    gint64 received;   /* bytes */
+    gint64 received;   /* bytes received so far */
     bool went_silent;
     gint64 begun_ms, shown_us; /* since 1970; the time of the last on_answer */
 } Flow;
@@ -135,7 +136,7 @@ static AcrHttpNext on_model_body(void *ctx, const AcrHttpHead *head, const char 
     return flow->went_silent ? ACR_HTTP_STOP : ACR_HTTP_MORE;
 }
 
-/* The class of an exchange without a whole response; `flow` may hold a part of it. */
+/* Classifies an exchange without a whole response; `flow` may hold a part of it. */
 static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *failure)
 {
     static const struct {
@@ -168,7 +169,7 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
     return false;
 }
 
-/* The outcome of an exchange: from the response, or from the reason why there is none. */
+/* Reads the outcome of an exchange: from the response, or from the reason why there is none. */
 static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GError *error,
                          AcrModelAnswer *out, AcrModelTry *attempt, AcrFailure *failure)
 {
@@ -200,8 +201,8 @@ static GPtrArray *headers_of(const HttpModel *self, const char *body)
     return headers;
 }
 
-/* Removes our keys from an answer in which the server returns them, so that the journal never
- * contains them. */
+/* Removes our keys from an answer if the server returns them, so that the journal never contains
+ * them. */
 static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, AcrModelTry *attempt)
 {
     char **const texts[] = {&attempt->request_id, &out->content,    &out->finish,
@@ -280,7 +281,7 @@ static bool exchange_try(Call *call, const char *body, AcrModelAnswer *out, AcrM
         self->has_answered = true;
     } else if (failure->code == ACR_LLM_ERROR_AUTH && response.status == 403 &&
                self->has_answered) {
-        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* not the key's fault but this prompt's */
+        failure->code = ACR_LLM_ERROR_BAD_REQUEST; /* the prompt is at fault, not the key */
     }
     return ok;
 }
@@ -298,8 +299,8 @@ static guint limit_of(const HttpModel *self, const AcrModelRequest *request)
     return (guint)(limit > 0 && dialect->room > 0 ? MIN(limit, dialect->room) : limit);
 }
 
-/* The body of a try, after its worst case is reserved; owned; NULL with the failure: it does not
- * fit under the ceiling. */
+/* Makes the body of a try after reserving its highest possible cost; owned; NULL with the failure:
+ * it does not fit under the ceiling. */
 static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrModelTry *attempt,
                           AcrExchange *said, guint64 *out_id, AcrFailure *failure)
 {
@@ -326,7 +327,7 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
                              "the remaining budget is too small for another call"));
 }
 
-/* Waits for a slot among all users of the endpoint and key; the wait is counted for the try. */
+/* Waits for a slot among all users of the endpoint and key; counts the wait for the try. */
 static bool enter_try(Call *call, AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -425,7 +426,7 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
                                     : "");
 }
 
-/* Waits before the next try. False, with the failure made permanent, if there is none. */
+/* Waits before the next try. False, with the failure made permanent, if there is no next try. */
 static bool wait_for_retry(Call *call, AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -446,7 +447,7 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     call->total++;
     call->wait_ms = ms;
     /* A server that has failed often closes the connection a moment later. A request sent just then
-     * would be paid for, but its answer would be lost. */
+     * would cost money, but its answer would be lost. */
     acr_http_client_free(self->client);
     self->client = acr_http_client_new();
     if (acr_llm_wait(ms, self->interrupt))

@@ -1,8 +1,8 @@
 /*
- * llm: one function sends a conversation and returns an answer with its usage. Backends have one
- * vtable: HTTP providers and scripted answers are here; the journal wraps any of them from outside.
- * The most that a call may cost is reserved in a budget (money) before it is sent. Labels and steps
- * say what a call is for; they have no meaning here.
+ * llm: one function sends a conversation and returns an answer with its usage. Backends implement
+ * one table of functions: HTTP providers and scripted answers are here; the journal wraps any
+ * backend from outside. The highest possible cost of a call is reserved in a budget (money) before
+ * it is sent. Labels and steps tell what a call is for; llm gives them no meaning.
  */
 #ifndef ACR_LLM_H
 #define ACR_LLM_H
@@ -26,13 +26,13 @@ typedef enum {
     ACR_LLM_ERROR_REFUSAL,
     ACR_LLM_ERROR_BAD_REQUEST,
     ACR_LLM_ERROR_NETWORK,
-    ACR_LLM_ERROR_UNREACHABLE, /* no such host, or nothing listens; shown as "network" */
+    ACR_LLM_ERROR_UNREACHABLE, /* no such host, or nothing listens there; shown as "network" */
     ACR_LLM_ERROR_TRUNCATED,
     ACR_LLM_ERROR_MALFORMED,
-    ACR_LLM_ERROR_INCOMPLETE, /* set by the caller: every answer was cut off */
-    ACR_LLM_ERROR_USED_UP,    /* script: no line is left for that label */
+    ACR_LLM_ERROR_INCOMPLETE, /* set by the caller: every answer was truncated */
+    ACR_LLM_ERROR_USED_UP,    /* script: no line is left for the label */
     ACR_LLM_ERROR_EXPECT,     /* script: the request lacks a string that the line expects */
-    ACR_LLM_ERROR_CEILING,    /* of money, tokens or time */
+    ACR_LLM_ERROR_CEILING,    /* a limit on money, tokens or time was reached */
     ACR_LLM_ERROR_INTERRUPTED,
     ACR_LLM_ERRORS,
 } AcrLlmError;
@@ -48,11 +48,11 @@ typedef enum { ACR_ROLE_SYSTEM, ACR_ROLE_USER, ACR_ROLE_ASSISTANT } AcrRole;
 const char *acr_role_name(AcrRole role); /* "system", "user", "assistant" */
 
 /*
- * A message. `content` holds all of it, including tool calls and results as text; it is sent where
- * tools are not supported, or to another model. `tools` holds the same in parts; NULL: text only.
- * Of the assistant: {"by": model, "text", "calls": [{"id" (may be null), "name", "arguments": JSON
- * as text}], "kept": what the provider wants back unchanged}. Of the user, who answers all calls of
- * the message before: {"by", "results": [{"id", "name", "text"}]}.
+ * A message. `content` holds all of it, including tool calls and results as text; it is sent to
+ * servers without tools, or to another model. `tools` holds the same in parts; NULL: text only.
+ * From the assistant: {"by": model, "text", "calls": [{"id" (may be null), "name", "arguments":
+ * JSON as text}], "kept": what the provider wants back unchanged}. From the user, who answers all
+ * calls of the message before: {"by", "results": [{"id", "name", "text"}]}.
  */
 typedef struct {
     AcrRole role;
@@ -74,7 +74,7 @@ gsize acr_conversation_size(const AcrConversation *conversation);
 gsize acr_conversation_bytes(const AcrConversation *conversation); /* of all messages' texts */
 const AcrMessage *acr_conversation_message(const AcrConversation *conversation,
                                            gsize n); /* borrowed */
-/* Replaces a message's text, for example to shorten a result. Calls in it, and their results, then
+/* Replaces a message's text, for example to shorten a result. Its calls and their results then
  * become text. */
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content);
 /* Removes `n` messages, starting with number `first`. */
@@ -84,21 +84,22 @@ AcrJson *acr_conversation_to_json(const AcrConversation *conversation, gsize fro
 
 /* ---- Request and answer ---- */
 
-#define ACR_VARIED_TEMPERATURE 0.8 /* at least, where a temperature is sent at all */
+/* lowest temperature of a varied call, if a temperature is sent at all */
+#define ACR_VARIED_TEMPERATURE 0.8
 
-/* Zero-initialise; all borrowed for the call. */
+/* Zero-initialise; all members are borrowed for the call. */
 typedef struct {
     const char *label; /* what the call is for; a script has one queue per label */
-    guint step;        /* for calls in numbered steps, from 1; 0: no step */
+    guint step;        /* number of the step, from 1; 0: the call has no step */
     const AcrConversation *conversation;
     /* tools that may be called: [{"name", "description", "schema"}]; NULL: none. They are left out
      * for a server that rejects them */
     const AcrJson *tools;
-    const char *tools_hint; /* text for the system prompt if tools are sent; NULL: none */
-    bool json;              /* JSON mode by the provider's parameter, or asked for in words */
+    const char *tools_hint; /* text for the system prompt, if tools are sent; NULL: none */
+    bool json;              /* use the provider's JSON mode, or ask for JSON in words */
     bool is_varied;         /* raise a low temperature: the same question was answered before */
     const AcrJson *schema;  /* JSON schema of the answer, an object; NULL: none. Implies `json` */
-    guint max_tokens;       /* of the answer; 0: the model's default */
+    guint max_tokens;       /* limit of the answer; 0: the model's default */
     /* tokens that the model's window leaves for the answer; bounds the limit that a ceiling
      * requires if max_tokens sets none; 0: unknown */
     guint room;
@@ -109,7 +110,7 @@ typedef struct {
     /* owned; in OpenAI's words for all providers: "stop", "length", "tool_calls",
      * "content_filter" */
     char *finish;
-    char *thoughts;   /* owned; what the model thought aloud, never parsed; NULL: not shown */
+    char *thoughts;   /* owned; the model's reasoning, never parsed; NULL: not shown */
     char *model;      /* owned; the provider's name of the model, else the requested one; or NULL */
     char *request_id; /* owned; or NULL */
     AcrJson *tools;   /* owned; the tool calls, as in AcrMessage; NULL: none */
@@ -128,15 +129,15 @@ char *acr_model_answer_text(const AcrModelAnswer *answer) ACR_MUST_USE;
 /* Adds an answer. If it calls tools, the user's next message answers all of its calls: its whole
  * text goes to the first call, until acr_conversation_set_results is called. */
 void acr_conversation_add_answer(AcrConversation *conversation, const AcrModelAnswer *answer);
-/* Makes the last message, the user's, answer each call of the message before by the text of the
- * same number. */
+/* Makes the last message, the user's, answer the calls of the message before: call n gets text
+ * n. */
 void acr_conversation_set_results(AcrConversation *conversation, const GPtrArray *texts);
 
 /* ---- Model ---- */
 
-/* One request of a call, whether it was sent or held back. */
+/* One request of a call, even one that was not sent. */
 typedef struct {
-    const char *model;    /* borrowed from the model; which of several models was asked */
+    const char *model;    /* borrowed from the model; tells which of several models was called */
     bool ok;              /* this request brought the answer */
     bool sent;            /* part of it may have reached the server */
     bool streamed;        /* an answer began to arrive */
@@ -153,18 +154,18 @@ typedef struct {
 
 void acr_model_try_clear(gpointer attempt); /* for arrays of them */
 
-/* What the last call of a model did, also after a failure. */
+/* What the model did in its last call, also after a failure. */
 typedef struct {
     GArray *tries; /* AcrModelTry, in order; NULL or empty: no request was needed */
     gint64 window; /* after CONTEXT_OVERFLOW: tokens that fit, if the server tells; else 0 */
 } AcrModelReport;
 
-/* What is known of a model before it is asked. Borrowed from the model. */
+/* What is known about a model before it is called. Borrowed from the model. */
 typedef struct {
     const char *address; /* "host:port", or a socket's path; NULL: it is a script */
-    const char *key;     /* where the key comes from: a variable or "option"; NULL: no key */
-    AcrPrice price;      /* the price by which it is charged */
-    bool has_price;      /* otherwise `price` is an assumption */
+    const char *key;     /* source of the key: a variable or "option"; NULL: no key */
+    AcrPrice price;      /* the price at which it is charged */
+    bool has_price;      /* false: `price` is an assumption */
     bool is_free;        /* it costs nothing */
     bool calls_tools;    /* the provider's own server, whose models are made to call tools */
 } AcrModelFacts;
@@ -175,12 +176,12 @@ typedef struct {
     bool (*complete)(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                      GError **error);
     void (*free)(AcrModel *model);
-    /* The call was answered from a journal: the backend moves on as if it had answered. May be
+    /* The journal has answered the call: the backend moves on as if it had answered. May be
      * NULL. */
     void (*skip)(AcrModel *model, const AcrModelRequest *request);
     /* Borrowed until the next call. May be NULL: nothing to report. */
     const AcrModelReport *(*report)(AcrModel *model);
-    /* Both NULL for a script. */
+    /* Both are NULL for a script. */
     void (*facts)(AcrModel *model, AcrModelFacts *out);
     bool (*reach)(AcrModel *model, gint64 timeout_ms, int *out_status, GError **error);
 } AcrModelOps;
@@ -196,10 +197,10 @@ bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrMode
                         GError **error) ACR_MUST_USE;
 /* Tells the model that a journal has answered this call: a script skips its line. */
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
-/* The report of the last call; borrowed until the next one; never NULL. */
+/* What the model did in the last call; borrowed until the next one; never NULL. */
 const AcrModelReport *acr_model_report(AcrModel *model);
-guint acr_report_sent(const AcrModelReport *report); /* requests that were sent */
-/* Sends nothing. For a fallback model, ask each of its models. */
+guint acr_report_sent(const AcrModelReport *report); /* number of requests that were sent */
+/* Reports facts without sending anything. For a fallback model, ask each of its models. */
 void acr_model_facts(AcrModel *model, AcrModelFacts *out);
 /*
  * Whether the server answers: sends a GET to its base URL, without key, user's headers or body; any
@@ -214,11 +215,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrModel, acr_model_free)
 
 /* Zero-initialise; borrowed for the call of acr_model_new unless noted otherwise. */
 typedef struct {
-    /* use the lines of a script for this task; NULL: ignore lines that name a task */
+    /* play the script's lines for this task; NULL: ignore lines that name a task */
     const char *instance_id;
     const char *const *labels; /* labels that a script may use; NULL-terminated; NULL: any */
     double temperature;        /* below 0: not sent */
-    const char *effort;        /* of reasoning ("low", "medium", "high", …); NULL: not sent */
+    const char *effort;        /* reasoning effort ("low", "medium", "high", …); NULL: not sent */
     /* NULL: from the environment, else the provider's. May be unix:PATH[:/v1] or
      * http+unix://PERCENT-ENCODED-PATH/v1 */
     const char *base_url;
@@ -227,15 +228,15 @@ typedef struct {
     /* file that holds the key and only its owner may read (mode 0600); NULL: none */
     const char *key_file;
     const char *ca_file;  /* NULL: SSL_CERT_FILE, CURL_CA_BUNDLE, else the system's */
-    gint64 timeout_ms;    /* for one try, including its stream; 0: 30 minutes */
+    gint64 timeout_ms;    /* for one try including its stream; 0: 30 minutes */
     guint max_tokens;     /* for answers whose request sets no limit; 0: the model's default */
     gint64 first_byte_ms; /* until the response begins; 0: 10 minutes */
     gint64 idle_ms;       /* between pieces of the answer's content; 0: 2 minutes */
-    /* for each retryable class of failures in one call; 0: none; the program's default is
+    /* in one call, for each retryable class of failures; 0: none; the program's default is
      * ACR_LLM_RETRIES */
     guint max_retries;
     gint64
-        retry_base_ms; /* upper bound of the first wait, doubled for each further one; 0: 1,000 */
+        retry_base_ms; /* upper limit of the first wait, doubled for each further one; 0: 1,000 */
     const AcrPrices *prices; /* kept; must outlive the model; NULL: no cost is known */
     AcrBudget *budget;       /* kept; must outlive the model; NULL: none */
     /* folder in which processes that use one endpoint and key share its limits; made if missing;
@@ -269,12 +270,12 @@ AcrJson *acr_llm_describe_providers(void) ACR_MUST_USE;
 /* The environment (taken) without the keys of all providers, to start another program; owned
  * (g_strfreev). */
 char **acr_llm_without_keys(char **environment) ACR_MUST_USE;
-/* Whether both names are of providers that read the same key. */
+/* Whether both names belong to providers that read the same key. */
 bool acr_llm_same_key(const char *a, const char *b);
 
 /*
- * A model that asks `second` (both taken) after a permanent failure of `first` that another model
- * may not have, and from then on always. Its name is that of `first`.
+ * A model that calls `second` (both taken) after a permanent failure of `first` that the other may
+ * not have, and from then on always. Its name is that of `first`.
  */
 AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second) ACR_MUST_USE;
 

@@ -1,4 +1,4 @@
-/* Private to llm: what its files share besides endpoints, failures and providers. */
+/* Private to llm: what its files share, except for endpoints, failures and providers. */
 #ifndef ACR_LLM_PRIVATE_H
 #define ACR_LLM_PRIVATE_H
 
@@ -19,7 +19,7 @@ void acr_wipe(gpointer text);
 
 /* ---- A user's AWS credentials and region (aws_credentials.c), signatures (sigv4.c) ---- */
 
-/* Has both keys or neither; a session token only with keys. Clearing wipes them. */
+/* Has both keys or neither, and a session token only with keys. Clearing it wipes them. */
 typedef struct {
     char *access_key, *secret_key; /* owned; NULL: none found */
     char *session_token;           /* owned, or NULL */
@@ -49,13 +49,13 @@ void acr_sigv4_sign(const AcrAwsCredentials *keys, const char *service, const ch
 
 /* ---- Bytes of a stream to events (sse.c, eventstream.c) ---- */
 
-#define ACR_MAX_EVENT_BYTES (24u * 1024 * 1024) /* bytes of an event's data, or of a line */
+#define ACR_MAX_EVENT_BYTES (24u * 1024 * 1024) /* limit of an event's data, and of a line */
 
 typedef struct {
     const char *name; /* borrowed; "" if the event has no name */
     const char *data; /* borrowed; followed by a NUL */
     gsize len;
-    bool is_exception; /* AWS's frames: :message-type is exception or error */
+    bool is_exception; /* in AWS's frames, :message-type is exception or error */
 } AcrEvent;
 /* Returns false to stop the stream. */
 typedef bool (*AcrOnEvent)(void *ctx, const AcrEvent *event);
@@ -65,8 +65,8 @@ typedef bool (*AcrOnEvent)(void *ctx, const AcrEvent *event);
 typedef struct AcrSse AcrSse;
 AcrSse *acr_sse_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
 void acr_sse_free(AcrSse *sse);
-/* False: on_event stopped the stream, or a line or an event exceeds ACR_MAX_EVENT_BYTES (then
- * acr_sse_is_too_big). */
+/* False: on_event stopped the stream, or a line or an event exceeds ACR_MAX_EVENT_BYTES
+ * (acr_sse_is_too_big tells). */
 bool acr_sse_feed(AcrSse *sse, const char *data, gsize len) ACR_MUST_USE;
 /* Ends the stream: an event without its final empty line is still passed on. */
 bool acr_sse_end(AcrSse *sse) ACR_MUST_USE;
@@ -76,7 +76,7 @@ bool acr_sse_is_too_big(const AcrSse *sse);
 typedef struct AcrEventStream AcrEventStream;
 AcrEventStream *acr_eventstream_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
 void acr_eventstream_free(AcrEventStream *stream);
-/* False: on_event stopped the stream, or the bytes are invalid (then acr_eventstream_problem). */
+/* False: on_event stopped the stream, or the bytes are invalid (acr_eventstream_problem tells). */
 bool acr_eventstream_feed(AcrEventStream *stream, const char *data, gsize len) ACR_MUST_USE;
 /* Why the bytes are invalid; NULL: they are valid. Static. */
 const char *acr_eventstream_problem(const AcrEventStream *stream);
@@ -93,8 +93,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLimiter, acr_limiter_free)
 typedef enum {
     ACR_LIMITER_ENTERED,
     ACR_LIMITER_INTERRUPTED,
-    ACR_LIMITER_TOO_LATE, /* no slot is free before `deadline_us` */
-    ACR_LIMITER_PAUSED,   /* the circuit breaker is open; *out_why says why */
+    ACR_LIMITER_TOO_LATE, /* no slot becomes free before `deadline_us` */
+    ACR_LIMITER_PAUSED,   /* the circuit breaker is open; *out_why gives the reason */
 } AcrLimiterEntry;
 /* Waits until sending is allowed and takes a slot. `deadline_us`: g_get_monotonic_time; 0: none.
  * `on_wait` (may be NULL) is called once if it must wait. *out_why owned. */
@@ -103,7 +103,7 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
                                   void (*on_wait)(void *ctx, const char *why, gint64 wait_ms),
                                   void *on_wait_ctx, gint64 *out_waited_ms, char **out_why);
 /* Returns the slot. `throttled`: no one sends before `hold_ms` have passed (a few seconds if it is
- * not above 0), and then one process after the other begins. */
+ * not above 0), and then processes start one after the other. */
 void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms);
 /* Opens the circuit breaker for all users of the endpoint and key: no try begins until
  * acr_llm_resume. `why` begins with the name of the error class and contains no secrets. */
@@ -119,7 +119,7 @@ AcrLlmError acr_llm_paused_class(const char *why);
  * (acr_model_free). Errors: USAGE (names the line); calls fail with USED_UP or EXPECT. */
 AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
                            const AcrModelOptions *options, GError **error) ACR_MUST_USE;
-/* The same for a file. */
+/* Reads such a script from a file. */
 AcrModel *acr_script_model_new(const char *path, const AcrModelOptions *options,
                                GError **error) ACR_MUST_USE;
 

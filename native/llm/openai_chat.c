@@ -1,5 +1,5 @@
 /*
- * OpenAI's chat completions dialect, which many servers speak: the request's JSON, the events of a
+ * OpenAI's chat completions API, which many servers imitate: the request's JSON, the events of a
  * stream, the JSON of a whole answer, and corrections after an error. Nothing is sent here. A
  * stream is complete at its [DONE].
  */
@@ -35,7 +35,7 @@ static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
     return acr_openai_prepare(endpoint, error);
 }
 
-/* Servers reject an assistant message without text. */
+/* Appends a message; servers reject an assistant message without text. */
 AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
 {
     bool is_blank = content && !content[strspn(content, " \t\r\n")];
@@ -83,7 +83,7 @@ static AcrJson *chat_tools(const AcrDialect *dialect, const AcrJson *tools)
     return list;
 }
 
-/* Merges consecutive messages (taken) of one role, and makes the system's messages the user's. */
+/* Merges consecutive messages (taken) of one role, and turns system messages into user messages. */
 static AcrJson *merge_messages(const AcrDialect *dialect, AcrJson *messages)
 {
     AcrJson *merged = acr_json_new_array(), *last = NULL;
@@ -162,7 +162,7 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
 bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     const char *limit = dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens";
-    /* Some servers check JSON mode themselves, and reject an answer that contains no JSON. */
+    /* Some servers enforce JSON mode themselves, and reject an answer without JSON. */
     bool is_format = acr_failure_is_about(failure, "response_format") ||
                      acr_failure_says(failure, "json_validate_failed|generate json");
     if (acr_learn(&dialect->renamed_limit, acr_failure_is_about(failure, limit))) {
@@ -186,8 +186,8 @@ static const AcrJson *either(const AcrJson *object, const char *key, const char 
     return member ? member : acr_json_get(object, other);
 }
 
-/* The cost that a gateway states. If OpenRouter used the user's own key at the model's provider,
- * its `cost` is only its fee, and the provider's price is in another member. */
+/* The cost that a gateway states. If OpenRouter used the user's own key for the model's provider,
+ * `cost` is only OpenRouter's fee, and another member has the provider's price. */
 static double stated_cost(const AcrJson *usage)
 {
     double cost = acr_json_get_double(usage, "cost", -1);
@@ -197,7 +197,8 @@ static double stated_cost(const AcrJson *usage)
                : cost;
 }
 
-/* Some servers do not count reasoning as output; then only the total includes it. */
+/* Reads the counters. Some servers do not count reasoning as output; then only the total includes
+ * it. */
 void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
 {
     const AcrJson *sent = either(usage, "prompt_tokens_details", "input_tokens_details");

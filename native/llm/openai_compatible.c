@@ -1,6 +1,6 @@
 /*
- * Servers that speak OpenAI's chat dialect: one row each, with its address, the variables for key
- * and address, and its few differences. openai_chat.c handles what any of them may do, such as
+ * Servers that speak OpenAI's chat API: one row each, with its address, the variables for key and
+ * address, and its few differences. openai_chat.c handles what any of them may do, such as
  * reasoning beside the content, counters of their own, and errors under HTTP 200.
  */
 #include "llm/provider.h"
@@ -63,8 +63,8 @@ SERVER(deepseek, "https://api.deepseek.com/v1", ACR_STRINGS("DEEPSEEK_API_KEY"),
        ACR_STRINGS("DEEPSEEK_BASE_URL"), .base_path = "/v1", .has_no_schema = true, IMITATOR);
 SERVER(openrouter, "https://openrouter.ai/api/v1", ACR_STRINGS("OPENROUTER_API_KEY"),
        ACR_STRINGS("OPENROUTER_BASE_URL"), IMITATOR);
-/* A gateway that people run themselves; it is not local, because the models behind it are
- * billed. */
+/* A gateway that people run themselves; it does not count as local, because the models behind it
+ * cost money. */
 SERVER(litellm, "http://127.0.0.1:4000/v1", ACR_STRINGS("LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"),
        ACR_STRINGS("LITELLM_PROXY_API_BASE", "LITELLM_BASE_URL"), OWN_SERVER);
 SERVER(vllm, "http://127.0.0.1:8000/v1", ACR_STRINGS("VLLM_API_KEY"), ACR_STRINGS("VLLM_BASE_URL"),

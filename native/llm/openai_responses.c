@@ -1,8 +1,8 @@
 /*
- * OpenAI's Responses dialect: the request's JSON, the events of a stream, the JSON of a whole
- * answer. The server stores nothing of the conversation (store: false). An event is known by its
- * `type`. The terminal event contains the whole response, whose text, status and tokens replace
- * those of the pieces; it completes the stream. An event may also report a failure under HTTP 200.
+ * OpenAI's Responses API: the request's JSON, the events of a stream, the JSON of a whole answer.
+ * The server stores nothing of the conversation (store: false). Its `type` identifies an event. The
+ * terminal event contains the whole response, whose text, status and tokens replace those of the
+ * pieces; it completes the stream. An event may also report a failure under HTTP 200.
  */
 #include "llm/provider.h"
 
@@ -118,7 +118,7 @@ static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
            acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* False: too much text. */
+/* Takes a message item. False: too much text. */
 static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
     const AcrJson *content = acr_json_get(message, "content");
@@ -184,7 +184,7 @@ static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
     return acr_partial_fail(partial, ACR_LLM_ERROR_SERVER, "the response failed without a reason");
 }
 
-/* Takes a response that has ended, in whatever way. */
+/* Takes a response that has ended, even one that failed. */
 static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
 {
     const char *status = acr_json_get_string(response, "status");

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define PICO_PER_USD 1e12
-/* bytes of a call's arguments */
+/* limit of a call's arguments, in bytes */
 #define MAX_ARGUMENTS (ACR_LLM_MAX_ANSWER / ACR_LLM_MAX_TOOL_CALLS)
 #define MAX_STATED_USD 1e6 /* no single call costs that much */
 
@@ -54,7 +54,7 @@ void acr_partial_touch(AcrPartial *partial)
     partial->content_us = g_get_monotonic_time();
     partial->has_said = true;
     partial->pieces++;
-    /* the counters do not include what comes now */
+    /* the counters exclude what arrives now */
     partial->usage.output = partial->usage.reasoning = -1;
 }
 

@@ -10,7 +10,7 @@ typedef struct {
     char *id, *name;    /* owned, or NULL */
     GString *arguments; /* owned; JSON */
 } AcrToolCall;
-/* of one answer; an answer with more is treated as having none */
+/* most calls of one answer; an answer with more is treated as having none */
 #define ACR_LLM_MAX_TOOL_CALLS 128u
 
 typedef struct {
@@ -20,24 +20,24 @@ typedef struct {
     char *model;      /* owned */
     char *request_id; /* owned */
     AcrUsage usage;
-    bool is_nonsense;              /* a counter was invalid, so `usage` is not used at all */
+    bool is_nonsense;              /* a counter was invalid, so `usage` is not used */
     bool began;                    /* the server has begun to answer */
-    bool has_said;                 /* text, thoughts or calls have come */
+    bool has_said;                 /* text, thoughts or calls have arrived */
     bool is_complete;              /* the provider's terminal event has come */
     bool has_calls;                /* tool calls */
     bool calls_too_much;           /* too many calls, or too long ones */
-    GPtrArray *calls;              /* owned AcrToolCall, as far as they have come */
+    GPtrArray *calls;              /* owned AcrToolCall, as far as they have arrived */
     AcrJson *kept;                 /* owned; an array of what the provider wants back unchanged */
     GString *thoughts, *signature; /* owned; the current thoughts, for `kept` */
-    GString *shown_thoughts;       /* owned; all thoughts that came as text */
-    bool is_blocked;               /* the prompt was blocked: the result is CONTENT_FILTER */
-    AcrFailure failure;            /* for ACR_PARSE_FAILED */
-    gint64 pieces;                 /* pieces of text, thoughts and calls that have come */
-    gint64 content_us;             /* when content (not a ping) last came (g_get_monotonic_time) */
+    GString *shown_thoughts;       /* owned; all thoughts that arrived as text */
+    bool is_blocked;               /* the prompt was blocked: the call fails with CONTENT_FILTER */
+    AcrFailure failure;            /* set with ACR_PARSE_FAILED */
+    gint64 pieces;                 /* pieces of text, thoughts and calls that have arrived */
+    gint64 content_us; /* when content (not a ping) last arrived (g_get_monotonic_time) */
 } AcrPartial;
 typedef enum {
     ACR_PARSE_MORE,
-    ACR_PARSE_DONE,   /* the terminal event; what follows is ignored */
+    ACR_PARSE_DONE,   /* the terminal event; later events are ignored */
     ACR_PARSE_FAILED, /* `failure` says why */
 } AcrParseStep;
 void acr_partial_init(AcrPartial *partial);
@@ -45,13 +45,13 @@ void acr_partial_clear(AcrPartial *partial);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPartial, acr_partial_clear)
 /* Appends text (may be NULL). False: the answer exceeds ACR_LLM_MAX_ANSWER; see `failure`. */
 bool acr_partial_add(AcrPartial *partial, const char *text) ACR_MUST_USE;
-/* Appends text in which the model refuses (may be NULL), up to the same ceiling. */
+/* Appends text in which the model refuses (may be NULL), up to the same limit. */
 void acr_partial_add_refusal(AcrPartial *partial, const char *text);
 /* Adds a piece of a tool call, or all of it; a new index begins a new call. NULL: not in this
  * piece. */
 void acr_partial_add_call(AcrPartial *partial, gint64 index, const char *id, const char *name,
                           const char *arguments);
-/* The same for a call that came whole, with its arguments as a JSON object. */
+/* The same for a call that arrived whole, with its arguments as a JSON object. */
 void acr_partial_add_whole_call(AcrPartial *partial, const char *id, const char *name,
                                 const AcrJson *arguments);
 /* For a whole answer with too many or too long calls: replaces all of them by a note to the
@@ -61,18 +61,17 @@ void acr_partial_refuse_calls(AcrPartial *partial);
 void acr_partial_keep(AcrPartial *partial, AcrJson *item);
 /* Adds thoughts that need not be sent back (may be NULL), under the ceiling of an answer. */
 void acr_partial_show_thoughts(AcrPartial *partial, const char *thoughts);
-/* The same for thoughts and their signature (each may be NULL) that must be sent back, in
- * `kept`. */
+/* Adds thoughts and their signature (each may be NULL) that must be sent back, to `kept`. */
 void acr_partial_think(AcrPartial *partial, const char *thoughts, const char *signature);
 /* Drops calls and kept items, because the server sends them again as a whole. */
 void acr_partial_forget_calls(AcrPartial *partial);
-/* The calls as in AcrModelAnswer, without "by"; owned; NULL: none. */
+/* The calls in the form of AcrModelAnswer, without "by"; owned; NULL: none. */
 AcrJson *acr_partial_tools(const AcrPartial *partial) ACR_MUST_USE;
-/* The tokens that have come, as the server counts them; otherwise an estimate: at least one for
+/* The tokens that have arrived, as the server counts them; otherwise an estimate: at least one for
  * each piece and for each four bytes. */
 gint64 acr_partial_tokens(const AcrPartial *partial);
-/* Notes that content other than text has come: thoughts, calls. An earlier output count is then
- * dropped. */
+/* Records that content other than text has arrived: thoughts, calls. An earlier output count is
+ * then dropped. */
 void acr_partial_touch(AcrPartial *partial);
 /* Replaces a string by a copy of `value`; NULL changes nothing. */
 void acr_partial_set(char **word, const char *value);
@@ -80,20 +79,20 @@ void acr_partial_set(char **word, const char *value);
 void acr_partial_finish(AcrPartial *partial, const char *word);
 #define ACR_FINISH_WINDOW "model_context_window_exceeded"
 AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char *message);
-/* Classifies the error of a stream; `text` is all that came. Returns FAILED. */
+/* Classifies the error of a stream; `text` is everything that arrived. Returns FAILED. */
 AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error, const char *text);
 
-#define ACR_MAX_COUNTER ((gint64)1 << 53) /* beyond it a JSON number is not exact */
-/* A counter; -1 if it is missing or invalid; the latter is noted in `is_nonsense`. */
+#define ACR_MAX_COUNTER ((gint64)1 << 53) /* larger numbers are not exact in JSON */
+/* Reads a counter; -1 if it is missing or invalid; `is_nonsense` records the latter. */
 gint64 acr_partial_counter(AcrPartial *partial, const AcrJson *object, const char *key);
-/* Makes the counters disjoint for a server whose prompt count includes cached and written tokens
- * (-1: unknown); the others become unknown. More cached and written tokens than sent are
+/* Separates the counters of a server whose prompt count includes cached and written tokens (-1:
+ * unknown); the others become unknown. More cached and written tokens than sent ones are
  * invalid. */
 AcrUsage acr_partial_prompt(AcrPartial *partial, gint64 prompt, gint64 cached, gint64 written);
 /* Takes the counters of an event. They are cumulative: the larger count of each side is kept;
- * missing ones do not change. */
+ * missing counters change nothing. */
 void acr_partial_use(AcrPartial *partial, const AcrUsage *said);
-/* Sets the cost that the server states; the highest of several; an invalid one changes nothing. */
+/* Sets the cost that the server states; of several the highest; an invalid one changes nothing. */
 void acr_usage_set_cost(AcrUsage *usage, double usd);
 
 #endif

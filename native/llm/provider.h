@@ -1,4 +1,5 @@
-/* A provider: one const entry in a file, listed in providers.c; and what the dialects share. */
+/* A provider: one const entry in a file, listed in providers.c. Also declares what providers
+ * share. */
 #ifndef ACR_LLM_PROVIDER_H
 #define ACR_LLM_PROVIDER_H
 
@@ -6,8 +7,8 @@
 #include "llm/llm_private.h"
 #include "llm/partial_answer.h"
 
-/* What is known about a server and its model beside the request: options, and what was learnt from
- * rejected requests. */
+/* What is known about a server and its model besides the request: options, and what rejected
+ * requests have taught us. */
 typedef struct {
     const char *name;           /* borrowed; the name as the user gave it */
     const char *model;          /* borrowed; the model's name at the provider */
@@ -16,7 +17,7 @@ typedef struct {
     bool max_completion_tokens; /* the limit is named max_completion_tokens, else max_tokens */
     bool renamed_limit;         /* the other name has been tried */
     gint64 max_output; /* tokens of one answer, from the table or an error; not above 0: unknown */
-    bool is_limited;   /* … from an error: no request asks for more */
+    bool is_limited;   /* … and it came from an error: no request asks for more */
     gint64 room;       /* tokens left for this call's answer, from an error; 0: unknown */
     guint sent_limit;  /* the limit in the last request; 0: none */
     bool asks_schema;  /* the current request has a schema */
@@ -33,14 +34,14 @@ typedef struct {
 
 struct AcrProvider {
     const char *name; /* the part of a model's name before the slash */
-    /* NULL-terminated; the first one that is set is used; or NULL */
+    /* NULL-terminated; the first variable that is set is used; or NULL */
     const char *const *key_variables;
     const char *const *base_variables; /* the same for the base URL */
-    const char *base_url;              /* the provider's own; NULL: the user must give one */
+    const char *base_url;              /* the provider's own URL; NULL: the user must give one */
     const char *base_path;             /* appended to an address without a path; NULL: nothing */
     bool is_imitator;   /* imitates OpenAI: may know only the older name of the limit */
-    bool has_no_schema; /* a schema is asked for in words */
-    bool needs_no_key;  /* people run such servers themselves */
+    bool has_no_schema; /* schemas are asked for in words */
+    bool needs_no_key;  /* users run such servers themselves, without a key */
     bool needs_limit;   /* every request must limit the answer */
     /* What completes a stream: only the terminal event; the event, or an orderly end after a finish
      * reason, since many servers forget the event; or the finish reason alone. */
@@ -96,9 +97,9 @@ void acr_openai_settle(AcrPartial *partial);
 #define ACR_OPENAI_CHAT                                                                            \
     .request = acr_openai_request, .event = acr_openai_event, .answer = acr_openai_answer,         \
     .correct = acr_openai_correct, .settle = acr_openai_settle, .stream_end = ACR_END_IN_ORDER
-/* Appends {"role", "content"} to an array; returns it, borrowed. */
+/* Appends {"role", "content"} to an array; returns the object, borrowed. */
 AcrJson *acr_openai_append_message(AcrJson *messages, const char *role, const char *content);
-/* Pairs that name a schema and require it. */
+/* JSON members that name a schema and require it. */
 #define ACR_OPENAI_SCHEMA(s)                                                                       \
     "name", ACR_TEXT("answer"), "schema", acr_json_copy(s), "strict", acr_json_new_bool(true)
 /* Reads the counters of chat completions or Responses, and the cost that gateways state; `usage`
@@ -110,19 +111,20 @@ void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage);
 /* Lets the provider learn from a rejected request; true: try the changed request. */
 bool acr_correct(const AcrProvider *provider, AcrDialect *dialect, const AcrFailure *failure);
 
-/* Whether only OpenAI's Responses API has the model; from then on it is asked there, at the same
- * server. */
+/* Whether only OpenAI's Responses API offers the model; then the endpoint switches to that API of
+ * the same server. */
 bool acr_move_to_responses(AcrEndpoint *endpoint, const AcrFailure *failure);
-/* Whether the server silently cut the prompt, as Ollama does beyond its window: its token count is
- * too small for the text that was sent. Then fails with CONTEXT_OVERFLOW. */
+/* Whether the server silently truncated the prompt, as Ollama does beyond its window: its token
+ * count is too small for the text that was sent. Then fails with CONTEXT_OVERFLOW. */
 bool acr_fail_cut_prompt(const AcrConversation *conversation, const AcrUsage *usage,
                          AcrFailure *failure);
 
-/* Whether the error is about that parameter: its `param` names it, or its message quotes it. */
+/* Whether the error is about that parameter: its `param` names the parameter, or its message quotes
+ * it. */
 bool acr_failure_is_about(const AcrFailure *failure, const char *param);
 /* Whether the message, in lower case, contains one of the `words`, which are separated by '|'. */
 bool acr_failure_says(const AcrFailure *failure, const char *words);
-/* Sets a flag if `is_so`; true if it was not set before. */
+/* Sets a flag if `is_so`; true if the flag was not set before. */
 bool acr_learn(bool *flag, bool is_so);
 /* Stops sending the temperature or the effort, if it is sent and `is_so`. */
 bool acr_drop_temperature(AcrDialect *dialect, bool is_so);
@@ -131,8 +133,8 @@ bool acr_drop_effort(AcrDialect *dialect, bool is_so);
 /* ---- JSON asked for in words (json_instruction.c) ---- */
 
 #define ACR_JSON_INSTRUCTION "Answer with one JSON object and nothing else."
-/* What must be asked for in words, because the request has no parameter for it (or the server also
- * requires the word): a sentence for the system prompt, owned (g_free); NULL: nothing. */
+/* A sentence for the system prompt that asks for what the request has no parameter for (or what the
+ * server also requires in words); owned (g_free); NULL: nothing. */
 char *acr_json_instruction(const AcrModelRequest *request, bool has_json,
                            bool has_schema) ACR_MUST_USE;
 /* Whether a message from number `from` on mentions JSON; servers reject JSON mode without it. */
@@ -153,7 +155,7 @@ AcrJson *acr_tool_arguments(const AcrJson *call) ACR_MUST_USE;
 
 /* ---- Turns of user and assistant (turns.c) ---- */
 
-/* How a dialect writes turns. */
+/* How a provider writes turns. */
 typedef struct {
     const char *assistant; /* the role of the model */
     const char *list;      /* the member of a turn that holds its blocks */
@@ -161,10 +163,10 @@ typedef struct {
     /* Appends a call or a result to a turn's blocks; returns the block, borrowed. */
     AcrJson *(*append_call)(AcrJson *blocks, const AcrJson *call);
     AcrJson *(*append_result)(AcrJson *blocks, const AcrJson *result);
-    bool keeps_all; /* an answer with calls is sent back from `kept` alone */
+    bool keeps_all; /* an answer with calls is sent back only from `kept` */
 } AcrTurnForm;
-/* A conversation in turns. The last blocks and the lists are borrowed, so that a dialect can mark
- * them for the cache; NULL: none. */
+/* A conversation in turns. The last blocks and the lists are borrowed, so that a provider's code
+ * can mark them for the cache; NULL: none. */
 typedef struct {
     AcrJson *system, *messages; /* owned arrays */
     AcrJson *system_end;
@@ -176,15 +178,15 @@ void acr_turns_init(AcrTurns *turns, const AcrDialect *dialect, const AcrModelRe
 void acr_turns_clear(AcrTurns *turns);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTurns, acr_turns_clear)
 /* Adds a block to the system prompt, after the conversation's own; `text` may be NULL. If the
- * system role was rejected, all of them move to the user's first turn. */
+ * system role was rejected, all blocks move to the user's first turn. */
 void acr_turns_add_system(AcrTurns *turns, const AcrDialect *dialect, const AcrTurnForm *form,
                           const char *text);
-/* A constant as JSON; owned by the value that it is put into. */
+/* A constant as JSON; owned by the value that it is added to. */
 AcrJson *acr_json_constant(const char *text) ACR_MUST_USE;
 /* The value (taken) if it is not empty, else NULL. */
 AcrJson *acr_json_any(AcrJson *value) ACR_MUST_USE;
 #define ACR_IF(condition, value) ((condition) ? (value) : NULL)
-/* Members of most requests; NULL: not sent. */
+/* Members of most requests; NULL: omitted. */
 #define ACR_TEMPERATURE(d) ACR_IF((d)->temperature >= 0, acr_json_new_double((d)->temperature))
 #define ACR_EFFORT(d) ACR_IF((d)->effort, ACR_TEXT((d)->effort))
 #define ACR_LIMIT(r) ACR_IF((r)->max_tokens > 0, acr_json_new_int((r)->max_tokens))

@@ -43,7 +43,7 @@ static char *provider_names(void)
     return g_string_free(names, FALSE);
 }
 
-/* The provider of a model's name; NULL: unknown, or a script. */
+/* The provider that a model's name denotes; NULL: unknown, or a script. */
 static const AcrProvider *provider_of(const char *name)
 {
     const char *slash = strchr(name, '/');

@@ -17,14 +17,14 @@
 
 #include "llm/failure.h"
 
-#define HOLD_DIGITS 20 /* of the text in the file */
+#define HOLD_DIGITS 20 /* digits of the time in the file */
 #define SLOTS_AT 2048  /* the slots are the bytes after this offset */
 #define MAX_SLOTS 64
-#define MAX_HOLD_MS ((gint64)3600 * 1000) /* a longer hold means that the clock jumped */
-#define USUAL_HOLD_MS 2000                /* if the server does not say how long to wait */
+#define MAX_HOLD_MS ((gint64)3600 * 1000) /* a longer hold can only mean that the clock jumped */
+#define USUAL_HOLD_MS 2000                /* hold if the server does not say how long to wait */
 #define GRADUAL_MS 4000         /* time between two slots that are freed after throttling */
 #define WAIT_SLICE_MS 50        /* the longest delay before a free slot or a pause is noticed */
-#define MAX_PAUSE_BYTES 4096u   /* bytes of a pause's text */
+#define MAX_PAUSE_BYTES 4096u   /* bytes of a pause's text that are read */
 #define PAUSED_PREFIX "paused-" /* prefix of the breaker's file names, before the hash */
 
 struct AcrLimiter {
@@ -38,7 +38,7 @@ static gint64 now_ms(void)
     return g_get_real_time() / 1000;
 }
 
-/* Returns 0 or an errno. */
+/* Locks or unlocks a slot; returns 0 or an errno. */
 static int lock_slot(int fd, short type, int slot)
 {
     struct flock lock = {
@@ -50,7 +50,8 @@ static int lock_slot(int fd, short type, int slot)
     return rc == 0 ? 0 : errno;
 }
 
-/* Until when no one may send, in milliseconds since the epoch; 0: no hold, or an invalid text. */
+/* Reads until when no one may send, in milliseconds since the epoch; 0: no hold, or invalid
+ * text. */
 static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
 {
     char text[HOLD_DIGITS + 1] = "";
@@ -60,8 +61,8 @@ static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
     return is_read && (gint64)hold_ms <= now + MAX_HOLD_MS ? (gint64)hold_ms : 0;
 }
 
-/* Best effort: if it fails, the next process learns it from the server. Of two simultaneous writes
- * one may be lost. */
+/* Best effort: if this fails, the next process learns of the limit from the server. Of two
+ * simultaneous writes one may be lost. */
 static void write_hold(const AcrLimiter *limiter, gint64 hold_ms)
 {
     g_autofree char *text = g_strdup_printf("%0*" G_GINT64_FORMAT, HOLD_DIGITS, hold_ms);

@@ -21,7 +21,7 @@ void acr_wipe(gpointer text)
     g_free(text);
 }
 
-/* The byte with these two hexadecimal digits; -1: they are not digits. */
+/* The byte that two hexadecimal digits stand for; -1: they are not digits. */
 static int hex_byte(const char *digits)
 {
     int high = g_ascii_xdigit_value(digits[0]);
@@ -29,7 +29,7 @@ static int hex_byte(const char *digits)
     return low < 0 ? -1 : high * 16 + low;
 }
 
-/* The number of bytes at the start of `text` that encode the character; 0: they do not. */
+/* How many bytes at the start of `text` encode the character; 0: they do not. */
 static gsize spelled(const char *text, char c)
 {
     if (*text == '%' && hex_byte(text + 1) == (guchar)c)
@@ -48,7 +48,8 @@ static gsize spelled(const char *text, char c)
                : 0;
 }
 
-/* The number of the secret's characters at the start of `text`; *out_bytes: their bytes. */
+/* How many of the secret's characters `text` begins with; *out_bytes: the bytes that encode
+ * them. */
 static gsize matched(const char *text, const char *secret, gsize *out_bytes)
 {
     gsize n = 0;
@@ -58,8 +59,8 @@ static gsize matched(const char *text, const char *secret, gsize *out_bytes)
     return n;
 }
 
-/* The number of bytes at the start of `text` that are the secret or, with `parts`, a long part of
- * it; 0: none. */
+/* How many bytes at the start of `text` are the secret or, with `parts`, a long part of it; 0:
+ * none. */
 static gsize found_at(const char *text, const char *secret, bool parts)
 {
     gsize len = strlen(secret);
@@ -78,7 +79,7 @@ static gsize found_at(const char *text, const char *secret, bool parts)
 static char *without(const char *text, const char *secret, bool parts)
 {
     GString *out = NULL;
-    const char *kept = text; /* the text before it is already in `out` */
+    const char *kept = text; /* the text before this is already in `out` */
     const char beginnings[] = {*secret, '%', '\\', '\0'};
     /* Answers are long, so bytes that cannot begin a secret are skipped quickly. */
     for (const char *at = text; *(at += parts ? 0 : strcspn(at, beginnings));) {

@@ -1,8 +1,8 @@
 /*
  * Turns the bytes of a response into an answer or a failure. There are three kinds of body: an
- * error of any shape (gathered up to a ceiling, then classified), one JSON value, or a stream in
- * the provider's framing. The provider decides when a stream is complete: without its terminal
- * event it was cut, even if the connection ended properly.
+ * error of any shape (gathered up to a limit, then classified), one JSON value, or a stream in the
+ * provider's framing. The provider decides when a stream is complete: without its terminal event it
+ * was truncated, even if the connection ended properly.
  */
 #include "llm/response_reader.h"
 
@@ -10,11 +10,11 @@
 
 #include "http/http.h"
 
-#define MAX_ERROR_BYTES (1024u * 1024) /* of an error's body; the rest is ignored */
+#define MAX_ERROR_BYTES (1024u * 1024) /* bytes of an error's body; the rest is ignored */
 #define SHOWN 40u                      /* bytes shown of a body that is not JSON */
 
 typedef enum {
-    BODY_UNKNOWN, /* a success whose first byte has not come */
+    BODY_UNKNOWN, /* a success whose first byte has not arrived */
     BODY_ERROR,
     BODY_JSON,
     BODY_SSE,
@@ -26,13 +26,13 @@ struct AcrReader {
     int status;
     GHashTable *headers; /* shared; NULL: none */
     Body body;
-    GByteArray *whole; /* for ERROR and JSON */
+    GByteArray *whole; /* the body, for ERROR and JSON */
     AcrSse *sse;
     AcrEventStream *frames;
     AcrPartial partial;
     AcrParseStep step;
-    bool is_ending; /* no more bytes follow, so an event may be cut in half */
-    char half[7];   /* the first half of a character, "\ud83c", whose second half has not come */
+    bool is_ending; /* no more bytes follow, so an event may be truncated */
+    char half[7];   /* the first half of a character, "\ud83c", whose second half has not arrived */
 };
 
 static AcrParseStep fail_response(AcrReader *reader, AcrLlmError code, const char *why)
@@ -40,7 +40,7 @@ static AcrParseStep fail_response(AcrReader *reader, AcrLlmError code, const cha
     return reader->step = acr_partial_fail(&reader->partial, code, why);
 }
 
-/* Fails without retry, because what is too large will be too large again. */
+/* Fails without retry: what is too large once will be too large again. */
 static void fail_for_good(AcrReader *reader, const char *why)
 {
     fail_response(reader, ACR_LLM_ERROR_MALFORMED, why);
@@ -94,8 +94,8 @@ static AcrParseStep read_event(AcrReader *reader, const AcrEvent *event, const A
         return reader->provider->event(partial, event, json);
     if (g_str_has_prefix(event->data, "[DONE]"))
         return reader->provider->event(partial, event, NULL);
-    /* Data other than an object only show that the server is still working. At the end of the stream
-     * they may be the beginning of an event that was cut. */
+    /* Data that are no object only show that the server still works. At the end of the stream they
+     * may be the beginning of a truncated event. */
     if (reader->is_ending || (reader->sse && (json || event->data[0] != '{')))
         return ACR_PARSE_MORE;
     return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
@@ -146,8 +146,8 @@ static bool is_of_type(const AcrReader *reader, const char *type)
     return sent && g_ascii_strncasecmp(sent, type, strlen(type)) == 0;
 }
 
-/* The kind of body by its content type, if it is one of ours; else by its first byte, as servers
- * are careless. */
+/* The kind of body by its content type, if we know that type; else by its first byte, because
+ * servers are careless. */
 static Body body_of(const AcrReader *reader, char first)
 {
     bool is_stream = is_of_type(reader, "text/event-stream");
@@ -264,7 +264,8 @@ static void end_stream(AcrReader *reader, const char *cut)
                       cut ? cut : "the stream ended before the answer was complete");
 }
 
-/* A success without a body: a stream that was cut before its first event, or an empty answer. */
+/* Handles a success without a body: a stream that was cut before its first event, or an empty
+ * answer. */
 static void read_nothing(AcrReader *reader, const char *cut)
 {
     bool was_stream = is_of_type(reader, "text/event-stream") ||
@@ -275,7 +276,8 @@ static void read_nothing(AcrReader *reader, const char *cut)
                   why);
 }
 
-/* Finish reasons that the model caused; any other means that the server stopped in the middle. */
+/* Whether the model caused the finish reason; any other means that the server stopped in the
+ * middle. */
 static bool is_end(const char *finish)
 {
     static const char *const ends[] = {"stop", "tool_calls", "length", "content_filter", NULL};
@@ -320,7 +322,8 @@ static void read_cost_header(AcrReader *reader)
         acr_usage_set_cost(&reader->partial.usage, usd);
 }
 
-/* One invalid counter makes the others doubtful; the stated cost is separate. */
+/* Forgets the counters: one invalid counter makes the others doubtful. The stated cost is
+ * separate. */
 static void forget_counters(AcrUsage *usage)
 {
     AcrUsage unknown = ACR_USAGE_UNKNOWN;
@@ -329,7 +332,7 @@ static void forget_counters(AcrUsage *usage)
     *usage = unknown;
 }
 
-/* What the model thought, owned; NULL: the server does not show it. */
+/* The model's thoughts, owned; NULL: the server does not show them. */
 static char *partial_thoughts(AcrPartial *partial)
 {
     return partial->shown_thoughts->len

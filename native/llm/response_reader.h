@@ -17,9 +17,9 @@ bool acr_reader_feed(AcrReader *reader, const char *data, gsize len) ACR_MUST_US
  * ended early, or NULL. *out_usage is filled in both cases. */
 bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
                     AcrFailure *out_failure) ACR_MUST_USE;
-/* What has come so far; borrowed. */
+/* What has arrived so far; borrowed. */
 const AcrPartial *acr_reader_partial(const AcrReader *reader);
-/* The answer may be complete: what still comes is not needed. */
+/* Whether the answer may be complete, so that later bytes are not needed. */
 bool acr_reader_is_settled(const AcrReader *reader);
 
 #endif

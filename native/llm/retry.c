@@ -1,5 +1,5 @@
 /*
- * Finds out when a server wants to be asked again, from headers (seconds, milliseconds, a date),
+ * Finds out when a server wants the next try, from headers (seconds, milliseconds, a date),
  * Google's RetryInfo, or sentences in an error's message; and computes the wait before a retry.
  * Unreadable values are ignored; more than a day becomes a day. Random numbers are passed in.
  */
@@ -11,7 +11,7 @@
 
 #include "http/http.h"
 
-#define SLICE_MS 50 /* how often an interrupt is checked */
+#define SLICE_MS 50 /* interval between checks for an interrupt */
 
 static const struct {
     const char *words;
@@ -27,7 +27,7 @@ static gint64 bounded_ms(double ms)
     return ms >= 0 ? (gint64)MIN(ms, (double)ACR_MAX_RETRY_AFTER_MS) : -1;
 }
 
-/* A decimal number without sign, exponent or names; *out_end points behind it. */
+/* Reads a decimal number without sign, exponent or names; *out_end points behind it. */
 static double plain_number(const char *text, const char **out_end)
 {
     char buffer[32] = "";
@@ -151,9 +151,9 @@ bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt)
     for (gint64 left_us = ms * 1000; left_us > 0; left_us = end_us - g_get_monotonic_time()) {
         if (acr_interrupted(interrupt))
             return false;
-        (void)poll(
-            NULL, 0,
-            (int)MIN(left_us / 1000 + 1, SLICE_MS)); /* a signal may cut it short, as it should */
+        (void)poll(NULL, 0,
+                   /* a signal ends the wait early, as it should */
+                   (int)MIN(left_us / 1000 + 1, SLICE_MS));
     }
     return !acr_interrupted(interrupt);
 }

@@ -9,27 +9,27 @@
 
 #include <string.h>
 
-#define SHOWN 2000u /* bytes of the newest messages that an EXPECT error shows */
+#define SHOWN 2000u /* bytes of the newest messages that an EXPECT error quotes */
 
 typedef struct {
     char *content; /* owned */
     char **expect; /* owned, NULL-terminated, or NULL */
     guint number;  /* line number in the file, from 1 */
-    guint step;    /* 0: any */
-    guint pass;    /* how many times the step numbers fell before this line, within its label */
+    guint step;    /* 0: any step */
+    guint pass;    /* how often the step numbers of its label fell before this line */
 } Line;
 
 typedef struct {
-    GArray *lines;                /* Line */
+    GArray *lines;                /* array of Line */
     guint lines_step, lines_pass; /* step and pass of the last line with a step */
     guint next;                   /* first unused line */
     guint step;                   /* step of the last request; 0: none yet */
-    guint pass;                   /* how many times the steps of requests fell */
+    guint pass;                   /* how often the steps of requests fell */
 } Queue;
 
 typedef struct {
     AcrModel base;
-    const char *path;              /* part of the model's name; for messages */
+    const char *path;              /* part of the model's name, for messages */
     GHashTable *queues;            /* label -> Queue */
     const AcrInterrupt *interrupt; /* borrowed */
 } ScriptModel;
@@ -144,7 +144,7 @@ static bool add_script_line(ScriptModel *script, const char *text, gsize len, gu
     return ok;
 }
 
-/* The line for the step; NULL: none fits; *out_left tells whether later ones remain. */
+/* Takes the line for the step; NULL: none fits; *out_left tells whether later lines remain. */
 static const Line *take_answer(Queue *queue, guint step, bool *out_left)
 {
     const Line *line = NULL;

@@ -1,6 +1,6 @@
 /*
- * agents: what each role of the model is asked, and how its answer is read. Prompts are text files
- * with {{placeholders}}. A function makes at most one model call; the loops decide what comes next.
+ * agents: asks each role of the model, and reads its answers. Prompts are text files with
+ * {{placeholders}}. A function makes at most one model call; the loops decide what comes next.
  */
 #ifndef ACR_AGENTS_H
 #define ACR_AGENTS_H
@@ -13,7 +13,7 @@
 
 typedef enum {
     ACR_AGENTS_ERROR_FAILED,
-    ACR_AGENTS_ERROR_PROMPT, /* a prompt file is missing, or has other placeholders than it needs */
+    ACR_AGENTS_ERROR_PROMPT, /* a prompt file is missing, or has the wrong placeholders */
 } AcrAgentsError;
 #define ACR_AGENTS_ERROR acr_agents_error_quark()
 GQuark acr_agents_error_quark(void);
@@ -54,11 +54,11 @@ void acr_agent_start(AcrConversation *conversation, const AcrPrompts *prompts, A
 /* Adds a prompt as a message to the model. */
 void acr_agent_tell(AcrConversation *conversation, const AcrPrompts *prompts, AcrPromptId id,
                     ...) G_GNUC_NULL_TERMINATED;
-/* Sends the conversation and adds the answer to it. `round`: of the retrieval, 0 outside it. The
- * answer's text is borrowed until the conversation changes. */
+/* Sends the conversation and adds the answer to it. `round`: the round of the retrieval, 0 outside
+ * it. The answer's text is borrowed until the conversation changes. */
 bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
                    const char **out_text, GError **error) ACR_MUST_USE;
-/* The same with tools, and text for the system prompt about them; both may be NULL. */
+/* The same with tools and a text about them for the system prompt; both may be NULL. */
 bool acr_agent_ask_with(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
                         const AcrJson *tools, const char *hint, const char **out_text,
                         GError **error) ACR_MUST_USE;
@@ -75,22 +75,23 @@ char *acr_issue_clean(const char *text) ACR_MUST_USE;
 
 /* ---- Extract, the proxy (extract.c) ---------------------------------------------------------- */
 
-/* The calls of the registry for models, one a line; owned (g_free). */
+/* Lists the calls of the registry for models, one a line; owned (g_free). */
 char *acr_agent_calls_text(const AcrCalls *calls) ACR_MUST_USE;
 
-#define ACR_EXTRACT_MAX_CALLS 30u /* of one answer; a remark says that more were left out */
+#define ACR_EXTRACT_MAX_CALLS 30u /* calls in one answer; a remark says that more were left out */
 #define ACR_EXTRACT_MAX_LOCATIONS 30u
 
 /* The contents of an extract answer. `problem` is set if it is unusable: no JSON, or neither valid
  * calls nor locations. */
 typedef struct {
-    GPtrArray *calls;     /* owned; of AcrCall: valid and bound */
-    GPtrArray *remarks;   /* owned; of char *: calls that are not valid, and why; calls left out */
+    GPtrArray *calls; /* owned; AcrCall: valid and bound */
+    /* owned; char *: what is wrong with invalid calls, and which calls were left out */
+    GPtrArray *remarks;
     GPtrArray *locations; /* owned; of AcrBugLocation */
     /* owned; of char *: the reply to each tool call, NULL for a search call, in the order of the
      * calls; NULL: an answer in text */
     GPtrArray *replies;
-    char *problem; /* owned; for the next try; NULL when the answer can be used */
+    char *problem; /* owned; for the next try; NULL if the answer can be used */
 } AcrExtraction;
 void acr_extraction_clear(AcrExtraction *extraction);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExtraction, acr_extraction_clear)
@@ -98,7 +99,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExtraction, acr_extraction_clear)
 bool acr_agent_extract_read(AcrPython *python, const AcrCalls *calls, const char *answer,
                             AcrExtraction *out, GError **error) ACR_MUST_USE;
 
-/* The calls of the registry, and one that reports bug locations, as tools for a request; owned. */
+/* The calls of the registry, and one for reporting bug locations, as tools for a request; owned. */
 AcrJson *acr_agent_tools(const AcrCalls *calls) ACR_MUST_USE;
 /* Parses an answer with tool calls (`asked`, an array). There is no `problem`: an invalid call gets
  * a reply that says so. */
@@ -115,33 +116,34 @@ void acr_agent_tools_read(const AcrCalls *calls, const AcrJson *asked, AcrExtrac
  */
 void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prompts,
                            const char *issue, const GPtrArray *located, gsize code_bytes);
-/* Starts it from the retrieval conversation, when no location was found. */
+/* Starts the conversation from the retrieval conversation, if no location was found. */
 void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts *prompts,
                                 const AcrConversation *retrieval);
 
 /* The most that is quoted of the repository's own notes, in bytes. */
 #define ACR_PATCH_NOTES_BYTES (4u * 1024)
-/* The message that quotes a file of the repository, AGENTS.md, as text that is no instruction: its
- * beginning, without HTML comments; owned. NULL: the file says nothing. */
+/* The message that quotes the beginning of a file of the repository, AGENTS.md, without HTML
+ * comments, and says that it is no instruction; owned. NULL: the file says nothing. */
 char *acr_agent_patch_notes(const AcrPrompts *prompts, const char *file,
                             const char *text) ACR_MUST_USE;
 
 /* ---- Reproducer (answers.c) ------------------------------------------------------------------ */
 
-#define ACR_TEST_MAX_BYTES (64u * 1024) /* it is shown whole to the other roles */
+/* larger scripts are rejected, because other roles are shown the whole script */
+#define ACR_TEST_MAX_BYTES (64u * 1024)
 
 /* Reads whether the issue can be reproduced: the member "reproducible", else the only yes or no.
  * False: *out_problem (owned) says why it cannot be read. */
 bool acr_agent_reproducible_read(const char *answer, bool *out_yes,
                                  char **out_problem) ACR_MUST_USE;
-/* The script in an answer: its last fenced block of Python, else the last without a language, or
- * the whole answer if it is only code; owned; ends in a line feed. NULL: *out_problem (owned) says
- * why there is none. */
+/* The script in an answer: its last fenced block of Python, else the last block without a language,
+ * or the whole answer if it is only code; owned; ends in a line feed. NULL: *out_problem (owned)
+ * says why there is none. */
 char *acr_agent_test_read(const char *answer, char **out_problem) ACR_MUST_USE;
 
 /* ---- Reviewer (answers.c) ------------------------------------------------------------------- */
 
-/* Strings are owned; "" if the answer lacks them; other values are given as JSON. */
+/* Strings are owned; "" if the answer lacks them; values that are no strings are kept as JSON. */
 typedef struct {
     bool patch_correct, test_correct;
     char *patch_analysis, *patch_advice, *test_analysis, *test_advice;

@@ -1,4 +1,4 @@
-/* What the files of this folder share: filled-in prompts, and JSON objects in answers. */
+/* What the files of this folder share: filling in prompts, and finding JSON objects in answers. */
 #ifndef ACR_AGENTS_PRIVATE_H
 #define ACR_AGENTS_PRIVATE_H
 

@@ -31,8 +31,8 @@ static bool says(const char *text, const char *word)
            (text[len] == '\0' || strchr(".,;:!", text[len]));
 }
 
-/* A member that says yes or no, as a boolean or in words, of which the first counts ("No. It …");
- * false: it says neither. */
+/* Reads a member that says yes or no, as a boolean or in words, of which the first counts ("No. It
+ * …"); false: it says neither. */
 static bool read_decision(const AcrJson *member, bool *out_yes)
 {
     g_autofree char *text = g_strdup(acr_json_string(member));
@@ -55,7 +55,7 @@ bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_p
         return false;
     if (read_decision(acr_json_get(json, "reproducible"), out_yes))
         return true;
-    /* Whatever the member is called: there must be one decision. */
+    /* The member may have any name, but there must be one decision. */
     for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at))
         decisions += read_decision(at, &yes);
     if (decisions != 1) {
@@ -81,8 +81,8 @@ static BlockKind kind_of(const char *info)
     return *text ? BLOCK_OTHER : BLOCK_UNNAMED;
 }
 
-/* The last fenced block of Python, else the last without a language; NULL: none. Empty blocks are
- * ignored; an unclosed block ends with the text. Owned. */
+/* The last fenced block of Python, else the last block without a language; NULL: none. Empty blocks
+ * are ignored; an unclosed block ends with the text. Owned. */
 static char *last_block(const char *answer)
 {
     g_auto(GStrv) lines = g_strsplit(answer, "\n", -1);
@@ -135,7 +135,7 @@ char *acr_agent_test_read(const char *answer, char **out_problem)
     return g_steal_pointer(&script);
 }
 
-/* The texts of a review, as models write them and review_pPATCH_tTEST.json keeps them. */
+/* The texts of a review, with their names in models' answers and in review_pPATCH_tTEST.json. */
 static const struct {
     const char *name;
     gsize offset; /* in AcrReviewAnswer */
@@ -175,7 +175,7 @@ static bool take_decision(const AcrJson *json, const char *key, bool *out, char 
     return false;
 }
 
-/* A text; an array or object (of things to do) as its JSON. */
+/* Takes a text; an array or object (of things to do) as its JSON. */
 static char *take_text(const AcrJson *json, const char *key)
 {
     const AcrJson *member = acr_json_get(json, key);
@@ -199,7 +199,7 @@ bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out, char **out_
     return true;
 }
 
-/* A reason as one line; false: none. */
+/* Takes a reason as one line; false: there is none. */
 static bool take_reason(const AcrJson *json, char **out_reason, char **out_problem)
 {
     g_autofree char *reason = g_strstrip(take_text(json, "reason"));

@@ -1,9 +1,9 @@
 /*
- * The extract agent, the proxy between prose and calls: a second model call in JSON mode turns the
- * search agent's text into {"API_calls": [...], "bug_locations": [...]}. Parsing is strict about
- * calls (Python parses and binds them) and lenient about the wrapping (a code fence, words around
- * the object). Also the list of calls for both agents, and the calls as tools: a model that calls
- * tools needs no proxy.
+ * The extract agent turns prose into calls: a second model call in JSON mode turns the search
+ * agent's text into {"API_calls": [...], "bug_locations": [...]}. Parsing is strict about calls
+ * (Python parses and binds them) and lenient about the wrapping (a code fence, words around the
+ * object). This file also lists the calls for both agents, and describes them as tools: a model
+ * that calls tools needs no extract agent.
  */
 #include "agents/agents_private.h"
 
@@ -108,7 +108,7 @@ static bool read_calls(AcrPython *python, const AcrCalls *calls, const AcrJson *
     return true;
 }
 
-/* Why an answer with neither calls nor locations cannot be used; owned. */
+/* Says why an answer with neither calls nor locations cannot be used; owned. */
 static char *name_problem(const GPtrArray *remarks)
 {
     GString *problem = g_string_new(remarks->len ? NULL
@@ -171,7 +171,7 @@ AcrJson *acr_agent_tools(const AcrCalls *calls)
     return tools;
 }
 
-/* One tool call; its reply (owned); NULL: it is a search call. */
+/* Reads one tool call. Returns its reply (owned), or NULL if it is a search call. */
 static char *read_tool_call(const AcrCalls *calls, const AcrJson *asked, AcrExtraction *out)
 {
     const char *name = acr_json_get_string(asked, "name"),

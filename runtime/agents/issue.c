@@ -7,10 +7,11 @@
 #include <string.h>
 
 /* The length of a code fence (``` or ~~~, indented by up to three blanks) at the start of a line,
- * and its character; else 0. */
+ * and its character; 0: no fence. */
 static gsize fence_at(const char *line, char *out_sign)
 {
-    while (*line == '>' || (*line == ' ' && line[1 + strspn(line + 1, " ")] == '>')) /* quoted */
+    while (*line == '>' ||
+           (*line == ' ' && line[1 + strspn(line + 1, " ")] == '>')) /* inside a quotation */
         line += 1 + (line[1] == ' ');
     gsize indent = strspn(line, " ");
     char sign = line[indent];
@@ -63,7 +64,7 @@ static const char *skip_comment(const char *end, GString *out)
     return rest;
 }
 
-#define MAX_INLINE 1000u /* bytes of code between backticks */
+#define MAX_INLINE 1000u /* most bytes of code between backticks */
 
 /* The end of code that begins at `at`: an indented line, or text between equal numbers of backticks
  * in a paragraph; `at`: no code. */
@@ -89,7 +90,7 @@ char *acr_issue_clean(const char *text)
     g_autofree char *unified = g_strdelimit(g_strjoinv("\n", crlf_lines), "\r", '\n');
     GString *out = g_string_sized_new(strlen(unified));
     bool line_start = true;
-    bool may_close = true; /* after a failed search for "-->" there is none further on */
+    bool may_close = true; /* once a search for "-->" has failed, no later one can succeed */
     for (const char *at = unified; *at;) {
         char sign;
         gsize fence = line_start ? fence_at(at, &sign) : 0;

@@ -46,7 +46,7 @@ const char *acr_prompts_text(const AcrPrompts *prompts, AcrPromptId id)
     return prompts->texts[id];
 }
 
-/* The number of the placeholder in its prompt's row, or -1. */
+/* The index of the placeholder in its prompt's row, or -1. */
 static int placeholder_number(const PromptSpec *spec, const char *name, gsize len)
 {
     for (int i = 0; i < MAX_PLACEHOLDERS && spec->placeholders[i]; i++)

@@ -5,7 +5,7 @@
 
 #include <stdarg.h>
 
-/* An answer that was cut off is asked for again, because half of a change must not be applied. */
+/* A truncated answer is requested again, because half of a change must not be applied. */
 #define MAX_ASKED 3u
 #define INCOMPLETE                                                                                 \
     "Your last answer is incomplete: %s. Nothing of it was used. Give the whole answer again "     \

@@ -1,12 +1,11 @@
 /*
- * The roles that a model plays, and the prompts: one row each, and nothing else to edit. A new role
- * is a row of ACR_AGENT_TABLE, and its prompts are files of prompts/ with a row each of
- * ACR_PROMPT_TABLE.
+ * The roles that a model plays, and the prompts, one row each. To add a role, add a row to
+ * ACR_AGENT_TABLE, and its prompts as files in prompts/ with a row each in ACR_PROMPT_TABLE.
  */
 #ifndef ACR_AGENTS_ROLES_H
 #define ACR_AGENTS_ROLES_H
 
-/* Id; name, in requests, journals, costs and scripts; whether it answers in JSON; its system prompt
+/* Id; name in requests, journals, costs and scripts; whether it answers in JSON; its system prompt
  * and its first question. */
 #define ACR_AGENT_TABLE(ROW)                                                                       \
     ROW(SEARCH, "search", false, ACR_PROMPT_SEARCH_SYSTEM, ACR_PROMPT_SEARCH_START)                \
@@ -18,11 +17,11 @@
     ROW(REVIEW, "review", true, ACR_PROMPT_REVIEW_SYSTEM, ACR_PROMPT_REVIEW)                       \
     ROW(SELECT, "select", true, ACR_PROMPT_SELECT_SYSTEM, ACR_PROMPT_SELECT)
 
-/* Id; file; the {{placeholders}} that it must hold (NULL: none). */
+/* Id; file; the {{placeholders}} that the file must contain (NULL: none). */
 #define ACR_PROMPT_TABLE(ROW)                                                                      \
     ROW(SEARCH_SYSTEM, "search_system.txt", NULL)                                                  \
     ROW(SEARCH_START, "search_start.txt", "issue", "calls")                                        \
-    ROW(SEARCH_TOOLS, "search_tools.txt", NULL) /* where the calls are tools */                    \
+    ROW(SEARCH_TOOLS, "search_tools.txt", NULL) /* used if the calls are tools */                  \
     ROW(SEARCH_RESULTS, "search_results.txt", "results")                                           \
     ROW(SEARCH_NEXT, "search_next.txt", NULL)                                                      \
     ROW(SEARCH_CHECK_CALLS, "search_check_calls.txt", "problem", "calls")                          \
@@ -35,10 +34,9 @@
     ROW(PATCH_SYSTEM, "patch_system.txt", NULL)                                                    \
     ROW(PATCH_LOCATIONS, "patch_locations.txt", "issue", "locations")                              \
     ROW(PATCH_CONVERSATION, "patch_conversation.txt", NULL)                                        \
-    ROW(PATCH_NOTES, "patch_notes.txt", "file",                                                    \
-        "notes") /* what the repository says about itself */                                       \
+    ROW(PATCH_NOTES, "patch_notes.txt", "file", "notes") /* text of AGENTS.md */                   \
     ROW(PATCH_RETRY, "patch_retry.txt", "feedback")                                                \
-    /* The reviewer rejected the patch; the test too; the validation rejected it. */               \
+    /* The reviewer rejected the patch, or the test too; the validation rejected the patch. */     \
     ROW(PATCH_REVIEWED, "patch_reviewed.txt", "test", "executions", "advice")                      \
     ROW(PATCH_BOTH_REVIEWED, "patch_both_reviewed.txt", "test", "executions", "advice",            \
         "test_advice")                                                                             \
@@ -53,11 +51,11 @@
     ROW(REVIEW_SYSTEM, "review_system.txt", NULL)                                                  \
     ROW(REVIEW, "review.txt", "issue", "test", "patch", "executions")                              \
     ROW(REVIEW_RETRY, "review_retry.txt", "problem")                                               \
-    /* Which of several equal patches. */                                                          \
+    /* Asks which of several equal patches is best. */                                             \
     ROW(SELECT_SYSTEM, "select_system.txt", NULL)                                                  \
     ROW(SELECT, "select.txt", "issue", "patches")                                                  \
     ROW(SELECT_RETRY, "select_retry.txt", "problem")                                               \
-    /* A test that passed without the patch fails with it: does the issue ask for that? */         \
+    /* Asks whether the issue expects a test to fail that passed without the patch. */             \
     ROW(REGRESSION_SYSTEM, "regression_system.txt", NULL)                                          \
     ROW(REGRESSION, "regression.txt", "issue", "patch", "test", "failure")                         \
     ROW(REGRESSION_RETRY, "regression_retry.txt", "problem")

@@ -1,6 +1,6 @@
 /*
  * Drives the attempt machine: for each state, one function does its step and returns the event of
- * its result. A step that cannot be done says why, and the next one begins.
+ * its result. A step that cannot be done reports why, and the next step begins.
  */
 #include "loops/attempt_work.h"
 
@@ -9,11 +9,11 @@ G_DEFINE_QUARK(acr_loops_error_quark, acr_loops_error)
 typedef struct {
     const AcrRun *run;
     AcrAttempt machine;
-    AcrAttemptWork work;   /* of this attempt */
-    GPtrArray *candidates; /* of all attempts */
-    GHashTable *said;      /* of acr_said_new */
-    GPtrArray *scripts;    /* of acr_scripts_new */
-    guint samples, found;  /* samples that are over; those with an applicable patch */
+    AcrAttemptWork work;   /* data of this attempt */
+    GPtrArray *candidates; /* candidates of all attempts */
+    GHashTable *said;      /* made by acr_said_new */
+    GPtrArray *scripts;    /* made by acr_scripts_new */
+    guint samples, found;  /* finished samples, and those with an applicable patch */
     guint before;          /* number of candidates when this sample began */
     char *reason;          /* why the last attempt without an answer ended, or NULL */
     GError *failure;
@@ -42,8 +42,8 @@ void acr_outcome_clear(AcrOutcome *outcome)
     g_clear_pointer(&outcome->choice, g_free);
 }
 
-/* The event of a step; what cannot be done does not fail the run; the error of what
- * does is in driver->failure. */
+/* The event of a step. A step that cannot be done does not fail the run; if a step does fail it,
+ * the error is in driver->failure. */
 static AcrAttemptEvent event_of(const Driver *driver, AcrStep step)
 {
     if (step == ACR_STEP_FAILED)
@@ -128,14 +128,14 @@ static AcrAttemptEvent do_retrieve(Driver *driver)
     return event_of(driver, ok ? ACR_STEP_DONE : ACR_STEP_FAILED);
 }
 
-/* The latest patch, if nobody has judged it; else NULL. */
+/* The latest patch, if it has not been judged; else NULL. */
 static AcrCandidate *open_patch(const AcrAttemptWork *work)
 {
     AcrCandidate *latest = work->writer.latest;
     return latest && latest->diff && !latest->is_judged ? latest : NULL;
 }
 
-/* Marks the latest patch as judged, because nobody can judge it any more; its proof stays. */
+/* Marks the latest patch as judged when nothing can judge it any more; its proof stays. */
 static void settle_latest(AcrAttemptWork *work)
 {
     AcrCandidate *latest = work->writer.latest;
@@ -146,8 +146,8 @@ static void settle_latest(AcrAttemptWork *work)
         latest->why = g_strdup(work->unproved);
 }
 
-/* Whether to give up the model: it repeats itself now, or did before and has now written no edit.
- * The reason is kept as the attempt's. */
+/* Whether to give up the model: it repeats itself, or it did so before and has now written no edit.
+ * The attempt ends with that reason. */
 static bool is_given_up(Driver *driver)
 {
     const AcrAttemptWork *work = &driver->work;
@@ -219,7 +219,7 @@ static AcrAttemptEvent do_regress(Driver *driver)
 
 /* ---- Selection ------------------------------------------------------------------------------- */
 
-/* The best of the attempt; if samples are gathered, of this sample. */
+/* The best candidate of the attempt; if samples are gathered, of this sample. */
 static AcrCandidate *best_of_sample(const Driver *driver)
 {
     if (driver->run->max_samples <= 1)
@@ -230,8 +230,8 @@ static AcrCandidate *best_of_sample(const Driver *driver)
     return acr_candidates_best(own, ACR_ANY_ATTEMPT);
 }
 
-/* Validates the attempt's best patch if a reviewer approved it but found the test wrong, since then
- * it was not validated yet. */
+/* Validates the attempt's best patch if a reviewer approved the patch but rejected the test,
+ * because then it was not validated yet. */
 static AcrStep validate_best(Driver *driver)
 {
     AcrCandidate *best;
@@ -262,8 +262,9 @@ static bool is_enough(const Driver *driver)
            (best->proof >= ACR_PROOF_APPROVED || (best->proof == ACR_PROOF_NONE && !is_doubtful));
 }
 
-/* Whether the retrieval is good for another answer, of at most so many: its last one applied, and was not
- * proved all that it can be, which only an independent one confirms. Each model has its turn. */
+/* A retrieval is used for at most so many answers. It gets another one if its last patch applied
+ * but was not fully proved, because only an independent patch can confirm it. Every model gets its
+ * turn. */
 #define ANSWERS_OF_A_RETRIEVAL 2u
 static bool may_answer_again(const Driver *driver, const AcrCandidate *best, guint left)
 {
@@ -274,7 +275,8 @@ static bool may_answer_again(const Driver *driver, const AcrCandidate *best, gui
            driver->work.writer.sample < ANSWERS_OF_A_RETRIEVAL && left > waiting;
 }
 
-/* A sample is over: what all have come to is compared, and another is begun unless there are enough or two agree. */
+/* Ends a sample: compares all candidates, and begins another sample unless there are enough or two
+ * agree. */
 static AcrAttemptEvent end_sample(Driver *driver)
 {
     const AcrRun *run = driver->run;
@@ -307,7 +309,7 @@ static AcrAttemptEvent do_select(Driver *driver)
     return is_enough(driver) ? ACR_ATTEMPT_ON_OK : ACR_ATTEMPT_ON_REFUSED;
 }
 
-/* The first model's reviewer checks patches from elsewhere. */
+/* Checks patches from elsewhere with the first model's reviewer. */
 static AcrAttemptEvent do_weigh(Driver *driver)
 {
     AcrStep step = ACR_STEP_DONE;
@@ -324,7 +326,7 @@ static AcrAttemptEvent do_weigh(Driver *driver)
     return event_of(driver, step);
 }
 
-/* What the run has come to; at a ceiling with what the attempt has so far. */
+/* Sets the run's outcome; if a limit stopped the run, the best result of the attempt so far. */
 static void take_outcome(Driver *driver, AcrOutcome *out)
 {
     AcrAttemptWork *work = &driver->work;

@@ -1,6 +1,6 @@
 /*
- * One attempt's data and what its steps share: handling a model that gives no answer, and trials in
- * the sandbox.
+ * One attempt's data and what its steps share: handling a model that gives no answer, and running
+ * trials in the sandbox.
  */
 #include "loops/attempt_work.h"
 
@@ -67,7 +67,8 @@ bool acr_step_is_no_answer(const GError *error)
            g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
 }
 
-/* What is unavailable is left undone; any other error is the run's. `reason` is taken. */
+/* Leaves a step undone if its means are unavailable; any other error ends the run. `reason` is
+ * taken. */
 static AcrStep not_done(AcrAttemptWork *work, bool is_unavailable, const char *what, GError *reason,
                         GError **error)
 {

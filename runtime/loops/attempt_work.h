@@ -1,7 +1,7 @@
 /*
  * Private to loops: one attempt's data, which its steps share. The patch writer and the writer of
- * the reproducer each have a conversation and their latest work; the reviewer judges both;
- * candidates are the possible results.
+ * the reproducer each have a conversation and their latest work. The reviewer judges both.
+ * Candidates are the possible results.
  */
 #ifndef ACR_LOOPS_ATTEMPT_WORK_H
 #define ACR_LOOPS_ATTEMPT_WORK_H
@@ -15,23 +15,23 @@
 typedef struct {
     AcrExtractStatus status;
     AcrOverlay *overlay; /* owned; NULL: not applicable */
-    GBytes *diff;        /* owned; NULL likewise */
+    GBytes *diff;        /* owned; NULL: not applicable */
     guint attempt, number;
     AcrProof proof;
     char *why;                /* owned; the reason for the proof, one line */
-    bool is_judged;           /* review or validation has judged it, or neither can */
+    bool is_judged;           /* review or validation has judged it, or neither is possible */
     bool is_validated;        /* the validation has run on it, if there is one */
-    bool is_free;             /* the project's tests have run, and it breaks none */
+    bool is_free;             /* the project's tests have run with it, and it breaks none */
     bool is_of_tests;         /* it changes only tests; set when candidates are weighed */
-    AcrTestComparison *tests; /* owned; that of AcrOutcome, or NULL */
-    AcrJson *experiments;     /* owned; likewise */
+    AcrTestComparison *tests; /* owned; as in AcrOutcome, or NULL */
+    AcrJson *experiments;     /* owned; as in AcrOutcome, or NULL */
     /* For the comparison of candidates (selection.c): */
     char *change;     /* owned; equal for equal changes */
     AcrJson *scripts; /* owned; [{"script", "result"}] of all reproducers */
-    guint passes;     /* how many of these passed */
+    guint passes;     /* how many of these scripts passed */
     guint agrees;     /* number of candidates, including this one, that behave alike */
-    guint count;      /* number of candidates that are the same change */
-    AcrJson *votes;   /* owned; for each vote for this candidate the model's reason; NULL: none */
+    guint count;      /* number of candidates that make the same change */
+    AcrJson *votes;   /* owned; the model's reason for each vote for this candidate; NULL: none */
     char *doubt;      /* owned; why validation and tests prove nothing, or NULL */
 } AcrCandidate;
 
@@ -39,20 +39,20 @@ typedef struct {
 GPtrArray *acr_candidates_new(void) ACR_MUST_USE; /* owned; of AcrCandidate */
 /* Adds a candidate (taken); borrowed from the list. */
 AcrCandidate *acr_candidates_add(GPtrArray *candidates, AcrCandidate candidate);
-/* Notes how a candidate is proved. `why` is taken. */
+/* Records how a candidate is proved. `why` is taken. */
 void acr_candidate_prove(AcrCandidate *candidate, AcrProof proof, char *why);
 #define ACR_ANY_ATTEMPT G_MAXUINT
 /* The best candidate of an attempt in the documented order; borrowed; NULL: none. If the same diff
  * was judged later in another attempt, that candidate. */
 AcrCandidate *acr_candidates_best(const GPtrArray *candidates, guint attempt);
 
-/* Whether two are the same change: equal diffs, ignoring whitespace and comments. */
+/* Whether both make the same change: equal diffs, ignoring whitespace and comments. */
 bool acr_candidates_are_same(const AcrCandidate *a, const AcrCandidate *b);
-/* How many candidates are the same change, including itself; 0: it is not applicable. */
+/* How many candidates make the same change, including itself; 0: it is not applicable. */
 guint acr_candidates_count_same(const GPtrArray *candidates, const AcrCandidate *candidate);
-/* Whether neither is better, apart from votes. */
+/* Whether neither candidate is better, apart from votes. */
 bool acr_candidates_are_equal(const AcrCandidate *a, const AcrCandidate *b);
-/* How well it is proved, as a number. */
+/* How well the candidate is proved, as a number. */
 guint acr_candidate_worth(const AcrCandidate *candidate);
 
 /* ---- The work (attempt_work.c) --------------------------------------------------------------- */
@@ -62,11 +62,11 @@ typedef struct {
     char *feedback;                /* feedback for the next try; NULL before the first */
     gsize shown_bytes;             /* limit for code, issue and feedback each */
     AcrJson *statuses;             /* extract_status.json */
-    guint number;                  /* of the latest try, from 1 */
+    guint number;                  /* number of the latest try, from 1 */
     guint sample;                  /* number of this answer to the retrieval, from 1 */
-    AcrCandidate *latest;          /* its result; borrowed from the candidates, or NULL */
-    char *reason;                  /* why the latest try gave no answer, or NULL */
-    bool repeats;                  /* the latest answer repeats earlier ones, or is empty again */
+    AcrCandidate *latest; /* result of the latest try; borrowed from the candidates, or NULL */
+    char *reason;         /* why the latest try gave no answer, or NULL */
+    bool repeats;         /* the latest answer repeats earlier ones, or is empty again */
 } AcrPatchWriter;
 
 typedef struct {
@@ -75,26 +75,26 @@ typedef struct {
     guint tries;           /* number of tries begun, from 1; each has its conv_test_N.json */
     char *script;          /* the latest script; NULL: none */
     guint number;          /* number of the try that wrote it */
-    AcrTestVerdict before; /* its outcome without a patch */
+    AcrTestVerdict before; /* outcome of the script without a patch */
 } AcrReproducer;
 
 typedef struct {
     const AcrRun *run;
-    guint attempt;   /* from 0 */
+    guint attempt;   /* number of the attempt, from 0 */
     AcrModel *model; /* borrowed */
     AcrRetrieved retrieved;
     AcrPatchWriter writer;
     AcrReproducer reproducer;
-    guint reviews;         /* rounds of review that were begun */
-    GPtrArray *candidates; /* borrowed; of all attempts */
-    GHashTable *said;      /* borrowed; of acr_said_new, of all attempts */
+    guint reviews;         /* rounds of review that have begun */
+    GPtrArray *candidates; /* borrowed; the candidates of all attempts */
+    GHashTable *said;      /* borrowed; made by acr_said_new, for all attempts */
     char *unproved;        /* why nothing can be proved by running code, or NULL */
-    char *calls;           /* the calls of the reproducer, as models are shown them, or NULL */
-    AcrDeadEnd dead_end;   /* whether the model is given up */
+    char *calls; /* the reproducer's calls in the project, as models are shown them, or NULL */
+    AcrDeadEnd dead_end; /* whether the model was given up */
 } AcrAttemptWork;
 void acr_attempt_work_begin(AcrAttemptWork *work, const AcrRun *run, guint attempt,
                             GPtrArray *candidates);
-/* Makes ready for another answer to the same retrieval, by the same reproducer. */
+/* Prepares another answer to the same retrieval, with the same reproducer. */
 void acr_attempt_work_again(AcrAttemptWork *work);
 void acr_attempt_work_clear(AcrAttemptWork *work);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAttemptWork, acr_attempt_work_clear)
@@ -103,14 +103,14 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAttemptWork, acr_attempt_work_clear)
 typedef enum {
     ACR_STEP_DONE,
     ACR_STEP_NOT_DONE, /* all tries were used */
-    /* it cannot be done, and the reason was reported: a used-up script, a lost sandbox */
+    /* it cannot be done, and the reason was reported, such as a used-up script or a lost sandbox */
     ACR_STEP_UNAVAILABLE,
-    ACR_STEP_FAILED, /* with an error */
+    ACR_STEP_FAILED, /* an error was set */
 } AcrStep;
 /* Records why nothing can be proved, for the user and for the result. */
 void acr_step_unproved(AcrAttemptWork *work, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Whether a model gave no answer because none is left or the conversation is too long; the step is
- * then left undone. Other errors end the run. */
+/* Whether a model gave no answer because its script is used up or the conversation is too long;
+ * then the step is left undone. Other errors end the run. */
 bool acr_step_is_no_answer(const GError *error);
 /* Handles a failed call of a model. UNAVAILABLE: it gave no answer, and work->unproved becomes
  * "WHAT: why"; else FAILED. `reason` is taken. */
@@ -118,7 +118,7 @@ AcrStep acr_step_no_answer(AcrAttemptWork *work, const char *what, GError *reaso
                            GError **error) ACR_MUST_USE;
 /* Replaces the feedback for the patch writer's next try. `text` is taken. */
 void acr_step_tell_writer(AcrAttemptWork *work, char *text);
-/* Proves a patch REFUSED for `why` (taken), and gives the patch writer `message`. Returns
+/* Marks a patch as REFUSED for `why` (taken), and gives the patch writer `message`. Returns
  * NOT_DONE. */
 AcrStep acr_step_refuse(AcrAttemptWork *work, AcrCandidate *candidate, char *why,
                         const char *message) ACR_MUST_USE;
@@ -134,38 +134,40 @@ AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate,
 
 /* The reviewer's answers about broken tests, by test id; owned. */
 GHashTable *acr_said_new(void) ACR_MUST_USE;
-/* Runs the project's tests with a patch. DONE: it breaks none except those that the issue asks to
- * change, or the tests are not to be run. NOT_DONE: it breaks tests: its proof is REFUSED, and the
- * patch writer gets them. */
+/* Runs the project's tests with a patch. DONE: it breaks no test except those that the issue asks
+ * to change, or the tests are not to be run. NOT_DONE: it breaks tests: its proof is REFUSED, and
+ * the patch writer gets them. */
 AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate,
                          GError **error) ACR_MUST_USE;
-/* Fails if tests are required and cannot be run. */
+/* Fails if tests are required but cannot be run. */
 AcrStep acr_step_know_tests(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
 /* ---- Localization (spectrum_clue.c) ---------------------------------------------------------- */
 
-/* Where failing tests, or the reproducer, point, as a clue for the search agent: *out_clue, owned;
- * NULL: nothing. Writes sbfl.json to the run folder. */
+/* Finds the code that failing tests, or the reproducer, point to, as a clue for the search agent:
+ * *out_clue, owned; NULL: nothing. Writes sbfl.json to the run folder. */
 AcrStep acr_step_suspect(AcrAttemptWork *work, bool has_reproducer, char **out_clue,
                          GError **error) ACR_MUST_USE;
 
 /* ---- Calls of the reproducer (call_trace.c) -------------------------------------------------- */
 
-/* Runs the reproducer traced, if the run wants that, into work->calls. Not a failure: the sandbox failed. */
+/* Runs the reproducer under the tracer, if the run wants that, and sets work->calls. A failed
+ * sandbox is not an error here. */
 AcrStep acr_step_trace(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
-/* Compares its calls without and with the latest patch, for the reviewer; *out: owned, "" if unknown. */
+/* Compares the reproducer's calls without and with the latest patch, for the reviewer; *out: owned,
+ * "" if unknown. */
 AcrStep acr_step_compare_traces(AcrAttemptWork *work, char **out, GError **error) ACR_MUST_USE;
 
 /* ---- Observers (observers.c) ----------------------------------------------------------------- */
 
-/* Tells the extensions about a search call before it is made. *out_veto (owned): why it must not be
- * made, or NULL. Errors of all three: those of acr_extensions_tell. */
+/* Tells the extensions about a search call before it is made. *out_veto (owned): why the call must
+ * not be made, or NULL. Errors of all three functions: those of acr_extensions_tell. */
 bool acr_observe_call(const AcrRun *run, const char *call, char **out_veto,
                       GError **error) ACR_MUST_USE;
-/* Tells them about its answer, to which they may add a note. */
+/* Tells the extensions about the call's answer, to which they may add a note. */
 bool acr_observe_result(const AcrRun *run, const char *call, AcrAnswer *answer,
                         GError **error) ACR_MUST_USE;
-/* Tells them about the result of a try of the patch writer. */
+/* Tells the extensions about the result of a try of the patch writer. */
 bool acr_observe_patch(const AcrAttemptWork *work, const AcrPatchResult *patch,
                        GError **error) ACR_MUST_USE;
 
@@ -177,13 +179,13 @@ GPtrArray *acr_scripts_new(void) ACR_MUST_USE;
 void acr_scripts_keep(GPtrArray *scripts, const AcrAttemptWork *work);
 /* Adds the patches from elsewhere. */
 bool acr_selection_add_given(GPtrArray *candidates, const AcrRun *run, GError **error) ACR_MUST_USE;
-/* Runs all candidates against all scripts and counts equal ones. UNAVAILABLE: the sandbox failed. */
+/* Runs all candidates with all scripts and counts equal ones. UNAVAILABLE: the sandbox failed. */
 AcrStep acr_selection_compare(AcrAttemptWork *work, const GPtrArray *scripts,
                               GError **error) ACR_MUST_USE;
 /* Whether two compared candidates, each with its own retrieval and reproducer, are verified, break no
  * tests (if the run compares tests) and behave alike. */
 bool acr_selection_is_settled(const AcrRun *run, const GPtrArray *candidates);
-/* Copies the findings for an equal diff of the same attempt; false: there is none. */
+/* Copies the findings about an equal diff of the same attempt; false: there is none. */
 bool acr_selection_take_known(const GPtrArray *candidates, AcrCandidate *candidate);
 /* Checks the patches from elsewhere, compares all candidates, and lets the model choose among equal
  * ones. UNAVAILABLE: the sandbox failed. */
@@ -206,7 +208,7 @@ bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error) ACR_MUS
 /* ---- The patch writer (patch_writer.c) ------------------------------------------------------- */
 
 /*
- * One try of the patch writer: asks, applies, saves; sets writer.latest to the result and
+ * Makes one try of the patch writer: asks, applies, saves; sets writer.latest to the result and
  * writer.feedback for the next try. DONE: the patch is applicable. UNAVAILABLE: the model gave no
  * answer (used up, or too long); writer.reason says why.
  */
@@ -215,12 +217,12 @@ AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 /* ---- The reproducer (reproducer.c) ----------------------------------------------------------- */
 
 /* Finds out whether code can be run, if --verify asks for it, and whether the issue can be
- * reproduced. DONE: both. */
+ * reproduced. DONE: both are true. */
 AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
-/* Writes a reproducer and runs it until it fails as it should, in at most --tries tries. */
+/* Writes a reproducer and runs it until it fails as the issue says, in at most --tries tries. */
 AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 /* Rewrites the reproducer as the reviewer says; `message` is taken. DONE: there is a script that
- * could be run, whether it reproduces the issue or not. */
+ * could be run, even if it does not reproduce the issue. */
 AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **error) ACR_MUST_USE;
 /* Runs the latest script with a patch (NULL: without); `repeat` as in AcrTrial. */
 AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guint repeat,
@@ -237,7 +239,7 @@ gint64 acr_tests_counted(GBytes *output);
 GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with,
                             GError **error) ACR_MUST_USE;
 /* Makes the experiments with an approved patch, and stores them in its candidate; *out_doubt
- * (owned): why it is not verified, or NULL. */
+ * (owned): why the patch is not verified, or NULL. */
 AcrStep acr_proof_judge(AcrAttemptWork *work, const AcrTestVerdict *with_patch, char **out_doubt,
                         GError **error) ACR_MUST_USE;
 /* "reproducer_2.py fails without the patch and passes with it; 9 experiments agree"; owned. */
@@ -245,18 +247,18 @@ char *acr_proof_words(const AcrAttemptWork *work) ACR_MUST_USE;
 /* *out (owned): why running code cannot prove this patch, because of what it adds; NULL: it can. */
 bool acr_proof_is_barred(const AcrAttemptWork *work, const AcrOverlay *patch, char **out,
                          GError **error) ACR_MUST_USE;
-/* What in the latest patch is not plain code, as text for the reviewer; owned; "": nothing. */
+/* Lists for the reviewer what in the latest patch is not plain code; owned; "": nothing. */
 char *acr_proof_doubts_text(const AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
 /* ---- Executions as models are shown them (execution_text.c) ---------------------------------- */
 
-/* A text in a fence that the text cannot close; owned. */
+/* Puts a text into a code fence that the text cannot close; owned. */
 char *acr_fence_text(const char *language, const char *text) ACR_MUST_USE;
 /* One stream, shortened; owned. */
 char *acr_stream_text(GBytes *stream) ACR_MUST_USE;
 /* "Without the patch, the script exited with 1: …", with both streams; owned. */
 char *acr_execution_text(const char *when, const AcrTestVerdict *verdict) ACR_MUST_USE;
-/* Both streams of a validation that rejected a patch, and its exit; owned. */
+/* Describes a validation that rejected a patch: both streams and its exit; owned. */
 char *acr_validation_text(const AcrExecuted *executed) ACR_MUST_USE;
 
 /* ---- The review (review.c) ------------------------------------------------------------------- */
@@ -264,7 +266,7 @@ char *acr_validation_text(const AcrExecuted *executed) ACR_MUST_USE;
 /*
  * Reviews the latest patch and script and has them rewritten, until both are right and the
  * validation accepts the patch, or the rounds are used up. DONE: the last patch is approved.
- * NOT_DONE: it is not. UNAVAILABLE: the review could not continue.
+ * NOT_DONE: it is not approved. UNAVAILABLE: the review could not continue.
  */
 AcrStep acr_review_run(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 

@@ -1,7 +1,7 @@
 /*
- * What the reproducer calls in the project on its way to the failure, as evidence for models. The
- * script runs once more under a tracer (python/acr/project/inside/call_tracer.py), without and with a
- * patch; the executor records both, so a replay shows the same. Nothing here proves a patch.
+ * Shows models which functions of the project the reproducer calls before it fails. The script runs
+ * once more under a tracer (python/acr/project/inside/call_tracer.py), without and with a patch;
+ * the executor records both, so a replay shows the same. A trace proves nothing about a patch.
  */
 #include "loops/attempt_work.h"
 
@@ -9,8 +9,9 @@
 
 #define TRACE_BYTES (6u * 1024)
 
-/* Runs the latest script traced, with a patch (NULL: without one). *out (owned): the calls, a line each;
- * NULL: it is not to be traced, did not reproduce the issue, or calls nothing of the project. */
+/* Runs the latest script traced, with a patch (NULL: without one). *out (owned): the calls, one a
+ * line; NULL: tracing is off, the script did not reproduce the issue, or it calls nothing of the
+ * project. */
 static AcrStep trace_calls(AcrAttemptWork *work, const AcrOverlay *patch, char **out,
                            GError **error)
 {
@@ -30,7 +31,7 @@ static AcrStep trace_calls(AcrAttemptWork *work, const AcrOverlay *patch, char *
                       .test = reproducer->script,
                       .args = args,
                       .experiment = ACR_EXPERIMENT_CALLS};
-    g_autofree char *kept = g_strdup(work->unproved); /* a lost trace says nothing of the proof */
+    g_autofree char *kept = g_strdup(work->unproved); /* a lost trace does not affect the proof */
     AcrStep step = acr_step_run(work, &trial, "the script cannot be traced", &executed, error);
     if (step == ACR_STEP_UNAVAILABLE) {
         g_free(work->unproved);
@@ -60,14 +61,14 @@ AcrStep acr_step_trace(AcrAttemptWork *work, GError **error)
     return step;
 }
 
-/* A line without the place of the function, which a patch may move. */
+/* A line without the function's place, because a patch may move it. */
 static char *line_key(const char *line)
 {
     const char *place = g_strrstr(line, "  [");
     return place ? g_strndup(line, (gsize)(place - line)) : g_strdup(line);
 }
 
-/* Appends the lines of `text` that are not among those of `other`. */
+/* Appends the lines of `text` that `other` does not contain. */
 static void add_own_lines(GString *out, const char *text, const char *other, char mark)
 {
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1), others = g_strsplit(other, "\n", -1);

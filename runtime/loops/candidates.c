@@ -1,6 +1,6 @@
 /*
  * Candidates and their order. A patch with a better proof is better, whatever its number. Among
- * patches with the same proof, one on which the project's tests have run is better, and one that
+ * patches with the same proof, one with which the project's tests have run is better, and one that
  * changes only tests is worse. Among equals the first wins, except that among rejected ones the
  * latest wins, because it was written with the verdicts on the others. A patch that is not
  * applicable is better than none only by its status. If a patch is judged again, by a better test
@@ -74,7 +74,7 @@ guint acr_candidates_count_same(const GPtrArray *candidates, const AcrCandidate 
     return count;
 }
 
-/* The candidate of the same diff that was judged last; the candidate itself where none was. */
+/* The candidate with the same diff that was judged last; if there is none, the candidate itself. */
 static AcrCandidate *last_judged(const GPtrArray *candidates, AcrCandidate *candidate)
 {
     for (guint i = candidate->diff ? candidates->len : 0; i > 0; i--) {
@@ -95,7 +95,7 @@ guint acr_candidate_worth(const AcrCandidate *candidate)
     return (is_verified ? 32 : 0) + (is_free ? 16 : 0) + (guint)candidate->proof;
 }
 
-/* Above 0: `a` is better by what was run; below 0: `b` is. */
+/* Above 0: `a` is better by what was run; below 0: `b` is better. */
 static int compare_candidates(const AcrCandidate *a, const AcrCandidate *b)
 {
     const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
@@ -114,7 +114,7 @@ bool acr_candidates_are_equal(const AcrCandidate *a, const AcrCandidate *b)
     return compare_candidates(a, b) == 0;
 }
 
-/* `b` is the earlier candidate. */
+/* Whether `a` is better than `b`, which is the earlier candidate. */
 static bool is_better(const AcrCandidate *a, const AcrCandidate *b)
 {
     if (!a->diff != !b->diff)

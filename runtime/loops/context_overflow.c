@@ -1,20 +1,20 @@
 /*
  * Shortens a retrieval conversation that exceeds the model's context, by a table of steps: the
- * first step that finds something to remove is taken, so that one overflow removes one thing. A
- * note in its place says what was left out, so that the model can ask again. The last message, the
- * question, is shortened last. Pure: the same overflows give the same conversation, on which
- * replays rely.
+ * first step that finds something to remove is taken, so each overflow removes one thing. A note in
+ * its place says what was left out, so that the model can ask again. The last message, the
+ * question, is shortened last. Pure: the same overflows give the same conversation, which replays
+ * need.
  */
 #include "loops/retrieval.h"
 
 #include <string.h>
 
 #define DROPPED "(The oldest turns of this conversation are left out, since it grew too long.)"
-#define FIRST_TURN 2u /* after the system prompt and the issue */
-#define TURN 2u       /* messages: an answer, and the message after it */
+#define FIRST_TURN 2u /* the messages before are the system prompt and the issue */
+#define TURN 2u       /* messages of a turn: an answer, and the message after it */
 
 /* Shows at most `bytes` of the results, or only their headings. False, with the message unchanged,
- * if that does not shorten it. */
+ * if this would not shorten it. */
 static bool show_results(AcrRetrieved *retrieved, const AcrRun *run, AcrResults *results,
                          gsize bytes)
 {
@@ -54,7 +54,7 @@ static bool older_to_headings(AcrRetrieved *retrieved, const AcrRun *run, gsize 
     return false;
 }
 
-/* Halves what is shown of the newest results; `least` 0: shows only their headings. */
+/* Halves the shown part of the newest results; `least` 0: shows only their headings. */
 static bool cut_newest(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
     AcrResults *newest = newest_results(retrieved);
@@ -95,8 +95,8 @@ static bool cut_question(AcrRetrieved *retrieved, const AcrRun *run, gsize least
     return last >= FIRST_TURN && cut_message(retrieved, last, least);
 }
 
-/* Writes the first question again, with the rest of the issue, the clue, and a note that turns are
- * missing. */
+/* Writes the first question again, with the remaining part of the issue, the clue, and a note that
+ * turns are missing. */
 static void show_issue(AcrRetrieved *retrieved, const AcrRun *run)
 {
     gsize bytes = retrieved->issue_bytes ? retrieved->issue_bytes : G_MAXSIZE;
@@ -152,7 +152,7 @@ static bool drop_oldest_turn(AcrRetrieved *retrieved, const AcrRun *run, gsize l
     return true;
 }
 
-/* Removes a turn, but not the newest results: code is worth more than old notes. */
+/* Removes a turn, but keeps the newest results: code is worth more than old notes. */
 static bool drop_turn_before_newest(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
     const AcrResults *newest = newest_results(retrieved);

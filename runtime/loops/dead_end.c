@@ -1,7 +1,7 @@
 /*
- * Decides when to give up a model; the bounds are in the header. Of 210 recorded runs, twelve are
- * cut short by a repetition; the patch writer's first answer, which is still asked for, was
- * applicable in all of them.
+ * Decides when to give up a model; the header has the limits. In 210 recorded runs these rules cut
+ * twelve short; in each of the twelve, the patch writer's first answer, which is still asked for,
+ * was applicable.
  */
 #include "loops/dead_end.h"
 

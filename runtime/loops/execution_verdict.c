@@ -19,11 +19,11 @@ void acr_test_verdict_clear(AcrTestVerdict *verdict)
     g_clear_pointer(&verdict->doubts, g_ptr_array_unref);
 }
 
-/* The traceback that tells how a script ended, in the lines of stderr. */
+/* The traceback on stderr that shows how a script ended. */
 typedef struct {
-    guint end;         /* line of the exception itself; 0: no traceback */
+    guint end;         /* line number of the exception itself; 0: no traceback */
     guint script_line; /* line number in the last frame of the script; 0: none */
-    bool is_quoted;    /* that frame quotes the script correctly, or quotes nothing */
+    bool is_quoted;    /* that frame quotes the script's line correctly, or quotes nothing */
 } Traceback;
 
 /* The number in `  File "<dir>/reproducer.py", line 12, in …`; 0: no such frame. Before 3.9, Python
@@ -122,7 +122,7 @@ static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
     }
 }
 
-/* Whether a line of the script begins with an assertion, or calls a function with such a name. */
+/* Whether a line of the script is an assertion, or calls a function with such a name. */
 static bool asserts(const char *script)
 {
     g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
@@ -134,8 +134,8 @@ static bool asserts(const char *script)
     return false;
 }
 
-/* The last line of stderr if it reports an assertion and the script asserts, because a script that
- * catches its own AssertionError may print no more. NULL: no such line. */
+/* The last line of stderr if it reports an assertion and the script asserts: a script that catches
+ * its own AssertionError may print no more. NULL: no such line. */
 static const char *find_told(char **lines, const char *script)
 {
     const char *last = "";
@@ -148,7 +148,7 @@ static const char *find_told(char **lines, const char *script)
     return is_assertion(last) && asserts(script) ? last : NULL;
 }
 
-/* Judges a non-zero exit. `line`: of the exception, or NULL; `told`: from find_told. */
+/* Judges a non-zero exit. `line`: the line of the exception, or NULL; `told`: from find_told. */
 static char *judge_failure(const Traceback *traceback, const char *line, const char *told,
                            int exit_code, AcrTestResult *out_result)
 {

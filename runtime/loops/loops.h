@@ -1,7 +1,7 @@
 /*
  * loops: drives the machines of machines.h with real models, searches and edits. Clock, model and
  * the destination of files are passed in, so that a loop runs the same with scripted answers and
- * from a journal.
+ * with a journal.
  */
 #ifndef ACR_LOOPS_H
 #define ACR_LOOPS_H
@@ -41,46 +41,46 @@ typedef struct {
 
 typedef enum { ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS, ACR_VERIFY_NEVER } AcrVerify;
 
-/* What to run on a private copy of the run's snapshot. Borrowed. */
+/* What to run on a private copy of the run's snapshot. All borrowed. */
 typedef struct {
-    const AcrOverlay *overlay; /* the patch; NULL: none */
+    const AcrOverlay *overlay; /* the patch to apply first; NULL: none */
     const char *test;    /* a script, run as ACR_FILE_SCRIPT by the project's Python; or NULL */
-    const char *command; /* otherwise this shell command */
-    guint repeat;        /* from 0: a repetition of the same trial */
+    const char *command; /* if `test` is NULL, this shell command */
+    guint repeat;        /* counts repetitions of the same trial, from 0 */
     /*
      * An experiment on `test`: instead of the script, the project's Python gets these arguments
      * ("-" or a file, …; NULL-terminated). The journal records the experiment's name and the digest
      * of `test`, so arguments, input and environment may contain random words.
      */
     const char *const *args;
-    const char *experiment; /* its name; NULL: none */
-    GBytes *input;          /* standard input of a script, command or experiment; NULL: none */
-    const char *const *env; /* "NAME=VALUE", in addition to those of every trial; NULL: none */
+    const char *experiment; /* name of the experiment; NULL: none */
+    GBytes *input;          /* standard input; NULL: none */
+    const char *const *env; /* "NAME=VALUE", added to those of every trial; NULL: none */
 } AcrTrial;
 
-/* The experiment whose input is the call tracer, which runs the script that `args` name. */
+/* The experiment in which the call tracer, sent as input, runs the script that `args` name. */
 #define ACR_EXPERIMENT_CALLS "calls"
 
-/* Runs trials, each once: later calls get the recorded outcome. The journal is asked first, so that
- * a loop runs the same from recorded executions. */
+/* Runs each trial once; later calls return the recorded outcome. Outcomes come from the journal
+ * first, so that a loop runs the same from recorded executions. */
 typedef struct {
     void *ctx;
     /*
-     * Whether code can be run here; *out_text (owned): by what ("Python 3.9.18"), or why not.
-     * Errors: those of the journal, INTERRUPTED of sandbox.
+     * Whether code can be run here; *out_text (owned): by which Python ("Python 3.9.18"), or why
+     * not. Errors: those of the journal, INTERRUPTED of sandbox.
      */
     bool (*open)(void *ctx, bool *out_available, char **out_text, GError **error);
-    /* The tree's path as tracebacks show it; borrowed. */
+    /* The path of the tree that tracebacks show; borrowed. */
     const char *(*dir)(void *ctx);
     /* *out is borrowed, valid as long as the executor. Errors: UNAVAILABLE of sandbox (the sandbox
      * failed, not the command; recorded), INTERRUPTED of sandbox, those of the journal. */
     bool (*run)(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error);
-    /* A random text that nobody can know before, the same for the whole run; recorded, borrowed.
+    /* A random text that nobody can predict, the same for the whole run; recorded, borrowed.
      * Errors: those of the journal. */
     const char *(*draw)(void *ctx, GError **error);
 } AcrExecutor;
 
-/* Runs the project's own tests, with each patch once; also recorded. */
+/* Runs the project's own tests, once with each patch; also recorded. */
 typedef struct {
     void *ctx;
     /*
@@ -92,7 +92,7 @@ typedef struct {
     bool (*localize)(void *ctx, const AcrIndex *index, const char *script, const AcrJson **out,
                      GError **error);
     /* Runs the tests with `patch` and compares; NULL: without a patch, so that `compared` counts
-     * the passing tests. *out and errors as of `run` of AcrExecutor; UNAVAILABLE also if no tests
+     * the passing tests. *out and errors as for `run` of AcrExecutor; UNAVAILABLE also if no tests
      * are known. */
     bool (*compare)(void *ctx, const AcrOverlay *patch, const AcrTestComparison **out,
                     GError **error);
@@ -100,14 +100,14 @@ typedef struct {
 
 /* What a run works with. All borrowed for the call. */
 typedef struct {
-    const char *issue; /* cleaned */
+    const char *issue; /* already cleaned */
     AcrSnapshot *snapshot;
     AcrIndex *index;
     AcrSearch *search;
-    const AcrCalls *calls;     /* the registry; NULL: the built-in calls */
+    const AcrCalls *calls;     /* the registry of calls; NULL: the built-in calls */
     AcrExtensions *extensions; /* NULL: none */
     AcrPython *python;
-    const AcrReferee *referee; /* may be NULL: nothing is compiled then */
+    const AcrReferee *referee; /* may be NULL: then nothing is compiled */
     const AcrPrompts *prompts;
     const char *notes;       /* a message about the repository for the patch writer; NULL: none */
     bool native_tools;       /* offer the calls as tools to models that accept tools */
@@ -115,7 +115,7 @@ typedef struct {
     gsize n_models;
     guint max_rounds, max_tries, max_attempts;
     guint
-        max_samples; /* patches to gather before choosing; 0 or 1: the first good one ends the run */
+        max_samples; /* patches to gather before the choice; 0 or 1: the first good one ends the run */
     AcrVerify verify;
     const AcrExecutor *executor;
     /* a shell command that runs on the patched copy; non-zero rejects the patch; or NULL */
@@ -123,12 +123,12 @@ typedef struct {
     /* Whether a patch must not break the project's tests. AUTO: if they can be run; ALWAYS: the run
      * fails at its start if they cannot. */
     AcrVerify regressions;
-    /* Whether the search agent is shown where failing tests point. AUTO: if that can be found out;
-     * ALWAYS: otherwise the run ends. */
+    /* Whether the search agent is shown which code failing tests point to. AUTO: if that can be
+     * found out; ALWAYS: otherwise the run ends. */
     AcrVerify sbfl;
-    bool is_traced;               /* models are shown what the reproducer calls in the project */
-    const AcrTestComparer *tests; /* NULL if both are NEVER */
-    AcrOverlay *const *given; /* patches from elsewhere, to be weighed with those of the attempts */
+    bool is_traced; /* models are shown which functions of the project the reproducer calls */
+    const AcrTestComparer *tests; /* NULL if both of these are NEVER */
+    AcrOverlay *const *given; /* patches from elsewhere, which compete with those of the attempts */
     gsize n_given;
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
@@ -139,7 +139,7 @@ typedef struct {
 
 /* What an execution of a reproducer shows. */
 typedef enum {
-    ACR_TEST_PASSED,     /* exit 0: the issue is not present */
+    ACR_TEST_PASSED,     /* exit 0: the script does not show the issue */
     ACR_TEST_REPRODUCED, /* non-zero, and an AssertionError that nothing caught ended it */
     ACR_TEST_BROKEN,     /* anything else: another error, a limit, a signal */
 } AcrTestResult;
@@ -158,9 +158,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
 
 /*
  * Judges the execution of `script` (ACR_FILE_SCRIPT at `dir`). REPRODUCED requires a non-zero exit
- * without limit or signal, and on stderr a traceback, the last one that passes through the script,
- * which ends in AssertionError as Python prints it (dotted or not, with or without message) and
- * whose frame in the script quotes that line correctly. The word anywhere else is ignored.
+ * without limit or signal, and on stderr a traceback: the last one that passes through the script.
+ * It must end in AssertionError as Python prints it (dotted or not, with or without message), and
+ * its frame in the script must quote that line correctly. The word anywhere else is ignored.
  */
 void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
                     AcrTestVerdict *out);
@@ -173,18 +173,18 @@ void acr_executed_to_json(const AcrExecuted *executed, AcrJson *json);
 /* Adds "stdout_bytes", "stderr_bytes" and "changed". */
 void acr_executed_add_totals(const AcrExecuted *executed, AcrJson *json);
 void acr_executed_add_changed(const AcrExecuted *executed, AcrJson *json);
-/* Reads all of these back; *out is owned; missing members are empty. */
+/* Reads all of these members back; *out is owned; missing members are empty. */
 void acr_executed_from_json(const AcrJson *json, AcrExecuted *out);
 
 /* ---- Attempts -------------------------------------------------------------------------------- */
 
-/* How well a candidate is proved, worst to best. Among equals the first is selected, among rejected
- * ones the latest. */
+/* How well a candidate is proved, from worst to best. Among equals the first is selected, among
+ * rejected ones the latest. */
 typedef enum {
     ACR_PROOF_REFUSED, /* the validation rejected it, or it breaks tests */
     ACR_PROOF_DOUBTED, /* the reviewer found it wrong */
-    ACR_PROOF_NONE,    /* nothing was run, or nothing can be concluded */
-    /* the reviewer approved it, without a test that failed before and passes after */
+    ACR_PROOF_NONE,    /* nothing was run, or the executions decide nothing */
+    /* the reviewer approved it, but no test failed before and passes after */
     ACR_PROOF_APPROVED,
     /* approved, a test failed before and passes after, and the experiments agree */
     ACR_PROOF_VERIFIED,
@@ -196,22 +196,22 @@ bool acr_proof_is_against(AcrProof proof);
 #define ACR_GIVEN_ATTEMPT (G_MAXUINT - 1)
 
 typedef struct {
-    AcrExtractStatus status; /* of the selected candidate, or the best reached */
+    AcrExtractStatus status; /* status of the selected candidate, or the best status reached */
     GBytes *diff;            /* owned; NULL if no attempt gave a patch */
-    AcrOverlay *overlay;     /* owned; NULL likewise */
+    AcrOverlay *overlay;     /* owned; NULL if `diff` is NULL */
     /* of the selected candidate; attempt from 0, try from 1; for a given patch ACR_GIVEN_ATTEMPT
      * and its number */
     guint attempt, try_number;
     AcrJson *candidates; /* owned; a table of all candidates; NULL: none */
     char *choice;        /* owned; why it was selected, if several were compared; else NULL */
-    AcrProof proof;      /* of the selected candidate */
+    AcrProof proof;      /* proof of the selected candidate */
     /* owned; one line: "reproducer_2.py fails without the patch and passes with it", or why nothing
      * was proved; for a script: why it should be checked, or NULL; with neither: why the last
      * attempt without an answer ended, or NULL */
     char *why;
     /* of the selected candidate: `validate` or the project's tests accepted it */
     bool is_validated;
-    AcrTestComparison *tests; /* owned; the project's tests with it; NULL: not compared */
+    AcrTestComparison *tests; /* owned; the project's tests with the patch; NULL: not compared */
     AcrJson *experiments;     /* owned; "runs", "seconds", "table"; NULL: none were made */
     char *script; /* owned; from acr_reproduce_run: the script that reproduces the issue */
 } AcrOutcome;
@@ -221,11 +221,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
 /*
  * Runs the attempts and selects a patch. True also without a patch (diff NULL). Errors: those that
  * ended an attempt as FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'), and UNAVAILABLE.
- * At a ceiling *out has the best result so far and the error is ACR_LLM_ERROR_CEILING.
+ * If a limit stopped it, *out has the best result so far and the error is ACR_LLM_ERROR_CEILING.
  */
 bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
-/* Runs guard and reproducer of one attempt after the other, until the issue is reproduced. True
- * also if it is not (`script` NULL, `why` says why). Errors: as above. */
+/* Runs guard and reproducer, attempt by attempt, until the issue is reproduced. True also if it is
+ * not (`script` NULL, `why` says why). Errors: as above. */
 bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 
 #endif

@@ -15,10 +15,10 @@
 
 typedef struct {
     int state, event, next;
-    AcrRetrievalAsk ask; /* for a retrieval whose next state is SELECT */
+    AcrRetrievalAsk ask; /* the question, if the next state of a retrieval is SELECT */
 } Row;
 
-/* The first row of the event in the state; NULL: the event is not possible there. */
+/* The first row for the event in the state; NULL: the event is not possible there. */
 static const Row *find_row(const Row *rows, gsize n, int state, int event)
 {
     for (gsize i = 0; i < n; i++)
@@ -38,7 +38,7 @@ static const Row retrieval_rows[] = {
     {S(SELECT), ON(NOT_SHORTENABLE), S(EXHAUSTED), 0},
     {S(SELECT), ON(USED_UP), S(EXHAUSTED), 0},
     {S(SELECT), ON(DEAD_END), S(EXHAUSTED), 0},
-    {S(EXTRACT), ON(INVALID), S(EXTRACT), 0}, /* after the fifth, SELECT */
+    {S(EXTRACT), ON(INVALID), S(EXTRACT), 0}, /* the fifth time, SELECT */
     {S(EXTRACT), ON(CALLS), S(SEARCH), 0},
     {S(EXTRACT), ON(LOCATIONS), S(LOCATE), 0},
     {S(EXTRACT), ON(SHORTENED), S(EXTRACT), 0},
@@ -111,10 +111,11 @@ static const Row attempt_rows[] = {
     {S(REPRODUCE), ON(OK), S(RETRIEVE), 0},
     {S(REPRODUCE), ON(UNAVAILABLE), S(RETRIEVE), 0},
     {S(RETRIEVE), ON(OK), S(PATCH), 0},
-    {S(PATCH), ON(OK), S(REVIEW), 0}, /* without a reproducer, VALIDATE */
+    {S(PATCH), ON(OK), S(REVIEW), 0}, /* VALIDATE if there is no reproducer */
     {S(PATCH), ON(REFUSED), S(PATCH), 0},
     {S(PATCH), ON(USED_UP), S(SELECT), 0},
-    {S(REVIEW), ON(OK), S(SELECT), 0}, /* the review has validated what it approves */
+    /* the review has already validated the patch that it approves */
+    {S(REVIEW), ON(OK), S(SELECT), 0},
     {S(REVIEW), ON(UNAVAILABLE), S(VALIDATE), 0},
     {S(REVIEW), ON(REFUSED), S(SELECT), 0},
     {S(VALIDATE), ON(OK), S(REGRESS), 0},
@@ -125,7 +126,7 @@ static const Row attempt_rows[] = {
     {S(REGRESS), ON(REFUSED), S(PATCH), 0},
     {S(SELECT), ON(OK), S(WEIGH), 0},
     {S(SELECT), ON(AGAIN), S(PATCH), 0},
-    {S(SELECT), ON(REFUSED), S(GUARD), 0}, /* after the last attempt, WEIGH */
+    {S(SELECT), ON(REFUSED), S(GUARD), 0}, /* WEIGH after the last attempt */
     {S(WEIGH), ON(OK), S(DONE), 0},
     {S(WEIGH), ON(UNAVAILABLE), S(DONE), 0},
     {ANY, ON(FAILED), S(FAILED), 0},
@@ -149,7 +150,7 @@ bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event)
     if (machine->state == S(REPRODUCE))
         machine->reproducer = event == ON(OK);
     else if (machine->state == S(REVIEW) && event == ON(UNAVAILABLE))
-        machine->reproducer = false; /* a patch that is rewritten is only validated */
+        machine->reproducer = false; /* a patch that is rewritten now is only validated */
     else if (event == ON(AGAIN))
         machine->tries = 0;
     if (next == S(PATCH)) {
@@ -182,7 +183,7 @@ static const Row review_rows[] = {
     {S(JUDGE), ON(YES_YES), S(VALIDATE), 0},
     {S(JUDGE), ON(YES_NO), S(TEST), 0},
     {S(JUDGE), ON(NO_YES), S(PATCH), 0},
-    {S(JUDGE), ON(NO_NO), S(PATCH), 0}, /* and then the test */
+    {S(JUDGE), ON(NO_NO), S(PATCH), 0}, /* afterwards the test */
     {S(JUDGE), ON(INVALID), S(JUDGE), 0},
     {S(PATCH), ON(WRITTEN), S(EXECUTE), 0}, /* TEST if both were wrong */
     {S(PATCH), ON(NOT_WRITTEN), S(EXHAUSTED), 0},
@@ -218,7 +219,7 @@ bool acr_review_step(AcrReview *machine, AcrReviewEvent event)
         next = S(TEST);
         machine->test_too = false;
     } else if (next == S(PATCH) || next == S(TEST)) {
-        /* No rewrite if no round is left to judge it. */
+        /* Do not rewrite if no round is left to judge the result. */
         machine->test_too = event == ON(NO_NO);
         if (machine->round >= ACR_REVIEW_ROUNDS)
             next = S(EXHAUSTED);

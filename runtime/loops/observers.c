@@ -1,6 +1,6 @@
 /*
  * Tells the user's extensions about calls, their results and patches, and takes their answers.
- * acr_extensions_tell finds out whether any extension observes them.
+ * acr_extensions_tell finds out whether any extension observes the event.
  */
 #include "loops/attempt_work.h"
 

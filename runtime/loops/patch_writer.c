@@ -1,12 +1,13 @@
 /*
- * The patch writer: its conversation, what is removed when that is too long, and each try from the
- * answer to the files of the run folder.
+ * The patch writer: its conversation, what is removed when the conversation is too long, and each
+ * try from the answer to the files of the run folder.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define LEAST_BYTES 1200u /* of code, issue and feedback each, even in a small context */
+/* code, issue and feedback get at least so many bytes each, even in a small context */
+#define LEAST_BYTES 1200u
 
 static void add_feedback(AcrPatchWriter *writer)
 {
@@ -16,8 +17,8 @@ static void add_feedback(AcrPatchWriter *writer)
     acr_conversation_add(writer->conversation, ACR_ROLE_USER, shown);
 }
 
-/* Starts the patch writer's conversation, from located code if there is some, with the feedback of
- * the last try. */
+/* Starts the patch writer's conversation with the feedback of the last try: from located code if
+ * there is some, else from the retrieval. */
 static void start_conversation(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
@@ -46,7 +47,8 @@ static void start_conversation(AcrAttemptWork *work)
     add_feedback(writer);
 }
 
-/* Halves the longest part of what the patch writer is shown; NULL: all parts are short. */
+/* Halves the longest part of what the patch writer is shown; returns its name; NULL: all parts are
+ * short. */
 static const char *cut_longest_part(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;

@@ -1,6 +1,6 @@
 /*
- * The stream of progress events: its kinds, and for each its name, its members in JSON and its
- * words. Consumers need not know them.
+ * The stream of progress events: its kinds, and for each kind its name, its members in JSON and its
+ * words. Consumers need not know the kinds.
  */
 #include "loops/progress.h"
 
@@ -17,12 +17,12 @@ typedef char *(*Words)(const AcrProgressEvent *event);
 typedef struct {
     const char *name;
     AcrShown shown;
-    Words words; /* as a line; NULL: `text` */
-    Words held;  /* as a state; NULL: not shown as one */
-    /* A kind that describes a state (until the next event of its kind) has one of these in
-     * live.json: the object with its members, or the member with its time. */
+    Words words; /* words for a line; NULL: `text` */
+    Words held;  /* words for a state; NULL: not shown as a state */
+    /* A kind that describes a state (until the next event of that kind) appears in live.json:
+     * either as an object with its members, or as the member with its time. */
     const char *group, *time_key;
-    bool is_brief; /* ends with any other event; shown after BRIEF_MS */
+    bool is_brief; /* ends with any other event; shown only after BRIEF_MS */
 } Kind;
 
 typedef enum { TEXT, COUNT, AMOUNT, JSON } FieldType; /* AMOUNT: -1 means unknown */
@@ -30,7 +30,7 @@ typedef struct {
     AcrProgressKind kind;
     const char *key;
     FieldType type;
-    gsize offset; /* in AcrProgressEvent */
+    gsize offset; /* position in AcrProgressEvent */
 } Field;
 #define AT(member) offsetof(AcrProgressEvent, member)
 
@@ -52,7 +52,7 @@ static const Field fields[] = {
     {ACR_PROGRESS_RESULT, "error", TEXT, AT(text)},
     {ACR_PROGRESS_RESULT, "result", JSON, AT(result)},
 };
-/* The field of a kind after `field` (NULL: its first one); NULL: no more. */
+/* The next field of a kind after `field` (NULL: the first); NULL: no more. */
 static const Field *next_field(const Field *field, AcrProgressKind kind)
 {
     for (field = field ? field + 1 : fields; field < fields + G_N_ELEMENTS(fields); field++)
@@ -299,7 +299,7 @@ const AcrSpent *acr_doing_spent(const AcrDoing *doing)
     return &doing->last[ACR_PROGRESS_SPENT].spent;
 }
 
-/* Whether to show it: a brief state only when it lasts. */
+/* Whether to show a state: a brief one only if it lasts. */
 static bool is_shown(const AcrProgressEvent *event)
 {
     const Kind *kind = &kinds[event->kind];

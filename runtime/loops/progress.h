@@ -1,8 +1,8 @@
 /*
- * progress: one stream of events for those who watch. The code that works reports an event once;
- * the block on a terminal, log lines, --events and live.json consume it. The current state that
- * results from the events (AcrDoing) is what `watch` reads back. A new kind is a constant and its
- * members here and its rows in progress.c; all consumers then show it.
+ * progress: one stream of events for people and programs that watch. The code that works reports an
+ * event once; the block on a terminal, log lines, --events and live.json consume it. The current
+ * state that follows from the events (AcrDoing) is what `watch` reads. A new kind is a constant and
+ * its members here and its rows in progress.c; all consumers then show it.
  */
 #ifndef ACR_PROGRESS_H
 #define ACR_PROGRESS_H
@@ -17,10 +17,10 @@ typedef struct {
 
 typedef enum {
     ACR_PROGRESS_STAGE,   /* a stage begins */
-    ACR_PROGRESS_WAITING, /* waits for a model's answer */
-    ACR_PROGRESS_NOTE,    /* what happened, e.g. "search_class(\"A\"): 2 places" */
-    ACR_PROGRESS_WARNING, /* what the user must not miss: something was left out or repaired */
-    ACR_PROGRESS_SPENT,   /* after each call of a model */
+    ACR_PROGRESS_WAITING, /* the run waits for a model's answer */
+    ACR_PROGRESS_NOTE,    /* something happened, e.g. "search_class(\"A\"): 2 places" */
+    ACR_PROGRESS_WARNING, /* something the user must not miss: a thing was skipped or repaired */
+    ACR_PROGRESS_SPENT,   /* sent after each call of a model */
     ACR_PROGRESS_TASK,    /* a task of a batch has ended */
     ACR_PROGRESS_GRADED,  /* a prediction has been graded */
     ACR_PROGRESS_RESULT,  /* the last event of a run */
@@ -30,22 +30,22 @@ typedef enum {
 /* An event; its kind determines which members are set. All borrowed for the call. */
 typedef struct {
     AcrProgressKind kind;
-    gint64 time_ms;        /* since 1970; set by acr_progress_tell */
+    gint64 time_ms;        /* milliseconds since 1970; acr_progress_tell sets it */
     const char *stage;     /* STAGE: "search", … */
     guint attempt, number; /* STAGE: attempt from 0; round or try from 1 (0: none) */
     const char *text;      /* NOTE, WARNING, TASK, GRADED: a line; RESULT: the error, or NULL */
     AcrSpent spent;        /* SPENT */
     gint64 tokens;         /* WAITING: tokens of the answer so far */
-    gint64 since_ms;       /* since 1970; the beginning of what began before the event; 0: none */
+    gint64 since_ms; /* when the reported thing began, in milliseconds since 1970; 0: unknown */
     const AcrJson *result; /* RESULT */
     const char *task;      /* TASK, GRADED: the task that ended; NULL: work begins */
     bool is_bad;           /* TASK, GRADED: the user must not miss it */
-    /* TASK, GRADED: numbers of all; `good` have a patch, or are resolved */
+    /* TASK, GRADED: counts; `good` have a patch, or are resolved */
     guint ended, total, good;
     gint64 left_ms, left_microusd; /* TASK: a forecast; left_ms -1: unknown */
 } AcrProgressEvent;
 
-/* A consumer, and the next one. */
+/* A consumer; `next` gets the events after it. */
 typedef struct AcrProgress AcrProgress;
 struct AcrProgress {
     void *ctx;
@@ -59,23 +59,23 @@ void acr_progress_stage(const AcrProgress *progress, guint attempt, const char *
 void acr_progress_note(const AcrProgress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
 void acr_progress_warn(const AcrProgress *progress, const char *line); /* NULL: no line */
 
-/* The event as in runtime/schemas/events.json; owned. */
+/* Converts an event to JSON as in runtime/schemas/events.json; owned. */
 AcrJson *acr_progress_to_json(const AcrProgressEvent *event) ACR_MUST_USE;
 
 /* Where an event's words are shown. */
 typedef enum {
-    ACR_SHOWN_NOWHERE,  /* only as a state */
-    ACR_SHOWN_VERBOSE,  /* a line with --verbose */
-    ACR_SHOWN_IF_LONG,  /* the state, if no block shows it and nothing was logged for long */
-    ACR_SHOWN_AS_STEP,  /* a line, if no block shows the same */
-    ACR_SHOWN_LOGGED,   /* a permanent line, except with --quiet */
-    ACR_SHOWN_ANYWHERE, /* a permanent line */
+    ACR_SHOWN_NOWHERE,  /* shown only as a state */
+    ACR_SHOWN_VERBOSE,  /* written as a line with --verbose */
+    ACR_SHOWN_IF_LONG,  /* written if no block shows the state and nothing was logged for long */
+    ACR_SHOWN_AS_STEP,  /* written as a line if no block shows the same */
+    ACR_SHOWN_LOGGED,   /* written as a permanent line, except with --quiet */
+    ACR_SHOWN_ANYWHERE, /* always written as a permanent line */
 } AcrShown;
 AcrShown acr_progress_shown(const AcrProgressEvent *event);
-/* The event in words for people; owned. Not for RESULT. */
+/* Writes the event in words for people; owned. Not for RESULT. */
 char *acr_progress_words(const AcrProgressEvent *event) ACR_MUST_USE;
 
-/* The state that results from the events: the last one of each kind that still applies.
+/* The state that follows from the events: the last event of each kind that still applies.
  * Zero-initialise. */
 typedef struct {
     AcrProgressEvent last[ACR_PROGRESS_KINDS]; /* texts owned; time 0: none */
@@ -86,8 +86,8 @@ void acr_doing_clear(AcrDoing *doing);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrDoing, acr_doing_clear)
 bool acr_doing_has_begun(const AcrDoing *doing);        /* whether a stage has begun */
 const AcrSpent *acr_doing_spent(const AcrDoing *doing); /* all 0 before the first event */
-/* The state with the time since `since_ms` (0: since the stage began): "round 2: search · 3 s";
- * owned; "": none. */
+/* Describes the state with the time since `since_ms` (0: since the stage began): "round 2: search ·
+ * 3 s"; owned; "": none. */
 char *acr_doing_text(const AcrDoing *doing, gint64 since_ms) ACR_MUST_USE;
 /* Writes and reads members of `json` as in live.json. What is read is bounded, and its texts are
  * untrusted. */
@@ -96,7 +96,7 @@ void acr_doing_from_json(const AcrJson *json, AcrDoing *out);
 
 /* ---- Words ---- */
 
-#define ACR_WORDS_BETWEEN " · " /* parts of a line */
+#define ACR_WORDS_BETWEEN " · " /* separates the parts of a line */
 #define ACR_MOST_MS (1ll << 45) /* the largest time since 1970 that is accepted */
 
 /* Adds the known amounts, bounded. */

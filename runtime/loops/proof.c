@@ -1,14 +1,14 @@
 /*
  * Proves an approved patch by experiments. Python decides which run is next
- * (python/acr/experiments/), the executor makes it in a fresh copy of the tree, and only how it
- * ended counts. The random seed of all variants is recorded, so that a replay asks for the same
+ * (python/acr/experiments/), the executor makes the run in a fresh copy of the tree, and only how
+ * it ended counts. The random seed of all variants is recorded, so that a replay asks for the same
  * runs.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
-#define MAX_RUNS 40u /* for one verdict, which takes 8 to 13 */
+#define MAX_RUNS 40u /* limit for one verdict, which usually takes 8 to 13 runs */
 
 GByteArray *acr_proof_files(const AcrAttemptWork *work, const AcrOverlay *with, GError **error)
 {
@@ -94,7 +94,7 @@ bool acr_proof_is_barred(const AcrAttemptWork *work, const AcrOverlay *patch, ch
 typedef struct {
     AcrJson *state;
     GByteArray *files;
-    GPtrArray *streams; /* of GBytes */
+    GPtrArray *streams; /* array of GBytes */
     gint64 wall_ms;
 } Experiments;
 
@@ -139,8 +139,8 @@ static bool begin_experiments(const AcrAttemptWork *work, Experiments *made, GEr
     return made->files != NULL;
 }
 
-/* The files of a side with those that the experiment changes; owned. `fields` from 2 on: path and
- * content alternately. */
+/* Lays out the files of a side and those that the experiment changes; owned. `fields` from 2 on:
+ * path and content alternately. */
 static AcrOverlay *lay_out(const AcrAttemptWork *work, bool is_patched, const GPtrArray *fields,
                            GError **error)
 {
@@ -167,7 +167,8 @@ static char *setting(const char *name, const AcrJson *run, const char *member)
     return g_strdup_printf("%s=%s", name, value ? value : "");
 }
 
-/* A script that comes through a pipe is in no file that the patch could read. */
+/* Runs an experiment. A script that arrives through a pipe is in no file that the patch could
+ * read. */
 static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GPtrArray *fields,
                               Experiments *made, GError **error)
 {
@@ -200,7 +201,7 @@ static AcrStep run_experiment(AcrAttemptWork *work, const AcrJson *run, const GP
 static void keep_table(AcrCandidate *candidate, const AcrJson *answer, const Experiments *made)
 {
     AcrJson *json = acr_json_new_object();
-    /* plus the script without and with the patch, before the experiments */
+    /* adds the runs of the script without and with the patch */
     acr_json_set_int(json, "runs", acr_json_get_int(answer, "runs", 0) + 2);
     acr_json_set(json, "seconds", acr_json_new_double((double)made->wall_ms / 1000));
     const AcrJson *rows = acr_json_get(answer, "rows");

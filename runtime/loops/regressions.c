@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-#define MAX_ASKED 10u /* tests of a patch about which the reviewer is asked */
+#define MAX_ASKED 10u /* most tests of a patch about which the reviewer is asked */
 #define ANSWER_TRIES 3u
-#define SHOWN_TESTS 10u                /* shown to the patch writer */
-#define SHOWN_BYTES (4u * 1024)        /* of a failure */
-#define PATCH_SHOWN_BYTES (64u * 1024) /* of a patch, shown to the reviewer */
+#define SHOWN_TESTS 10u                /* tests shown to the patch writer */
+#define SHOWN_BYTES (4u * 1024)        /* bytes shown of a failure */
+#define PATCH_SHOWN_BYTES (64u * 1024) /* bytes of a patch shown to the reviewer */
 
-/* What the reviewer says about a test. */
+/* The reviewer's judgement of a test. */
 typedef struct {
     bool is_expected;
     char *reason; /* owned */
@@ -56,7 +56,7 @@ static AcrConversation *start_question(const AcrAttemptWork *work, const AcrCand
     return conversation;
 }
 
-/* Asks whether a test is expected to fail. Without an answer it is not. */
+/* Asks whether the issue expects a test to fail. Without an answer it does not. */
 static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Said *out,
                          GError **error)
 {
@@ -85,7 +85,7 @@ static bool ask_reviewer(AcrAttemptWork *work, AcrConversation *conversation, Sa
 }
 
 /* Asks the reviewer about each broken test, at most MAX_ASKED, and keeps its answers in work->said.
- * Tests that the issue asks to fail are excused. */
+ * Tests that the issue expects to fail are excused. */
 static bool ask_all(AcrAttemptWork *work, const AcrCandidate *candidate, GError **error)
 {
     const GPtrArray *broken = candidate->tests->broken;
@@ -110,7 +110,7 @@ static bool ask_all(AcrAttemptWork *work, const AcrCandidate *candidate, GError 
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-/* What broke, and how; for the patch writer. */
+/* Describes the broken tests and their failures for the patch writer. */
 static char *broken_text(const AcrTestComparison *found)
 {
     GString *text = g_string_new("Tests that passed without the change fail with it.\n");
@@ -136,7 +136,7 @@ static AcrStep refuse_patch(AcrAttemptWork *work, AcrCandidate *candidate)
     return acr_step_refuse(work, candidate, g_string_free(why, FALSE), message);
 }
 
-/* Judges the outcome for a patch, and writes regression_PATCH.json. */
+/* Judges the tests' outcome with a patch, and writes regression_PATCH.json. */
 static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     AcrTestComparison *found = candidate->tests;
@@ -158,7 +158,7 @@ static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError
                : ACR_STEP_FAILED;
 }
 
-/* The patch without its changes to tests, which must stay as they are; owned. */
+/* The patch without its changes to tests, because the tests must stay as they are; owned. */
 static AcrOverlay *keep_tests(const AcrAttemptWork *work, const AcrOverlay *patch, GError **error)
 {
     g_autoptr(AcrOverlay) kept = acr_overlay_copy(patch),

@@ -1,13 +1,13 @@
 /*
  * The reproducer: whether the issue can be reproduced, the script and its tries, and each execution
- * with its files in the run folder; also a run that wants nothing else (`reproduce`).
+ * with its files in the run folder. Also `reproduce`, a run that only writes a reproducer.
  */
 #include "loops/attempt_work.h"
 
 #include <string.h>
 
 #define GUARD_TRIES 3u
-#define SHOWN_BYTES 160u /* of an exception */
+#define SHOWN_BYTES 160u /* bytes shown of an exception */
 
 /* Finds out whether code can be run here, if --verify asks for it. */
 static AcrStep open_executor(AcrAttemptWork *work, GError **error)
@@ -29,7 +29,7 @@ static AcrStep open_executor(AcrAttemptWork *work, GError **error)
         return ACR_STEP_FAILED;
     }
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (guint i = 1; lines[0] && lines[i]; i++) /* of a set-up's output, only the last line */
+    for (guint i = 1; lines[0] && lines[i]; i++) /* keeps only the last line of a set-up's output */
         acr_loops_note(run, "%s", lines[i]);
     acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
     return ACR_STEP_UNAVAILABLE;
@@ -122,7 +122,7 @@ static void take_feedback(AcrReproducer *reproducer, char *text)
 }
 
 /* Asks for a script and saves conversation and script; *out_problem (owned): why the answer
- * contains none. */
+ * contains no script. */
 static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -149,7 +149,8 @@ static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError *
                : ACR_STEP_FAILED;
 }
 
-/* One try: asks, saves and runs. DONE: reproduced. *out_ran: there was a script, and it ran. */
+/* Makes one try: asks, saves and runs. DONE: reproduced. *out_ran: there was a script, and it
+ * ran. */
 static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
 {
     AcrReproducer *reproducer = &work->reproducer;
@@ -191,7 +192,7 @@ static AcrStep try_all(AcrAttemptWork *work, bool *out_ran, GError **error)
 }
 
 /* The last line that the script wrote to stderr if it says that a module is missing; owned; else
- * NULL. A name that a module lacks is the script's own mistake. */
+ * NULL. A missing name in a module is the script's own mistake and does not count. */
 static char *find_missing_module(const AcrTestVerdict *verdict)
 {
     if (verdict->result != ACR_TEST_BROKEN || !verdict->executed || !verdict->executed->err)
@@ -203,7 +204,7 @@ static char *find_missing_module(const AcrTestVerdict *verdict)
                                                            : NULL;
 }
 
-/* Reports why no try was good; a missing module is for the user to install. */
+/* Reports why no try succeeded; if a module is missing, the user must install it. */
 static void tell_not_reproduced(AcrAttemptWork *work, const char *python)
 {
     g_autofree char *missing = find_missing_module(&work->reproducer.before);
@@ -244,8 +245,8 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
 
 /* ---- The reproducer alone -------------------------------------------------------------------- */
 
-/* Guard and reproducer; DONE: the issue is reproduced. Then runs the script once more, to find what
- * should be checked in it. */
+/* Runs guard and reproducer; DONE: the issue is reproduced. Then runs the script once more, to find
+ * out what the user should check in it. */
 static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
 {
     const AcrTestVerdict *before = &work->reproducer.before;

@@ -1,11 +1,12 @@
 /*
  * Drives the retrieval machine: for each state, one function does its work and returns the event of
- * its result. The conversation is written to disk in each round before it is parsed. All state is
- * in Driver; nothing is kept between runs.
+ * its result. Each round writes the conversation to disk before it is parsed. Driver holds all
+ * state; nothing is kept between runs.
  */
 #include "loops/attempt_work.h"
 
-#define EXTRACT_FIRST_ANSWER 2u /* after the system prompt and the text */
+/* number of the first answer, after the system prompt and the text */
+#define EXTRACT_FIRST_ANSWER 2u
 
 typedef struct {
     const AcrRun *run;
@@ -13,12 +14,12 @@ typedef struct {
     AcrRetrieved *retrieved; /* borrowed from the work */
     AcrRetrieval machine;
     char *selected;           /* the answer to SELECT in this round */
-    AcrConversation *extract; /* in this round; NULL before its first try */
-    AcrExtraction extraction; /* the last one parsed */
-    AcrJson *layers;          /* tool_call_layers.json */
-    AcrJson *tools;           /* what the model may call; NULL: it writes its calls as text */
+    AcrConversation *extract; /* conversation of this round; NULL before its first try */
+    AcrExtraction extraction; /* the last answer that was parsed */
+    AcrJson *layers;          /* contents of tool_call_layers.json */
+    AcrJson *tools;           /* tools that the model may call; NULL: it writes its calls as text */
     bool has_found;           /* a call of this round found code */
-    GError *failure;          /* of the last step; the error of FAILED or STOPPED */
+    GError *failure;          /* error of the last step, if it ends as FAILED or STOPPED */
 } Driver;
 
 static void retrieval_driver_clear(Driver *driver)
@@ -96,7 +97,7 @@ static AcrRetrievalEvent failed_event(Driver *driver)
 
 /* ---- States ---------------------------------------------------------------------------------- */
 
-/* Adds this round's question to the conversation; the first one is there already. */
+/* Adds this round's question to the conversation, which already contains the first one. */
 static void add_question(Driver *driver)
 {
     AcrConversation *conversation = driver->retrieved->conversation;
@@ -127,7 +128,7 @@ static bool ask_search_agent(Driver *driver, const char **out_text)
                                 driver->machine.round);
 }
 
-/* Records an answer, which is compared with others of its `kind`; returns whether to give up the
+/* Records an answer and compares it with others of its `kind`; returns whether to give up the
  * model. */
 static bool is_dead_end(Driver *driver, char kind, const char *text)
 {
@@ -136,7 +137,7 @@ static bool is_dead_end(Driver *driver, char kind, const char *text)
            (end->empty == 0 && acr_dead_end_compare(end, kind, text));
 }
 
-/* If the analysis itself has called tools, nothing is asked. */
+/* Asks for the next calls, unless the analysis itself has called tools. */
 static AcrRetrievalEvent do_select(Driver *driver)
 {
     const AcrConversation *conversation = driver->retrieved->conversation;
@@ -195,7 +196,7 @@ static AcrRetrievalEvent do_extract(Driver *driver)
     return driver->extraction.calls->len ? ACR_RETRIEVAL_ON_CALLS : ACR_RETRIEVAL_ON_LOCATIONS;
 }
 
-/* {"func_name", "arguments", "call_ok"} of one call. */
+/* Describes a call: {"func_name", "arguments", "call_ok"}. */
 static AcrJson *call_to_json(const AcrCall *call, bool ok)
 {
     AcrJson *arguments = acr_json_new_object();
@@ -242,7 +243,7 @@ static bool answer_call(Driver *driver, const AcrCall *call, AcrResults *results
     return true;
 }
 
-/* Whether the round's calls repeat others, or one more round found nothing. */
+/* Whether the round's calls repeat earlier ones, or too many rounds have found nothing. */
 static bool leads_nowhere(Driver *driver)
 {
     AcrDeadEnd *end = &driver->work->dead_end;

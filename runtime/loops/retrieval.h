@@ -5,9 +5,9 @@
 #include "loops/loops_private.h"
 
 typedef struct {
-    GPtrArray *located;            /* owned; of AcrLocated; empty if the retrieval is EXHAUSTED */
+    GPtrArray *located;            /* owned; AcrLocated; empty if the retrieval is EXHAUSTED */
     AcrConversation *conversation; /* owned */
-    GPtrArray *results;            /* owned; of AcrResults: the messages with search results */
+    GPtrArray *results;            /* owned; AcrResults: the messages with search results */
     char *clue;                    /* owned; what the model is shown with the issue, or NULL */
     gsize issue_bytes;             /* bytes of the issue that are still shown; 0: all */
     bool dropped_turns;            /* the oldest turns were removed from the conversation */
@@ -20,9 +20,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
 
 typedef struct {
     GString *full;     /* owned; the text for the model */
-    GPtrArray *texts;  /* owned; of char *: the part of `full` for each call */
+    GPtrArray *texts;  /* owned; char *: the part of `full` for each call */
     GString *headings; /* owned; a line for each call: what was found where */
-    gsize message;     /* its number in the conversation */
+    gsize message;     /* number of the message in the conversation */
     gsize bytes;       /* bytes of `full` that the message shows at most; 0: only the headings */
 } AcrResults;
 AcrResults *acr_results_new(void) ACR_MUST_USE;
@@ -35,11 +35,11 @@ void acr_results_add(AcrResults *results, const char *call, const AcrAnswer *ans
 void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompts,
                                AcrResults *results, const GPtrArray *replies);
 
-/* Bug locations as the model named them, and the code that was found for them, for files of the run
- * folder. */
+/* Convert bug locations as the model named them, and the code found for them, to JSON for files of
+ * the run folder. */
 AcrJson *acr_locations_to_json(const GPtrArray *locations) ACR_MUST_USE;
 AcrJson *acr_located_to_json(const GPtrArray *located) ACR_MUST_USE;
-/* The named locations as text, a line each: "- file a.py, class A, method f"; owned. */
+/* Writes the named locations as text, one a line: "- file a.py, class A, method f"; owned. */
 char *acr_locations_text(const GPtrArray *locations) ACR_MUST_USE;
 
 /* ---- What it gives up when the context overflows (context_overflow.c) ------------------------ */
@@ -48,9 +48,9 @@ char *acr_locations_text(const GPtrArray *locations) ACR_MUST_USE;
 void acr_retrieved_tell_clue(AcrRetrieved *retrieved, const AcrRun *run, char *clue);
 /*
  * Removes one thing from a conversation that is too long, the least important first, and leaves a
- * note in its place. First older search results become headings, then earlier answers and the
- * newest results lose their middle, then the issue does, and at last the oldest turns go. Returns
- * what was done (static); NULL: nothing is left to remove.
+ * note in its place. Older search results become headings first; then earlier answers and the
+ * newest results lose their middle, then the issue, and at last the oldest turns are removed.
+ * Returns what was done (static); NULL: nothing is left to remove.
  */
 const char *acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrRun *run);
 

@@ -1,20 +1,20 @@
 /*
  * Drives the review machine: for each state, one function does its work and returns the event of
- * its result. The reviewer starts afresh in each round from the issue, the latest script and patch,
- * and the script's outcomes without and with it, because earlier reviews would mislead.
+ * its result. In each round the reviewer starts afresh with the issue, the latest script and patch,
+ * and the script's outcomes without and with the patch, because earlier reviews would mislead it.
  */
 #include "loops/attempt_work.h"
 
-/* of a patch, shown to the reviewer and the writer of the test */
+/* bytes of a patch shown to the reviewer and to the writer of the test */
 #define PATCH_SHOWN_BYTES (64u * 1024)
 
 typedef struct {
     AcrAttemptWork *work;
     AcrReview machine;
-    AcrConversation *conversation; /* of this round */
-    AcrReviewAnswer answer;        /* the last one parsed */
-    char *problem;                 /* of the last answer that could not be parsed */
-    char *patch, *test;            /* of this round, as the reviewer sees them */
+    AcrConversation *conversation; /* conversation of this round */
+    AcrReviewAnswer answer;        /* the last answer that was parsed */
+    char *problem;                 /* why the last answer could not be parsed */
+    char *patch, *test;            /* patch and test of this round, as the reviewer sees them */
     /* the test's outcomes without and with the patch, as the reviewer sees them */
     char *executions;
     AcrTestVerdict with_patch;
@@ -34,7 +34,8 @@ static void review_driver_clear(Driver *driver)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, review_driver_clear)
 
-/* The event of a step, where DONE is `done`; the error of a failed one is in driver->failure. */
+/* The event of a step; a step that is DONE gives the event `done`. If the step failed, the error is
+ * in driver->failure. */
 static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEvent done)
 {
     if (step == ACR_STEP_DONE)
@@ -138,8 +139,8 @@ static char *advice_text(const char *analysis, const char *advice)
     return g_strdup_printf("%s%s%s", analysis, *analysis && *advice ? "\n\n" : "", advice);
 }
 
-/* Rewrites the patch after a review, in tries until one is applicable; after a rejection by the
- * validation the patch writer already has its message. */
+/* Rewrites the patch after a review until a try is applicable; after a rejection by the validation
+ * the patch writer already has its message. */
 static AcrReviewEvent do_patch(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;
@@ -178,7 +179,7 @@ static AcrReviewEvent do_validate(Driver *driver)
                                      : event_of(driver, step, ACR_REVIEW_ON_PASSED);
 }
 
-/* Tests that cannot be run do not count against a patch. */
+/* Runs the project's tests; tests that cannot be run do not count against a patch. */
 static AcrReviewEvent do_regress(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;

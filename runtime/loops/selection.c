@@ -1,7 +1,8 @@
 /*
  * Chooses among all candidates if several samples are wanted or patches from elsewhere were given.
- * Those given are checked like those of the attempts, all are run against the reproducers of all attempts, and equal changes and equal
- * behaviour are counted. Also makes the table of candidates of every run.
+ * Given patches are checked like those of the attempts. All candidates run against the reproducers
+ * of all attempts, and equal changes and equal behaviour are counted. Also makes every run's table
+ * of candidates.
  */
 #include "loops/attempt_work.h"
 
@@ -78,7 +79,7 @@ static bool find_change(const AcrAttemptWork *work, AcrCandidate *candidate, GEr
     return files && acr_python_change_key(work->run->python, files, &candidate->change, error);
 }
 
-/* Copies findings to another candidate with the same change. */
+/* Copies findings to another candidate that makes the same change. */
 static void share_findings(const AcrCandidate *from, AcrCandidate *to)
 {
     to->proof = from->proof;
@@ -156,8 +157,8 @@ static AcrStep cross_all(AcrAttemptWork *work, const GPtrArray *scripts, GError 
     return step;
 }
 
-/* How a candidate behaved in all runs; owned. The number of tests that ran before a timeout is left
- * out, because it depends on the machine. */
+/* Describes how a candidate behaved in all runs; owned. Omits how many tests ran before a timeout,
+ * because that depends on the machine. */
 static char *behaviour(const AcrCandidate *candidate)
 {
     static const char *const kinds[] = {"why", "regressions", "expected", "fixed"};
@@ -189,7 +190,7 @@ static void count_alike(const GPtrArray *candidates)
     }
 }
 
-/* What each candidate changes. */
+/* Finds out what each candidate changes. */
 static bool find_changes(const AcrAttemptWork *work, GError **error)
 {
     for (guint i = 0; i < work->candidates->len; i++) {
@@ -209,7 +210,7 @@ AcrStep acr_selection_compare(AcrAttemptWork *work, const GPtrArray *scripts, GE
     return step;
 }
 
-/* Whether nothing more can be shown of a candidate here. */
+/* Whether nothing more can be proved about a candidate. */
 static bool is_proved(const AcrRun *run, const AcrCandidate *candidate)
 {
     return candidate->proof == ACR_PROOF_VERIFIED && candidate->scripts &&
@@ -287,7 +288,7 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
     return table;
 }
 
-/* The best candidate that is another change than `best`; NULL: none. */
+/* The best candidate that makes another change than `best`; NULL: none. */
 static const AcrCandidate *find_rival(const GPtrArray *candidates, const AcrCandidate *best)
 {
     g_autoptr(GPtrArray) others = g_ptr_array_new();

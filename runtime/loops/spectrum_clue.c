@@ -1,6 +1,6 @@
 /*
- * Finds out where failing tests point, before a retrieval; shows it to the search agent as a clue,
- * and writes sbfl.json.
+ * Before a retrieval, finds the code that failing tests point to, shows it to the search agent as a
+ * clue, and writes sbfl.json.
  */
 #include "loops/attempt_work.h"
 
@@ -8,7 +8,7 @@
 
 #define SHOWN 5u /* methods that the model is shown */
 
-/* The header of a method as a place; NULL: its file does not exist. */
+/* The place of a method's header; NULL: its file does not exist. */
 static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
 {
     const char *file = acr_json_get_string(method, "file");
@@ -23,7 +23,7 @@ static AcrPlace *header_of(const AcrIndex *index, const AcrJson *method)
     return acr_place_new(file, start, end, NULL, NULL);
 }
 
-/* The methods as search calls show them, after their scores; owned. Errors: those of
+/* Writes the methods as search calls show them, after their scores; owned. Errors: those of
  * acr_search_show. */
 static char *make_clue(const AcrRun *run, const AcrJson *found, GError **error)
 {

@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-#define SHOWN_LINES 10u /* of the output of a command that cannot be run */
+#define SHOWN_LINES 10u /* lines shown of the output of a command that cannot be run */
 
 /* ---- Tests in a summary ---------------------------------------------------------------------- */
 
-/* The tests that "3 passed, 1 skipped" counts as passed or failed; -1: no counts. */
+/* How many tests "3 passed, 1 skipped" counts as passed or failed; -1: no counts. */
 static gint64 count_words(const char *line)
 {
     static const char *const all[] = {"skipped", "xfailed", "xpassed", "expected"};
@@ -32,7 +32,8 @@ static gint64 count_words(const char *line)
     return sum;
 }
 
-/* The tests that unittest's last line, "OK (skipped=1, expected failures=2)", counts as neither. */
+/* How many tests unittest's last line, "OK (skipped=1, expected failures=2)", counts as neither
+ * passed nor failed. */
 static gint64 count_others(const char *line)
 {
     static const char *const others[] = {"skipped=", "expected failures=", "unexpected successes="};
@@ -106,7 +107,7 @@ static AcrStep refuse_validated(AcrAttemptWork *work, AcrCandidate *candidate,
 }
 
 /* Whether the command itself did not run: the shell did not find it (127) or could not execute it
- * (126); pytest was called with wrong arguments or found no file (4), or no test (5). */
+ * (126); pytest got wrong arguments or found no file (4), or no test (5). */
 static bool has_not_run(const char *command, const AcrExecuted *executed)
 {
     int code = executed->limit == ACR_LIMIT_NONE && !executed->signal ? executed->exit_code : 0;
@@ -128,7 +129,7 @@ static AcrStep stop_unrun(const AcrTrial *trial, const AcrExecuted *executed, GE
     return ACR_STEP_FAILED;
 }
 
-/* Asks the checks of the user's extensions, before the command, which takes longer. */
+/* Runs the checks of the user's extensions before the command, because the command takes longer. */
 static AcrStep ask_checks(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     const AcrRun *run = work->run;

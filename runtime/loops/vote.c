@@ -1,15 +1,15 @@
 /*
- * Votes between candidates that are equal by all that was run: the model chooses several times,
- * each time from another order, so that their positions do not decide.
+ * Lets the model vote between candidates that are equal by all that was run. It chooses several
+ * times, each time from another order, so that positions do not decide.
  */
 #include "loops/attempt_work.h"
 
 #define VOTES 3u
 #define ANSWER_TRIES 2u
-#define MOST 8u /* candidates in a vote; the first ones */
+#define MOST 8u /* most candidates in a vote; the first ones take part */
 #define PATCH_SHOWN_BYTES (16u * 1024)
 
-/* The best, and one of each other change that is as good; borrowed. */
+/* The best candidate, and one of each other change that is equally good; borrowed. */
 static GPtrArray *find_tied(const GPtrArray *candidates)
 {
     GPtrArray *tied = g_ptr_array_new();
@@ -28,7 +28,7 @@ static GPtrArray *find_tied(const GPtrArray *candidates)
     return tied;
 }
 
-/* Another order for each vote, the same in every run. */
+/* Changes the order for each vote; it is the same in every run. */
 static void shuffle(GPtrArray *order, guint vote)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(vote);
@@ -57,7 +57,7 @@ static AcrConversation *start_vote(const AcrAttemptWork *work, const GPtrArray *
     return conversation;
 }
 
-/* One vote: adds to the chosen candidate's votes and reasons. NOT_DONE: no answer. */
+/* Holds one vote: adds to the chosen candidate's votes and reasons. NOT_DONE: no answer. */
 static AcrStep vote(AcrAttemptWork *work, const GPtrArray *order, guint number, GError **error)
 {
     g_autoptr(AcrConversation) conversation = start_vote(work, order, number);

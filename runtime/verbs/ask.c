@@ -72,7 +72,7 @@ static const char *class_of_failure(const GError *error, AcrExit exit)
     return acr_llm_error_name(code == ACR_LLM_ERROR_FAILED ? ACR_LLM_ERROR_NETWORK : code);
 }
 
-/* The try that the failure is of; NULL: it came before one. */
+/* The try that the failure belongs to; NULL: it came before any try. */
 static const AcrModelTry *failed_try(const AcrModelReport *report, const GError *error)
 {
     if (!report || !report->tries || report->tries->len == 0)
@@ -92,19 +92,19 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
     return acr_json_of("error", inside, NULL);
 }
 
-/* Without a key nothing was sent; a rejected key is another failure. */
+/* A missing key means that nothing was sent; a rejected key is another failure. */
 static AcrExit exit_of(AcrHost *host, const GError *error, guint sent)
 {
     AcrExit code = acr_exit_of(error, host->interrupt);
     if (code != ACR_EXIT_ENVIRONMENT || error->domain != ACR_LLM_ERROR ||
-        error->code == ACR_LLM_ERROR_FAILED || /* a ledger, its disk, a file of certificates */
+        error->code == ACR_LLM_ERROR_FAILED || /* of the ledger, its disk, or the certificates */
         error->code == ACR_LLM_ERROR_UNREACHABLE ||
         (error->code == ACR_LLM_ERROR_AUTH && sent == 0))
         return code;
     return ACR_EXIT_NONE;
 }
 
-/* `report` NULL: no model was made. */
+/* Reports a failure; `report` NULL: no model was made. */
 static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelReport *report,
                         const GError *error)
 {
@@ -117,12 +117,12 @@ static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelRep
     return acr_out_exit(acr_out_json(json), code);
 }
 
-/* Prints what there is of an answer; only a complete one is a success. */
+/* Prints an answer even if it is incomplete, which is not a success. */
 static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, guint sent)
 {
     const char *problem = acr_model_answer_problem(answer);
     AcrExit code = problem ? ACR_EXIT_NONE : ACR_EXIT_OK;
-    if (spec->json) { /* its `finish` says so */
+    if (spec->json) { /* its `finish` tells whether it is complete */
         g_autoptr(AcrJson) json = describe_answer(answer, sent);
         return acr_out_exit(acr_out_json(json), code);
     }
@@ -134,7 +134,8 @@ static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, gui
     return acr_out_exit(out, code);
 }
 
-/* Asks. An answer without text is a failure, unless it calls tools or its limit cut it off. */
+/* Calls the model. An answer without text is a failure, unless it calls tools or was cut off at its
+ * limit. */
 static bool ask_model(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *answer,
                       GError **error)
 {
@@ -159,7 +160,7 @@ static int call_model(AcrHost *host, const AcrRunSpec *spec, const AcrModelReque
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrLimits) limits = {0};
-    g_autoptr(AcrModel) model = NULL; /* freed before what it borrows */
+    g_autoptr(AcrModel) model = NULL; /* freed before the values that it borrows */
     /* The time limit starts here, because standard input may have taken long. */
     if (!acr_limits_init(&limits, spec, &error) ||
         !acr_limits_open(&limits, spec->ledger, spec->ledger ? "ledger" : "call", &error))

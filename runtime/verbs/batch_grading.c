@@ -1,6 +1,6 @@
 /*
- * Grades the predictions of a batch as they arrive: each in the thread of its task, before that
- * takes the next one, and until the batch's time limit.
+ * Grades the predictions of a batch as they arrive: the thread of a task grades its prediction
+ * before it takes the next task, until the batch's time limit.
  */
 #include "verbs/grading.h"
 

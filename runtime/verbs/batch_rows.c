@@ -1,7 +1,7 @@
 /*
- * The rows of a batch with their hidden tests, which the tasks' own processes never see, and where
- * the code of each task runs: in its image or its environment, which are the same as for grading,
- * so that they are made once.
+ * The rows of a batch with their hidden tests, which the tasks' own processes never see; and where
+ * the code of each task runs: in its image or its environment, which grading uses too, so that they
+ * are made once.
  */
 #include <string.h>
 
@@ -54,8 +54,8 @@ static char *make_environment(const AcrBatchRows *rows, guint i, gint64 deadline
                : NULL;
 }
 
-/* The first place that works, if grading has none: the environment of the first task, or an
- * engine. */
+/* The first place that works, if grading has not chosen one: the environment of the first task, or
+ * a container engine. */
 static const char *find_first_place(AcrBatchRows *rows, GString *why)
 {
     g_auto(AcrGradingPlan) plan = {0};
@@ -99,7 +99,7 @@ static void choose_place(AcrBatchRows *rows)
 
 /* ---- The rows ---- */
 
-/* The rows of the same instances in the same order, each with room for its prediction. */
+/* Reads the rows of the same instances in the same order, with an empty prediction each. */
 static bool read_rows(const AcrHost *host, AcrBatchRows *rows, GError **error)
 {
     const AcrRunSpec *spec = rows->spec;
@@ -183,7 +183,7 @@ void acr_batch_rows_free(AcrBatchRows *rows)
 
 /* ---- The place of a task ---- */
 
-/* Whether a finished task ran in such a place. */
+/* Whether a finished task ran in the place that is chosen now. */
 static bool fits_place(const AcrBatchRows *rows, const AcrRunSpec *kept)
 {
     bool in_container = g_strcmp0(kept->sandbox, CONTAINER) == 0;

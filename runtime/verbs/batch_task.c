@@ -17,7 +17,7 @@
 static void die_with(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
-        _exit(ACR_EXIT_INTERRUPTED); /* the parent was already gone */
+        _exit(ACR_EXIT_INTERRUPTED); /* the parent had already exited */
 }
 
 static bool read_spec(AcrHost *host, AcrRunSpec *spec, GError **error)

@@ -11,13 +11,12 @@
 #include "http/http.h"
 #include "search/search.h"
 
-/* The position of the parser. */
 typedef struct {
     const AcrVerb *verb;
     int argc;
     char **argv;
     int next;
-    GPtrArray *arguments; /* owned; of owned texts */
+    GPtrArray *arguments; /* owned; contains owned texts */
 } Parser;
 
 static const AcrOption *find_letter(char letter, guint verb)
@@ -47,7 +46,7 @@ static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GE
                            nearest ? "?" : "");
 }
 
-/* The value of an option: `attached` to it (NULL: not attached), else the next word. */
+/* Takes the value of an option: `attached` to it (NULL: not attached), else the next word. */
 static bool take_value(Parser *parser, AcrRunSpec *spec, const AcrOption *option,
                        const char *attached, GError **error)
 {
@@ -113,7 +112,7 @@ bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSp
     return ok;
 }
 
-/* Whether help is asked for: 0 no, 1 --help, 2 --help-all. */
+/* Whether the user asks for help: 0 no, 1 --help, 2 --help-all. */
 static int asks_help(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -134,8 +133,8 @@ static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, G
            acr_run_spec_complete(spec, error);
 }
 
-/* The time limits of the run and of its batch apply even if something hangs. A verb that asks no
- * model is ended by the signal itself. */
+/* Enforces the time limits of the run and of its batch even if something hangs. A verb that calls
+ * no model is ended by the signal itself. */
 static void bound_time(AcrHost *host, const AcrRunSpec *spec)
 {
     static const guint by_signal = ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX | ACR_FOR_REPLAY;
@@ -161,7 +160,7 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
     return cache;
 }
 
-/* The command with the run folder that was chosen for it; owned. NULL: the user named the folder,
+/* The command that resumes in the run folder chosen for it; owned. NULL: the user named the folder,
  * there is none, or headers may contain a secret. */
 static char *continue_command(int argc, char **argv, const AcrRunSpec *spec, bool has_folder)
 {
@@ -197,7 +196,8 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     bool has_folder = spec.out;
     if (!acr_verb_fill_places(&spec, &error))
         return acr_verb_fail(host, error);
-    if (verb->uses_network && !acr_http_global_init(&error)) /* before there are threads */
+    if (verb->uses_network &&
+        !acr_http_global_init(&error)) /* must be called before there are threads */
         return acr_verb_fail(host, error);
     g_autofree char *cache = acr_verb_take_host_options(host, &spec),
                     *command = continue_command(argc, argv, &spec, has_folder);
@@ -211,6 +211,6 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
     if (verb->uses_network)
         acr_http_global_cleanup();
     if (!has_folder && spec.out)
-        (void)rmdir(spec.out); /* nothing was started in it */
+        (void)rmdir(spec.out); /* nothing was started in the folder */
     return code;
 }

@@ -16,7 +16,7 @@ static const AcrVerb *find_verb(const char *name)
     return NULL;
 }
 
-/* Whether it can be set by anything but the command line. */
+/* Whether a source other than the command line can set the option. */
 static bool is_config_option(const AcrOption *option, guint verb)
 {
     return (option->verbs & verb) && ((option->flags & ACR_OPTION_CONFIG) || option->variable);
@@ -51,7 +51,7 @@ static AcrJson *describe_config(const AcrRunSpec *spec, const guint8 *from)
     return rows;
 }
 
-/* Sets the source of options that are set now and were not before. */
+/* Sets the source of options that are set now and were not set before. */
 static void note_source(const AcrRunSpec *spec, int source, guint8 *from)
 {
     for (guint i = 0; i < acr_n_options; i++)

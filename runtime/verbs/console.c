@@ -16,23 +16,23 @@
 
 #include "verbs/status_block.h"
 
-#define LONG_MS 30000 /* without a line in a log */
+#define LONG_MS 30000 /* after that long without a line, a log gets one */
 
 struct AcrConsole {
     AcrProgress progress;
     AcrEvents *events; /* owned; NULL: no events */
     bool verbose, quiet, is_screen, has_colour;
-    AcrSpent ceiling; /* members not above 0: no ceiling */
+    AcrSpent ceiling; /* a member not above 0: no limit */
     gint64 max_ms;    /* 0: no limit */
     gint64 start_us;
 
-    pthread_mutex_t lock; /* protects what follows */
+    pthread_mutex_t lock; /* protects the following members */
     pthread_cond_t over;
     pthread_t ticker;
     bool has_ticker, is_over;
     AcrDoing doing;
-    gint64 logged_ms; /* when a line was put last */
-    char *status;     /* of a verb that runs many, in place of its stage */
+    gint64 logged_ms; /* when the last line was written */
+    char *status;     /* replaces the stage, for a verb that runs many tasks */
     AcrStatusBlock block;
 };
 
@@ -45,7 +45,7 @@ static struct winsize screen_size(void)
     return is_known ? size : (struct winsize){.ws_row = 24, .ws_col = 80};
 }
 
-/* The most lines that the block may have, because lines that scroll away could not be erased. */
+/* The most lines that the block may have; lines that scroll away could not be erased. */
 static guint lines_of(const AcrConsole *console)
 {
     bool has_own = console->status && strchr(console->status, '\n');
@@ -60,7 +60,7 @@ static void add_block_line(GPtrArray *parts, const char *line, bool is_first)
         g_ptr_array_add(parts, g_strconcat(i || is_first ? "" : "\n", words[i], NULL));
 }
 
-/* What to show, in parts that are not broken; NULL: nothing. */
+/* What to show, in parts that are never broken across lines; NULL: nothing. */
 static GPtrArray *parts_of(const AcrConsole *console)
 {
     const AcrSpent *spent = acr_doing_spent(&console->doing);
@@ -98,7 +98,7 @@ static void put_block(AcrConsole *console, const char *text)
         acr_status_block_draw(&console->block, parts, screen_size().ws_col, lines_of(console),
                               console->has_colour, bytes);
     if (bytes->len && acr_fd_write_all(STDERR_FILENO, bytes->str, bytes->len) != 0)
-        console->block = (AcrStatusBlock){0}; /* no one can read it any more */
+        console->block = (AcrStatusBlock){0}; /* nobody reads the terminal any more */
 }
 
 static void *tick_block(void *data)
@@ -117,7 +117,8 @@ static void *tick_block(void *data)
     return NULL;
 }
 
-/* Other threads handle signals, because they must notice what is interrupted. */
+/* Starts the ticker with signals blocked: other threads handle them, because they must notice that
+ * they are interrupted. */
 static void start_ticker(AcrConsole *console)
 {
     sigset_t all, before;
@@ -144,7 +145,7 @@ static void put_toned(AcrConsole *console, AcrTone tone, const char *line)
     put_line(console, is_plain ? "" : colours[tone], line, is_plain ? "" : "\033[0m");
 }
 
-/* A line of progress, with its date if it is not on a terminal. */
+/* Writes a line of progress, with its date unless stderr is a terminal. */
 static void log_line(AcrConsole *console, const char *line)
 {
     if (console->quiet)
@@ -196,7 +197,7 @@ void acr_console_status(AcrConsole *console, const char *text)
 
 void acr_console_await(AcrConsole *console, const char *line)
 {
-    char *visible = acr_one_line(line); /* the ticker draws it */
+    char *visible = acr_one_line(line); /* the ticker draws the text */
     pthread_mutex_lock(&console->lock);
     g_free(console->status);
     console->status = visible;
@@ -216,7 +217,7 @@ void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling,
 
 /* ---- The stream of events ---- */
 
-/* A step as a line; if not on a terminal, with what has been used so far. */
+/* Writes a step as a line; unless stderr is a terminal, with what has been used so far. */
 static void log_step(AcrConsole *console, const char *words)
 {
     const AcrProgressEvent *spent = &console->doing.last[ACR_PROGRESS_SPENT];
@@ -226,7 +227,7 @@ static void log_step(AcrConsole *console, const char *words)
     log_line(console, line);
 }
 
-/* The current state, if the last line is old and there is no block. */
+/* Logs the current state if the last line is old and there is no block. */
 static void log_long(AcrConsole *console, gint64 now_ms)
 {
     g_autofree char *text = acr_doing_text(&console->doing, 0);
@@ -275,7 +276,7 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec)
     AcrConsole *console = g_new0(AcrConsole, 1);
     pthread_condattr_t clock;
     console->verbose = spec->verbose && !spec->quiet;
-    /* A replay does not wait for anything. */
+    /* Stay quiet in a replay, because it does not wait for anything. */
     console->quiet = spec->quiet || (spec->verb == ACR_FOR_REPLAY && !spec->verbose);
     console->is_screen = can_move_cursor();
     console->has_colour = console->is_screen && acr_wants_colour();
@@ -290,7 +291,7 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec)
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&console->over, &clock);
     pthread_condattr_destroy(&clock);
-    console->is_over = !console->is_screen || console->quiet; /* no block */
+    console->is_over = !console->is_screen || console->quiet; /* there is no block */
     if (!console->is_over)
         start_ticker(console);
     return console;

@@ -31,7 +31,7 @@ static bool copy(const char *from, const char *to, GError **error)
     return ok;
 }
 
-/* The folder that the user named, which must be a new one, or a temporary one; owned. */
+/* Makes the folder that the user named, which must not exist, or a temporary one; owned. */
 static char *make_demo_folder(const char *named, GError **error)
 {
     if (!named)
@@ -68,7 +68,7 @@ static int run_sample(AcrHost *host, const char *folder, bool is_kept)
                     *out = g_build_filename(folder, "out", NULL);
     const char *words[] = {"run", "--repo", repo, "--issue",   issue,     "--model",
                            model, "--out",  out,  "--verbose", "--apply", NULL};
-    if (is_kept) /* the sample keeps its issue */
+    if (is_kept) /* a kept sample includes its issue */
         words[G_N_ELEMENTS(words) - 2] = NULL;
     g_auto(GStrv) argv = g_strdupv((char **)words);
     g_autofree char *command = g_strjoinv(" ", argv);

@@ -12,9 +12,9 @@
 
 #include "sandbox/container_images.h"
 
-#define ANSWER_MS 15000          /* of a model's server, and of Python */
-#define LITTLE_ROOM (1ull << 30) /* bytes */
-#define MAX_COUNTED 200000u      /* files of the cache */
+#define ANSWER_MS 15000          /* time limit for a model's server, and for Python */
+#define LITTLE_ROOM (1ull << 30) /* free bytes on a disk, below which the check warns */
+#define MAX_COUNTED 200000u      /* files of the cache that are counted */
 #define MIB (1024.0 * 1024)
 
 typedef enum { OK, WARNING, FAILED } State;
@@ -88,7 +88,7 @@ static void check_worker(Doctor *doctor)
 
 /* ---- Where code is run ---- */
 
-/* An empty folder as a snapshot; the caller removes both. */
+/* Takes a snapshot of an empty folder; the caller removes both. */
 static AcrSnapshot *empty_snapshot(const char *folder, GError **error)
 {
     g_autoptr(AcrRepo) repo = acr_repo_open(folder, error);
@@ -180,7 +180,7 @@ static void check_models(Doctor *doctor)
     g_autoptr(GError) error = NULL;
     check_keys(doctor);
     if (!acr_limits_init(&limits, doctor->spec, &error))
-        return; /* it reads no file */
+        return; /* a remote engine reads no local file */
     for (char **name = doctor->spec->models; name && *name; name++)
         check_model(doctor, &limits, *name);
 }

@@ -113,7 +113,8 @@ int acr_dry_run(AcrHost *host, const AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) plan = NULL;
-    g_autoptr(AcrExtensions) unused = NULL; /* that they can be loaded is found before a run, too */
+    /* a run also checks first whether the extensions can be loaded */
+    g_autoptr(AcrExtensions) unused = NULL;
     g_autoptr(AcrRepo) repo = acr_repo_open(spec->repo, &error);
     if (!repo || !acr_verb_load_extensions(host, spec, acr_repo_workdir(repo), &unused, &error) ||
         !acr_task_plan(spec, host, &plan, &error))

@@ -66,7 +66,7 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPt
     return report_grades(host, spec, &result, console);
 }
 
-/* Removes the predictions for other tasks than these; returns how many. */
+/* Removes the predictions for all other tasks; returns how many. */
 static guint keep_predictions_of(const GPtrArray *tasks, GPtrArray *predictions)
 {
     guint all = predictions->len;
@@ -79,8 +79,8 @@ static guint keep_predictions_of(const GPtrArray *tasks, GPtrArray *predictions)
     return all - predictions->len;
 }
 
-/* First all known instances, then the selected ones, because an id that is not selected is still
- * known. */
+/* Reads all instances first and then selects some, so that the id of an instance that is not
+ * selected is still known. */
 static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *spec,
                                        GPtrArray **out_tasks, GPtrArray **out_predictions,
                                        GError **error)
@@ -110,7 +110,7 @@ static bool read_tasks_and_predictions(const AcrHost *host, const AcrRunSpec *sp
                            spec->predictions);
 }
 
-/* Checks what is graded, and where the tests would run. */
+/* Checks what is to be graded, and where the tests would run. */
 static bool check_grading_place(AcrRunSpec *spec, GError **error)
 {
     if (spec->audit > 0 && !spec->predictions)

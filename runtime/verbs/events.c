@@ -15,16 +15,16 @@
 #include <unistd.h>
 
 #define READ_MS 5000
-#define FIRST_BYTES "{\"event\":" /* of a file of events */
+#define FIRST_BYTES "{\"event\":" /* what a file of events begins with */
 
 struct AcrEvents {
     AcrProgress progress;
     int fd;  /* owned; -1: the reader is gone */
-    int err; /* why, an errno */
+    int err; /* errno of the reason why it is gone */
     pthread_mutex_t lock;
 };
 
-/* Writes at most as much as a pipe with room accepts; 0 or an errno. */
+/* Writes at most as much as the pipe accepts; 0 or an errno. */
 static int write_event_line(int fd, const char *at, gsize len)
 {
     while (len > 0) {
@@ -62,7 +62,7 @@ const AcrProgress *acr_events_progress(const AcrEvents *events)
     return &events->progress;
 }
 
-/* Takes a descriptor that was passed to this process (others are closed on exec). -1: it cannot be
+/* Uses a descriptor that this process inherited (others are closed on exec). -1: it cannot be
  * written to. */
 static int take_descriptor(gint64 number)
 {
@@ -74,8 +74,7 @@ static int take_descriptor(gint64 number)
     return fd;
 }
 
-/* Whether events may be appended to an existing file: if it has other contents, it belongs to
- * somebody. */
+/* Whether events may be appended to an existing file: other contents belong to the user. */
 static bool holds_events(int fd)
 {
     char first[sizeof FIRST_BYTES - 1];
@@ -86,8 +85,8 @@ static bool holds_events(int fd)
            memcmp(first, FIRST_BYTES, sizeof first) == 0;
 }
 
-/* -1 with `error`. A file is also read; a FIFO is only written to, and opening it does not wait for
- * a reader. */
+/* Returns -1 with `error` on failure. A file is also read; a FIFO is only written to, and opening
+ * it does not wait for a reader. */
 static int open_events_file(const char *where, GError **error)
 {
     const int flags = O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;

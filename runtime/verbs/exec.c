@@ -11,7 +11,7 @@
 #include "project/project.h"
 #include "sandbox/sandbox.h"
 
-/* The codes of `timeout` and `docker run`. */
+/* The exit codes that `timeout` and `docker run` use. */
 #define EXIT_TIMED_OUT 124
 #define EXIT_SANDBOX 125
 #define EXIT_SIGNAL 128
@@ -20,8 +20,8 @@
 
 /* Prints output as it arrives, until a stream has shown as many bytes as are kept. */
 typedef struct {
-    gsize left[2]; /* bytes of each stream */
-    int failed;    /* errno of a failed write, unless the reader just left */
+    gsize left[2]; /* bytes that each stream may still print */
+    int failed;    /* errno of a failed write; 0 if the reader just closed the pipe */
 } Passing;
 
 static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
@@ -30,7 +30,7 @@ static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
     gsize n = MIN(len, passing->left[is_stderr]);
     passing->left[is_stderr] -= n;
     int err = n ? acr_fd_write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, data, n) : 0;
-    if (err) /* the reader has left; the command continues, because its exit code still counts */
+    if (err) /* the reader closed the pipe; the command continues, because its exit code counts */
         passing->left[is_stderr] = 0;
     if (err && err != EPIPE)
         passing->failed = err;
@@ -86,7 +86,7 @@ static int execute_command(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sa
         acr_verb_say("cannot write to standard output or error: %s", g_strerror(passing.failed));
         return ACR_EXIT_ENVIRONMENT;
     }
-    if (!spec->json && executed.limit != ACR_LIMIT_NONE) /* the exit code alone does not tell */
+    if (!spec->json && executed.limit != ACR_LIMIT_NONE) /* the exit code alone cannot tell */
         acr_verb_say("the limit on %s was reached", acr_sandbox_limit_words(executed.limit));
     if (!spec->json)
         return exit_code(&executed);
@@ -121,7 +121,7 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
         return acr_verb_usage("%s", error->message);
     int code = execute_command(host, spec, sandbox, overlay);
     for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
-        acr_verb_say("%s", *at); /* including remarks of the execution */
+        acr_verb_say("%s", *at); /* includes remarks about the execution */
     return code;
 }
 

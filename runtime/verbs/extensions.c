@@ -1,5 +1,5 @@
 /*
- * acr-host extensions: lists what extensions add, writes a new one to start from, and runs an
+ * acr-host extensions: lists what extensions add, writes a new extension to start from, and runs an
  * extension's tests.
  */
 #include <errno.h>
@@ -38,7 +38,8 @@ bool acr_verb_find_extensions(AcrHost *host, AcrRunSpec *spec, GError **error)
     return acr_extensions_locate(spec->extensions, &options, error);
 }
 
-/* The issue from a source that an extension adds; unset if no extension has its scheme. */
+/* Reads the issue from a source that an extension adds; leaves it unset if no extension has its
+ * scheme. */
 static bool take_issue(AcrHost *host, AcrRunSpec *spec, GError **error)
 {
     g_autoptr(AcrExtensions) all = NULL;

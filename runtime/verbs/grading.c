@@ -1,5 +1,5 @@
 /*
- * What the verbs that grade predictions share: options, progress, the table at the end.
+ * What the verbs that grade predictions share: options, progress, and the final table.
  */
 #include "verbs/grading.h"
 

@@ -26,20 +26,20 @@ int acr_verb_fail_grading(AcrHost *host, const GError *error);
  * hidden tests. */
 typedef struct {
     const AcrRunSpec *spec;
-    const GPtrArray *instances; /* without the tests; borrowed */
-    GPtrArray *rows;            /* of the data set */
+    const GPtrArray *instances; /* their rows without the tests; borrowed */
+    GPtrArray *rows;            /* the rows of the data set */
     GPtrArray *tasks;           /* the instances with tests, in their order; borrowed from `rows` */
     GHashTable *by_id;          /* id -> AcrInstance, borrowed from `rows` */
-    GPtrArray *predictions;     /* of each; without a patch until its task has ended */
+    GPtrArray *predictions;     /* one for each; without a patch until its task has ended */
     char *recipes;
     AcrPython *python;
     AcrExtensions *extensions;
-    AcrEvalOptions options;       /* of grading */
-    AcrEvalOptions running;       /* of running the tasks' code */
+    AcrEvalOptions options;       /* the options for grading */
+    AcrEvalOptions running;       /* the options for running the tasks' code */
     struct AcrEvalImages *images; /* NULL: no task needs one */
-    const char *place;            /* of the tasks' code: its word; NULL: as the options say */
+    const char *place; /* the word for where the tasks' code runs; NULL: the options decide */
 } AcrBatchRows;
-/* Whether the batch needs its rows. */
+/* Whether the batch needs the tasks' rows. */
 bool acr_batch_needs_rows(const AcrRunSpec *spec);
 /* Reads the rows, and decides where the code of the tasks runs. Owned. Errors: USAGE of task, those
  * of batch, eval and py. */
@@ -50,7 +50,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchRows, acr_batch_rows_free)
 /* For AcrBatchOptions: makes the environment of a task, or finds its image. */
 bool acr_batch_rows_place(void *rows, guint instance, const AcrRunSpec *kept, gint64 deadline_us,
                           AcrTaskPlace *out, GError **error);
-/* For AcrBatchOptions, without grading: the task needs its image no more. */
+/* For AcrBatchOptions, without grading: the task no longer needs its image. */
 void acr_batch_rows_release(void *rows, guint instance, gint64 deadline_us);
 
 /* ---- Of a batch, as its tasks end (batch_grading.c) ---- */
@@ -62,9 +62,9 @@ AcrBatchGrading *acr_batch_grading_new(AcrBatchRows *rows, const gint64 *spent_m
                                        GError **error) ACR_MUST_USE;
 void acr_batch_grading_free(AcrBatchGrading *grading);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchGrading, acr_batch_grading_free)
-/* For AcrBatchOptions. */
+/* For AcrBatchOptions: grades the prediction of a task. */
 void acr_batch_grading_take(void *grading, guint instance, gint64 deadline_us);
-/* Writes the final report and prints the grades; *out_code: `code` of the batch, or that of a
+/* Writes the final report and prints the grades; *out_code: `code` of the batch, or the code of a
  * failure here. */
 bool acr_batch_grading_finish(AcrBatchGrading *grading, int code, int *out_code,
                               GError **error) ACR_MUST_USE;

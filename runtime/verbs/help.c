@@ -6,7 +6,7 @@
 
 #include "verbs/verbs_private.h"
 
-#define COLUMN 32 /* where the help of an option begins */
+#define COLUMN 32 /* column where the help of an option begins */
 
 static void add_option_row(GString *text, const char *left, const char *help)
 {
@@ -40,7 +40,7 @@ static void add_option(GString *text, const AcrOption *option)
     add_option_row(text, left, help);
 }
 
-/* The options of a group, common ones or all; `text` NULL: only counts them. */
+/* Adds the options of a group, common ones or all; `text` NULL: only counts them. */
 static guint add_group(GString *text, const AcrVerb *verb, const AcrOptionGroup *group, bool is_all)
 {
     g_auto(GStrv) names = g_strsplit(group->names, " ", -1);

@@ -5,7 +5,7 @@
 
 #include <sys/resource.h>
 
-/* Of this process, or of the largest of its children. */
+/* Peak memory of this process, or of the largest of its children. */
 static gint64 peak_memory_kib(int who)
 {
     struct rusage usage;
@@ -64,7 +64,7 @@ static AcrOut print_counts(const AcrJson *json)
     return acr_out_text(text->str);
 }
 
-/* Without a repository the cache is all that is asked about. */
+/* Clears the cache; without a repository nothing else is to be done. */
 static int clear_cache(AcrHost *host)
 {
     g_autoptr(GError) error = NULL;

@@ -1,6 +1,6 @@
 /*
- * An issue from its URL on GitHub or GitLab, or on a server with the same API: title, text and
- * comments. A token is sent only to the public server that it is for, or to the one that
+ * Reads an issue from its URL on GitHub or GitLab, or on a server with the same API: title, text
+ * and comments. A token is sent only to the public server that issued it, or to the server that
  * --issue-api names.
  */
 #include "verbs/verbs_private.h"
@@ -10,16 +10,16 @@
 #include "http/http.h"
 #include "report/report.h"
 
-#define PAGE 100      /* comments in one answer, the most that both give */
-#define MAX_PAGES 100 /* a bound, so that every issue ends */
+#define PAGE 100      /* comments in one answer; both servers give no more */
+#define MAX_PAGES 100 /* limits the comments that are read of an endless issue */
 #define TIMEOUT_MS 60000
 #define MAX_MOVES 3
 
-/* One of the dialects. */
+/* What differs between the servers' APIs. */
 typedef struct {
     AcrForgeKind kind;
-    const char *api_path; /* behind the address of a server of one's own */
-    const char *comments; /* behind the issue, before the number of the page */
+    const char *api_path; /* follows the address of the user's own server */
+    const char *comments; /* follows the issue's address and precedes the page number */
     const char *text, *author, *handle;
 } Dialect;
 
@@ -34,9 +34,9 @@ static const Dialect dialects[] = {
 /* An issue's address, taken apart; texts are owned. */
 typedef struct {
     const Dialect *dialect;
-    char *api;       /* address of the issue by its API */
+    char *api;       /* address of the issue in the API */
     char *host;      /* for messages */
-    bool is_trusted; /* the token is for it */
+    bool is_trusted; /* the user's token belongs to this host */
     guint moves;
 } Page;
 
@@ -52,8 +52,8 @@ bool acr_issue_is_page(const char *text)
     return g_str_has_prefix(text, "https://") || g_str_has_prefix(text, "http://");
 }
 
-/* The dialect, project and number of a URL: of pages, including GitLab's work items and old form,
- * and of the APIs. */
+/* Finds the dialect, project and number of a URL: the URL of a page, including GitLab's work items
+ * and old form, or of an API. */
 static const Dialect *find_dialect(const char *host, const char *path, char **out_project,
                                    char **out_number)
 {
@@ -122,7 +122,7 @@ static bool refuse_status(const Page *page, int status, GError **error)
                          page->is_trusted ? "" : ", sent only with --issue-api");
 }
 
-/* The new location of a renamed repository, if it is on the same server; owned. */
+/* The new location of a renamed repository, if the same server has it; owned. */
 static char *moved_to(const char *url, const AcrHttpResponse *response)
 {
     const char *place = acr_http_header(response->headers, "location");
@@ -177,8 +177,8 @@ static void add_page_text(GString *text, const char *more)
         g_string_append_c(text, '\n');
 }
 
-/* Comments that people made before a day or moment; all times have one form, in UTC, so they are
- * compared as texts. */
+/* Adds a comment that a person made before a day or moment. All times have one form, in UTC, so
+ * they are compared as texts. */
 static void add_comment(const Dialect *dialect, const AcrJson *comment, const char *before,
                         GString *text)
 {

@@ -1,5 +1,5 @@
 /*
- * The issue of a run: where its text comes from, and whether it is text.
+ * Loads the issue of a run from its source, and checks that it is text.
  */
 #include "verbs/verbs_private.h"
 

@@ -8,7 +8,7 @@
 
 #define MAX_METHODS 100u
 #define MAX_LINES 500u
-#define SHOWN 10u /* for a person */
+#define SHOWN 10u /* lines that a person is shown */
 
 /* ---- Telling ---- */
 
@@ -53,7 +53,7 @@ static char *tell_ranking(const AcrIndex *index, const AcrLocalized *found)
 
 /* ---- Running ---- */
 
-/* The tree with the hidden tests of a benchmark task. */
+/* Adds the hidden tests of a benchmark task to the tree. */
 static AcrOverlay *add_hidden_tests(const AcrTestPlace *place, GError **error)
 {
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(place->workspace.snapshot);

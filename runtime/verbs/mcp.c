@@ -8,7 +8,7 @@
 
 #include "serve/serve.h"
 
-/* Shown to a person who starts it by hand. */
+/* Shown to a person who starts `mcp` by hand. */
 static const char connecting[] =
     "acr-host mcp answers other programs by the Model Context Protocol (stdio), which start it:\n"
     "  Claude Code  claude mcp add acr-host -- acr-host mcp --repo DIR\n"
@@ -19,7 +19,7 @@ static const char connecting[] =
     "\"args\": [\"mcp\", \"--repo\", \"DIR\"]}}}\n"
     "--http serves by HTTP on this machine. Waiting for requests; Ctrl-D ends it.\n";
 
-/* Whether no extension lies in one of the repositories. */
+/* Checks that no extension lies in one of the repositories. */
 static bool check_extensions(const AcrRunSpec *spec, const char *const *paths, GError **error)
 {
     for (; spec->extensions && *paths; paths++) {

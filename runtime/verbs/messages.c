@@ -42,7 +42,7 @@ void acr_verb_say(const char *format, ...)
     complain(message, "");
 }
 
-/* Whether further lines of the message are a command's output. */
+/* Whether the lines after the first are a command's output. */
 static bool ends_in_output(const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP) ||
@@ -50,7 +50,7 @@ static bool ends_in_output(const GError *error)
            g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_VALIDATION);
 }
 
-/* The output of a set-up, below the line of its error. */
+/* Prints the output of a set-up below the line of its error. */
 static void show_output(const char *text)
 {
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);

@@ -16,7 +16,7 @@ static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
         ACR_JSON("edits", acr_edits_to_json(result->edits, false)), NULL);
 }
 
-/* On a terminal, the name of each file is shown; piped output stays a patch. */
+/* Shows the name of each file on a terminal; piped output stays a patch. */
 static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool json,
                          bool is_one_of_many)
 {
@@ -32,7 +32,6 @@ static AcrOut print_diff(const char *file, const AcrPatchResult *result, bool js
     return acr_out_bytes(result->diff);
 }
 
-/* The state of the verb. */
 typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
@@ -51,8 +50,8 @@ static bool apply_text(const Patching *patching, const char *text, AcrPatchResul
     return acr_patch_apply(&context, text, strlen(text), out, error);
 }
 
-/* The index decides between several places and helps to explain refusals. An answer that applies
- * without it, and does not ask for it, applies the same with it. */
+/* Indexes only when needed: the index decides between several places and helps to explain refusals.
+ * An answer that applies without it, and does not ask for it, applies the same with it. */
 static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out, GError **error)
 {
     g_autofree char *saved = acr_utf8_repair_bytes(answer), *thoughts = NULL;
@@ -70,8 +69,8 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
     return apply_text(patching, text, out, error);
 }
 
-/* One answer from a file or (NULL) standard input. *out_more: whether standard output accepts
- * more. */
+/* Handles one answer from a file or (NULL) standard input. *out_more: whether standard output
+ * accepts more. */
 static int handle(Patching *patching, const char *file, bool *out_more)
 {
     AcrHost *host = patching->host;

@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_OF_A_SECOND 100 /* run folders of one repository that begin in the same second */
+#define MOST_OF_A_SECOND 100 /* most run folders of one repository that begin in the same second */
 
-/* Whether `folder` has a ".git". Another user's is not used unasked, since it may have been
- * planted. */
+/* Whether `folder` has a ".git". Another user's repository is used only if the user names it,
+ * because it may have been planted. */
 static bool is_repository(const char *folder, bool *out_is_foreign)
 {
     struct stat status;
@@ -72,7 +72,7 @@ static char *make_run_folder(const char *repo, GError **error)
                                   "cannot create a folder in '%s': %s", runs, g_strerror(errno)));
 }
 
-/* Names the latest run of the enclosing repository, for a verb that was given none. */
+/* Names the latest run of the enclosing repository, for a verb without a run folder. */
 static void take_latest_run(AcrRunSpec *spec)
 {
     g_autofree char *repo = find_repository(NULL), *latest = repo ? acr_runs_latest(repo) : NULL;
@@ -89,7 +89,7 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
                        of_run = ACR_FOR_REPORT | ACR_FOR_REPLAY | ACR_FOR_PR | ACR_FOR_WATCH,
                        looks = issue | ACR_FOR_RUNS | ACR_FOR_SEARCH | ACR_FOR_PATCH |
                                ACR_FOR_INDEX | ACR_FOR_EXEC | ACR_FOR_TESTS | ACR_FOR_LOCALIZE;
-    if (spec->repo && !*spec->repo) /* an unset variable in a script */
+    if (spec->repo && !*spec->repo) /* a script with an unset variable */
         return acr_task_refuse(error, "--repo is empty");
     if (spec->out && !*spec->out)
         return acr_task_refuse(error, "--out is empty");

@@ -1,5 +1,5 @@
 /*
- * acr-host report: a run folder, or a folder of many runs, as a page or in another format.
+ * acr-host report: writes a run folder, or a folder of many runs, as a page or in another format.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ static const char *form_of(const AcrRunSpec *spec)
     return spec->json ? "json" : forms[spec->report_form];
 }
 
-/* Where the report goes; owned; NULL: standard output. A page goes into the folder. */
+/* The report's file; owned; NULL: standard output. A page goes into the folder. */
 static char *report_place(const AcrRunSpec *spec)
 {
     if (spec->report_file)

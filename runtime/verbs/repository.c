@@ -30,7 +30,7 @@ bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *w
                           GError **error)
 {
     g_autoptr(AcrConsole) console = acr_console_new(spec);
-    if (!spec->verbose) /* its lines name files that cannot be parsed, and nothing else */
+    if (!spec->verbose) /* its lines only name files that cannot be parsed */
         acr_console_await(console, "indexing the Python files");
     bool ok = acr_workspace_index(workspace, host, NULL, error);
     acr_console_end(console);

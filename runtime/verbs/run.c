@@ -3,7 +3,7 @@
  */
 #include "verbs/verbs_private.h"
 
-/* A dry run does not fetch the issue from its URL. */
+/* Whether to load the issue: a dry run does not fetch it from its URL. */
 static bool needs_issue(const AcrRunSpec *spec)
 {
     return !spec->dry_run || !spec->issue_file || !acr_issue_is_page(spec->issue_file);

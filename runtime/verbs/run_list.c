@@ -1,6 +1,7 @@
 /*
- * acr-host runs: the run folders of a repository below the user's state folder, the latest first; and the one that a verb takes when
- * none is named. Everything is read from the folders, which may be damaged: such a folder is left out.
+ * acr-host runs: lists the run folders of a repository below the user's state folder, the latest
+ * first; also finds the run for a verb that names none. All facts come from the folders; a damaged
+ * folder is skipped.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,15 +14,15 @@
 #include "verbs/verbs_private.h"
 
 #define MAX_ISSUE_BYTES ((gsize)1024 * 1024)
-#define MAX_TITLE 60 /* letters */
+#define MAX_TITLE 60 /* characters of a title */
 #define KEPT_DAYS 30
 #define DAY_S (24 * 60 * 60)
 
 typedef struct {
     char *path, *title;
-    AcrJson *meta, *result; /* result NULL: it is not finished */
+    AcrJson *meta, *result; /* result NULL: the run is not finished */
     const char *state;      /* "running", "finished", "unfinished" */
-    gint64 changed_s;       /* since 1970: when its state changed last */
+    gint64 changed_s;       /* when its state last changed, in seconds since 1970 */
 } Run;
 
 static void free_run(gpointer data)
@@ -54,7 +55,7 @@ static char *read_title(const AcrFolder *folder)
     return g_strconcat(cut, "…", NULL);
 }
 
-/* The run of a folder; owned; NULL: it is of another repository, or cannot be read. */
+/* Reads the run of a folder; owned; NULL: it belongs to another repository, or cannot be read. */
 static Run *read_run(const char *path, const char *repo)
 {
     g_auto(AcrFolder) folder = {0};
@@ -164,7 +165,8 @@ static char *list_text(const AcrJson *rows)
 
 /* ---- Pruning ---- */
 
-/* What --prune removes: what ended without a patch or has not changed for KEPT_DAYS, unless it is running. */
+/* Whether --prune removes a run: it ended without a patch or has not changed for KEPT_DAYS, and it
+ * is not running. */
 static bool is_prunable(const Run *run)
 {
     bool is_old = g_get_real_time() / G_USEC_PER_SEC - run->changed_s > KEPT_DAYS * DAY_S,

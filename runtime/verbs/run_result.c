@@ -6,7 +6,7 @@
 #include "layout/layout.h"
 #include "verbs/verbs_private.h"
 
-/* What was used, in one line; owned; NULL: nothing is known. */
+/* What the run used, in one line; owned; NULL: nothing is known. */
 static char *cost_line(const AcrCostSum *cost)
 {
     gint64 sent = acr_usage_sent(&cost->usage);
@@ -45,7 +45,7 @@ static void say_line(AcrConsole *console, AcrTone tone, const char *what, const 
     acr_console_say(console, tone, "%s: %s%s", g_get_prgname(), what, line);
 }
 
-/* Why a run has no patch, and what may help, by what became of its answers. */
+/* Why a run has no patch, and what may help, by the state of its answers. */
 static const struct {
     const char *what, *hint;
 } missing[] = {
@@ -63,7 +63,7 @@ static const struct {
     [ACR_APPLICABLE_PATCH] = {"a patch was written, but none was selected", "more --attempts"},
 };
 
-/* What ended a run without a patch, in a sentence; owned. */
+/* Why a run ended without a patch, in a sentence; owned. */
 static char *missing_words(const AcrRunResult *result)
 {
     const AcrCostSum *cost = &result->cost;
@@ -78,7 +78,7 @@ static char *missing_words(const AcrRunResult *result)
                            why, missing[result->found.status].hint);
 }
 
-/* The last line of a run without a result. */
+/* Prints the last line of a run without a result. */
 static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
     g_autofree char *words = result->is_reproduction
@@ -136,7 +136,7 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
     }
     bool is_shown = result->exit_code == ACR_EXIT_OK || result->exit_code == ACR_EXIT_CEILING;
     if (!is_shown || result->verdict == ACR_VERDICT_REFUSED)
-        return ACR_OUT_WRITTEN; /* all there is, is in the run folder */
+        return ACR_OUT_WRITTEN; /* the run folder has everything */
     return result->found.script ? acr_out_text(result->found.script)
                                 : acr_out_bytes(result->found.diff);
 }
@@ -144,7 +144,7 @@ static AcrOut print_patch_or_script(const AcrRunSpec *spec, const AcrRunResult *
 /* ---- What the user has now, and can do with it ---- */
 
 #define MAX_SHOWN_FILES 10
-#define HEADER "diff --git " /* in a hunk each line has its mark before it */
+#define HEADER "diff --git " /* inside a hunk each line begins with a mark */
 
 GPtrArray *acr_changed_files(GBytes *diff)
 {
@@ -152,11 +152,11 @@ GPtrArray *acr_changed_files(GBytes *diff)
     g_autofree char *text = diff ? acr_bytes_text(diff) : g_strdup("");
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     const char *path = NULL;
-    guint counts[2] = {0}; /* added, removed */
+    guint counts[2] = {0}; /* numbers of added and removed lines */
     bool in_hunk = false;
     for (guint i = 0; lines[i]; i++) {
         const char *line = lines[i];
-        if (g_str_has_prefix(line, HEADER)) { /* "a/PATH b/PATH": its second half has the path */
+        if (g_str_has_prefix(line, HEADER)) { /* "a/PATH b/PATH": the path is its second half */
             const char *paths = line + strlen(HEADER);
             path = paths + strlen(paths) / 2 + strlen(" b/");
             in_hunk = false;
@@ -197,7 +197,7 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
                         bool is_over, AcrConsole *console)
 {
     bool is_refused = result->verdict == ACR_VERDICT_REFUSED;
-    if (!spec->out) /* a replay */
+    if (!spec->out) /* a replay has no run folder of its own */
         return;
     if (result->was_finished)
         acr_console_log(console, "nothing was run: this is the saved result of '%s'", spec->out);
@@ -213,7 +213,7 @@ static void log_summary(const AcrHost *host, const AcrRunSpec *spec, const AcrRu
     }
 }
 
-/* The last event: the result of the run. */
+/* Sends the last event: the result of the run. */
 static void tell_result(const AcrRunResult *result, const GError *error, AcrConsole *console)
 {
     g_autoptr(AcrJson) json = acr_run_result_to_json(result);

@@ -8,7 +8,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* What is needed to answer calls. */
 typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
@@ -18,11 +17,11 @@ typedef struct {
     bool has_missed, is_prompt;
 } Search;
 
-/* How a call is answered. */
+/* How to read a call and show its answer. */
 typedef struct {
-    bool is_words;  /* it is in a person's words, not in a model's form */
+    bool is_words;  /* a person wrote it in words, not a model as a call */
     guint from, to; /* the only lines to show; 0: all */
-    char *mark;     /* what the person looks for; owned */
+    char *mark;     /* text that the person looks for, which is emphasised; owned */
 } Manner;
 static void manner_clear(Manner *manner)
 {
@@ -45,7 +44,7 @@ static void take_words(const char *word, const char *text, Manner *out)
     out->mark = g_strdup(dot ? dot + 1 : text);
 }
 
-/* The call in a text; *out_wrong (owned): why there is none, or NULL. */
+/* Binds the call in a text; *out_wrong (owned): why there is none, or NULL. */
 static bool bind_call(const Search *self, const char *text, AcrCall *out, Manner *manner,
                       char **out_wrong, GError **error)
 {
@@ -73,7 +72,7 @@ static bool bind_call(const Search *self, const char *text, AcrCall *out, Manner
     return true;
 }
 
-/* Answers are kept apart by an empty line. */
+/* Prints an answer; an empty line separates answers. */
 static AcrOut print_result_text(const char *output, bool first)
 {
     const char *end = g_str_has_suffix(output, "\n") ? "" : "\n";
@@ -81,7 +80,7 @@ static AcrOut print_result_text(const char *output, bool first)
     return acr_out_text(text);
 }
 
-/* Keeps the lines of a range. */
+/* Keeps only the lines of the requested range. */
 static void keep_range(AcrAnswer *answer, const Manner *manner)
 {
     for (guint i = answer->lines && manner->to ? answer->lines->len : 0; i-- > 0;) {
@@ -103,8 +102,8 @@ static AcrOut print_for_people(Search *self, AcrAnswer *answer, const Manner *ma
     return is_paged ? acr_out_paged(text->str) : acr_out_safe(text->str);
 }
 
-/* Answers a call; the result is for a person if one asked, or looks at it. `call` has no row if the
- * text was wrong. */
+/* Answers a call; prints the result for a person if one asked, or if stdout is a terminal. `call`
+ * has no row if the text was wrong. */
 static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, const char *wrong,
                           const Manner *manner, GError **error)
 {
@@ -136,7 +135,7 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
     return out;
 }
 
-/* `left`: calls that were not answered. */
+/* Chooses the exit code; `left`: calls that were not answered. */
 static AcrExit exit_code(const Search *self, guint left)
 {
     if (!acr_interrupted(self->host->interrupt))
@@ -177,7 +176,7 @@ static int answer_words(Search *self, const AcrCall *call, const Manner *manner)
     return error ? acr_verb_fail(self->host, error) : acr_out_exit(out, exit_code(self, 0));
 }
 
-/* The name of a call as the first of several arguments. */
+/* Answers a call whose name is the first of several arguments. */
 static int answer_plain(Search *self)
 {
     g_autoptr(GError) error = NULL;
@@ -205,7 +204,7 @@ static const char prompt_help[] =
     "list                 every call with its arguments\n"
     "quit                 end (or Ctrl-D)\n";
 
-/* Answers a line that is no call; false: it is one. */
+/* Handles a line that is a command such as help; false: the line is a call. */
 static bool answer_command(const Search *self, const char *line, bool *out_quits, AcrOut *out)
 {
     *out_quits = strcmp(line, "quit") == 0 || strcmp(line, "exit") == 0;

@@ -14,10 +14,10 @@
 
 #define LIBRARY "libreadline.so.8"
 #define PROMPT "search> "
-#define MAX_BYTES (64u * 1024 * 1024) /* bytes that arrive together, and bytes of a line */
+#define MAX_BYTES (64u * 1024 * 1024) /* limit of the bytes that arrive together, and of a line */
 #define READ_BYTES 65536
 #define WAIT_MS 200
-#define QUIET_MS 300 /* after that pause, the writer probably waits for an answer */
+#define QUIET_MS 300 /* after a pause that long, the writer probably waits for an answer */
 #define HISTORY_LINES 1000
 
 /* ---- Readline ---- */
@@ -38,7 +38,7 @@ static struct {
     int *rl_done;
 } library;
 
-static const AcrInterrupt *watched; /* readline's hooks have no context */
+static const AcrInterrupt *watched; /* global, because readline's hooks get no context */
 
 static bool load_readline(void)
 {
@@ -59,7 +59,7 @@ static bool load_readline(void)
         ROW(rl_done),
 #undef ROW
     };
-    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* stays until the process ends */
+    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* stays loaded until the process ends */
     for (guint i = 0; handle && i < G_N_ELEMENTS(symbols); i++) {
         void *symbol = dlsym(handle, symbols[i].name);
         if (!symbol)
@@ -69,7 +69,7 @@ static bool load_readline(void)
     return handle;
 }
 
-/* The words and calls that a line may begin with, by number; NULL: no more. */
+/* The words and calls that may begin a line, by number; NULL: no more. */
 static const char *name_at(gsize i)
 {
     static const char *const others[] = {"help", "list", "quit"};
@@ -83,7 +83,7 @@ static const char *name_at(gsize i)
     return i < n ? specs[i].name : i - n < G_N_ELEMENTS(others) ? others[i - n] : NULL;
 }
 
-/* The next name that begins with the text; malloc'd. */
+/* The next name that begins with the text, for completion; malloc'd. */
 static char *next_name(const char *text, int state)
 {
     static gsize at;
@@ -98,11 +98,11 @@ static char *next_name(const char *text, int state)
 static char **complete_name(const char *text, int start, int end)
 {
     (void)end;
-    *library.rl_attempted_completion_over = 1; /* no names of files */
+    *library.rl_attempted_completion_over = 1; /* do not complete file names */
     return start == 0 ? library.rl_completion_matches(text, next_name) : NULL;
 }
 
-/* Ends the current line after a signal. */
+/* Ends the current line when a signal arrives. */
 static int look_for_signal(void)
 {
     if (acr_interrupted(watched))
@@ -122,7 +122,7 @@ static void prepare_readline(AcrSearchInput *input)
 
 static char *read_typed(AcrSearchInput *input)
 {
-    char *typed = library.readline(PROMPT); /* malloc'd */
+    char *typed = library.readline(PROMPT); /* allocated with malloc */
     char *line = typed && !acr_interrupted(input->interrupt) ? g_strdup(typed) : NULL;
     if (line && *line)
         library.add_history(line);
@@ -149,7 +149,7 @@ static char *take_input_line(AcrSearchInput *input)
     return acr_utf8_repair(data, len);
 }
 
-/* Waits for more input; *out_quiet: none came in that time. */
+/* Waits for more input; *out_quiet: none arrived in that time. */
 static bool read_more(AcrSearchInput *input, int wait_ms, bool *out_quiet, GError **error)
 {
     struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};

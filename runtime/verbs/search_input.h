@@ -1,4 +1,4 @@
-/* Private to search.c: calls in words, and where the lines of an interactive search come from. */
+/* Private to search.c: calls in words, and the lines of an interactive search. */
 #ifndef ACR_SEARCH_INPUT_H
 #define ACR_SEARCH_INPUT_H
 
@@ -6,36 +6,36 @@
 
 /* ---- Words (search_words.c) ---- */
 
-#define ACR_SEARCH_WORD_WINDOW "10" /* lines before and after the one of "line FILE:NUMBER" */
+#define ACR_SEARCH_WORD_WINDOW "10" /* lines before and after the line of "line FILE:NUMBER" */
 
 /* Whether the word begins a call in words: "class", "method", "code", "line". */
 bool acr_search_is_word(const char *word);
-/* The call that the words and --in, --regex express. Errors: USAGE of task. */
+/* Makes the call that the words and --in, --regex express. Errors: USAGE of task. */
 bool acr_search_word_call(const char *word, const char *text, const AcrRunSpec *spec, AcrCall *out,
                           GError **error) ACR_MUST_USE;
-/* What "FILE:NUMBER" or "FILE:FROM-TO" names. */
+/* The range that "FILE:NUMBER" or "FILE:FROM-TO" names. */
 typedef struct {
-    gsize file_len; /* bytes of FILE, with which the text begins */
-    guint from, to; /* the same for one line */
+    gsize file_len; /* bytes of FILE at the beginning of the text */
+    guint from, to; /* equal for one line */
     bool is_range;
 } AcrSearchLines;
-/* False: the text is neither. */
+/* Reads such a text; false: it has neither form. */
 bool acr_search_word_lines(const char *text, AcrSearchLines *out);
 /* The words that begin a call, in order; NULL after the last. */
 const char *acr_search_word(guint i);
-/* The call that the name of one and its arguments as a shell writes them express, "name 'a b' 3".
- * False: the text does not begin with a call's name alone. Errors: BAD_CALL of search, FAILED of
- * task (a quote is open): *out_ok is false. */
+/* Makes a call from its name and arguments, written as in a shell: "name 'a b' 3". False: the text
+ * does not begin with a call's name alone. Errors: BAD_CALL of search, FAILED of task (a quote is
+ * open): *out_ok is false. */
 bool acr_search_plain_call(const AcrCalls *calls, const char *text, AcrCall *out, bool *out_ok,
                            GError **error) ACR_MUST_USE;
-/* Whether a line consists of such words; *out_word is owned, *out_text points into the line. */
+/* Whether a line has the form of such words; *out_word is owned, *out_text points into the line. */
 bool acr_search_split_words(const char *line, char **out_word, const char **out_text);
 /* The calls with their signatures, a line each; owned. */
 char *acr_search_list(const AcrCalls *calls) ACR_MUST_USE;
 
 /* ---- Answers for people (search_print.c) ---- */
 
-/* Appends the results as the options ask for, and tells notes and misses on stderr. `mark` (may be
+/* Appends the results as the options ask for, and prints notes and misses on stderr. `mark` (may be
  * NULL) is emphasised on a terminal. */
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out);
@@ -48,7 +48,7 @@ typedef struct {
     char *history;                 /* the history file; owned; NULL: none */
     GByteArray *waiting;           /* input that has arrived; owned */
     gsize taken;                   /* bytes of `waiting` that were already returned */
-    gsize searched;                /* up to here, `waiting` has no line end */
+    gsize searched;                /* no line end in `waiting` before this byte */
     bool is_ended;
 } AcrSearchInput;
 
@@ -61,7 +61,7 @@ bool acr_search_input_open(const AcrInterrupt *interrupt, AcrSearchInput *out,
 void acr_search_input_clear(AcrSearchInput *input);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSearchInput, acr_search_input_clear)
 /* The next non-empty line, stripped, as UTF-8; *out is owned; NULL: the input has ended, or a
- * signal came. Errors: TOO_BIG, FAILED of base. */
+ * signal arrived. Errors: TOO_BIG, FAILED of base. */
 bool acr_search_input_next(AcrSearchInput *input, char **out, GError **error) ACR_MUST_USE;
 /* Takes and counts the remaining non-empty lines; 0 if the input has not ended. */
 guint acr_search_input_left(AcrSearchInput *input);

@@ -1,13 +1,14 @@
 /*
- * Answers for people: on a terminal below the path of their file, with line numbers and colours;
- * otherwise as PATH:LINE:TEXT. Or only the paths, the counts, or lines for a quickfix list.
+ * Prints answers for people: on a terminal below the path of their file, with line numbers and
+ * colours; otherwise as PATH:LINE:TEXT. Can also print only paths, counts, or lines for a quickfix
+ * list.
  */
 #include <string.h>
 #include <unistd.h>
 
 #include "verbs/search_input.h"
 
-#define SHOWN_IN_FULL 3u /* results, unless --all or --limit */
+#define SHOWN_IN_FULL 3u /* number of results, without --all or --limit */
 
 typedef struct {
     const AcrRunSpec *spec;
@@ -15,12 +16,12 @@ typedef struct {
     const char *mark;       /* the text to emphasise, or NULL */
     bool is_screen, has_colour;
     GString *out;
-    const char *file; /* of the last heading */
+    const char *file; /* file of the last heading */
     guint last_line, last_place;
     bool was_block;
 } Printer;
 
-/* Appends a text; on a terminal without characters that it would obey. */
+/* Appends a text; on a terminal, without control characters. */
 static void put_text(Printer *self, const char *colour, const char *text)
 {
     g_autofree char *visible = self->is_screen ? acr_text_visible(text) : NULL;
@@ -59,7 +60,7 @@ static void put_heading(Printer *self, const AcrShownLine *line, bool is_block)
     } else if (line->place != self->last_place && (is_block || self->was_block)) {
         g_string_append(self->out, "--\n");
     } else if (line->place == self->last_place && line->line > self->last_line + 1) {
-        g_string_append(self->out, "…\n"); /* between signatures */
+        g_string_append(self->out, "…\n"); /* separates signatures */
     }
     self->file = line->file;
     self->last_place = line->place;
@@ -85,7 +86,8 @@ static void put_line(Printer *self, const AcrShownLine *line, bool is_block)
     put_marked(self, line->text);
 }
 
-/* The line that stands for the lines from..to of a result: a definition's own, not a decorator's. */
+/* The line that represents the lines from..to of a result: a definition's own line, not a
+ * decorator's. */
 static const AcrShownLine *line_of_place(const Printer *self, guint from, guint to)
 {
     for (guint i = from; i < to; i++) {
@@ -98,7 +100,7 @@ static const AcrShownLine *line_of_place(const Printer *self, guint from, guint 
     return g_ptr_array_index(self->lines, from);
 }
 
-/* Prints the results; returns how many show their first line only. */
+/* Prints the results; returns how many of them show only their first line. */
 static guint put_results(Printer *self, guint limit, guint in_full)
 {
     guint n = 0, shortened = 0;
@@ -117,7 +119,7 @@ static guint put_results(Printer *self, guint limit, guint in_full)
     return shortened;
 }
 
-/* The path of each file with results, with their number if --count. */
+/* Prints the path of each file with results, with their number if --count. */
 static void put_files(Printer *self, guint limit)
 {
     g_autoptr(GHashTable) counts = g_hash_table_new(g_str_hash, g_str_equal);
@@ -158,7 +160,7 @@ static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shor
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out)
 {
-    if (!answer->lines) { /* a miss */
+    if (!answer->lines) { /* nothing was found */
         acr_verb_tell("%s", answer->output);
         return;
     }

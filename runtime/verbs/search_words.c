@@ -1,12 +1,13 @@
 /*
- * Search calls as words of a shell, "class Session" or "code 'def save(' --in models.py", and the
- * list of `search --list`.
+ * Parses search calls written as shell words, "class Session" or "code 'def save(' --in models.py",
+ * and writes the list of `search --list`.
  */
 #include <string.h>
 
 #include "verbs/search_input.h"
 
-/* A kind of thing, and the calls that search for it; `usage` follows it in the list. */
+/* What one word searches for, and the calls that it stands for; the list shows `usage` after the
+ * word. */
 typedef struct {
     const char *word, *usage, *call, *call_in_file, *call_in_class;
 } Kind;
@@ -60,7 +61,7 @@ bool acr_search_word_lines(const char *text, AcrSearchLines *out)
     return true;
 }
 
-/* The lines around the one, or around the middle of the range. */
+/* Makes the call for the lines around one line, or around the middle of a range. */
 static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError **error)
 {
     AcrSearchLines lines;
@@ -75,7 +76,8 @@ static bool line_call(const Kind *kind, const char *text, AcrCall *out, GError *
     return true;
 }
 
-/* "CLASS.NAME" if no file is named; else the name, in the file or anywhere. */
+/* Makes the call for "CLASS.NAME" if no file is named; else for the name, in the file or
+ * anywhere. */
 static AcrCall named_call(const Kind *kind, const char *text, const char *file)
 {
     const char *dot = kind->call_in_class && !file ? strrchr(text, '.') : NULL;
@@ -126,7 +128,7 @@ bool acr_search_plain_call(const AcrCalls *calls, const char *text, AcrCall *out
     const AcrCallSpec *spec = acr_calls_find(calls, name);
     const char *rest = text + strlen(name) + strspn(text + strlen(name), " \t");
     if (!spec || *rest == '(' || (!*rest && spec->params[0].name && !spec->params[0].otherwise))
-        return false; /* in a model's form */
+        return false; /* the line is a call as models write it */
     *out_ok = g_shell_parse_argv(text, NULL, &words, error);
     if (!words)
         return true;
@@ -135,7 +137,7 @@ bool acr_search_plain_call(const AcrCalls *calls, const char *text, AcrCall *out
         bool fits = i <= ACR_CALL_MAX_PARAMS && spec->params[i - 1].name;
         acr_json_set_string(arguments, fits ? spec->params[i - 1].name : words[i], words[i]);
         if (!fits)
-            break; /* refused below as an unknown argument */
+            break; /* rejected below as an unknown argument */
     }
     *out_ok = acr_call_from_json(spec, arguments, NULL, out, error);
     return true;

@@ -1,13 +1,14 @@
 /*
- * Lays out parts of text in lines that fit a terminal, with the sequences that draw and erase them
- * (ECMA-48). It writes to a buffer only, so that tests can read what a terminal would get.
+ * Lays out parts of text in lines that fit a terminal, with the control sequences that draw and
+ * erase them (ECMA-48). It writes to a buffer only, so that tests can read what a terminal would
+ * get.
  */
 #include "verbs/status_block.h"
 
 #include "loops/progress.h"
 
 #define BETWEEN_COLUMNS 3
-#define FREE_COLUMNS 3 /* at the right: "^C" must not wrap */
+#define FREE_COLUMNS 3 /* columns that stay free at the right: "^C" must not wrap */
 #define MIN_COLUMNS 8
 
 static guint width_of(gunichar letter)
@@ -15,7 +16,7 @@ static guint width_of(gunichar letter)
     return g_unichar_iszerowidth(letter) ? 0 : g_unichar_iswide(letter) ? 2 : 1;
 }
 
-/* The text, cut if it is wider; owned. */
+/* The text, truncated if it is too wide; owned. */
 static char *fit(const char *text, guint most, guint *out_width)
 {
     guint width = 0;
@@ -23,7 +24,7 @@ static char *fit(const char *text, guint most, guint *out_width)
     for (; *at && width <= most; at = g_utf8_next_char(at)) {
         width += width_of(g_utf8_get_char(at));
         if (width < most)
-            cut = g_utf8_next_char(at); /* with room for the mark */
+            cut = g_utf8_next_char(at); /* leaves room for the mark */
     }
     *out_width = width;
     if (width <= most)
@@ -44,7 +45,7 @@ void acr_status_block_wipe(AcrStatusBlock *block, guint columns, GString *out)
         g_string_append_printf(out, "\033[%uA", rows - 1);
     if (rows > 0)
         g_string_append(
-            out, "\033[K\033[C\033[J\r"); /* tmux would keep what this erases at the corner */
+            out, "\033[K\033[C\033[J\r"); /* tmux would keep an erased character in the corner */
     block->n = 0;
 }
 

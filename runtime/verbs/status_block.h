@@ -6,11 +6,11 @@
 #include <stdbool.h>
 
 #define ACR_STATUS_MAX_LINES 24
-#define ACR_STATUS_LINES 4 /* lines of a block with flowing parts */
+#define ACR_STATUS_LINES 4 /* lines of a block in which parts flow */
 
-/* What is on the screen; the cursor is at the end of its last line. */
+/* What the screen shows; the cursor is at the end of the last line. */
 typedef struct {
-    guint n, widths[ACR_STATUS_MAX_LINES]; /* in columns */
+    guint n, widths[ACR_STATUS_MAX_LINES]; /* widths of the lines, in columns */
 } AcrStatusBlock;
 
 /* Appends the bytes that erase the block from a terminal with that many columns; a narrower

@@ -1,5 +1,6 @@
 /*
- * Standard output, whose reader may leave and whose disk may be full, and standard input.
+ * Writes standard output, whose reader may close it and whose disk may be full, and reads standard
+ * input.
  */
 #include "verbs/verbs_private.h"
 

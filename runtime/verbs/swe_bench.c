@@ -19,7 +19,8 @@ static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
         acr_console_say(console, ACR_TONE_BAD, "warning: %s", warning);
 }
 
-/* Code that ran elsewhere than the grading may pass there and fail here. */
+/* Warns if the tasks' code ran in another place than grading uses, because it may pass there and
+ * fail here. */
 static void warn_of_place(const AcrRunSpec *spec, const AcrBatchRows *rows)
 {
     bool runs_code = spec->verify != ACR_VERIFY_NEVER || spec->validate ||
@@ -61,7 +62,7 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
     return result->failed ? ACR_EXIT_ENVIRONMENT : result->patches ? ACR_EXIT_OK : ACR_EXIT_NONE;
 }
 
-/* Whether each task has a repository, and the programs in options can be used. */
+/* Checks that each task has a repository, and that the programs in options can be used. */
 static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances,
                                   GError **error)
 {
@@ -78,7 +79,7 @@ static bool check_named_for_batch(AcrHost *host, const AcrRunSpec *spec, const G
     return acr_verb_load_extensions(host, spec, NULL, &unused, error);
 }
 
-/* Reports what would fail every task before the first one starts. *out_digest (owned): of what all
+/* Reports what would fail every task, before the first one starts. *out_digest (owned): of what all
  * tasks share. */
 static bool check_models(const AcrHost *host, const AcrRunSpec *spec, char **out_digest,
                          GError **error)
@@ -146,8 +147,8 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     return report_grades(host, grading, console, code);
 }
 
-/* A shard without tasks to run still has results, earlier or empty ones, so that merging does not
- * wait for it. */
+/* Ends a shard without tasks to run; it still writes earlier or empty results, so that merging does
+ * not wait for it. */
 static int end_without_tasks(AcrHost *host, const AcrRunSpec *spec, const GPtrArray *instances)
 {
     g_autoptr(GError) error = NULL;
@@ -187,6 +188,6 @@ const AcrVerb acr_verb_swe_bench = {
     .name = "swe-bench",
     .summary = "Run benchmark tasks and write predictions",
     .takes = ACR_FOR_SWE_BENCH,
-    .uses_network = true, /* of container engines */
+    .uses_network = true, /* for container engines */
     .run = run_swe_bench,
 };

@@ -1,6 +1,6 @@
 /*
- * Where a project's tests run, for `tests` and `localize`: in a repository, or in the tree and
- * environment of a benchmark task.
+ * Decides where a project's tests run, for `tests` and `localize`: in a repository, or in the tree
+ * and environment of a benchmark task.
  */
 #include "verbs/test_place.h"
 
@@ -42,7 +42,7 @@ static bool check_test_place(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
-/* The tree and the environment of a benchmark task. */
+/* Finds the tree and the environment of a benchmark task. */
 static bool find_task(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place, GError **error)
 {
     AcrWorkspace *workspace = &place->workspace;

@@ -11,8 +11,8 @@ typedef struct {
     AcrWorkspace workspace; /* not indexed */
     AcrSandbox *sandbox;
     AcrRefereeWorker *worker;
-    AcrGradingPlan plan; /* of a benchmark task */
-    AcrSetUp set_up;     /* of --setup auto */
+    AcrGradingPlan plan; /* only for a benchmark task */
+    AcrSetUp set_up;     /* what --setup auto has chosen */
     char *work_tree, *python, *cache, *baselines, *environment;
 } AcrTestPlace;
 void acr_test_place_clear(AcrTestPlace *place);
@@ -20,10 +20,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestPlace, acr_test_place_clear)
 /* Opens the repository or task of --repo or --dataset, and the sandbox. */
 bool acr_test_place_open(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place,
                          GError **error) ACR_MUST_USE;
-/* Borrows of the place. */
+/* The project for the test functions; it borrows from the place. */
 AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host,
                                   const AcrRunSpec *spec);
-/* Reports an error; returns the exit code. */
 int acr_test_place_fail(AcrHost *host, const GError *error);
 
 /* Lets the console show which tests run. */

@@ -1,6 +1,6 @@
 /*
- * verbs: the subcommands of the program, one file each, each ending in its table entry. Results go
- * to stdout, progress and messages to stderr.
+ * verbs: the subcommands of the program. Each file ends with its table entry. Results go to stdout,
+ * progress and messages to stderr.
  */
 #ifndef ACR_VERBS_H
 #define ACR_VERBS_H
@@ -8,14 +8,15 @@
 #include "base/base.h"
 #include "task/task.h"
 
-/* Seconds in which a program that was interrupted or timed out must end by itself. */
+/* Seconds in which a program must end by itself after an interrupt or timeout. */
 #define ACR_GRACE_S 10
 
 typedef struct AcrVerb AcrVerb;
 struct AcrVerb {
     const char *name;
-    const char *summary;   /* one line, for the list of verbs; NULL: not listed */
-    AcrForVerb takes;      /* its options; 0: `start` gets the arguments unparsed */
+    const char *summary; /* one line for the list of verbs; NULL: not listed */
+    /* the verb's bit in the table of options; 0: `start` gets the arguments unparsed */
+    AcrForVerb takes;
     const char *arguments; /* arguments besides options, as --help shows them; NULL: none */
     bool is_command;       /* the arguments follow "--" */
     bool uses_network;

@@ -1,4 +1,4 @@
-/* Private to verbs: what several subcommands share. */
+/* Private to verbs: functions that several subcommands share. */
 #ifndef ACR_VERBS_PRIVATE_H
 #define ACR_VERBS_PRIVATE_H
 
@@ -6,38 +6,38 @@
 
 /* ---- Messages (messages.c) ---- */
 
-/* Prints on stderr, made safe by acr_text_visible, because the text may contain texts of models,
- * repositories and servers. */
+/* Prints on stderr through acr_text_visible, because the text may quote models, repositories and
+ * servers. */
 void acr_verb_tell(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* A text as one safe line, whatever paths, names and foreign texts it quotes; owned. */
+/* Makes one line of a text that is safe for a terminal, whatever it quotes; owned. */
 char *acr_one_line(const char *text) ACR_MUST_USE;
-/* Prints "acr-host VERB: message" as one line and returns the exit code; VERB is the started one
- * (g_get_prgname). `error` may be NULL after a signal. */
+/* Prints "acr-host VERB: message" as one line and returns the exit code; VERB is the verb that was
+ * started (g_get_prgname). `error` may be NULL after a signal. */
 AcrExit acr_verb_fail(AcrHost *host, const GError *error);
 /* Prints "acr-host VERB: message" as one line. */
 void acr_verb_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* A text quoted for a shell; owned. */
 char *acr_shell_word(const char *text) ACR_MUST_USE;
-/* Prints a usage message with a pointer to --help; returns ACR_EXIT_USAGE. */
+/* Prints a usage message that points to --help; returns ACR_EXIT_USAGE. */
 AcrExit acr_verb_usage(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /* ---- Standard output and input (streams.c) ---- */
 
 typedef enum {
     ACR_OUT_WRITTEN,
-    ACR_OUT_CLOSED, /* the reader has left (| head): not an error, nothing is printed */
-    ACR_OUT_FAILED, /* reported on stderr */
+    ACR_OUT_CLOSED, /* the reader closed the pipe (| head): not an error, nothing is printed */
+    ACR_OUT_FAILED, /* the failure was reported on stderr */
 } AcrOut;
-/* Writes everything to stdout: unchanged, because it is data, but on a terminal made safe by
- * acr_text_visible. After anything but WRITTEN the caller must stop writing. */
+/* Writes everything to stdout: unchanged, because it is data; on a terminal through
+ * acr_text_visible. After any result but WRITTEN the caller must stop writing. */
 AcrOut acr_out_bytes(GBytes *bytes) ACR_MUST_USE; /* NULL: nothing */
 AcrOut acr_out_text(const char *text) ACR_MUST_USE;
 AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
-/* Writes a text that is already safe for a terminal, such as one with colours. */
+/* Writes a text that is already safe for a terminal, such as a coloured one. */
 AcrOut acr_out_safe(const char *text) ACR_MUST_USE;
-/* The same through the user's pager, if there is one and a terminal for its keys. (pager.c) */
+/* The same through the user's pager, if there is a pager and a terminal for its keys. (pager.c) */
 AcrOut acr_out_paged(const char *text) ACR_MUST_USE;
-/* `code`, unless the output could not be written. */
+/* Returns `code`, unless the output could not be written. */
 AcrExit acr_out_exit(AcrOut out, AcrExit code);
 /* Reads standard input to its end. Errors: TOO_BIG, FAILED of base (also after a signal). */
 GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
@@ -47,8 +47,8 @@ GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
 /* Sets options and arguments from argv, without defaults. Errors: USAGE of task. */
 bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec,
                             GError **error) ACR_MUST_USE;
-/* Applies the spec's cache, jobs and time limit: a SIGALRM comes ACR_GRACE_S after the limit, or at
- * the limit if it is to end the verb (ends_at_alarm). Returns the cache's path, owned, which the
+/* Applies the spec's cache, jobs and time limit: a SIGALRM arrives ACR_GRACE_S after the limit, or
+ * at the limit if it is to end the verb (ends_at_alarm). Returns the cache's path, owned, which the
  * host borrows. */
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST_USE;
 /* Fills in the defaults: the enclosing repository, and a new run folder, which is made and reported
@@ -78,44 +78,45 @@ const AcrProgress *acr_events_progress(const AcrEvents *events); /* borrowed */
  * with --verbose also each step, with --quiet nothing. While there is a block, only the console
  * writes to the terminal. Any thread may call its functions. */
 typedef struct AcrConsole AcrConsole;
-/* Made by --verbose, --quiet and the ceilings of `spec`, whose used share is shown. Owned. */
+/* Follows --verbose, --quiet and the limits of `spec`, and shows the used share of these limits.
+ * Owned. */
 AcrConsole *acr_console_new(const AcrRunSpec *spec) ACR_MUST_USE;
-void acr_console_free(AcrConsole *console); /* ends it */
+void acr_console_free(AcrConsole *console); /* ends the console */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConsole, acr_console_free)
 const AcrProgress *acr_console_progress(AcrConsole *console); /* borrowed */
 /* Sends progress events to `where` (NULL: nowhere) from now on. Errors: those of
  * acr_events_open. */
 bool acr_console_open_events(AcrConsole *console, const char *where, GError **error) ACR_MUST_USE;
-/* Shows `text` instead of one task's stage, for a verb that runs many: its first line before what
- * was used, the others on their own lines. Copied. */
+/* Shows `text` instead of one task's stage, for a verb that runs many tasks: its first line before
+ * what was used, the others on lines of their own. Copied. */
 void acr_console_status(AcrConsole *console, const char *text);
 /* Whether the user's environment allows colours: https://no-color.org,
  * https://bixense.com/clicolors */
 bool acr_wants_colour(void);
-/* Shows from its second second on that something takes its time, by the block; with --verbose as a
- * line, too. Copied. */
+/* Shows in the block that something takes long, from its second second on; with --verbose also as a
+ * line. Copied. */
 void acr_console_await(AcrConsole *console, const char *line);
 /* A permanent line of progress, dated if not on a terminal; none with --quiet. */
 void acr_console_log(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* The same for a line that is only needed with --verbose if the block shows it. */
+/* The same for a line that needs --verbose if the block shows it. */
 void acr_console_step(AcrConsole *console, const char *line);
 /* Shows the progress of another process that began `ms` ago, with these ceilings (a member of 0 or
  * less: none). */
 void acr_console_follow(AcrConsole *console, gint64 ms, const AcrSpent *ceiling, gint64 max_ms);
-/* Erases the block permanently: anybody may write now. */
+/* Erases the block permanently; afterwards anybody may write. */
 void acr_console_end(AcrConsole *console);
 typedef enum {
     ACR_TONE_PLAIN,
     ACR_TONE_GOOD,
     ACR_TONE_BAD
 } AcrTone; /* a colour, if colours are used */
-/* A line that stays, whatever the mode. */
+/* Writes a line that stays, whatever the mode. */
 void acr_console_say(AcrConsole *console, AcrTone tone, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 
 /* ---- A repository (repository.c) ---- */
 
-/* Opens the repository of `spec`; reports on stderr what was left out. */
+/* Opens the repository of `spec`; reports skipped files on stderr. */
 bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *out,
                          GError **error) ACR_MUST_USE;
 /* Indexes it; with --verbose, except for JSON, reports files that cannot be parsed. */
@@ -143,15 +144,16 @@ bool acr_verb_apply_patch(AcrHost *host, const char *path, AcrOverlay *overlay,
 
 /* The latest run folder of a repository below the user's state folder; owned; NULL: there is none. (run_list.c) */
 char *acr_runs_latest(const char *repo) ACR_MUST_USE;
-/* Likewise the latest unfinished one of the spec's verb and issue. Errors: USAGE of task: there is none. */
+/* The latest unfinished run with the verb and issue of `spec`. Errors: USAGE of task: there is
+ * none. */
 char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* Prints what `run` would do (dry_run.c); an AcrExit. */
 int acr_dry_run(AcrHost *host, const AcrRunSpec *spec);
 /* Runs what `spec` asks for and reports it. */
 int acr_run_and_report(AcrHost *host, AcrRunSpec *spec);
 
-/* Whether --issue is a URL; then the issue there as text; owned. Errors: USAGE and ENVIRONMENT of
- * task. (issue_page.c) */
+/* Whether --issue is a URL; the second function fetches the issue as text; owned. Errors: USAGE and
+ * ENVIRONMENT of task. (issue_page.c) */
 bool acr_issue_is_page(const char *text);
 GBytes *acr_issue_page_read(const AcrRunSpec *spec, const AcrInterrupt *interrupt,
                             GError **error) ACR_MUST_USE;

@@ -9,14 +9,14 @@
 
 #define EVERY_MS 500
 #define STEP_MS 50
-#define LINGER_MS 5000 /* time for a browser to fetch the last state */
+#define LINGER_MS 5000 /* time in which a browser can fetch the last state */
 
-/* What has been shown already. */
+/* What has already been shown. */
 typedef struct {
     AcrConsole *console;
     AcrWatchPage *page; /* NULL: no page is served */
-    GHashTable *ended;  /* ids */
-    GHashTable *lines;  /* name of a part, or id of a task -> the last line about it */
+    GHashTable *ended;  /* ids of ended tasks */
+    GHashTable *lines;  /* name of a shard, or id of a task -> its last line */
     bool is_first;
 } Shown;
 
@@ -42,7 +42,8 @@ static void tell_parts(Shown *shown, const AcrBatchState *state)
     const GPtrArray *parts = state->parts, *running = state->running;
     for (guint i = 0; i < parts->len; i++) {
         const AcrBatchPart *part = parts->pdata[i];
-        bool is_last = parts->len == 1 && part->state >= ACR_PART_OVER; /* at the end */
+        /* the last state of a single part */
+        bool is_last = parts->len == 1 && part->state >= ACR_PART_OVER;
         if (!is_last)
             tell_line(shown, part->name, acr_watched_process(state, part));
     }
@@ -53,7 +54,7 @@ static void tell_parts(Shown *shown, const AcrBatchState *state)
     }
 }
 
-/* Shows what has ended since this began. */
+/* Shows the tasks that have ended since `watch` began. */
 static void tell_ended(Shown *shown, const AcrBatchState *state)
 {
     GHashTableIter each;
@@ -87,7 +88,7 @@ static void show_state(Shown *shown, const AcrBatchState *state)
         acr_watch_page_send(shown->page, state);
 }
 
-/* False: a signal came. */
+/* Waits until the next look; false: a signal arrived. */
 static bool wait_a_moment(const AcrHost *host, const Shown *shown)
 {
     for (guint ms = 0; ms < EVERY_MS; ms += STEP_MS) {
@@ -100,7 +101,7 @@ static bool wait_a_moment(const AcrHost *host, const Shown *shown)
     return true;
 }
 
-/* Waits until no browser shows the page. */
+/* Waits until no browser shows the page any more. */
 static void linger(const AcrHost *host, const Shown *shown)
 {
     for (guint ms = 0; ms < LINGER_MS && acr_watch_page_is_seen(shown->page); ms += EVERY_MS)

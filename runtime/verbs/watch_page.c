@@ -10,18 +10,18 @@
 #include "http/server.h"
 #include "report/report.h"
 
-#define KEPT_MS 1000 /* how old a page may be that is given again */
+#define KEPT_MS 1000 /* a page up to that old is sent again */
 
 struct AcrWatchPage {
     AcrHttpServer *server;
     AcrPython *python;
     char *out, *url;
-    GBytes *made; /* the last page; NULL: none */
+    GBytes *made; /* the last page that was made; NULL: none */
     gint64 made_ms;
-    guint ended;          /* tasks, when the state was sent */
-    pthread_mutex_t lock; /* protects what follows: shared AcrHttpIncoming */
+    guint ended;          /* number of ended tasks when the state was last sent */
+    pthread_mutex_t lock; /* protects the following list of AcrHttpIncoming */
     GPtrArray *asked, *streams;
-    char *state; /* the last one that was sent */
+    char *state; /* the state that was last sent */
 };
 
 static void refuse_request(AcrHttpIncoming *incoming, int status, const char *why)
@@ -29,7 +29,7 @@ static void refuse_request(AcrHttpIncoming *incoming, int status, const char *wh
     acr_http_incoming_answer(incoming, status, "text/plain", why, strlen(why));
 }
 
-/* In the server's thread. */
+/* Called in the server's thread. */
 static void take_request(void *ctx, AcrHttpIncoming *incoming)
 {
     AcrWatchPage *page = ctx;
@@ -92,8 +92,8 @@ const char *acr_watch_page_url(const AcrWatchPage *page)
     return page->url;
 }
 
-/* Sends to all clients, and drops those that have left. `data` NULL: only checks. The caller holds
- * the lock. */
+/* Sends `data` (NULL: nothing) to all clients, and drops those that have disconnected. The caller
+ * holds the lock. */
 static void send_all(AcrWatchPage *page, const char *data)
 {
     for (guint i = page->streams->len; i-- > 0;)

@@ -6,18 +6,18 @@
 #include "verbs/watch.h"
 
 typedef struct AcrWatchPage AcrWatchPage;
-/* Starts serving; `port` 0: any free one. Owned. Errors: those of the http server, of
+/* Starts serving; `port` 0: any free port. Owned. Errors: those of the http server and of
  * acr_python_new. */
 AcrWatchPage *acr_watch_page_new(const AcrHost *host, const char *out, guint port,
                                  GError **error) ACR_MUST_USE;
 void acr_watch_page_free(AcrWatchPage *page);
 /* The address, with its token; borrowed. */
 const char *acr_watch_page_url(const AcrWatchPage *page);
-/* Sends the state to all who look on. */
+/* Sends the state to all browsers that show the page. */
 void acr_watch_page_send(AcrWatchPage *page, const AcrBatchState *state);
-/* Sends the page to all who have requested it since. */
+/* Sends the page to all who have requested it since the last call. */
 void acr_watch_page_answer(AcrWatchPage *page);
-/* Whether anybody still looks on. */
+/* Whether any browser still shows the page. */
 bool acr_watch_page_is_seen(AcrWatchPage *page);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The state of a batch or run in words and as JSON. Its files are untrusted: everything shown from
- * them is first made one safe line.
+ * Writes the state of a batch or run in words and as JSON. Its files are untrusted: everything
+ * shown from them is first made one safe line.
  */
 #include "verbs/watch.h"
 
@@ -9,14 +9,14 @@
 #include "verbs/status_block.h"
 #include "verbs/verbs_private.h"
 
-#define MAX_SHOWN 40u /* tasks that run */
-#define MAX_WORDS 8u  /* counts in a line */
+#define MAX_SHOWN 40u /* running tasks that are shown */
+#define MAX_WORDS 8u  /* different counts in a line */
 #define MAX_NAME 80u  /* bytes of a task's name */
 #define MAX_WHY 300u
 
 /* ---- Words ---- */
 
-/* One line of a foreign text, not longer than that. */
+/* One safe line of a foreign text, of at most `max` bytes. */
 static char *line_of(const char *text, gsize max)
 {
     g_autofree char *line = acr_one_line(text);
