@@ -331,6 +331,8 @@ static void read_code(Scan *scan)
 /* Whether the file's own function of that name, at its top level, is another one. */
 static bool hides_callee(const AcrSearch *search, const Callee *callee, gint32 file)
 {
+    if (file < 0) /* a test, which is not indexed */
+        return false;
     const AcrIndexFile *row = acr_index_file(search->index, (gsize)file);
     bool is_hidden = false;
     for (guint i = 0; i < callee->same->len; i++) {
@@ -431,14 +433,20 @@ bool acr_answer_callers(AcrSearch *search, const AcrCall *call, AcrAnswer *out, 
 {
     g_auto(Callee) callee = {0};
     g_auto(AcrReply) reply = {0};
+    g_auto(AcrFileMatch) only = {0};
     g_autoptr(GArray) entries = NULL;
     acr_reply_init(&reply, search);
     init_callee(&callee, &reply, call->values[0]);
     if (callee.arg.is_name)
         entries = acr_search_load(search, callee.arg.last, true);
-    for (guint i = 0; entries && i < entries->len && !reply.overfull; i++)
-        if (!read_file(&reply, &callee, g_array_index(entries, gsize, i), error))
+    if (search->mode.only)
+        acr_file_match_init(&only, search, search->mode.only);
+    for (guint i = 0; entries && i < entries->len && !reply.overfull; i++) {
+        gsize entry = g_array_index(entries, gsize, i);
+        if ((!only.set || acr_file_match_has(&only, entry)) &&
+            !read_file(&reply, &callee, entry, error))
             return false;
+    }
     if (reply.hits->len == 0) {
         miss_callers(&reply, &callee, out);
         return true;

@@ -28,7 +28,7 @@ GArray *acr_named_otherwise(AcrReply *reply, const AcrSought *sought, const AcrN
                             const AcrFileMatch *files)
 {
     const AcrIndex *index = reply->search->index;
-    for (guint step = 0; step < 2; step++) {
+    for (guint step = 0; step < 2 && !reply->search->mode.exact; step++) {
         g_autoptr(GArray) ids = step == 0
                                     ? find_other_kind(index, sought, arg)
                                     : acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), arg->last);
@@ -136,6 +136,8 @@ static void note_modules(AcrReply *reply, const AcrNameArg *arg)
 bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope *scope,
                          const char *missing, GError **error)
 {
+    if (reply->search->mode.exact)
+        return true;
     g_autoptr(GPtrArray) words = words_of_name(arg);
     const char *word = g_ptr_array_index(words, 0);
     g_autoptr(GArray) ids = acr_find_definitions(reply->search->index, word);

@@ -164,6 +164,8 @@ typedef struct {
     bool lines; /* answers have `lines` and `notes`; their `output` may be incomplete */
     bool tests; /* tests are searched, too; their definitions are read from the text */
     bool globs; /* a file argument is a filter: a glob pattern, a folder of any files or a file */
+    bool exact; /* a name that is not of the kind asked for is a miss */
+    const char *only; /* callers are searched in these files only; borrowed; NULL: everywhere */
 } AcrSearchMode;
 void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);
 /* Whether a file argument names a file in that mode. */

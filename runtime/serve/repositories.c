@@ -147,15 +147,6 @@ static void forget_oldest(AcrServeRepositories *all, const Repository *kept)
         acr_workspace_clear(&oldest->workspace);
 }
 
-static bool is_same_tree(const AcrWorkspace *workspace, const AcrSnapshot *snapshot)
-{
-    if (!workspace->search)
-        return false;
-    g_autofree char *old = acr_snapshot_digest(workspace->snapshot),
-                    *new = acr_snapshot_digest(snapshot);
-    return strcmp(old, new) == 0;
-}
-
 /* Takes a snapshot, and indexes it unless that was done. */
 static bool look_again(AcrServeRepositories *all, Repository *repository,
                        const AcrInterrupt *interrupt, GError **error)
@@ -166,7 +157,7 @@ static bool look_again(AcrServeRepositories *all, Repository *repository,
                 : acr_snapshot_of_worktree_marked(repository->repo, error);
     if (!snapshot)
         return false;
-    if (!is_same_tree(&repository->workspace, snapshot)) {
+    if (!acr_workspace_has_tree(&repository->workspace, snapshot)) {
         g_auto(AcrWorkspace) fresh = {.snapshot = acr_snapshot_ref(snapshot)};
         AcrHost host = *all->options->host;
         host.interrupt = (AcrInterrupt *)interrupt;

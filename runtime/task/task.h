@@ -104,6 +104,8 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTabl
  * have `exe`. */
 bool acr_workspace_index_alone(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                                GError **error) ACR_MUST_USE;
+/* Whether it is indexed, and its snapshot holds the same files as this one. */
+bool acr_workspace_has_tree(const AcrWorkspace *workspace, const AcrSnapshot *snapshot);
 /* The referee for edited code, in a process of its own; borrowed. */
 const AcrReferee *acr_workspace_referee(AcrWorkspace *workspace, const AcrHost *host);
 void acr_workspace_clear(AcrWorkspace *workspace);

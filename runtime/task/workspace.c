@@ -1,6 +1,8 @@
 /*
  * A snapshot with its index, for search, patch, index and every task.
  */
+#include <string.h>
+
 #include "task/run_folder.h"
 
 #define NOTES "AGENTS.md"
@@ -90,6 +92,15 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTabl
         return false;
     workspace->index_ms = (g_get_monotonic_time() - start) / 1000;
     return true;
+}
+
+bool acr_workspace_has_tree(const AcrWorkspace *workspace, const AcrSnapshot *snapshot)
+{
+    if (!workspace->search)
+        return false;
+    g_autofree char *old = acr_snapshot_digest(workspace->snapshot),
+                    *new = acr_snapshot_digest(snapshot);
+    return strcmp(old, new) == 0;
 }
 
 const AcrReferee *acr_workspace_referee(AcrWorkspace *workspace, const AcrHost *host)

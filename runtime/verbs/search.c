@@ -1,6 +1,6 @@
 /*
- * acr-host search: the structure-aware search calls, from arguments or from lines of standard
- * input, answered as they arrive.
+ * acr-host search: the structure-aware search calls and the questions of people, from arguments, at
+ * a prompt, or from lines of standard input, answered as they arrive.
  */
 #include "verbs/search_input.h"
 
@@ -12,6 +12,7 @@ typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
     AcrWorkspace *workspace;
+    AcrSnapshot *latest; /* at a prompt: the working tree as it was seen last; owned */
     const AcrCalls *calls;
     guint answered;
     bool has_missed, is_prompt;
@@ -19,9 +20,11 @@ typedef struct {
 
 /* How to read a call and show its answer. */
 typedef struct {
-    bool is_words;  /* a person wrote it in words, not a model as a call */
-    guint from, to; /* the only lines to show; 0: all */
-    char *mark;     /* text that the person looks for, which is emphasised; owned */
+    const AcrRunSpec *spec; /* its options */
+    bool is_words;          /* a person wrote it in words, not a model as a call */
+    bool is_exact;          /* only what is of that kind is an answer */
+    guint from, to;         /* the only lines to show; 0: all */
+    char *mark;             /* text that the person looks for, which is emphasised; owned */
 } Manner;
 static void manner_clear(Manner *manner)
 {
@@ -41,7 +44,15 @@ static void take_words(const char *word, const char *text, Manner *out)
         return;
     }
     const char *dot = strcmp(word, "code") == 0 ? NULL : strrchr(text, '.');
+    g_free(out->mark);
     out->mark = g_strdup(dot ? dot + 1 : text);
+}
+
+static bool is_mistake(const GError *error)
+{
+    return g_error_matches(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL) ||
+           error->domain == ACR_TASK_ERROR || error->domain == ACR_SEARCH_ERROR ||
+           error->domain == G_SHELL_ERROR;
 }
 
 /* Binds the call in a text; *out_wrong (owned): why there is none, or NULL. */
@@ -50,23 +61,23 @@ static bool bind_call(const Search *self, const char *text, AcrCall *out, Manner
 {
     g_autofree char *word = NULL;
     const char *rest = NULL;
+    g_auto(GStrv) words = NULL;
     g_autoptr(GError) reason = NULL;
     bool ok = false;
     if (acr_search_split_words(text, &word, &rest)) {
-        ok = acr_search_word_call(word, rest, self->spec, out, &reason);
+        ok = acr_search_word_call(word, rest, manner->spec, out, &reason);
         if (ok)
             take_words(word, rest, manner);
-    } else if (!acr_search_plain_call(self->calls, text, out, &ok, &reason)) {
-        ok = acr_python_bind_call(self->workspace->python, self->calls, text, out, &reason);
-    } else {
+    } else if (acr_search_is_plain(self->calls, text)) {
         manner->is_words = true;
+        ok = g_shell_parse_argv(text, NULL, &words, &reason) &&
+             acr_search_plain_call(self->calls, words, out, &reason);
+    } else {
+        ok = acr_python_bind_call(self->workspace->python, self->calls, text, out, &reason);
     }
     if (ok)
         return true;
-    bool is_mistake = g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL) ||
-                      reason->domain == ACR_TASK_ERROR || reason->domain == ACR_SEARCH_ERROR ||
-                      reason->domain == G_SHELL_ERROR;
-    if (!is_mistake)
+    if (!is_mistake(reason))
         return acr_pass_error(error, &reason);
     *out_wrong = g_strdup(reason->message);
     return true;
@@ -94,7 +105,7 @@ static AcrOut print_for_people(Search *self, AcrAnswer *answer, const Manner *ma
 {
     g_autoptr(GString) text = g_string_new(NULL);
     keep_range(answer, manner);
-    acr_search_print(self->spec, manner->mark, answer, text);
+    acr_search_print(manner->spec, manner->mark, answer, text);
     bool is_screen = isatty(STDOUT_FILENO);
     if (is_screen && self->answered && text->len)
         g_string_prepend_c(text, '\n');
@@ -102,37 +113,102 @@ static AcrOut print_for_people(Search *self, AcrAnswer *answer, const Manner *ma
     return is_paged ? acr_out_paged(text->str) : acr_out_safe(text->str);
 }
 
-/* Answers a call; prints the result for a person if one asked, or if stdout is a terminal. `call`
- * has no row if the text was wrong. */
-static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, const char *wrong,
-                          const Manner *manner, GError **error)
+static bool is_for_person(const Manner *manner)
 {
-    const AcrRunSpec *spec = self->spec;
-    g_auto(AcrAnswer) answer = {0};
+    const AcrRunSpec *spec = manner->spec;
     bool is_list = spec->files_only || spec->counts_only || spec->vimgrep;
-    bool is_person = !spec->json && (manner->is_words || is_list || isatty(STDOUT_FILENO));
-    acr_search_set_mode(self->workspace->search, (AcrSearchMode){.lines = is_person,
+    return !spec->json && (manner->is_words || is_list || isatty(STDOUT_FILENO));
+}
+
+static bool run_call(Search *self, const AcrCall *call, const Manner *manner, AcrAnswer *out,
+                     GError **error)
+{
+    const AcrRunSpec *spec = manner->spec;
+    acr_search_set_mode(self->workspace->search, (AcrSearchMode){.lines = is_for_person(manner),
                                                                  .tests = spec->with_tests,
-                                                                 .globs = spec->in_file != NULL});
-    if (spec->in_file && !acr_search_has_file(self->workspace->search, spec->in_file))
+                                                                 .globs = spec->in_file != NULL,
+                                                                 .exact = manner->is_exact,
+                                                                 .only = spec->in_file});
+    return acr_search_run(self->workspace->search, call, out, error);
+}
+
+/* Prints the answer to the call in `text`: for a person if one asked, or if stdout is a terminal. */
+static AcrOut print_answer(Search *self, const char *text, AcrAnswer *answer, const Manner *manner)
+{
+    const AcrRunSpec *spec = manner->spec;
+    if (!answer->ok && spec->in_file &&
+        !acr_search_has_file(self->workspace->search, spec->in_file))
         acr_verb_say("no file matches --in '%s'", spec->in_file);
-    if (wrong)
-        answer = (AcrAnswer){.output = g_strdup(wrong), .places = g_ptr_array_new()};
-    else if (!acr_search_run(self->workspace->search, call, &answer, error))
-        return ACR_OUT_FAILED;
-    self->has_missed = self->has_missed || !answer.ok;
-    if (spec->limit > 0 && answer.places->len > spec->limit)
-        g_ptr_array_set_size(answer.places, (gint)spec->limit);
+    self->has_missed = self->has_missed || !answer->ok;
+    if (spec->limit > 0 && answer->places->len > spec->limit)
+        g_ptr_array_set_size(answer->places, (gint)spec->limit);
     AcrOut out;
     if (spec->json) {
-        g_autoptr(AcrJson) object = acr_answer_to_json(text, &answer);
+        g_autoptr(AcrJson) object = acr_answer_to_json(text, answer);
         out = acr_out_json(object);
     } else {
-        out = is_person ? print_for_people(self, &answer, manner)
-                        : print_result_text(answer.output, self->answered == 0);
+        out = is_for_person(manner) ? print_for_people(self, answer, manner)
+                                    : print_result_text(answer->output, self->answered == 0);
     }
     self->answered++;
     return out;
+}
+
+/* Answers a call, which has no row if the text was wrong. */
+static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, const char *wrong,
+                          const Manner *manner, GError **error)
+{
+    g_auto(AcrAnswer) answer = {0};
+    if (wrong)
+        answer = (AcrAnswer){.output = g_strdup(wrong), .places = g_ptr_array_new()};
+    else if (!run_call(self, call, manner, &answer, error))
+        return ACR_OUT_FAILED;
+    return print_answer(self, text, &answer, manner);
+}
+
+/* ---- A person's question ---- */
+
+/* Answers a name alone: the classes and functions of that name; if there are none, what else has
+ * it, or names like it. */
+static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError **error)
+{
+    const char *other = g_ascii_isupper(name[0]) ? "class" : "method",
+               *const words[] = {"class", "method", manner->spec->in_file ? "code" : other};
+    bool is_found = false;
+    AcrOut out = ACR_OUT_WRITTEN;
+    for (guint i = 0; i < G_N_ELEMENTS(words) && out == ACR_OUT_WRITTEN; i++) {
+        g_auto(AcrCall) call = {0};
+        g_auto(AcrAnswer) answer = {0};
+        manner->is_exact = i + 1 < G_N_ELEMENTS(words);
+        if (!manner->is_exact && is_found)
+            break;
+        take_words(words[i], name, manner);
+        if (!acr_search_word_call(words[i], name, manner->spec, &call, error) ||
+            !run_call(self, &call, manner, &answer, error))
+            return ACR_OUT_FAILED;
+        if (manner->is_exact && !answer.ok)
+            continue;
+        g_autofree char *text = acr_call_print(&call);
+        is_found = true;
+        out = print_answer(self, text, &answer, manner);
+    }
+    return out;
+}
+
+static AcrOut answer_question(Search *self, const AcrQuestion *question, const AcrRunSpec *spec,
+                              GError **error)
+{
+    g_auto(AcrCall) call = {0};
+    AcrRunSpec asked = *spec; /* borrows its members */
+    g_auto(Manner) manner = {.spec = &asked, .is_words = true};
+    asked.in_file = question->where ? question->where : spec->in_file;
+    if (strcmp(question->word, ACR_SEARCH_NAME) == 0)
+        return answer_name(self, question->text, &manner, error);
+    if (!acr_search_word_call(question->word, question->text, &asked, &call, error))
+        return ACR_OUT_FAILED;
+    take_words(question->word, question->text, &manner);
+    g_autofree char *text = acr_call_print(&call);
+    return answer_call(self, text, &call, NULL, &manner, error);
 }
 
 /* Chooses the exit code; `left`: calls that were not answered. */
@@ -149,60 +225,76 @@ static AcrExit exit_code(const Search *self, guint left)
 static AcrOut answer_line(Search *self, const char *text, GError **error)
 {
     g_auto(AcrCall) call = {0};
-    g_auto(Manner) manner = {0};
+    g_auto(Manner) manner = {.spec = self->spec};
     g_autofree char *wrong = NULL;
     return bind_call(self, text, &call, &manner, &wrong, error)
                ? answer_call(self, text, &call, wrong, &manner, error)
                : ACR_OUT_FAILED;
 }
 
-static int answer_arguments(Search *self)
+/* `error` (may be NULL) is taken. */
+static int end_search(const Search *self, AcrOut out, guint left, GError *error)
 {
-    g_autoptr(GError) error = NULL;
-    AcrOut out = ACR_OUT_WRITTEN;
-    char *const *at = self->spec->arguments;
-    for (; *at && out == ACR_OUT_WRITTEN && !acr_interrupted(self->host->interrupt); at++)
-        out = answer_line(self, *at, &error);
-    return error ? acr_verb_fail(self->host, error)
-                 : acr_out_exit(out, exit_code(self, g_strv_length((char **)at)));
-}
-
-/* Answers "class NAME", or the name of a call and its arguments, given as several arguments. */
-static int answer_words(Search *self, const AcrCall *call, const Manner *manner)
-{
-    g_autoptr(GError) error = NULL;
-    g_autofree char *text = acr_call_print(call);
-    AcrOut out = answer_call(self, text, call, NULL, manner, &error);
-    return error ? acr_verb_fail(self->host, error) : acr_out_exit(out, exit_code(self, 0));
+    g_autoptr(GError) reason = error;
+    return reason ? acr_verb_fail(self->host, reason) : acr_out_exit(out, exit_code(self, left));
 }
 
 /* Answers a call whose name is the first of several arguments. */
-static int answer_plain(Search *self)
+static AcrOut answer_plain(Search *self, GError **error)
 {
-    g_autoptr(GError) error = NULL;
     g_auto(AcrCall) call = {0};
-    g_autoptr(GString) text = g_string_new(self->spec->arguments[0]);
-    const Manner manner = {.is_words = true};
-    bool ok = false;
-    for (char *const *at = self->spec->arguments + 1; *at; at++) {
-        g_autofree char *word = g_shell_quote(*at);
-        g_string_append_printf(text, " %s", word);
+    const Manner manner = {.spec = self->spec, .is_words = true};
+    if (!acr_search_plain_call(self->calls, self->spec->arguments, &call, error))
+        return ACR_OUT_FAILED;
+    g_autofree char *text = acr_call_print(&call);
+    return answer_call(self, text, &call, NULL, &manner, error);
+}
+
+/* A question in arguments: what is searched for, and where. */
+static AcrOut answer_words(Search *self, char *const *words, GError **error)
+{
+    g_auto(AcrQuestion) question = {0};
+    acr_search_question(self->workspace->search, words, self->spec->regex, &question);
+    acr_search_set_mode(self->workspace->search, (AcrSearchMode){.globs = true});
+    if (question.where && !acr_search_has_file(self->workspace->search, question.where)) {
+        (void)acr_task_refuse(error, "no file matches '%s'; quote an argument that contains spaces",
+                              question.where);
+        return ACR_OUT_FAILED;
     }
-    if (!acr_search_plain_call(self->calls, text->str, &call, &ok, &error))
-        return acr_verb_usage("'%s' needs arguments", self->spec->arguments[0]);
-    return ok ? answer_words(self, &call, &manner) : (int)acr_verb_usage("%s", error->message);
+    return answer_question(self, &question, self->spec, error);
+}
+
+static int answer_arguments(Search *self)
+{
+    GError *error = NULL;
+    AcrOut out = ACR_OUT_WRITTEN;
+    char **words = self->spec->arguments, *const *at = words;
+    bool is_plain = words[1] && acr_calls_find(self->calls, words[0]),
+         is_call = acr_search_is_call(self->calls, words[0], self->spec->json) ||
+                   acr_search_is_plain(self->calls, words[0]);
+    if (is_plain || !is_call) {
+        out = is_plain ? answer_plain(self, &error) : answer_words(self, words, &error);
+        return end_search(self, out, 0, error);
+    }
+    if (self->spec->in_file || self->spec->regex)
+        return acr_verb_usage("--in and --regex need a name or a text to search for");
+    for (; *at && out == ACR_OUT_WRITTEN && !acr_interrupted(self->host->interrupt); at++)
+        out = answer_line(self, *at, &error);
+    return end_search(self, out, g_strv_length((char **)at), error);
 }
 
 /* ---- At a prompt ---- */
 
 static const char prompt_help[] =
-    "class NAME           a class: its signatures\n"
-    "method NAME          functions and methods; CLASS.NAME for one class\n"
-    "code TEXT            lines that contain the text\n"
-    "callers NAME         lines that call it\n"
-    "line FILE:10-20      lines of a file\n"
+    "NAME                 classes and functions of that name; CLASS.NAME for one class\n"
+    "NAME(                lines that call it, as 'callers NAME'\n"
+    "TEXT                 lines with a text that is no name; /TEXT for any text\n"
+    "class, method, code  followed by NAME or TEXT: only that kind\n"
+    "FILE:10-20           lines of a file\n"
     "list                 every call with its arguments\n"
-    "quit                 end (or Ctrl-D)\n";
+    "quit                 end (or Ctrl-D)\n"
+    "Options may follow: -l files, -c counts, -t tests too, -e a pattern, --all, -g FOLDER or "
+    "FILE.\n";
 
 /* Handles a line that is a command such as help; false: the line is a call. */
 static bool answer_command(const Search *self, const char *line, bool *out_quits, AcrOut *out)
@@ -226,32 +318,116 @@ static void pause_time(const Search *self, bool is_paused)
     (void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static int answer_input(Search *self, AcrSearchInput *input)
+/* Indexes the working tree again if it has changed. */
+static bool follow_tree(Search *self, GError **error)
 {
-    g_autoptr(GError) error = NULL;
+    AcrWorkspace *workspace = self->workspace;
+    if (!acr_snapshot_is_worktree(workspace->snapshot) ||
+        (self->latest && acr_snapshot_is_current(self->latest)))
+        return true;
+    g_clear_pointer(&self->latest, acr_snapshot_unref);
+    self->latest = acr_snapshot_of_worktree_marked(workspace->repo, error);
+    if (!self->latest)
+        return false;
+    if (acr_workspace_has_tree(workspace, self->latest))
+        return true;
+    g_auto(AcrWorkspace) fresh = {.snapshot = acr_snapshot_ref(self->latest)};
+    if (!acr_workspace_index_alone(&fresh, self->host, NULL, error))
+        return false;
+    fresh.python = g_steal_pointer(&workspace->python);
+    fresh.repo = g_steal_pointer(&workspace->repo);
+    acr_workspace_clear(workspace);
+    *workspace = fresh;
+    fresh = (AcrWorkspace){0};
+    return true;
+}
+
+/* Answers a typed line: a call, or a question with options. */
+static AcrOut answer_typed(Search *self, const char *line, GError **error)
+{
+    g_auto(AcrRunSpec) options = acr_run_spec_of(ACR_FOR_SEARCH);
+    g_autoptr(GError) reason = NULL;
+    g_auto(GStrv) words = NULL;
+    g_auto(AcrQuestion) question = {0};
+    if (acr_search_is_call(self->calls, line, false) || acr_search_is_plain(self->calls, line))
+        return answer_line(self, line, error);
+    AcrRunSpec asked = *self->spec; /* borrows its members, and those of `options` */
+    AcrOut out = ACR_OUT_FAILED;
+    if (acr_search_typed_words(&acr_verb_search, line, &options, &words, &reason)) {
+        asked.in_file = options.in_file ? options.in_file : asked.in_file;
+        asked.limit = options.limit > 0 ? options.limit : asked.limit;
+        asked.regex = asked.regex || options.regex;
+        asked.with_tests = asked.with_tests || options.with_tests;
+        asked.show_all = asked.show_all || options.show_all;
+        asked.files_only = asked.files_only || options.files_only;
+        asked.counts_only = asked.counts_only || options.counts_only;
+        asked.vimgrep = asked.vimgrep || options.vimgrep;
+        asked.json = asked.json || options.json;
+        acr_search_question(self->workspace->search, words, asked.regex, &question);
+        out = answer_question(self, &question, &asked, &reason);
+    }
+    if (!reason)
+        return out;
+    if (!is_mistake(reason)) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return ACR_OUT_FAILED;
+    }
+    acr_verb_say("%s", reason->message);
+    self->has_missed = true;
+    return ACR_OUT_WRITTEN;
+}
+
+static int answer_prompt(Search *self, AcrSearchInput *input)
+{
+    GError *error = NULL;
     AcrOut out = ACR_OUT_WRITTEN;
-    guint left = 0;
     bool quits = false;
-    self->is_prompt = input->is_terminal;
-    if (self->is_prompt)
-        acr_verb_say("%" G_GSIZE_FORMAT " Python files; 'class NAME', 'method NAME' or 'code TEXT' "
-                     "searches them, 'help' shows more, 'quit' ends",
-                     acr_index_n_files(self->workspace->index));
+    self->is_prompt = true;
+    acr_verb_say("%" G_GSIZE_FORMAT " Python files; type a name or a text to search for, 'help' "
+                 "shows more, 'quit' ends",
+                 acr_index_n_files(self->workspace->index));
     while (out == ACR_OUT_WRITTEN && !quits) {
         g_autofree char *line = NULL;
-        if (input->is_terminal)
-            pause_time(self, true);
+        pause_time(self, true);
         if (!acr_search_input_next(input, &line, &error) || !line)
             break;
-        if (input->is_terminal && answer_command(self, line, &quits, &out))
+        if (answer_command(self, line, &quits, &out))
             continue;
-        if (input->is_terminal)
-            pause_time(self, false);
+        pause_time(self, false);
+        out = follow_tree(self, &error) ? answer_typed(self, line, &error) : ACR_OUT_FAILED;
+    }
+    g_clear_pointer(&self->latest, acr_snapshot_unref);
+    return end_search(self, out, 0, error);
+}
+
+static int answer_input(Search *self, AcrSearchInput *input)
+{
+    GError *error = NULL;
+    AcrOut out = ACR_OUT_WRITTEN;
+    guint left = 0;
+    while (out == ACR_OUT_WRITTEN) {
+        g_autofree char *line = NULL;
+        if (!acr_search_input_next(input, &line, &error) || !line)
+            break;
         out = answer_line(self, line, &error);
     }
     if (acr_interrupted(self->host->interrupt))
         left = acr_search_input_left(input);
-    return error ? acr_verb_fail(self->host, error) : acr_out_exit(out, exit_code(self, left));
+    return end_search(self, out, left, error);
+}
+
+/* What can be refused before the repository is opened. */
+static bool check_request(const AcrRunSpec *spec, GError **error)
+{
+    char **words = spec->arguments;
+    bool is_word = words[0] && acr_search_is_word(words[0]);
+    g_auto(AcrCall) call = {0};
+    if ((spec->in_file || spec->regex) && !words[0])
+        return acr_task_refuse(error, "--in and --regex need a name or a text to search for");
+    if (spec->json + spec->files_only + spec->counts_only + spec->vimgrep > 1)
+        return acr_task_refuse(error,
+                               "choose one of --json, --files-with-matches, --count and --vimgrep");
+    return !is_word || acr_search_word_call(words[0], words[1], spec, &call, error);
 }
 
 static int run_search(AcrHost *host, AcrRunSpec *spec)
@@ -259,29 +435,17 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrExtensions) extensions = NULL;
     g_auto(AcrWorkspace) workspace = {0};
-    g_auto(AcrCall) call = {0};
     g_auto(AcrSearchInput) input = {0};
-    g_auto(Manner) manner = {0};
     Search self = {.host = host, .spec = spec, .workspace = &workspace};
     char **words = spec->arguments;
-    bool is_words = words[0] && acr_search_is_word(words[0]);
     if (spec->list) {
         if (!acr_verb_load_extensions(host, spec, NULL, &extensions, &error))
             return acr_verb_fail(host, error);
         g_autofree char *list = acr_search_list(acr_extensions_calls(extensions));
         return acr_out_exit(acr_out_text(list), ACR_EXIT_OK);
     }
-    if ((spec->in_file || spec->regex) && !is_words)
-        return acr_verb_usage("--in and --regex work with 'class', 'method' or 'code' and a name");
-    if (is_words && words[1] && words[2])
-        return acr_verb_usage("'%s' takes one argument; quote an argument that contains spaces",
-                              words[0]);
-    if (is_words && !acr_search_word_call(words[0], words[1], spec, &call, &error))
+    if (!check_request(spec, &error))
         return acr_verb_usage("%s", error->message);
-    if (spec->json + spec->files_only + spec->counts_only + spec->vimgrep > 1)
-        return acr_verb_usage("choose one of --json, --files-with-matches, --count and --vimgrep");
-    if (is_words)
-        take_words(words[0], words[1], &manner);
     if ((!words[0] && !acr_search_input_open(host->interrupt, &input, &error)) ||
         !acr_repository_open(host, spec, &workspace, &error) ||
         !acr_verb_load_extensions(host, spec, acr_repo_workdir(workspace.repo), &extensions,
@@ -289,17 +453,16 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
         !acr_repository_index(host, spec, &workspace, &error))
         return acr_verb_fail(host, error);
     self.calls = acr_extensions_calls(extensions);
-    if (is_words)
-        return answer_words(&self, &call, &manner);
-    if (words[0] && words[1] && acr_calls_find(self.calls, words[0]))
-        return answer_plain(&self);
-    return words[0] ? answer_arguments(&self) : answer_input(&self, &input);
+    if (words[0])
+        return answer_arguments(&self);
+    return input.is_terminal ? answer_prompt(&self, &input) : answer_input(&self, &input);
 }
 
 const AcrVerb acr_verb_search = {
     .name = "search",
     .summary = "Search the structure of Python code: classes, methods, text, lines",
     .takes = ACR_FOR_SEARCH,
-    .arguments = "[CALL…] - such as 'search_class(\"A\")', or: class A; none: standard input",
+    .arguments = "[WHAT [WHERE]] - a NAME, a TEXT, class A, 'search_class(\"A\")', FILE:10-20; "
+                 "none: a prompt",
     .run = run_search,
 };

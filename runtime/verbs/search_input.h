@@ -23,13 +23,30 @@ typedef struct {
 bool acr_search_word_lines(const char *text, AcrSearchLines *out);
 /* The words that begin a call, in order; NULL after the last. */
 const char *acr_search_word(guint i);
-/* Makes a call from its name and arguments, written as in a shell: "name 'a b' 3". False: the text
- * does not begin with a call's name alone. Errors: BAD_CALL of search, FAILED of task (a quote is
- * open): *out_ok is false. */
-bool acr_search_plain_call(const AcrCalls *calls, const char *text, AcrCall *out, bool *out_ok,
+/* Whether the text is a call in a model's form, `name(...)`, of a known name or one much like it. */
+bool acr_search_is_call(const AcrCalls *calls, const char *text, bool with_unknown);
+/* Whether it is the name of a call and its arguments as a shell writes them, "name 'a b' 3". */
+bool acr_search_is_plain(const AcrCalls *calls, const char *text);
+/* The call that these words express; words[0] names a known one. Errors: BAD_CALL of search. */
+bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *out,
                            GError **error) ACR_MUST_USE;
 /* Whether a line has the form of such words; *out_word is owned, *out_text points into the line. */
 bool acr_search_split_words(const char *line, char **out_word, const char **out_text);
+
+/* A question of a person: one of the words above, or ACR_SEARCH_NAME for a name alone. */
+#define ACR_SEARCH_NAME "name"
+typedef struct {
+    const char *word;
+    char *text, *where; /* owned; where: a file, folder or pattern, NULL: everywhere */
+} AcrQuestion;
+void acr_question_clear(AcrQuestion *question);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrQuestion, acr_question_clear)
+/* The question in words: [WORD] TEXT [WHERE], at least one. */
+void acr_search_question(AcrSearch *search, char *const *words, bool is_pattern, AcrQuestion *out);
+/* Splits a typed line into such words (owned) and options. Errors: USAGE of task, those of
+ * g_shell_parse_argv. */
+bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *options,
+                            char ***out_words, GError **error) ACR_MUST_USE;
 /* The calls with their signatures, a line each; owned. */
 char *acr_search_list(const AcrCalls *calls) ACR_MUST_USE;
 

@@ -17,7 +17,7 @@ static const Kind kinds[] = {
     {"method", "NAME or CLASS.NAME", "search_method", "search_method_in_file",
      "search_method_in_class"},
     {"code", "TEXT", "search_code", "search_code_in_file", NULL},
-    {"callers", "NAME or CLASS.NAME", "search_callers", NULL, NULL},
+    {"callers", "NAME or CLASS.NAME", "search_callers", "search_callers", NULL},
     {"line", "FILE:NUMBER or FILE:FROM-TO", "get_code_around_line", NULL, NULL},
 };
 
@@ -36,8 +36,11 @@ bool acr_search_is_word(const char *word)
 
 static AcrCall call_of(const char *name, const char *first, const char *second, const char *third)
 {
-    return (AcrCall){.spec = acr_search_call_spec(name),
-                     .values = {g_strdup(first), g_strdup(second), g_strdup(third)}};
+    const AcrCallSpec *spec = acr_search_call_spec(name);
+    bool has_second = spec->params[1].name;
+    return (AcrCall){
+        .spec = spec,
+        .values = {g_strdup(first), g_strdup(has_second ? second : NULL), g_strdup(third)}};
 }
 
 static bool refuse_words(const Kind *kind, GError **error)
@@ -120,18 +123,37 @@ const char *acr_search_word(guint i)
     return i < G_N_ELEMENTS(kinds) ? kinds[i].word : NULL;
 }
 
-bool acr_search_plain_call(const AcrCalls *calls, const char *text, AcrCall *out, bool *out_ok,
-                           GError **error)
+/* The name that begins a call in a model's form, or NULL; owned. */
+static char *name_of_call(const char *text)
 {
-    g_auto(GStrv) words = NULL;
+    gsize len = strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_");
+    const char *after = text + len + strspn(text + len, " \t");
+    return len && *after == '(' && g_str_has_suffix(after, ")") ? g_strndup(text, len) : NULL;
+}
+
+bool acr_search_is_call(const AcrCalls *calls, const char *text, bool with_unknown)
+{
+    g_autofree char *name = name_of_call(text);
+    if (!name || with_unknown || acr_calls_find(calls, name))
+        return name != NULL;
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (gsize i = 0; i < acr_calls_n(calls); i++)
+        g_ptr_array_add(names, (char *)acr_calls_at(calls, i)->name);
+    g_ptr_array_add(names, NULL);
+    return acr_nearest_name(name, (const char *const *)names->pdata) != NULL;
+}
+
+bool acr_search_is_plain(const AcrCalls *calls, const char *text)
+{
     g_autofree char *name = g_strndup(text, strcspn(text, " \t"));
     const AcrCallSpec *spec = acr_calls_find(calls, name);
     const char *rest = text + strlen(name) + strspn(text + strlen(name), " \t");
-    if (!spec || *rest == '(' || (!*rest && spec->params[0].name && !spec->params[0].otherwise))
-        return false; /* the line is a call as models write it */
-    *out_ok = g_shell_parse_argv(text, NULL, &words, error);
-    if (!words)
-        return true;
+    return spec && *rest != '(' && (*rest || !spec->params[0].name || spec->params[0].otherwise);
+}
+
+bool acr_search_plain_call(const AcrCalls *calls, char *const *words, AcrCall *out, GError **error)
+{
+    const AcrCallSpec *spec = acr_calls_find(calls, words[0]);
     g_autoptr(AcrJson) arguments = acr_json_new_object();
     for (guint i = 1; words[i]; i++) {
         bool fits = i <= ACR_CALL_MAX_PARAMS && spec->params[i - 1].name;
@@ -139,8 +161,111 @@ bool acr_search_plain_call(const AcrCalls *calls, const char *text, AcrCall *out
         if (!fits)
             break; /* rejected below as an unknown argument */
     }
-    *out_ok = acr_call_from_json(spec, arguments, NULL, out, error);
-    return true;
+    return acr_call_from_json(spec, arguments, NULL, out, error);
+}
+
+/* ---- Questions ---- */
+
+void acr_question_clear(AcrQuestion *question)
+{
+    g_free(question->text);
+    g_free(question->where);
+    *question = (AcrQuestion){0};
+}
+
+/* Whether the text is a name, dotted perhaps. */
+static bool is_dotted_name(const char *text)
+{
+    bool is_start = true;
+    for (const char *at = text; *at; at++) {
+        if (*at == '.' ? is_start : is_start && g_ascii_isdigit(*at))
+            return false;
+        if (*at != '.' && *at != '_' && !g_ascii_isalnum(*at) && (guchar)*at < 0x80)
+            return false;
+        is_start = *at == '.';
+    }
+    return !is_start;
+}
+
+/* What a text asks for that no word precedes. */
+static void guess_question(AcrSearch *search, const char *text, AcrQuestion *out)
+{
+    gsize len = strlen(text);
+    AcrSearchLines lines;
+    g_autofree char *before = g_strndup(text, len ? len - 1 : 0);
+    bool has_lines = acr_search_word_lines(text, &lines);
+    g_autofree char *file = has_lines ? g_strndup(text, lines.file_len) : NULL;
+    if (text[0] == '/' && text[1]) {
+        out->word = "code";
+        out->text = g_strdup(text + 1);
+    } else if (g_str_has_suffix(text, "(") && is_dotted_name(before)) {
+        out->word = "callers";
+        out->text = g_steal_pointer(&before);
+    } else {
+        bool is_place = file && acr_search_has_file(search, file);
+        out->word = is_place ? "line" : is_dotted_name(text) ? ACR_SEARCH_NAME : "code";
+        out->text = g_strdup(text);
+    }
+}
+
+void acr_search_question(AcrSearch *search, char *const *words, bool is_pattern, AcrQuestion *out)
+{
+    bool has_word = words[1] && acr_search_is_word(words[0]);
+    const char *where = words[has_word ? 2 : 1];
+    if (has_word) {
+        out->word = find_kind(words[0], strlen(words[0]))->word;
+        out->text = g_strdup(words[1]);
+    } else if (is_pattern) {
+        out->word = "code";
+        out->text = g_strdup(words[0]);
+    } else {
+        guess_question(search, words[0], out);
+    }
+    out->where = g_strdup(where);
+}
+
+/* Whether a typed word is an option rather than a part of a text, such as "->". */
+static bool is_typed_option(const char *word)
+{
+    return word[0] == '-' &&
+           (g_ascii_isalpha(word[1]) ? !word[2] || word[1] == 'g'
+                                     : word[1] == '-' && g_ascii_isalpha(word[2]));
+}
+
+/* Whether the last of several words can only be a place. */
+static bool is_typed_place(const char *word)
+{
+    return word[0] != '/' && (g_str_has_suffix(word, "/") || g_str_has_suffix(word, ".py"));
+}
+
+bool acr_search_typed_words(const AcrVerb *verb, const char *line, AcrRunSpec *options,
+                            char ***out_words, GError **error)
+{
+    g_auto(GStrv) typed = NULL, parts = g_strsplit_set(line, " \t", -1);
+    bool has_option = false;
+    int argc = 0;
+    for (guint i = 0; parts[i]; i++)
+        has_option = has_option || is_typed_option(parts[i]);
+    g_autofree char *padded = g_strconcat("search ", line, NULL);
+    bool is_split = has_option && g_shell_parse_argv(padded, &argc, &typed, error);
+    if (has_option && (!is_split || !acr_command_line_parse(verb, argc, typed, options, error)))
+        return false;
+    g_autofree char *text = is_split ? g_strjoinv(" ", options->arguments) : g_strdup(line);
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *word = NULL;
+    const char *rest = text;
+    if (acr_search_split_words(text, &word, &rest) && *rest)
+        g_ptr_array_add(words, g_steal_pointer(&word));
+    else
+        rest = text;
+    const char *last = strrchr(rest, ' ');
+    bool has_place = words->len == 0 && last && is_typed_place(last + 1);
+    g_ptr_array_add(words, has_place ? g_strndup(rest, (gsize)(last - rest)) : g_strdup(rest));
+    if (has_place)
+        g_ptr_array_add(words, g_strdup(last + 1));
+    g_ptr_array_add(words, NULL);
+    *out_words = g_strdupv((char **)words->pdata);
+    return *rest || acr_task_refuse(error, "give a name or a text to search for");
 }
 
 char *acr_search_list(const AcrCalls *calls)
@@ -151,10 +276,13 @@ char *acr_search_list(const AcrCalls *calls)
         g_autofree char *usage = acr_call_usage(spec);
         g_string_append_printf(text, "%s\n    %s\n", usage, spec->summary);
     }
-    g_string_append(text, "\nShort forms:\n");
+    g_string_append(text, "\nShort forms:\n"
+                          "NAME or CLASS.NAME [WHERE]: classes and functions of that name\n"
+                          "TEXT [WHERE]: lines with a text that is no name; /TEXT for any text\n"
+                          "NAME( [WHERE]: lines that call it; FILE:FROM-TO: lines of a file\n");
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
         g_string_append_printf(text, "%s %s%s\n", kinds[i].word, kinds[i].usage,
-                               kinds[i].call_in_file ? " [--in WHERE]" : "");
+                               kinds[i].call_in_file ? " [WHERE]" : "");
     g_string_append(text, "Any call: its name, then its arguments as words\n");
     return g_string_free(text, FALSE);
 }

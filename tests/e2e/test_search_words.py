@@ -47,6 +47,14 @@ def rows(result: Result) -> list[tuple[str, list[str]]]:
         (["code", r"return .x,", "--regex"], 'search_code("re:return .x,")', ["app/shelf.py:1"]),
         (["line", "app/box.py:3-7"], 'get_code_around_line("app/box.py", 5, 2)', ["app/box.py:3"]),
         (["line", "app/box.py:6"], 'get_code_around_line("app/box.py", 6, 10)', ["app/box.py:1"]),
+        (["method", "put", "shelf.py"], 'search_method_in_file("put", "shelf.py")', ["app/shelf.py:1"]),
+        (["Box.put"], 'search_method_in_class("put", "Box")', ["app/box.py:2"]),
+        (["Box"], 'search_class("Box")', ["app/box.py:1"]),
+        (["put", "shelf.py"], 'search_method_in_file("put", "shelf.py")', ["app/shelf.py:1"]),
+        (["return [x]"], 'search_code("return [x]")', ["app/box.py:4"]),
+        (["/self"], 'search_code("self")', ["app/box.py:1"]),
+        (["-e", r"return .x,"], 'search_code("re:return .x,")', ["app/shelf.py:1"]),
+        (["box.py:3-7"], 'get_code_around_line("box.py", 5, 2)', ["app/box.py:3"]),
     ],
 )
 def test_words_are_calls(host: Host, repo: Repo, words: list[str], call: str, found: list[str]) -> None:
@@ -66,12 +74,13 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
     ("words", "said"),
     [
         (["class"], "'class' takes NAME"),
-        (["method", "a", "b"], "quote an argument that contains spaces"),
+        (["method", "a", "b"], "no file matches 'b'; quote an argument that contains spaces"),
+        (["return x", "b"], "no file matches 'b'; quote an argument that contains spaces"),
         (["line", "app/box.py"], "FILE:NUMBER"),
         (["line", "app/box.py:7-3"], "FILE:FROM-TO"),
         (["line", "app/box.py:6", "--in", "x"], "--in does not apply to 'line'"),
         (["class", "Box", "--regex"], "--regex works with 'code TEXT' only"),
-        (["--in", "x", 'search_class("Box")'], "--in and --regex work with"),
+        (["--in", "x", 'search_class("Box")'], "--in and --regex need a name or a text"),
     ],
 )
 def test_words_that_do_not_fit_are_told(host: Host, repo: Repo, words: list[str], said: str) -> None:
@@ -97,6 +106,10 @@ TEST = {
         ("code Box( --vimgrep --tests", "tests/test_box.py:6:9:        Box().put(1)\n"),
         ("method test_put --tests --limit 1 --vimgrep", "tests/test_box.py:5:5:    def test_put(self):\n"),
         ("code import --in tests", "tests/test_box.py:1:from app.box import Box\n"),
+        ("Box( -t", "tests/test_box.py:6:        Box().put(1)\n"),
+        ("callers Box tests -t", "tests/test_box.py:6:        Box().put(1)\n"),
+        ("put -c", "app/box.py:2\napp/shelf.py:1\n"),
+        ("/return -l -g app/s*.py", "app/shelf.py\n"),
         ("line box.py:2-3", "app/box.py:2:    def put(self, x):\napp/box.py:3:        self.x = x\n"),
     ],
 )
@@ -114,7 +127,7 @@ def test_a_filter_that_matches_no_file_is_told(host: Host, repo: Repo) -> None:
 def test_the_list_names_every_call_and_word(host: Host, tmp_path: Path) -> None:
     out = host.run("search", "--list", cwd=tmp_path).check().out
     assert "search_method_in_file(method_name: str, file_name: str)\n    Shows the functions" in out
-    assert "method NAME or CLASS.NAME [--in WHERE]\n" in out
+    assert "method NAME or CLASS.NAME [WHERE]\n" in out
 
 
 def test_a_writer_that_waits_gets_its_answer(host: Host, repo: Repo) -> None:
@@ -188,6 +201,20 @@ def test_a_prompt_completes_and_remembers(terminal: Terminal, host: Host, repo: 
     again.keys("quit\r")
     again.process.wait(60 * SLOWNESS)
     os.close(again.master)
+
+
+def test_a_prompt_takes_options_and_follows_the_files(terminal: Terminal, repo: Repo) -> None:
+    terminal.keys("put app/s*.py\rput -l\r")
+    assert "app/box.py\r\napp/shelf.py\r\n" in terminal.until("search> ") + terminal.until("search> ")
+    (repo.path / "app/shelf.py").write_text("def put(x):\n    return {x}\n\n\ndef take():\n    return 1\n")
+    terminal.keys("take\r")
+    assert "5:def take():" in terminal.until("search> ")
+    terminal.keys("return {x} app/\r")
+    assert "2:    return {x}" in terminal.until("search> ")
+    terminal.keys("put --nope\r")
+    assert "there is no option --nope" in terminal.until("search> ")
+    terminal.keys("quit\r")
+    assert terminal.process.wait(60 * SLOWNESS) == 1
 
 
 def test_ctrl_c_at_the_prompt_ends(terminal: Terminal) -> None:
