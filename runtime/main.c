@@ -1,6 +1,6 @@
 /*
- * acr-host: argv -> table of verbs. Signals, the places of the program's own files, and the exit
- * code are settled here; everything else is a verb's.
+ * acr-host: looks the verb up in its table. Handles signals, finds the program's own files, and
+ * decides the exit code; the verbs do everything else.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +12,10 @@
 
 #include "verbs/verbs.h"
 
-/* The only state outside the stack: what a signal handler can reach. */
+/* The only global state, because a signal handler must reach it. */
 static AcrInterrupt interrupt_state;
 
-/* What a verb shows at the end of a terminal stays there, and nothing may be glued to it. */
+/* Ends the status line of a verb, so that the shell's prompt begins on a line of its own. */
 static void leave_status_line(void)
 {
     ssize_t ignored = isatty(STDERR_FILENO) ? write(STDERR_FILENO, "\n", 1) : 0;
@@ -26,15 +26,15 @@ static void on_signal(int number)
 {
     if (interrupt_state.signal) {
         leave_status_line();
-        _exit(ACR_EXIT_INTERRUPTED); /* asked twice: at once */
+        _exit(ACR_EXIT_INTERRUPTED); /* the second signal ends the program at once */
     }
     interrupt_state.signal = number;
     alarm(ACR_GRACE_S);
 }
 
 /*
- * Ends the program when something does not return after a signal or a timeout, such as a library that
- * reads what a stranger has written. What is on disk survives a kill at any moment.
+ * Ends the program if something hangs after a signal or a timeout, such as a library that parses a
+ * stranger's file. The files on disk survive a kill at any moment.
  */
 static void on_alarm(int number)
 {
@@ -63,14 +63,15 @@ static void set_signals(void)
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
-    sigaction(SIGXFSZ, &ignore, NULL); /* a limit on file sizes is then an error of the write */
+    /* exceeding a limit on file sizes then makes the write fail */
+    sigaction(SIGXFSZ, &ignore, NULL);
     sigaction(SIGCHLD, &normal, NULL);
 }
 
 /*
- * A standard stream that is closed leaves its number to the next file that is opened: a journal,
- * into which progress would then be printed. So the number is taken by something that fails as a
- * closed stream does: it cannot be read from, or written to.
+ * If a standard stream is closed, the next opened file gets its number: progress would be printed
+ * into a journal, for example. So we occupy the number with a descriptor that fails like a closed
+ * stream: it can neither be read nor written.
  */
 static bool take_closed_streams(void)
 {
@@ -82,8 +83,8 @@ static bool take_closed_streams(void)
     return true;
 }
 
-/* Folders inside each other, workers and the interpreter's start hold files open at the same time. With
- * fewer than these, which of them fails is chance, and looks like a file that is missing. */
+/* Nested folders, workers and the interpreter's start hold files open at the same time. With a
+ * lower limit, an arbitrary one of these files fails to open and seems to be missing. */
 #define NEEDED_FILES 100
 
 static bool can_open_files(void)
@@ -96,7 +97,7 @@ static bool can_open_files(void)
     return n == NEEDED_FILES;
 }
 
-/* Less is used up by the buffers of a few calls; the threads that are started get as much. */
+/* A few calls' buffers use less; the threads that we start get as much. */
 #define NEEDED_STACK_BYTES (256ul * 1024)
 
 static bool has_stack(void)
@@ -105,8 +106,8 @@ static bool has_stack(void)
     return getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= NEEDED_STACK_BYTES;
 }
 
-/* The folder of the program's own files: beside an installed binary, else the source tree that it
- * was built from. */
+/* The folder of the program's own files: beside an installed binary, else the source tree that the
+ * binary was built from. */
 static char *find_data(const char *exe)
 {
     g_autofree char *bin = g_path_get_dirname(exe);
@@ -144,7 +145,7 @@ static void print_usage(FILE *out)
           out);
 }
 
-/* Whether standard output took all of it: a disk may be full. */
+/* Checks that standard output accepted everything: a disk may be full. */
 static int end_output(void)
 {
     if (fflush(stdout) == 0 || errno == EPIPE)

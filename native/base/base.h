@@ -3,8 +3,8 @@
  * processes, interruption.
  *
  * The four ownership words used in all headers:
- *   owned     the caller frees it, with the function named.
- *   borrowed  valid until the point named; never freed by the receiver.
+ *   owned     the caller frees it, with the named function.
+ *   borrowed  valid until the named point; the receiver never frees it.
  *   taken     the callee frees it, also on failure.
  *   shared    reference counted.
  * Outputs are written only on success. Lifecycle functions (free, clear, unref) accept NULL.
@@ -18,14 +18,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The macro of newer GLibs measures the whole text first. That is quadratic when a loop asks it
- * about each line of a text. */
+/* Newer GLibs' macro measures the whole text first, which takes quadratic time in a loop over the
+ * lines of a text. */
 #undef g_str_has_prefix
 
 typedef enum {
     ACR_BASE_ERROR_FAILED,
     ACR_BASE_ERROR_NOT_FOUND, /* no such file */
-    ACR_BASE_ERROR_TOO_BIG,   /* a named ceiling was exceeded */
+    ACR_BASE_ERROR_TOO_BIG,   /* a named limit was exceeded */
     ACR_BASE_ERROR_BUSY,      /* a lock is held by another process */
     ACR_BASE_ERROR_MALFORMED, /* the text does not have the expected format */
     ACR_BASE_ERROR_NO_SPACE,  /* disk full, quota or read-only file system */
@@ -53,7 +53,7 @@ static inline int acr_order(guint64 a, guint64 b)
 
 /* A signal handler sets it; whatever may wait polls it. Zero-initialise. */
 typedef struct {
-    volatile sig_atomic_t signal; /* 0, or the number of the signal that came first */
+    volatile sig_atomic_t signal; /* 0, or the number of the first signal that arrived */
     /* SIGALRM counts as a signal too; it means that --max-time is reached */
     volatile sig_atomic_t ends_at_alarm;
 } AcrInterrupt;
@@ -115,9 +115,9 @@ AcrJson *acr_json_copy(const AcrJson *json) ACR_MUST_USE; /* owned */
 /* The version of cJSON; static. */
 const char *acr_json_library(void);
 
-/* One line without spaces; owned (g_free). Keys keep the order in which they were set. */
+/* Prints one line without spaces; owned (g_free). Keys keep the order in which they were set. */
 char *acr_json_print(const AcrJson *json) ACR_MUST_USE;
-/* Indented, for files that people read; ends in a newline; owned (g_free). */
+/* Prints with indentation, for files that people read; ends in a newline; owned (g_free). */
 char *acr_json_print_pretty(const AcrJson *json) ACR_MUST_USE;
 
 AcrJson *acr_json_new_object(void) ACR_MUST_USE;
@@ -126,8 +126,8 @@ AcrJson *acr_json_new_null(void) ACR_MUST_USE;
 AcrJson *acr_json_new_bool(bool value) ACR_MUST_USE;
 AcrJson *acr_json_new_int(gint64 value) ACR_MUST_USE;
 AcrJson *acr_json_new_double(double value) ACR_MUST_USE;
-/* NULL gives null. Text that is not valid UTF-8 becomes {"base64": "…"}, as everywhere in the
- * program's JSON. */
+/* Makes a string; NULL gives null. Text that is not valid UTF-8 becomes {"base64": "…"}, as
+ * everywhere in the program's JSON. */
 AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
 /* Like acr_json_new_string for any bytes: bytes with a NUL also become {"base64": "…"}. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
@@ -151,7 +151,7 @@ AcrJson *acr_json_of(const char *key, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
 #define acr_json_add(list, ...) acr_json_added(list, acr_json_of(__VA_ARGS__, NULL))
 AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
 #define ACR_TEXT(text) acr_json_new_string(text)
-/* A pair of such an object: a text, a number, a truth value, another value (NULL: null). */
+/* A pair of such an object: with a text, a number, a truth value, or another value (NULL: null). */
 #define ACR_STRING(key, text) key, acr_json_new_string(text)
 #define ACR_INT(key, value) key, acr_json_new_int(value)
 #define ACR_BOOL(key, value) key, acr_json_new_bool(value)
@@ -171,8 +171,7 @@ const char *acr_json_get_string(const AcrJson *object, const char *key);
 GBytes *acr_json_bytes(const AcrJson *json) ACR_MUST_USE;
 /* the same for a member */
 GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
-/* `otherwise` is returned if the member is absent, not a number, has a fraction, or exceeds 64
- * bits. */
+/* Returns `otherwise` if the member is absent, not a number, has a fraction, or exceeds 64 bits. */
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise);
 double acr_json_get_double(const AcrJson *object, const char *key, double otherwise);
 bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
@@ -185,13 +184,13 @@ gsize acr_json_size(const AcrJson *json); /* members or elements; 0 for other ty
 const AcrJson *acr_json_first(const AcrJson *json);
 const AcrJson *acr_json_next(const AcrJson *child);
 const char *acr_json_key(const AcrJson *member);
-/* Deep equality; members named `ignore` (may be NULL) are left out on both sides, at every depth.
- * The order of members is ignored. */
+/* Compares deeply, ignoring the order of members and, at every depth, members named `ignore` (may
+ * be NULL). */
 bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore);
 
 /* ---- Text ---- */
 
-/* Valid UTF-8 without NUL. */
+/* Whether the data are valid UTF-8 without NUL. */
 bool acr_utf8_is_text(const void *data, gsize len);
 /* A copy in which each invalid byte, and each NUL, is replaced by U+FFFD; owned (g_free). */
 char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;
@@ -208,13 +207,13 @@ typedef struct {
     char *text;     /* owned; UTF-8, NUL-terminated; a file that contains a NUL byte is `binary` */
     gsize len;      /* bytes of `text` */
     char *encoding; /* owned; canonical lower-case name, e.g. "utf-8", "latin-1", "cp1252" */
-    bool bom;       /* the file began with the UTF-8 mark */
+    bool bom;       /* the file began with the UTF-8 byte order mark */
     bool exact;     /* acr_text_encode of `text` gives the bytes of the file back */
     bool binary;    /* the file contains a NUL byte; `text` is repaired, and only for display */
 } AcrText;
 
 void acr_text_decode(const void *data, gsize len, AcrText *out);
-/* Whether the file's bytes are its text: valid UTF-8 without BOM or NUL, and no cookie that names
+/* Whether the file's bytes equal its text: valid UTF-8 without BOM or NUL, and no cookie that names
  * another encoding. */
 bool acr_text_is_plain(const void *data, gsize len);
 void acr_text_clear(AcrText *text);
@@ -236,8 +235,8 @@ GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
  * C1), and characters that change the direction of text, become "\u" and four digits, as in JSON.
  * Invalid UTF-8 becomes U+FFFD. Owned (g_free). */
 char *acr_text_visible(const char *text) ACR_MUST_USE;
-/* Shortens a `text` of more than `max` bytes: its middle is replaced by a note of how much was left
- * out. Cut between characters; owned (g_free). */
+/* Shortens a `text` of more than `max` bytes: a note of how many bytes are missing replaces its
+ * middle. Cuts between characters; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
 /*
  * Removes what a model thought aloud before its answer or between its parts: <think>…</think> and
@@ -293,15 +292,15 @@ int acr_dir_open_beneath(int folder, const char *name, bool make) ACR_MUST_USE;
  */
 GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
-/* Closes `*fd` unless it is -1, which it then is. Keeps errno. */
+/* Closes `*fd` unless it is -1, and sets it to -1. Keeps errno. */
 void acr_fd_close(int *fd);
 
 #define ACR_AUTO_FD __attribute__((cleanup(acr_fd_close))) int
 
 /* Writes all of `data`, however often the kernel takes only a part. Returns 0 or an errno. */
 int acr_fd_write_all(int fd, const void *data, gsize len) ACR_MUST_USE;
-/* The path without symlinks where it exists, else made absolute, so that any spelling of it is the
- * same; owned (g_free). */
+/* The path without symlinks if it exists, else made absolute, so that every spelling of a path
+ * gives the same result; owned (g_free). */
 char *acr_path_real(const char *path) ACR_MUST_USE;
 /* Whether a path is `folder` or lies below it, judged by spelling only. `folder` NULL: false. */
 bool acr_path_is_below(const char *path, const char *folder);
@@ -325,7 +324,7 @@ AcrLock *acr_lock_take(const char *path, GError **error)
 void acr_lock_free(AcrLock *lock);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLock, acr_lock_free)
 
-/* Lower-case hex SHA-256; owned (g_free). */
+/* SHA-256 as lower-case hexadecimal text; owned (g_free). */
 char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
 char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* the same for a GBytes */
 
@@ -335,7 +334,7 @@ char *acr_token_new(void) ACR_MUST_USE;
  * are right. */
 bool acr_token_equal(const char *token, const char *given);
 
-/* Forbids core dumps in this process and in all that it starts. Errors: FAILED. */
+/* Forbids core dumps of this process and of all processes that it starts. Errors: FAILED. */
 bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 
 /* ---- Processes that own what is on disk ---- */
@@ -360,9 +359,9 @@ char *acr_program_find(const char *name) ACR_MUST_USE;
 
 /* The first and the last bytes of a stream that may be long. */
 typedef struct {
-    GByteArray *head, *tail; /* the tail holds between one and two times the bytes that are kept */
+    GByteArray *head, *tail; /* the tail holds one to two times the bytes that are kept of it */
     gsize head_limit, tail_limit;
-    guint64 total; /* bytes that were added */
+    guint64 total; /* number of bytes added so far */
 } AcrEnds;
 /* `limit`: bytes kept. With `keep_tail`, half of them from the end of the stream, otherwise all
  * from its beginning. */
@@ -387,7 +386,7 @@ typedef struct {
     /* time between a SIGTERM and the SIGKILL of its group, when the command is ended early; 0:
      * SIGKILL at once */
     gint64 soft_ms;
-    bool keep_ends;      /* of a longer stream, half of the kept bytes come from its end */
+    bool keep_ends;      /* if a stream is longer, half of the kept bytes come from its end */
     guint64 flood_limit; /* a stream of more bytes ends the command; 0: no such limit */
     /* further descriptors, which become 3, 4, … in the child; up to ACR_SPAWN_MAX_FDS */
     const int *fds;
@@ -403,12 +402,12 @@ typedef struct {
 } AcrSpawn;
 
 typedef struct {
-    int exit_code; /* 0-255, or -1 when a signal ended it */
+    int exit_code; /* 0-255, or -1 if a signal ended it */
     int signal;    /* the signal that ended it, or 0 */
     bool timed_out;
     bool interrupted;
     bool flooded;                 /* ended by flood_limit */
-    bool unwatched;               /* ended by `watch` */
+    bool unwatched;               /* ended because `watch` returned false */
     GBytes *out, *err;            /* owned; at most output_limit bytes */
     guint64 out_total, err_total; /* bytes written, including dropped ones */
     gint64 wall_ms;

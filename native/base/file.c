@@ -1,6 +1,6 @@
 /*
- * Whole files: reads them within a ceiling, and writes them so that a crash leaves the old or the
- * new one. Also helpers for descriptors and the checksum.
+ * Whole files: reads them up to a size limit, and writes them so that a crash leaves either the old
+ * or the new file. Also helpers for descriptors and the checksum.
  */
 #include "base/base_private.h"
 
@@ -15,7 +15,7 @@
 
 #define READ_CHUNK (64u * 1024)
 #define DEFAULT_MODE 0644
-#define LOOK_MS 100 /* how often a wait checks for an interrupt */
+#define LOOK_MS 100 /* interval between checks for an interrupt */
 #define TEMPORARY_PREFIX ".acr-"
 #define TEMPORARY_NAME TEMPORARY_PREFIX "XXXXXX"
 #define MAX_NAMES 100u
@@ -123,7 +123,7 @@ GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error)
         return fail_read(error, S_ISDIR(st.st_mode) ? EISDIR : EINVAL, path);
     if ((guint64)st.st_size > max)
         return fail_too_big(error, path, max);
-    /* The size is only a hint: files in /proc report 0 (and some answer the first read only), and a
+    /* The size is only a hint: files in /proc report 0 (some answer only the first read), and a
      * file may grow while it is read. */
     gsize room = st.st_size ? (gsize)st.st_size + 1 : READ_CHUNK, len = 0;
     g_autofree char *data = g_malloc(room);
@@ -183,7 +183,7 @@ static bool sync_folder(int fd, const char *path, GError **error)
     return true;
 }
 
-/* Returns 0 or an errno; the descriptor stays open. */
+/* Writes a file; returns 0 or an errno; the descriptor stays open. */
 static int fill(int fd, const void *data, gsize len, mode_t mode, bool is_synced)
 {
     int err = acr_fd_write_all(fd, data, len);

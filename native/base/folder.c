@@ -1,5 +1,5 @@
 /*
- * Makes folders with their parents, and removes them with all they hold. Removal works on
+ * Makes folders with their parents, and removes folders with everything in them. Removal works on
  * descriptors, so that no symbolic link can lead it elsewhere. To hold few descriptors at a time,
  * it first moves a folder that lies too deep up to the top of the tree.
  */
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define REMOVE_MAX_DEPTH 64 /* folders open at the same time */
+#define REMOVE_MAX_DEPTH 64 /* most folders that are open at the same time */
 
 static bool make_one(const char *path, GError **error)
 {
@@ -68,8 +68,8 @@ int acr_dir_open_beneath(int folder, const char *name, bool make)
 }
 
 typedef struct {
-    const char *path; /* of the whole tree, for messages */
-    int top;          /* its descriptor */
+    const char *path; /* path of the whole tree, for messages */
+    int top;          /* descriptor of the tree */
     dev_t device;
     guint moved; /* folders moved up so far; numbers their new names */
     GError **error;
@@ -77,7 +77,7 @@ typedef struct {
 
 static bool fail_removal(Removal *removal, int err, const char *name)
 {
-    if (err == ENOENT) /* the caller would take NOT_FOUND for success */
+    if (err == ENOENT) /* otherwise the caller would take NOT_FOUND for success */
         err = EBUSY;
     return acr_base_fail(removal->error, err, "cannot remove '%s' in '%s'", name, removal->path);
 }
@@ -103,7 +103,7 @@ static int open_folder(int parent, const char *name)
     }
     struct stat st;
     if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
-        (void)!fchmod(fd, 0700); /* if this matters, the removal of an entry fails and reports it */
+        (void)!fchmod(fd, 0700); /* if this fails, removing an entry fails too and reports it */
     return fd;
 }
 

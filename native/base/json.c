@@ -23,7 +23,7 @@ static const cJSON *const_node_of(const AcrJson *json)
     return (const cJSON *)json;
 }
 
-/* Like GLib, the program aborts when memory runs out. */
+/* Aborts when memory runs out, as GLib does. */
 static AcrJson *made(cJSON *node)
 {
     if (!node)
@@ -56,8 +56,8 @@ static GPtrArray *members_by_name(const cJSON *object, const char *ignore)
     return members;
 }
 
-/* Of members with the same name keeps the last, as most JSON readers do; at all depths below
- * `node`. */
+/* Keeps only the last of several members with the same name, as most JSON readers do; at all depths
+ * below `node`. */
 static void drop_repeated(cJSON *node)
 {
     g_autoptr(GPtrArray) members =

@@ -11,13 +11,13 @@
 #include <math.h>
 #include <string.h>
 
-#define NUMBER_MAX_CHARS 60 /* cJSON reads at most 63 */
+#define NUMBER_MAX_CHARS 60 /* cJSON reads at most 63 characters */
 
 typedef struct {
     const char *text;
     gsize len, pos;
     GString *repaired; /* NULL until something is replaced */
-    guint values;      /* upper bound of the number of values: commas and brackets, and the first */
+    guint values;      /* upper bound of the number of values: one more than commas and brackets */
     guint depth;       /* nesting of brackets */
     gsize copied;      /* bytes of `text` that are already copied to `repaired` */
     GError **error;

@@ -36,7 +36,7 @@ static void set_busy(GError **error, int fd, const char *path)
     g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY, "'%s' is locked by %s", path, who);
 }
 
-/* Best effort: the lock works without the id. */
+/* Best effort: the lock works without the process id. */
 static void write_holder(int fd)
 {
     g_autofree char *text = g_strdup_printf("%ld\n", (long)getpid());

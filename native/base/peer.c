@@ -1,6 +1,6 @@
 /*
- * Both sides of a peer: our side starts a process of this program, asks it and ends it; the other
- * side, in that process, answers.
+ * Both sides of a peer: our side starts a process of this program, asks it questions and ends it;
+ * in that process, the other side answers.
  */
 #include "base/peer.h"
 #include "base/base_private.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define PEER_STEP_US 1000
-#define POLL_MS 100 /* how often an interrupt is checked */
+#define POLL_MS 100 /* interval between checks for an interrupt */
 
 /* ---- Life of a peer ---- */
 
@@ -61,7 +61,7 @@ char *acr_peer_end(AcrPeer *peer, gint64 grace_ms)
         by_itself = has_ended(peer->pid);
     }
     kill(-peer->pid, SIGKILL);
-    kill(peer->pid, SIGKILL); /* it may have left its process group */
+    kill(peer->pid, SIGKILL); /* the peer may have left its process group */
     do
         pid = waitpid(peer->pid, &status, 0);
     while (pid < 0 && errno == EINTR);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define START_FIELD 22u /* field of /proc/PID/stat */
+#define START_FIELD 22u /* position of the start time in /proc/PID/stat */
 
 /* The start time of a process; 0: it is gone, a zombie, or /proc does not tell. */
 static gint64 start_of(gint64 pid)
@@ -49,7 +49,7 @@ bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self)
         return true;
     if (owner->pid <= 0 || owner->pid > G_MAXINT32)
         return false;
-    if (!self->start || !owner->start) /* no /proc */
+    if (!self->start || !owner->start) /* /proc is not available */
         return kill((pid_t)owner->pid, 0) == 0 || errno == EPERM;
     gint64 start = start_of(owner->pid);
     if (!start && kill((pid_t)owner->pid, 0) != 0 && errno == EPERM)

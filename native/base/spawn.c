@@ -33,11 +33,11 @@ typedef struct {
 typedef struct {
     pid_t pid; /* also the process group */
     Stream out, err;
-    bool ended;      /* seen, but not yet reaped */
+    bool ended;      /* it was seen to have ended, but is not reaped yet */
     bool lost;       /* reaped by the kernel, because SIGCHLD is ignored: the id may be reused */
-    gint64 ended_at; /* microseconds, monotonic */
-    gint64 watch_at; /* microseconds: when `watch` is called next */
-    gint64 kill_at;  /* microseconds: when a child that got a SIGTERM is killed; 0: it got none */
+    gint64 ended_at; /* in microseconds of the monotonic clock */
+    gint64 watch_at; /* when `watch` is called next, in microseconds */
+    gint64 kill_at; /* when a child that got a SIGTERM is killed, in microseconds; 0: it got none */
     bool killed;
 } Child;
 
@@ -231,7 +231,7 @@ static bool is_flooded(const AcrSpawn *spawn, const Child *child)
            MAX(child->out.ends.total, child->err.ends.total) > spawn->flood_limit;
 }
 
-/* Whether `watch` lets the command go on; called once per slice, however fast output comes. */
+/* Whether `watch` lets the command continue; called once per slice, however fast output arrives. */
 static bool is_watched(const AcrSpawn *spawn, Child *child)
 {
     gint64 now = g_get_monotonic_time();
@@ -272,8 +272,8 @@ static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started,
     end_child(spawn, child);
 }
 
-/* How long to sleep. Short when both streams have ended, since the child usually ends right after
- * them. */
+/* How long to sleep: shorter after both streams have ended, because the child usually ends right
+ * after them. */
 static int slice_ms(const AcrSpawn *spawn, const Child *child, gint64 started, int *idle_ms)
 {
     gint64 slice = POLL_SLICE_MS;

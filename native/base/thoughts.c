@@ -46,8 +46,8 @@ static const Pair codes[] = {
 typedef struct {
     const char *text; /* borrowed */
     GString *answer, *thoughts;
-    bool endless[G_N_ELEMENTS(codes)];  /* whether no such code ends after the current position */
-    bool unclosed[G_N_ELEMENTS(pairs)]; /* the same for thoughts */
+    bool endless[G_N_ELEMENTS(codes)];  /* no such code ends after the current position */
+    bool unclosed[G_N_ELEMENTS(pairs)]; /* no such thoughts end after the current position */
 } Split;
 
 static bool is_space(char c)

@@ -1,4 +1,4 @@
-/* Random names that nobody can guess. */
+/* Makes random names that nobody can guess. */
 #include "base/base_private.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@ char *acr_token_new(void)
 {
     guint8 bytes[TOKEN_BYTES];
     GString *text = g_string_new(NULL);
-    /* So few bytes are returned whole and at once, except while the machine is booting: then the
-     * call waits. */
+    /* The kernel returns so few bytes at once, except while the machine is booting: then the call
+     * waits. */
     ssize_t n = getrandom(bytes, sizeof bytes, 0);
     g_assert(n == sizeof bytes);
     for (gsize i = 0; i < sizeof bytes; i++)

@@ -1,8 +1,7 @@
 /*
- * Prints the decisions of the program for somebody who debugs it, one line each, to standard error
- * or a file, if $ACR_TRACE asks for it. Only here a library prints. The variable is read at each
- * call, so there is no state to set up, and child processes that inherit the variable are traced
- * too.
+ * Prints the program's decisions for debugging, one line each, to standard error or a file, if
+ * $ACR_TRACE asks for it. No other library code prints. The variable is read at each call, so there
+ * is no state to set up, and child processes that inherit the variable are traced too.
  */
 #include "base/trace.h"
 
@@ -12,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_LINE 2000u /* bytes of a line; a longer one is cut */
+#define MAX_LINE 2000u /* longest line in bytes; the rest is cut */
 
 /* Whether `words` ("1", "patch,search", "/a/file,llm") ask for the room; *out_file is the file's
  * name, owned, or NULL. */

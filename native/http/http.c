@@ -13,10 +13,10 @@
 #include "http/http_private.h"
 
 #define KEPT_CONNECTIONS 4L
-#define UNVERIFIED 1 /* libcurl's result for a chain of certificates that was not checked */
+#define UNVERIFIED 1 /* libcurl's result if the chain of certificates was not checked */
 #define STEP_MS 100
-#define ENOUGH_MS 100  /* to end by itself, after on_body returned ENOUGH */
-#define NEARLY_MS 2000 /* of silence, after on_body returned NEARLY */
+#define ENOUGH_MS 100  /* time to end by itself after on_body returned ENOUGH */
+#define NEARLY_MS 2000 /* silence that ends the exchange after on_body returned NEARLY */
 #define IDLE_TIMEOUT_MS 120000
 #define TOTAL_TIMEOUT_MS 1800000
 
@@ -51,7 +51,7 @@ AcrHttpClient *acr_http_client_new(void)
     g_assert(acr_curl.multi_init); /* acr_http_global_init() must be called first */
     client->multi = acr_curl.multi_init();
     client->easy = acr_curl.easy_init();
-    g_assert(client->multi && client->easy); /* the program aborts without memory, as GLib does */
+    g_assert(client->multi && client->easy); /* aborts without memory, as GLib does */
     acr_curl.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
     return client;
 }
@@ -160,7 +160,7 @@ static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 
     *left_ms = MIN(*left_ms, MAX(left, 0));
 }
 
-/* Whether fewer bytes came than Content-Length says; later bytes may still come. */
+/* Whether fewer bytes arrived than Content-Length says; later bytes may still come. */
 static bool lacks_bytes(const AcrHttpTransfer *x)
 {
     return acr_http_length(x) > (gint64)(x->body_bytes + x->dropped_bytes);
@@ -215,8 +215,8 @@ static CURLcode drive(AcrHttpTransfer *x)
     }
 }
 
-/* The Content-Length of a body that has come; -1: none. libcurl ignores it if it is too large for a
- * number, or if the body is also chunked. */
+/* The Content-Length of a body that has arrived; -1: none. libcurl ignores it if it is too large
+ * for a number, or if the body is also chunked. */
 static gint64 said_length(const AcrHttpTransfer *x)
 {
     const char *text = acr_http_header(x->head.headers, "content-length");
@@ -227,7 +227,7 @@ static gint64 said_length(const AcrHttpTransfer *x)
                                                                               : G_MAXINT64;
 }
 
-/* Whether the body's length differs from its Content-Length; then sets the error. */
+/* Sets an error if the body's length differs from its Content-Length; returns whether it does. */
 static bool is_of_other_length(AcrHttpTransfer *x, CURLcode code, GError **error)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
@@ -278,7 +278,7 @@ static void clear_transfer(AcrHttpTransfer *x)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpTransfer, clear_transfer)
 
-/* At least 1, because 0 means that it never happened. */
+/* Milliseconds since the start; at least 1, because 0 means that it never happened. */
 static gint64 ms_until(const AcrHttpTransfer *x, gint64 then_us)
 {
     return MAX((then_us - x->start_us) / 1000, 1);

@@ -11,12 +11,12 @@
 #include "base/base.h"
 
 typedef enum {
-    ACR_HTTP_ERROR_FAILED, /* the request is invalid, or the server's certificate is rejected */
+    ACR_HTTP_ERROR_FAILED, /* the request is invalid, or the server's certificate was rejected */
     ACR_HTTP_ERROR_UNREACHABLE, /* no such host, or nothing listens there; nothing was sent */
     ACR_HTTP_ERROR_NETWORK,     /* a handshake or a transfer broke off */
     ACR_HTTP_ERROR_TIMEOUT,     /* connect, first byte, idle or total */
-    ACR_HTTP_ERROR_TOO_BIG, /* the body, a header or the number of headers exceeds its ceiling */
-    ACR_HTTP_ERROR_LENGTH,  /* the body is longer or shorter than its Content-Length */
+    ACR_HTTP_ERROR_TOO_BIG,     /* the body, a header or the number of headers exceeds its limit */
+    ACR_HTTP_ERROR_LENGTH,      /* the body is longer or shorter than its Content-Length */
     ACR_HTTP_ERROR_INTERRUPTED,
     ACR_HTTP_ERROR_STOPPED, /* on_body returned STOP */
 } AcrHttpError;
@@ -42,7 +42,7 @@ AcrHttpClient *acr_http_client_new(void) ACR_MUST_USE; /* owned */
 void acr_http_client_free(AcrHttpClient *client);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrHttpClient, acr_http_client_free)
 
-/* What precedes a body. Borrowed. */
+/* The head of a response. Borrowed. */
 typedef struct {
     int status;
     GHashTable *headers; /* lower-case name -> value; the last one wins */
@@ -56,7 +56,7 @@ typedef enum {
     /* the exchange is complete: it gets a moment to end by itself, so that the connection can be
      * kept, and is then cut without an error */
     ACR_HTTP_ENOUGH,
-    ACR_HTTP_STOP, /* the exchange fails with STOPPED */
+    ACR_HTTP_STOP, /* make the exchange fail with STOPPED */
 } AcrHttpNext;
 
 /* Zero-initialise. All borrowed for the call. */
@@ -70,9 +70,9 @@ typedef struct {
     bool unpacks;              /* decompress a body that the server compressed unasked */
     gint64 connect_timeout_ms; /* 0: 10,000 */
     gint64
-        first_byte_timeout_ms; /* from the start to the first header line; 0: only total_timeout_ms */
-    gint64 idle_timeout_ms;    /* between pieces of the response; 0: 120,000 */
-    gint64 total_timeout_ms;   /* 0: 1,800,000 */
+        first_byte_timeout_ms; /* from the start to the first header line; 0: only total_timeout_ms applies */
+    gint64 idle_timeout_ms;  /* between pieces of the response; 0: 120,000 */
+    gint64 total_timeout_ms; /* 0: 1,800,000 */
     /* 0: ACR_HTTP_MAX_BODY_BYTES. No Accept-Encoding is sent, and a body that is compressed all the
      * same is passed on as it is, unless `unpacks` */
     gsize body_limit;
@@ -95,11 +95,11 @@ typedef struct {
 } AcrHttpResponse;
 
 /*
- * True if a whole response came, whatever its status. A response is not whole if it is shorter than
- * its Content-Length, or if more bytes follow it; bytes that arrive some milliseconds later, or in
- * further TLS records, are not noticed. `client` NULL: the connection is made for this exchange
- * only. *out is filled after a failure too, as far as the response came, and must be cleared.
- * Thread-safe, except for the client.
+ * Performs an exchange. True if a whole response arrived, whatever its status. A response is not
+ * whole if it is shorter than its Content-Length, or if more bytes follow it; bytes that arrive
+ * some milliseconds later, or in further TLS records, are not noticed. `client` NULL: the
+ * connection is made for this exchange only. *out is filled after a failure too, as far as the
+ * response arrived, and must be cleared. Thread-safe, except for the client.
  */
 bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
                        GError **error) ACR_MUST_USE;

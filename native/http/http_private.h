@@ -9,7 +9,7 @@
 #include "http/http.h"
 
 /* The functions of libcurl that are used, called as `acr_curl.NAME`. libcurl and the forty
- * libraries that it needs take 8 ms to load, which programs that ask no server should not spend. */
+ * libraries that it needs take 8 ms to load, which verbs without network should not spend. */
 // clang-format off
 #define ACR_CURL_FUNCTIONS(F) \
     F(global_init) F(global_cleanup) F(easy_init) F(easy_cleanup) F(easy_reset) F(easy_setopt) \
@@ -48,8 +48,8 @@ typedef enum {
     ACR_HTTP_END_RESENDING,
 } AcrHttpEnd;
 
-/* Its times follow each other: begun (start_us), asked (the request may be sent), head_ended,
- * enough. */
+/* One exchange. Its times follow each other: begun (start_us), asked (the request may be sent),
+ * head_ended, enough. */
 typedef struct AcrHttpTransfer {
     const AcrHttpRequest *request;
     AcrHttpClient *client; /* borrowed */
@@ -61,30 +61,30 @@ typedef struct AcrHttpTransfer {
     gsize dropped_bytes; /* bytes of the body after on_body returned ENOUGH */
     bool added;          /* the easy handle is in the multi handle */
     bool asked;          /* the connection is up, and libcurl was allowed to send the request */
-    bool head_ended;     /* the empty line after the headers of the last response has come */
+    bool head_ended;     /* the empty line after the headers of the last response has arrived */
     gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
     gint64 enough_us;                   /* when on_body returned ENOUGH; 0: not yet */
     bool nearly;                        /* on_body returned NEARLY */
-    bool is_longer;                     /* bytes came after a body of known length */
+    bool is_longer;                     /* bytes arrived after a body of known length */
     AcrHttpEnd end;
     char detail[CURL_ERROR_SIZE];
 } AcrHttpTransfer;
 
 /* Sets the request's options on the client's easy handle. FAILED: the request is invalid. */
 bool acr_http_set_request(AcrHttpTransfer *x, GError **error) ACR_MUST_USE;
-/* Sets the callbacks that count and keep what comes in. */
+/* Sets the callbacks that count and keep received bytes. */
 void acr_http_set_receiver(AcrHttpTransfer *x);
 
 /* Keeps one header line, with or without its line end, in `headers`; drops a line without a
  * colon. */
 void acr_http_keep_header(GHashTable *headers, const char *line, gsize len);
 
-/* Whether the body is decompressed, so that its Content-Length is not that of the bytes passed
+/* Whether the body is decompressed, so that its Content-Length is not the number of bytes passed
  * on. */
 bool acr_http_is_packed(const AcrHttpTransfer *x);
 /* The body's Content-Length; -1: it has none. */
 gint64 acr_http_length(const AcrHttpTransfer *x);
-/* Checks, after the body has come, whether the connection holds more bytes. */
+/* After the body has arrived, checks whether the connection has more bytes. */
 void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The thread of the server. It lets libmicrohttpd (MHD) read and write, notices clients that leave
- * while their answer is being made (MHD does not watch a suspended connection), and disconnects
- * those that are slow to ask.
+ * The thread of the server. It lets libmicrohttpd (MHD) read and write, notices clients that
+ * disconnect while their answer is being made (MHD does not watch a suspended connection), and
+ * disconnects clients that send their request slowly.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,10 +15,10 @@
 #include "http/server_private.h"
 
 #define TICK_MS 250
-#define CROWDED_MS 400 /* like ACR_HTTP_SERVER_REQUEST_MS, while many clients are connected */
-#define GRACE_MS 500   /* at the end, to send what has been answered */
+#define CROWDED_MS 400 /* shorter time for a request while many clients are connected */
+#define GRACE_MS 500   /* time at the end to send answers that are ready */
 #define MHD_CONNECTIONS                                                                            \
-    (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS) /* some are still ending after they were cut */
+    (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS) /* connections that were cut may not have ended yet */
 #define N_FIXED 2                         /* descriptors that are not connections */
 
 guint acr_http_server_port(const AcrHttpServer *server)
@@ -57,8 +57,8 @@ static bool is_crowded(const AcrHttpServer *server)
     return server->visitors->len >= ACR_HTTP_SERVER_MAX_CONNECTIONS;
 }
 
-/* Disconnects clients that are slow to ask; if many are connected, earlier, to make room for the
- * others. */
+/* Disconnects clients that send their request slowly; earlier if many are connected, to make room
+ * for others. */
 static void cut_slow(const AcrHttpServer *server)
 {
     gint64 now_us = g_get_monotonic_time(),
@@ -126,7 +126,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ow
     *own = NULL;
 }
 
-/* Waits for work. Marks the clients of suspended connections that have left. */
+/* Waits for work. Marks clients of suspended connections that have disconnected. */
 static void wait_for_work(AcrHttpServer *server, int timeout_ms)
 {
     struct pollfd fds[N_FIXED + MHD_CONNECTIONS] = {
@@ -173,7 +173,7 @@ static void step_server(AcrHttpServer *server, int timeout_ms)
     cut_slow(server);
 }
 
-/* Sends what has been answered, and rejects all other requests. */
+/* Sends the answers that are ready, and rejects all other requests. */
 static void wind_up(AcrHttpServer *server)
 {
     static const char text[] = "the server is shutting down\n";

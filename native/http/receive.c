@@ -1,6 +1,6 @@
 /*
- * Counts and keeps what comes in, in libcurl's callbacks. The ceilings are counted here because
- * those of libcurl do not bound chunked or decompressed bodies.
+ * Counts and keeps received bytes, in libcurl's callbacks. We count the limits here because
+ * libcurl's own limits do not bound chunked or decompressed bodies.
  */
 #include <poll.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "http/http_private.h"
 
-#define ENOUGH_BYTES (256u * 1024) /* reading a longer rest costs more than a new connection */
+#define ENOUGH_BYTES (256u * 1024) /* reading more would cost more than a new connection */
 #define LATE_MS 20                 /* how long to wait for bytes after the body */
 
 static void note_bytes(AcrHttpTransfer *x)

@@ -12,7 +12,7 @@
 #include "http/http_private.h"
 
 #define CONNECT_TIMEOUT_MS 10000
-/* of the kernel, which would otherwise read 32 MB ahead of us */
+/* for the kernel, which would otherwise read 32 MB ahead of us */
 #define RECEIVE_BUFFER_BYTES (1024 * 1024)
 /* Connections are reused until they have been idle for four seconds, because servers close theirs
  * after five or more. libcurl counts whole seconds and compares by "more than". */
@@ -24,7 +24,7 @@ static bool refuse_request(GError **error, const char *what)
                          "cannot send the request: %s", what);
 }
 
-/* Aborts without memory, as GLib's allocations do. */
+/* Appends a header; aborts without memory, as GLib's allocations do. */
 static void append_request_header(AcrHttpTransfer *x, const char *line)
 {
     x->sent_headers = acr_curl.slist_append(x->sent_headers, line);
@@ -61,8 +61,8 @@ static void set_method(const AcrHttpTransfer *x)
     acr_curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 }
 
-/* Accepts a file of certificates, or a folder as c_rehash makes it. Both of libcurl's options are
- * set, so that the system's own certificates are not used beside it. */
+/* Accepts a file of certificates, or a folder as c_rehash makes it. Sets both of libcurl's options,
+ * so that the system's own certificates are not used too. */
 static bool set_certificates(const AcrHttpTransfer *x, GError **error)
 {
     static const char *const variables[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"};

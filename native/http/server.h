@@ -1,11 +1,10 @@
 /*
  * server: HTTP/1.1 for programs and browsers of this machine, on 127.0.0.1, behind a token that is
- * new for each server. libmicrohttpd stays inside.
+ * new for each server. No other library includes libmicrohttpd.
  *
  * One thread reads and writes. It hands over each complete request that has the right token, a Host
- * header of this machine (a stranger's DNS name that leads here is rejected) and no Origin but the
- * server's own. The callback answers at once, or any thread answers later: with one body, or with a
- * stream.
+ * header of this machine (a stranger's DNS name that leads here is rejected) and no foreign Origin.
+ * The callback answers at once, or any thread answers later: with one body, or with a stream.
  */
 #ifndef ACR_HTTP_SERVER_H
 #define ACR_HTTP_SERVER_H
@@ -13,19 +12,19 @@
 #include "base/base.h"
 
 #define ACR_HTTP_SERVER_MAX_CONNECTIONS                                                            \
-    64u /* beyond it, the connection that has been idle longest is closed */
+    64u /* if there are more, the connection that has been idle longest is closed */
 #define ACR_HTTP_SERVER_MAX_HEADER_BYTES (32u * 1024)
 #define ACR_HTTP_SERVER_REQUEST_MS                                                                 \
     10000 /* from the connection, or its last answer, to a complete request */
 #define ACR_HTTP_SERVER_WRITE_S 30u /* a client that reads nothing for that long is disconnected */
-/* bytes of a stream; a client with more unread is disconnected */
+/* unread bytes of a stream; a client with more is disconnected */
 #define ACR_HTTP_SERVER_MAX_UNREAD (16u * 1024 * 1024)
 
 typedef struct AcrHttpServer AcrHttpServer;
 /* A request and its answer; shared. */
 typedef struct AcrHttpIncoming AcrHttpIncoming;
 
-/* Zero-initialise; `answer` and `body_limit` are needed. Copied. */
+/* Zero-initialise; `answer` and `body_limit` are required. Copied. */
 typedef struct {
     guint port; /* 0: any free port */
     gsize body_limit;
@@ -37,12 +36,12 @@ typedef struct {
      * reference. */
     void (*answer)(void *ctx, AcrHttpIncoming *incoming);
     void (*gone)(void *ctx,
-                 /* called if the client left before its answer was complete; may be NULL */
+                 /* called if the client disconnected before its answer was complete; may be NULL */
                  AcrHttpIncoming *incoming);
     void *ctx;
 } AcrHttpServerOptions;
 
-/* Owned. Errors (ACR_HTTP_ERROR): FAILED (the port is taken; no libmicrohttpd). */
+/* Starts a server; owned. Errors (ACR_HTTP_ERROR): FAILED (the port is taken; no libmicrohttpd). */
 AcrHttpServer *acr_http_server_start(const AcrHttpServerOptions *options,
                                      GError **error) ACR_MUST_USE;
 /* Ends all streams, answers the remaining requests with 503, and waits for the thread: at most a
@@ -76,7 +75,7 @@ void acr_http_incoming_answer(AcrHttpIncoming *incoming, int status, const char 
 /* Begins server-sent events, with status 200. */
 void acr_http_incoming_begin_events(AcrHttpIncoming *incoming);
 /* Sends one event; `data` may have several lines. NULL: a comment, which keeps the connection open.
- * False: the client has left. */
+ * False: the client has disconnected. */
 bool acr_http_incoming_send_event(AcrHttpIncoming *incoming, const char *data);
 void acr_http_incoming_end_events(AcrHttpIncoming *incoming);
 

@@ -28,8 +28,8 @@ bool acr_http_load_mhd(GError **error) ACR_MUST_USE;
 /* A connected client. */
 typedef struct {
     int fd;
-    gint64 since_us; /* since the connection, or the end of its last answer */
-    bool is_busy;    /* a complete request has come and is being answered */
+    gint64 since_us; /* when the client connected, or its last answer ended */
+    bool is_busy;    /* a complete request has arrived and is being answered */
 } AcrHttpVisitor;
 
 struct AcrHttpServer {
@@ -60,21 +60,21 @@ struct AcrHttpIncoming {
     bool is_handed, is_suspended, is_left; /* is_left: the client has closed its end */
     /* Protected by the mutex: */
     pthread_mutex_t mutex;
-    bool is_gone; /* the client has left; the server may be gone too */
+    bool is_gone; /* the client has disconnected; the server may be gone too */
     int status;   /* 0: the answer has not begun */
-    /* … as server-sent events; complete; MHD has the response */
+    /* the answer is a stream of server-sent events; complete; MHD has the response */
     bool is_stream, is_ended, is_answering;
     GHashTable *answer_headers;
     GByteArray *answer; /* the unread part begins at `answer_at` */
     gsize answer_at;
 };
 
-/* A request whose headers have come. */
+/* Makes a request whose headers have arrived. */
 AcrHttpIncoming *acr_http_incoming_new(AcrHttpServer *server, struct MHD_Connection *connection,
                                        const char *path, const char *method) ACR_MUST_USE;
-/* Adds a piece of the body; a body over the limit makes the request rejected. */
+/* Adds a piece of the body; if the body exceeds its limit, the request will be rejected. */
 void acr_http_incoming_add(AcrHttpIncoming *incoming, const char *data, gsize len);
-/* Whether MHD should ask again: the answer has begun or grown, or the client has left. */
+/* Whether MHD should ask again: the answer has begun or grown, or the client has disconnected. */
 bool acr_http_incoming_is_due(AcrHttpIncoming *incoming);
 /* Queues an answer that has begun, or suspends the connection until it begins. */
 enum MHD_Result acr_http_incoming_respond(AcrHttpIncoming *incoming) ACR_MUST_USE;

@@ -1,7 +1,7 @@
 /*
  * Builds an index: goes through the snapshot's .py files, takes the rows of each from the cache,
  * has the other files outlined in one batch, decodes all rows in the order of the files, and
- * freezes the result. A file that fails is only missing itself.
+ * freezes the result. If a file fails, only that file is missing.
  */
 #include "base/trace.h"
 #include "index/index_private.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SYMBOLS_PER_FILE 32u     /* at most, in most repositories */
-#define MAX_RESERVED (16u << 20) /* symbols */
+#define SYMBOLS_PER_FILE 32u     /* most repositories have fewer symbols per file */
+#define MAX_RESERVED (16u << 20) /* largest number of symbols for which room is reserved */
 #define LARGE_PAGE ((gsize)2 << 20)
-#define MAX_FAILURES_IN_A_ROW 50u /* then the outliner itself is broken */
+#define MAX_FAILURES_IN_A_ROW 50u /* so many failures mean that the outliner itself is broken */
 
 G_DEFINE_QUARK(acr_index_error, acr_index_error)
 
@@ -88,8 +88,8 @@ void acr_index_unref(AcrIndex *index)
 /* A file during the build. */
 typedef struct {
     gsize entry;
-    GBytes *rows;      /* owned; with the file's words; NULL: none yet, or none at all */
-    GByteArray *words; /* owned; until the rows are available */
+    GBytes *rows;      /* owned; rows with the file's words; NULL: none yet, or none at all */
+    GByteArray *words; /* owned; kept until the rows are available */
     char *unparsed;    /* owned; why there are no rows */
     bool failed;       /* … because the outliner failed on it */
     bool missing;      /* … because its content is missing */
@@ -99,9 +99,9 @@ typedef struct {
 typedef struct {
     AcrIndex *index;
     const AcrIndexOptions *options;
-    GArray *files; /* of Pending, in the order of the snapshot */
-    GArray *todo;  /* of guint: numbers of the files to outline */
-    /* owned; the key version under which the cache remembers for a day that a file failed */
+    GArray *files; /* array of Pending, in the order of the snapshot */
+    GArray *todo;  /* array of guint: numbers of the files to outline */
+    /* owned; the version under which the cache remembers for a day that a file failed */
     char *failed_version;
 } Build;
 
@@ -140,13 +140,13 @@ static bool is_indexed(const Build *build, gsize i)
     return g_str_has_suffix(entry->path, ".py") || is_python_script(build, i);
 }
 
-/* Takes what the cache has of a file: its rows, or that outlining it failed today. */
+/* Takes what the cache has on a file: its rows, or that outlining it failed today. */
 static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
 {
     AcrIndexCache *cache = build->options->cache;
     file->rows = acr_index_cache_get(cache, entry->id, build->options->outliner->version);
     file->from_cache = file->rows != NULL;
-    /* If the caller says which files to leave out, failures of today do not matter. */
+    /* If the caller says which files to skip, failures of today do not matter. */
     g_autoptr(GBytes) why = file->rows || build->options->refused
                                 ? NULL
                                 : acr_index_cache_get(cache, entry->id, build->failed_version);
@@ -165,7 +165,8 @@ static void list_indexed_files(Build *build)
     }
 }
 
-/* Takes what is known of the files from number `from` on, and queues the others for outlining. */
+/* Takes the cached results for the files from number `from` on, and queues the others for
+ * outlining. */
 static void look_up_files(Build *build, guint from)
 {
     GHashTable *refusals = build->options->refused;
@@ -296,7 +297,8 @@ static char *module_of_path(const char *path)
     return g_strndup(path, len);
 }
 
-/* Takes the test files that `module`, imported by `path`, means, if they share a folder with it. */
+/* Adds the test files that `module`, imported by `path`, denotes, if they share a folder with
+ * it. */
 static void take_imported(Build *build, GHashTable *tests, const char *path, const char *module)
 {
     gsize top = strcspn(path, "/");
@@ -327,7 +329,7 @@ static void take_imported(Build *build, GHashTable *tests, const char *path, con
     }
 }
 
-/* Takes the test files that one file's rows import. */
+/* Adds the test files that one file's rows import. */
 static void take_imports(Build *build, GHashTable *tests, guint number)
 {
     const Pending *file = &g_array_index(build->files, Pending, number);
@@ -358,7 +360,8 @@ static gint compare_pending(gconstpointer a, gconstpointer b)
     return acr_order(((const Pending *)a)->entry, ((const Pending *)b)->entry);
 }
 
-/* A test file that product code imports is product code, whatever its name: outlines it too. */
+/* Outlines test files that product code imports: they count as product code, whatever their
+ * name. */
 static bool outline_imported(Build *build, GError **error)
 {
     g_autoptr(GHashTable) tests = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -382,7 +385,8 @@ static bool outline_imported(Build *build, GError **error)
 /* ---- Decoding -----------------------------------------------------------------------------------
  */
 
-/* Rows from the cache are checked like an outliner's: a file with malformed rows has no symbols. */
+/* Adds a file's symbols. Rows from the cache are checked like an outliner's: a file with malformed
+ * rows has no symbols. */
 static void add_indexed_file(Build *build, Pending *pending)
 {
     AcrIndex *index = build->index;

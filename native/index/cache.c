@@ -1,6 +1,6 @@
 /*
  * The outline cache for its users: rows by blob id and outliner version, written in batches.
- * Whatever is wrong with the file, the worst that a caller sees is missing rows.
+ * Whatever is wrong with the file, a caller at worst gets no rows.
  *
  * A file of ours that is damaged or outdated is removed and made again; another program's file is
  * left alone. Files are removed under a lock, after checking under the lock that the path still
@@ -25,14 +25,14 @@
 struct AcrIndexCache {
     char *path; /* absolute, links resolved; NULL: no cache */
     guint64 limit_bytes;
-    AcrCacheDatabase *database; /* NULL: works without */
+    AcrCacheDatabase *database; /* NULL: works without a file */
     bool writable;
     char *remark;
-    GPtrArray *rows;     /* of AcrCacheRow: not written yet */
+    GPtrArray *rows;     /* AcrCacheRow that are not written yet */
     gsize pending_bytes; /* approximate size of these rows in the file */
     bool reading;        /* within acr_index_cache_begin and _end */
-    GHashTable *read;    /* key -> rows that were read at its beginning */
-    guint rebuilds;      /* number of times this cache was rebuilt; bounded */
+    GHashTable *read;    /* key -> rows, read when the reading began */
+    guint rebuilds;      /* how often this cache was rebuilt; limited */
 };
 
 /* Sets the remark, unless there is one. */
@@ -116,7 +116,7 @@ static bool is_replaced(const AcrIndexCache *cache, const struct stat *before)
            now.st_ino != before->st_ino || now.st_ctim.tv_nsec != before->st_ctim.tv_nsec;
 }
 
-/* Opens the file at the path, or makes it if it is missing; if that fails, works without. */
+/* Opens the file at the path, or makes it if it is missing; if that fails, works without a file. */
 static void attach(AcrIndexCache *cache)
 {
     AcrCacheState state = ACR_CACHE_UNUSABLE;
@@ -146,7 +146,8 @@ static void attach(AcrIndexCache *cache)
     drop_database(cache);
 }
 
-/* A removed file is never used again: its journal would have the name of the new file's journal. */
+/* Opens the new file if another process replaced ours. A removed file is never used again: its
+ * journal would have the name of the new file's journal. */
 static void attach_if_moved(AcrIndexCache *cache)
 {
     if (cache->database && acr_cache_database_has_moved(cache->database))
@@ -157,7 +158,7 @@ static void attach_if_moved(AcrIndexCache *cache)
 static void recover(AcrIndexCache *cache, AcrCacheState state, bool writing)
 {
     if (acr_cache_database_has_moved(cache->database)) {
-        attach(cache); /* removed by another process */
+        attach(cache); /* another process has removed the file */
     } else if (state == ACR_CACHE_DAMAGED) {
         if (remove_open(cache, state))
             attach(cache);
@@ -230,7 +231,7 @@ const char *acr_index_cache_remark(const AcrIndexCache *cache)
 
 /* ---- Rows ---- */
 
-/* NULL: the version is too long. */
+/* Makes a key; NULL: the version is too long. */
 static GBytes *key_of(const guint8 id[ACR_BLOB_ID_LEN], const char *version)
 {
     gsize len = strlen(version);

@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* in this folder, a file that SQLite cannot read is assumed to be ours */
+/* in a folder of this name, a file that SQLite cannot read is assumed to be ours */
 #define OWN_FOLDER "acr-host"
-#define TICK_STEPS 100000 /* steps of SQLite's virtual machine */
-#define MAX_TICKS 200u    /* for one read or write, because damage can make a walk endless */
-#define MAX_DROPS 100000u /* statements that drop rows, in one write */
+#define TICK_STEPS 100000 /* steps of SQLite's virtual machine between two ticks */
+#define MAX_TICKS 200u    /* ticks for one read or write, because damage can make a walk endless */
+#define MAX_DROPS 100000u /* rows dropped in one write */
 #define TABLE                                                                                      \
     "CREATE TABLE outline(place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "                   \
     "sum INTEGER NOT NULL, rows BLOB NOT NULL)"
@@ -47,7 +47,7 @@ struct AcrCacheDatabase {
 
 /* ---- Statements ---- */
 
-/* What a result code of SQLite means; sets `why`. */
+/* Translates a result code of SQLite; sets `why`. */
 static AcrCacheState state_of(AcrCacheDatabase *database, int rc)
 {
     if (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE)
@@ -141,8 +141,8 @@ static void set_up_database(AcrCacheDatabase *database)
     sqlite3_db_config(database->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 }
 
-/* Checks whose file it is, and whether it is intact enough to be queried. Another table, view or
- * trigger means that it is somebody else's. */
+/* Checks which program owns the file, and whether it is intact enough to be queried. Another table,
+ * view or trigger means that it belongs to another program. */
 static AcrCacheState check_database(AcrCacheDatabase *database, const char *path, bool create)
 {
     guint64 application, format, pages;
@@ -239,8 +239,9 @@ static guint64 add_to_sum(guint64 sum, const guint8 *at, gsize n)
     return sum ^ sum >> 32;
 }
 
-/* Protects against accidents, not against malice: whoever can write to the cache can do anything
- * there. Two independent sums, because each step of one waits for the step before. */
+/* The checksum protects against accidents, not against malice: whoever can write to the cache
+ * can change anything. It has two independent sums, because each step of one waits for the step
+ * before. */
 static guint64 sum_of(guint64 sum, GBytes *bytes)
 {
     gsize len;
@@ -286,7 +287,7 @@ static GBytes *column_of(sqlite3_stmt *select, int column)
     return g_bytes_new(data, (gsize)sqlite3_column_bytes(select, column));
 }
 
-/* The rows in a selected row; NULL: they differ from what was written. */
+/* The rows in a selected row; NULL: they differ from the written ones. */
 static GBytes *rows_of_statement(sqlite3_stmt *select, GBytes *key)
 {
     g_autoptr(GBytes) rows = column_of(select, 1);
@@ -337,8 +338,8 @@ static AcrCacheState put_rows(AcrCacheDatabase *database, const AcrCacheRow *row
     return state;
 }
 
-/* If rows that were written are not found again, the index is damaged, and they would be written
- * again and again. */
+/* Checks that written rows can be found again; if not, the index is damaged, and they would be
+ * written again and again. */
 static AcrCacheState check_row(AcrCacheDatabase *database, const AcrCacheRow *row)
 {
     g_autoptr(GBytes) rows = NULL;
@@ -359,7 +360,7 @@ static AcrCacheState make_room(AcrCacheDatabase *database, guint64 room)
         if (state != ACR_CACHE_OK || fits)
             return state;
         if (sqlite3_changes(database->db) == 0)
-            break; /* full of pages without rows */
+            break; /* the rest of the file is pages without rows */
     }
     return ACR_CACHE_DAMAGED;
 }

@@ -9,7 +9,7 @@
 #define ACR_CACHE_APPLICATION_ID 0x61637248 /* "acrH": marks a file as this program's */
 #define ACR_CACHE_FORMAT 3 /* user_version: version of the table and its contents */
 #define ACR_CACHE_PAGE_BYTES 8192u
-#define ACR_CACHE_PATIENCE_MS 2000 /* wait for each lock that another process holds */
+#define ACR_CACHE_PATIENCE_MS 2000 /* how long to wait for each lock that another process holds */
 
 typedef enum {
     ACR_CACHE_OK,
@@ -17,7 +17,7 @@ typedef enum {
     ACR_CACHE_OUTDATED, /* this program's file in another format */
     ACR_CACHE_DAMAGED,  /* this program's file, but damaged */
     ACR_CACHE_FOREIGN,  /* another program's file */
-    ACR_CACHE_UNUSABLE, /* locked, no permission, disk full … */
+    ACR_CACHE_UNUSABLE, /* locked, no permission, disk full, … */
 } AcrCacheState;
 
 /* Rows with the key that finds them: blob id, then version. */
@@ -28,7 +28,7 @@ typedef struct {
 typedef struct AcrCacheDatabase AcrCacheDatabase;
 
 /*
- * Opens the database; with `create`, makes missing file and table. `*out` is owned
+ * Opens the database; with `create`, makes a missing file and table. `*out` is owned
  * (acr_cache_database_close) and always set, so that callers can ask for the reason, and whether
  * the path leads to another file now.
  */
@@ -47,8 +47,8 @@ void acr_cache_database_lock_out(AcrCacheDatabase *database);
 /* Begins one transaction for all following reads; false: not possible. */
 bool acr_cache_database_begin_reads(AcrCacheDatabase *database);
 void acr_cache_database_end_reads(AcrCacheDatabase *database);
-/* Reads all rows into `out` (key -> rows, GBytes), unless there are many more than `wanted`. What
- * cannot be read is left to acr_cache_database_read. */
+/* Reads all rows into `out` (key -> rows, GBytes), unless there are many more than `wanted`. Rows
+ * that cannot be read are left to acr_cache_database_read. */
 void acr_cache_database_read_all(AcrCacheDatabase *database, gsize wanted, GHashTable *out);
 /* Reads the rows of a key: OK, NONE, or a failure. */
 AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key,

@@ -22,7 +22,7 @@ typedef enum {
 #define ACR_INDEX_ERROR acr_index_error_quark()
 GQuark acr_index_error_quark(void);
 
-/* a larger .py file is only searched as text */
+/* a larger .py file is searched as plain text only */
 #define ACR_INDEX_MAX_SOURCE_BYTES (16u * 1024 * 1024)
 #define ACR_INDEX_MAX_SYMBOLS_PER_FILE 1000000u
 
@@ -50,7 +50,7 @@ GQuark acr_index_error_quark(void);
 /* Why an outliner failed on a file. Borrowed. */
 typedef struct {
     const char *why; /* one line */
-    /* the outliner itself reported it, so it will probably happen again (out of memory) */
+    /* the outliner itself reported the failure, so it will probably happen again (out of memory) */
     bool lasting;
 } AcrOutlineFailure;
 
@@ -118,7 +118,7 @@ typedef enum {
 
 typedef struct {
     AcrSymbolKind kind;
-    guint32 file;     /* acr_index_file number */
+    guint32 file;     /* number of the file, for acr_index_file */
     gint32 parent;    /* id of the enclosing class or function; -1: module level */
     guint32 first;    /* 1-based, including decorators */
     guint32 def;      /* line of `class` or `def`; equals first for others */
@@ -137,13 +137,13 @@ typedef struct {
 
 typedef struct {
     const char *path;     /* as in the snapshot */
-    gsize entry;          /* number in the snapshot */
+    gsize entry;          /* the file's number in the snapshot */
     guint32 first_symbol; /* symbols of a file are contiguous, in row order */
     guint32 n_symbols;
     const char *unparsed; /* why the file has no symbols (syntax, size, deadline …), or NULL */
     bool missing;         /* … because its content is missing (shallow or partial clone) */
     bool failed;          /* … because the outliner failed, which may depend on the machine */
-    const char *words;    /* for acr_index_files_with; part of the rows */
+    const char *words;    /* words for acr_index_files_with; a part of the rows */
     guint32 n_words;
 } AcrIndexFile;
 
@@ -152,7 +152,8 @@ typedef struct AcrIndex AcrIndex;
 
 typedef struct {
     gsize files, symbols, unparsed;
-    gsize parsed, cached; /* files outlined now; files whose rows came from the cache */
+    /* files outlined in this process, and files whose rows came from the cache */
+    gsize parsed, cached;
     gint64 cache_ms, outline_ms, decode_ms;
 } AcrIndexStats;
 
@@ -208,7 +209,7 @@ const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gs
 GArray *acr_index_files_with(const AcrIndex *index, const char *text, bool whole) ACR_MUST_USE;
 
 /* The innermost class and function that contain a line of a file; ids, or -1. A class inside the
- * function does not count. */
+ * function is ignored. */
 void acr_index_enclosing(const AcrIndex *index, gsize file, guint32 line, gint32 *out_class,
                          gint32 *out_func);
 /* Dotted name of the innermost class that contains the symbol (for a class, the class itself);
@@ -224,10 +225,10 @@ GArray *acr_index_members(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
  * guint32, may be empty. */
 GArray *acr_index_methods(const AcrIndex *index, guint32 class_id, const char *name) ACR_MUST_USE;
 /*
- * The classes to which the bases of a class resolve: attributes by their last part, without
- * subscripts, through aliases (`Matrix = MutableDenseMatrix`) and imports; the same file first,
- * then the imported module, else every class of that name. Bases outside the repository give none.
- * Owned array of guint32, unique, in order.
+ * The classes that the bases of a class denote: attributes by their last part, without subscripts,
+ * through aliases (`Matrix = MutableDenseMatrix`) and imports; the same file first, then the
+ * imported module, else every class of that name. Bases outside the repository give no class. Owned
+ * array of guint32, unique, in order.
  */
 GArray *acr_index_bases(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 /* All ancestors, breadth first, each once, without the class itself; at most
@@ -235,8 +236,8 @@ GArray *acr_index_bases(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 #define ACR_INDEX_MAX_ANCESTORS 500
 GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 /*
- * The classes for which a (possibly dotted) name stands: by class name, otherwise through aliases
- * and renaming imports; the qualifier of `Outer.Inner` or `mod.Class` must fit the qualname or the
+ * The classes that a (possibly dotted) name denotes: by class name, otherwise through aliases and
+ * renaming imports; the qualifier of `Outer.Inner` or `mod.Class` must fit the qualname or the
  * parts of the path. Owned array of guint32, unique, in order.
  */
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUST_USE;
@@ -253,8 +254,9 @@ GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUS
 typedef struct AcrIndexCache AcrIndexCache;
 
 #define ACR_INDEX_CACHE_DEFAULT_BYTES (1024ull * 1024 * 1024)
-#define ACR_INDEX_CACHE_MAX_ROWS (16u * 1024 * 1024) /* longer rows of one file are not cached */
-#define ACR_INDEX_CACHE_MAX_VERSION 64u /* bytes of a version; a longer one is not cached */
+/* a file's rows are not cached if they are longer */
+#define ACR_INDEX_CACHE_MAX_ROWS (16u * 1024 * 1024)
+#define ACR_INDEX_CACHE_MAX_VERSION 64u /* bytes of a version; a longer version is not cached */
 
 /*
  * Opens the cache file `path`, made with its folders if missing; owned. Never NULL: a cache that
@@ -262,7 +264,7 @@ typedef struct AcrIndexCache AcrIndexCache;
  * `limit_bytes` (at least 1 MiB) the oldest rows are dropped.
  */
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes) ACR_MUST_USE;
-void acr_index_cache_free(AcrIndexCache *cache); /* flushes */
+void acr_index_cache_free(AcrIndexCache *cache); /* writes pending rows first */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)
 /* The rows stored for that blob and outliner version; owned (g_bytes_unref); NULL: none. */
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
@@ -275,7 +277,7 @@ void acr_index_cache_end(AcrIndexCache *cache);
  * rows that were not flushed. */
 void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                          const char *version, GBytes *rows);
-/* Writes pending rows; a get does so too. */
+/* Writes pending rows, as every get does too. */
 void acr_index_cache_flush(AcrIndexCache *cache);
 /* A message that the user should see once ("the outline cache '…' was damaged and has been
  * rebuilt"), borrowed until the next call with this cache; NULL: none. */

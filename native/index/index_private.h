@@ -9,9 +9,9 @@
 
 #include "index/index.h"
 
-#define ACR_INDEX_MAX_BASES 1000u      /* bases of one class */
-#define ACR_INDEX_MAX_DEPTH 200u       /* nesting of definitions */
-#define ACR_INDEX_MAX_FIELD (1u << 20) /* bytes of one field of a row */
+#define ACR_INDEX_MAX_BASES 1000u      /* most bases of one class */
+#define ACR_INDEX_MAX_DEPTH 200u       /* deepest nesting of definitions */
+#define ACR_INDEX_MAX_FIELD (1u << 20) /* largest field of a row, in bytes */
 
 /*
  * Symbols of one kind, sorted by (name, id), and where each distinct name begins among them. The
@@ -20,11 +20,11 @@
 #define ACR_INDEX_MAX_SCANS 8u
 typedef struct {
     bool made;                          /* read and set atomically, after the rest was written */
-    GArray *scans[ACR_INDEX_MAX_SCANS]; /* results of lookups before it was made */
+    GArray *scans[ACR_INDEX_MAX_SCANS]; /* results of lookups before the table was made */
     guint n_scans;
-    guint32 *ids; /* n_ids of them: a part of the index's by_kind */
+    guint32 *ids; /* n_ids ids; points into the index's by_kind */
     guint32 n_ids;
-    const char **names; /* n_names of them, sorted, distinct */
+    const char **names; /* n_names names, sorted and distinct */
     /* n_names + 1: the ids of names[i] are ids[starts[i]] … ids[starts[i + 1] - 1] */
     guint32 *starts;
     gsize n_names;
@@ -79,7 +79,7 @@ const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind);
 const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                         gsize file, gsize *out_n);
 /*
- * The files that a module name in file `from` (-1: unknown) may mean: relative names by folder,
+ * The files that a module name in file `from` (-1: unknown) may denote: relative names by folder,
  * others by the parts of the path, below a folder that is not a package. Appends to `out`
  * (guint32).
  */
@@ -91,13 +91,13 @@ typedef enum {
     ACR_RESOLVE_OUTSIDE, /* imported from a module outside the repository */
     ACR_RESOLVE_UNKNOWN,
 } AcrResolution;
-#define ACR_RESOLVE_MAX_STEPS 20000 /* for all walks for one name */
-/* The classes that `dotted` means at module level of `file`, appended to `out` (guint32) without
- * repetition. The steps of the walk are subtracted from `*steps`; if none is left, nothing is
- * found. */
+#define ACR_RESOLVE_MAX_STEPS 20000 /* most steps of all walks for one name */
+/* Appends to `out` (guint32), without repetition, the classes that `dotted` denotes at module
+ * level of `file`. The steps of the walk are subtracted from `*steps`; if none is left, nothing
+ * is found. */
 AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
                                         int *steps, GArray *out);
-/* The same for the bases that class `class_id` names: its own scopes first, never itself. */
+/* The same for a base of class `class_id`: its own scopes first, never the class itself. */
 AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,
                                      GArray *out);
 /* Appends an id unless it is present or the list is full. */

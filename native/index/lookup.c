@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_UNIQUE 1000u /* ids of one list */
+#define MAX_UNIQUE 1000u /* most ids of one list */
 
 void acr_index_stats(const AcrIndex *index, AcrIndexStats *out)
 {

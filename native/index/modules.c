@@ -1,8 +1,8 @@
 /*
- * From module names to files. A relative name is resolved by folders from the importing file. An
- * absolute one is compared with the paths from the right, in whole parts, because it is not known
- * where a repository's packages begin (at its root, in src/, in lib/), only that this folder is not
- * a package itself.
+ * Finds the files of module names. A relative name is resolved by folders from the importing file.
+ * An absolute name is compared with the paths from the right, in whole parts: we do not know where
+ * a repository's packages begin (at its root, in src/, in lib/), only that this folder is not a
+ * package itself.
  */
 #include "index/index_private.h"
 
@@ -76,7 +76,8 @@ static gssize root_len(const char *path, const char *tail)
     return path[len - tail_len - 1] == '/' ? (gssize)(len - tail_len - 1) : -1;
 }
 
-/* Ranks a root for the importing file: its own folders first, the nearest before the others. */
+/* Ranks a root for the importing file: the folders that contain the file come first, the nearest
+ * before the others. */
 static gssize rank(const AcrIndex *index, gssize from, const char *path, gsize root)
 {
     bool above =
@@ -88,7 +89,7 @@ static gssize rank(const AcrIndex *index, gssize from, const char *path, gsize r
     return above && dir_len(path_of_module(index, (gsize)from)) == root ? 0 : -1;
 }
 
-/* Where files of that stem begin among the stems. */
+/* The first stem in the table for files with that stem. */
 static guint first_stem(const AcrIndex *index, const char *stem, gsize len)
 {
     guint low = 0, high = index->stems->len;

@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-#define AHEAD 16u /* names that are prefetched, because they are scattered in memory */
+#define AHEAD 16u /* names are prefetched that far ahead, because they are scattered in memory */
 
 typedef struct {
     const char *name;
-    guint32 number; /* in the order of arrival */
+    guint32 number; /* number of the name, in the order of arrival */
     guint32 n_ids;
 } Key;
 
@@ -82,7 +82,7 @@ bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                     const guint32 **out_ids, gsize *out_n)
 {
     const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
-    AcrIndex *frozen = (AcrIndex *)index; /* see acr_index_table */
+    AcrIndex *frozen = (AcrIndex *)index; /* the caller is acr_index_table */
     AcrNameTable *table = &frozen->tables[kind];
     if (__atomic_load_n(&table->made, __ATOMIC_ACQUIRE))
         return false;
@@ -102,7 +102,7 @@ bool acr_index_scan(const AcrIndex *index, AcrSymbolKind kind, const char *name,
 
 const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind)
 {
-    AcrIndex *frozen = (AcrIndex *)index; /* a table that is made later changes no answer */
+    AcrIndex *frozen = (AcrIndex *)index; /* making a table later changes no answer */
     AcrNameTable *table = &frozen->tables[kind];
     if (__atomic_load_n(&table->made, __ATOMIC_ACQUIRE))
         return table;

@@ -11,20 +11,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FILES_PER_PEER 12u     /* for fewer files, another peer is not worth its start */
-#define MAX_STARTS_LOST 3u     /* peers in a row that ended before they were ready */
-#define START_TIMEOUT_MS 60000 /* until a peer is ready */
-#define POLL_MS 100            /* how often an interrupt is checked */
+#define FILES_PER_PEER 12u     /* fewer files do not justify starting another peer */
+#define MAX_STARTS_LOST 3u     /* most peers in a row that may end before they are ready */
+#define START_TIMEOUT_MS 60000 /* time in which a peer must become ready */
+#define POLL_MS 100            /* interval between checks for an interrupt */
 #define READ_CHUNK (64u * 1024)
 #define HANG_UP_GRACE_MS 2000
 
 typedef struct {
-    AcrPeer peer; /* pid 0: none */
+    AcrPeer peer; /* its pid is 0 if there is none */
     bool ready, busy;
     bool big;           /* its file is large */
-    gsize file;         /* the number of its file in the batch, while busy */
-    gint64 timeout_us;  /* of the file */
-    gint64 deadline_us; /* for the file, or for its start */
+    gsize file;         /* number of its file in the batch, while it is busy */
+    gint64 timeout_us;  /* time limit of the file */
+    gint64 deadline_us; /* when the file, or the peer's start, must be done */
     GByteArray *out;    /* bytes that the socket has not accepted yet */
     gsize out_at;
     GByteArray *in; /* the answer being read */
@@ -35,8 +35,9 @@ typedef struct {
     const AcrOutlineWorkers *workers;
     Worker *all;
     guint n;
-    gsize next;       /* the first file that was not sent yet */
-    GArray *large;    /* of gsize: large files that wait until no other is in progress */
+    gsize next; /* the first file that was not sent yet */
+    /* array of gsize: large files that wait until no other large file is in progress */
+    GArray *large;
     bool big_at_work; /* a large file is in progress */
     guint starts_lost;
     bool no_more; /* no further peer can be started */
@@ -55,10 +56,10 @@ static bool has_any(const Pool *pool)
     return false;
 }
 
-/* If no further peer can be started, the running ones are enough; false if none runs. */
+/* Starts another peer; if that fails, the running ones are enough. False if none runs. */
 static bool start_worker(Pool *pool, Worker *worker)
 {
-    static const char *const no_environment[] = {NULL}; /* ours may hold keys */
+    static const char *const no_environment[] = {NULL}; /* our environment may hold keys */
     g_autoptr(GError) why = NULL;
     if (pool->no_more && has_any(pool))
         return true;
@@ -87,8 +88,8 @@ static void finish_worker(Pool *pool, Worker *worker, GBytes *rows,
     pool->batch->done(pool->batch->ctx, worker->file, rows, failure);
 }
 
-/* The peer is gone or must go, so its file has failed for `reason`. False: peers cannot even
- * start. */
+/* Handles a peer that is gone or must go: its file has failed for `reason`. False: peers cannot
+ * even start. */
 static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms)
 {
     g_autofree char *ended = acr_peer_end(&worker->peer, grace_ms);
@@ -113,7 +114,7 @@ static void send_some(Worker *worker)
         ssize_t n = send(worker->peer.fd, worker->out->data + worker->out_at,
                          worker->out->len - worker->out_at, MSG_NOSIGNAL);
         if (n <= 0)
-            return; /* full, or gone: reading will tell */
+            return; /* the socket is full, or the peer is gone, which the next read will show */
         worker->out_at += (gsize)n;
     }
     worker->out_at = 0;

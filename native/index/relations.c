@@ -1,7 +1,7 @@
 /*
  * class_relation_index: from a class to its bases and all ancestors, and from a name to the classes
- * for which it stands. Bases are stored as written and resolved on demand, since few are ever asked
- * for.
+ * that it denotes. Bases are stored as written and resolved on demand, because only a few are ever
+ * needed.
  */
 #include "index/index_private.h"
 
@@ -9,8 +9,8 @@
 
 #define MAX_BASE_ARGUMENTS 50u
 
-/* Names of the interpreter's own classes, separated by blanks; a class of such a name elsewhere is
- * not the base. */
+/* Names of the interpreter's own classes, separated by blanks; a class with such a name elsewhere
+ * is not the base. */
 static const char BUILTINS[] =
     " ArithmeticError AssertionError AttributeError BaseException DeprecationWarning"
     " EnvironmentError Exception FutureWarning IOError ImportError IndexError KeyError"
@@ -145,7 +145,7 @@ static bool full_name_ends_in(const AcrIndex *index, guint32 id, const char *dot
     return g_str_has_suffix(full, tail);
 }
 
-/* Adds the classes to which symbols of a kind (aliases, renaming imports) give that name. */
+/* Adds the classes that symbols of a kind (aliases, renaming imports) call by that name. */
 static void add_renamed(const AcrIndex *index, AcrSymbolKind kind, const char *name, GArray *out)
 {
     gsize n;
@@ -167,7 +167,8 @@ static void add_dotted(const AcrIndex *index, const char *name, const char *dot,
             g_array_append_val(out, ids[i]);
     if (out->len > 0)
         return;
-    /* A module that only passes the name on: from `pkg.Class` to the import in pkg/__init__.py. */
+    /* Follows a module that only passes the name on: from `pkg.Class` to the import in
+     * pkg/__init__.py. */
     g_autoptr(GArray) files = new_ids();
     g_autofree char *module = g_strndup(name, (gsize)(dot - name));
     acr_index_module_files(index, -1, module, files);

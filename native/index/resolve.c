@@ -1,17 +1,17 @@
 /*
- * Finds the class that a dotted name means in a file: classes of the file, then its aliases
- * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. It is unknown
+ * Finds the class that a dotted name denotes in a file: classes of the file, then its aliases
+ * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. We cannot know
  * which binding runs last, so every definition of the name counts (one for each branch of an `if`).
  *
- * A walk is bounded by depth and by steps, so circular imports and aliases end.
+ * A walk is limited in depth and steps, so circular imports and aliases end.
  */
 #include "index/index_private.h"
 
 #include <string.h>
 
 #define MAX_DEPTH 12
-#define MAX_STEPS 4000 /* of one walk */
-#define MAX_NAME 1000u /* bytes of a dotted name that is resolved */
+#define MAX_STEPS 4000 /* most steps of one walk */
+#define MAX_NAME 1000u /* longest dotted name that is resolved, in bytes */
 
 typedef struct {
     const AcrIndex *index;
@@ -68,7 +68,7 @@ static AcrResolution through_aliases(Walk *walk, gsize file, const char *dotted,
     return ACR_RESOLVE_UNKNOWN;
 }
 
-/* Resolves `dotted` in a module imported by `from`; its first part may be a submodule. */
+/* Resolves `dotted` in a module that `from` imports; its first part may be a submodule. */
 static AcrResolution in_module(Walk *walk, gsize from, const char *module, const char *dotted,
                                int depth)
 {

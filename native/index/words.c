@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASHES 65536u /* possible values */
-#define MAX_ASKED 16u /* words of a text that are looked up; further ones are ignored */
+#define HASHES 65536u /* number of possible hashes */
+#define MAX_ASKED 16u /* words of a text that are looked up; the others are ignored */
 
 /* Finds the next word from *at on and moves *at to its end; false: none. */
 static bool next_word(const char **at, const char *end, const char **out_word, guint16 *out_hash)
@@ -21,7 +21,7 @@ static bool next_word(const char **at, const char *end, const char **out_word, g
         ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['_'] = true, ['a' ... 'z'] = true};
     const char *stop = *at;
     do {
-        guint32 hash = 2166136261u; /* FNV-1a */
+        guint32 hash = 2166136261u; /* the FNV-1a hash */
         for (*at = stop; *at < end && !in_word[(guchar) * *at]; ++*at)
             continue;
         for (stop = *at; stop < end && in_word[(guchar)*stop]; stop++)

@@ -22,13 +22,13 @@ struct AcrJournal {
     char *path; /* owned */
     int fd;
     AcrJournalMode mode;
-    GArray *entries;    /* AcrJournalEntry of the records read at opening */
-    gsize position;     /* records answered or appended; <= entries->len until live */
+    GArray *entries;    /* AcrJournalEntry of the records that were read at opening */
+    gsize position;     /* records that were answered or appended; <= entries->len until live */
     guint64 end;        /* file offset where the next record goes */
-    GPtrArray *answers; /* owned AcrJson: lent out until the journal is freed */
+    GPtrArray *answers; /* owned AcrJson, which callers borrow until the journal is freed */
     GHashTable *known;  /* for acr_recorded_once; NULL: no answers are kept yet */
     char *remark;       /* owned, or NULL */
-    bool broken;        /* a failed write could not be truncated away: nothing more is appended */
+    bool broken;        /* a failed write could not be truncated: nothing more is appended */
 };
 
 static bool fail_journal(GError **error, int number, const char *what, const char *path)
@@ -197,8 +197,8 @@ static GString *record_line(gsize n, const char *event, const AcrJson *request,
     return g_string_append(line, "}\n");
 }
 
-/* Returns 0 or the errno of a failure. Continues after a short write: the next write reports the
- * cause. */
+/* Writes at an offset; returns 0 or the errno of a failure. Continues after a short write: the next
+ * write reports the cause. */
 static int write_at(int fd, const char *data, gsize len, guint64 off)
 {
     while (len > 0) {

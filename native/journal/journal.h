@@ -13,7 +13,7 @@
 
 typedef enum {
     ACR_JOURNAL_ERROR_FAILED,
-    /* the request differs from the recorded one: the message shows both texts */
+    /* the request differs from the recorded one; the message shows both texts */
     ACR_JOURNAL_ERROR_DIVERGED,
     ACR_JOURNAL_ERROR_ENDED,   /* read-only journal: no record is left */
     ACR_JOURNAL_ERROR_DAMAGED, /* a record before the last cannot be read */
@@ -22,7 +22,7 @@ typedef enum {
 #define ACR_JOURNAL_ERROR acr_journal_error_quark()
 GQuark acr_journal_error_quark(void);
 
-#define ACR_JOURNAL_MAX_RECORD (128u * 1024 * 1024) /* bytes of one line */
+#define ACR_JOURNAL_MAX_RECORD (128u * 1024 * 1024) /* longest line in bytes */
 #define ACR_JOURNAL_MAX_BYTES (8ull * 1024 * 1024 * 1024)
 
 typedef enum {

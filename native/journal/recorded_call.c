@@ -1,8 +1,8 @@
 /*
- * The one function through which a run learns anything from outside. A port says how one kind of
- * event is asked, made and read; only this file decides whether the journal or the world answers. A
- * live answer is decoded from its record like a recorded one, so a run and its replay cannot see
- * different things.
+ * The one function through which a run learns anything from outside. A port describes how one kind
+ * of event is requested, performed and read; only this file decides whether the answer comes from
+ * the journal or from outside. A live answer is decoded from its record like a recorded one, so a
+ * run and its replay cannot see different things.
  */
 #include <string.h>
 
@@ -47,7 +47,8 @@ static bool read_recorded_answer(const AcrJournalPort *port, void *call, const A
     return true;
 }
 
-/* The answer as it is recorded, owned; NULL if a failure ends the run. */
+/* Performs the event; returns the answer as it is recorded, owned; NULL if a failure ends the
+ * run. */
 static AcrJson *make_happen(const AcrJournalPort *port, void *call, AcrJson *time, GError **error)
 {
     g_autoptr(GError) failure = NULL;

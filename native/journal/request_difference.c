@@ -7,9 +7,9 @@
 
 #define SHOWN_BEFORE 60u /* bytes of equal text shown before the difference */
 #define SHOWN 260u       /* bytes shown of each side */
-#define MAX_PATH 300u    /* bytes */
+#define MAX_PATH 300u    /* longest path in bytes */
 
-/* The text from just before `at` (a character's start) as JSON. */
+/* The text from just before `at` (the start of a character), as JSON. */
 static char *excerpt(const char *text, gsize at)
 {
     gsize from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;

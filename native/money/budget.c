@@ -1,6 +1,6 @@
 /*
- * A budget: the ledgers under all of which a call must fit, and the time after which no call
- * begins. All processes lock several ledgers in one order, by device and inode, so that they cannot
+ * A budget: the ledgers whose limits a call must respect, and the time after which no call begins.
+ * All processes lock several ledgers in one order, by device and inode, so that they cannot
  * deadlock.
  */
 #include "base/trace.h"
@@ -13,7 +13,7 @@
 
 struct AcrBudget {
     GPtrArray *ledgers; /* in the order in which they are locked */
-    gint64 deadline_us; /* 0: none */
+    gint64 deadline_us; /* 0: no deadline */
     char *deadline_name;
     guint64 next_id;
 };
@@ -107,7 +107,7 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
     return ok;
 }
 
-/* "$0.27", or with as many digits as a smaller amount needs. */
+/* Formats an amount: "$0.27", or with as many digits as a smaller amount needs. */
 static char *usd(gint64 pico, bool up)
 {
     gint64 micro = up ? acr_microusd(pico) : pico / PICO_PER_MICRO;

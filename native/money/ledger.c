@@ -32,14 +32,14 @@ typedef struct {
 } Entry;
 
 struct AcrLedger {
-    char *path; /* NULL: in memory */
+    char *path; /* NULL: the ledger is in memory */
     char *scope;
     int fd;
     struct stat status; /* holds device and inode */
     AcrAmount ceiling;
     gint64 offset; /* all lines before it have been read */
     guint64 lines;
-    GHashTable *entries; /* id -> Entry, of reservations that are not settled */
+    GHashTable *entries; /* id -> Entry, for reservations that are not settled */
     AcrLedgerSum spent, reserved;
     AcrOwner self;
 };
@@ -57,7 +57,7 @@ static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **erro
                          ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
 }
 
-/* An amount as it was written, rounded up where a double has lost its last digits; -1: missing. */
+/* Reads an amount, rounded up where a double has lost its last digits; -1: missing. */
 static gint64 amount_of(const AcrJson *record, const char *member)
 {
     double value = acr_json_get_double(record, member, -1);
@@ -205,8 +205,9 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
     return apply_line(ledger, text, len, error);
 }
 
-/* The last line has no line feed, so its write never counted. If it is the first line, it is only
- * cut off if our own header begins that way, so that no foreign file is emptied. */
+/* Drops a last line without its line feed, because its write never counted. If it is the first
+ * line, it is dropped only if our own header begins that way, so that no foreign file is
+ * emptied. */
 static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **error)
 {
     if (ledger->lines == 0 && (len > strlen(HEAD) || memcmp(rest, HEAD, len) != 0))
@@ -214,8 +215,8 @@ static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **er
     return cut_to(ledger, ledger->offset) || fail_ledger(ledger, errno, "mend", error);
 }
 
-/* A process that opens the path later must get this file; otherwise two files would each allow the
- * whole ceiling. */
+/* Whether the path still leads to this file. A process that opens the path later must get the same
+ * file; otherwise two files would each allow the whole limit. */
 static bool is_in_place(const AcrLedger *ledger, GError **error)
 {
     struct stat found = {0};
@@ -226,7 +227,7 @@ static bool is_in_place(const AcrLedger *ledger, GError **error)
                          "ledger '%s' was removed or replaced while it was in use", ledger->path);
 }
 
-/* Reads what has been appended since the last access. */
+/* Reads the lines that were appended since the last access. */
 static bool read_on(AcrLedger *ledger, GError **error)
 {
     gsize used = 0;

@@ -7,7 +7,7 @@
 #define ACR_LEDGER_MAX_BYTES (1ll << 30)
 #define ACR_LEDGER_MAX_LINE 4096u      /* bytes of a record */
 #define ACR_LEDGER_MAX_NOTE 400u       /* bytes of a note in its written form */
-#define ACR_LEDGER_LOCK_MS (60 * 1000) /* how long another process may hold the lock */
+#define ACR_LEDGER_LOCK_MS (60 * 1000) /* longest time that another process may hold the lock */
 
 /* Sums are wider than amounts, so that they cannot overflow. */
 typedef struct {
@@ -44,7 +44,8 @@ bool acr_ledger_fits(const AcrLedger *ledger, const AcrAmount *amount);
 bool acr_ledger_would_fit(const AcrLedger *ledger, const AcrAmount *amount);
 /* The rest below the ceiling; G_MAXINT64: no ceiling. */
 AcrAmount acr_ledger_left(const AcrLedger *ledger);
-/* Returns true after the record is on disk. Errors: FAILED; nothing of the record is kept. */
+/* Reserves an amount; returns true after the record is on disk. Errors: FAILED; nothing of the
+ * record is kept. */
 bool acr_ledger_reserve(AcrLedger *ledger, guint64 id, const AcrAmount *amount, const char *note,
                         GError **error) ACR_MUST_USE;
 bool acr_ledger_settle(AcrLedger *ledger, guint64 id, const AcrAmount *spent,

@@ -1,8 +1,8 @@
 /*
- * money: what calls of models use and cost. Counts of tokens, prices from a dated table or a file,
- * and budgets: before a call is sent, the most that it may cost is reserved under a ceiling, in
+ * money: what model calls use and cost. Counts tokens, looks up prices in a dated table or a file,
+ * and keeps budgets: before a call is sent, its highest possible cost is reserved under a limit, in
  * files that any number of processes share. Amounts are integers in pico-USD (1e-12 USD): 3 USD per
- * million tokens is 3,000,000 per token. Nothing here knows how a model is asked.
+ * million tokens is 3,000,000 per token. Nothing here knows how a model is called.
  */
 #ifndef ACR_MONEY_H
 #define ACR_MONEY_H
@@ -21,7 +21,8 @@ GQuark acr_money_error_quark(void);
 
 /*
  * Counts in tokens; -1: the provider gave none, or an impossible one. input, cached and written are
- * disjoint and add up to what was sent; output is all that came back, including reasoning.
+ * disjoint and add up to the tokens that were sent; output is everything that was received,
+ * including reasoning.
  */
 typedef struct {
     gint64 input;   /* neither read from the provider's cache nor written to it */
@@ -60,7 +61,7 @@ typedef struct {
  */
 #define ACR_USAGE_DENSEST_BYTES 32
 #define ACR_USAGE_UNSEEN_TOKENS 65536
-#define ACR_USAGE_MOST_OUTPUT (1 << 20) /* if the request sets no limit */
+#define ACR_USAGE_MOST_OUTPUT (1 << 20) /* used if the request sets no limit */
 /* The smallest and the largest plausible numbers of tokens of an exchange. */
 typedef struct {
     gint64 least_sent, most_sent, least_received, most_received;
@@ -72,7 +73,7 @@ void acr_usage_judge(AcrUsage *usage, const AcrUsageBounds *bounds);
 
 /* ---- Prices ---- */
 
-/* Prices of one model in pico-USD per token; -1: none given, so the plain price of that side
+/* Prices of one model in pico-USD per token; -1: not given, so the plain price of that side
  * applies. */
 typedef struct {
     gint64 input, cached, written, output, reasoning;
@@ -86,12 +87,12 @@ typedef struct {
         gint64 above;
         AcrPriceTier tier;
     } tiers[ACR_PRICE_TIERS];
-    gint64 max_output; /* tokens of an answer; -1: unknown */
+    gint64 max_output; /* most tokens of an answer; -1: unknown */
 } AcrPrice;
 
 typedef struct AcrPrices AcrPrices;
-/* The built-in table; rows of the file `path` (may be NULL), in LiteLLM's format, take precedence
- * over it. Owned (acr_prices_free). Errors: USAGE (no such file, wrong format). */
+/* Loads the built-in table; rows of the file `path` (may be NULL), in LiteLLM's format, take
+ * precedence over it. Owned (acr_prices_free). Errors: USAGE (no such file, wrong format). */
 AcrPrices *acr_prices_new(const char *path, GError **error) ACR_MUST_USE;
 void acr_prices_free(AcrPrices *prices);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPrices, acr_prices_free)
@@ -122,10 +123,10 @@ typedef struct {
 #define ACR_NO_CEILING (-1)
 
 /*
- * The ceilings of calls: each call is reserved before it is sent and settled after it. A ledger is
- * a file to which any number of processes append under a lock; a reservation counts after its
- * fsync. The sum of spent and reserved amounts never exceeds the ceiling. A reservation whose
- * process is gone counts as spent. One thread at a time.
+ * Limits of calls: each call is reserved before it is sent and settled after it. A ledger is a file
+ * to which any number of processes append under a lock; a reservation counts after its fsync. The
+ * sum of spent and reserved amounts never exceeds the limit. A reservation whose process is gone
+ * counts as spent. One thread at a time.
  */
 typedef struct AcrBudget AcrBudget;
 AcrBudget *acr_budget_new(void) ACR_MUST_USE; /* owned */

@@ -18,7 +18,7 @@ static const AcrPriceTier nothing = {-1, -1, -1, -1, -1};
 
 static const struct {
     const char *member;
-    gsize offset; /* offset in AcrPriceTier */
+    gsize offset; /* position in AcrPriceTier */
 } kinds[] = {
     {"input_cost_per_token", offsetof(AcrPriceTier, input)},
     {"cache_read_input_token_cost", offsetof(AcrPriceTier, cached)},
@@ -154,7 +154,7 @@ GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
         if (price.base.input < 0 || price.base.output < 0)
             continue;
         char *name = our_name(key, acr_json_get_string(row, "litellm_provider"));
-        /* A row with a provider of its own takes precedence. */
+        /* A row that belongs to this provider takes precedence. */
         if (strcmp(name, key) == 0 || !g_hash_table_contains(rows, name))
             g_hash_table_insert(rows, name, g_memdup2(&price, sizeof price));
         else

@@ -1,9 +1,9 @@
 /*
  * The names under which a model's price may be listed. A price list has one row for "gpt-4o", and
- * one for a dated version only if that costs something else; clouds put regions before a name and
- * versions after it. So the name is tried as it is, and then with one of these parts after another
- * removed. tools/prices/update.py leaves rows out of the built-in table that are found this way at
- * the same price: both must know the same spellings.
+ * one for a dated version only if that version has another price; clouds put regions before a name
+ * and versions after it. So the name is tried unchanged, and then with these parts removed, one
+ * after another. tools/prices/update.py omits rows from the built-in table that are found this way
+ * at the same price: both must know the same spellings.
  */
 #include "money/price_private.h"
 
@@ -11,7 +11,7 @@
 
 #define MAX_TAKEN_OFF 4u
 
-/* The provider without a dialect's suffix: "openai-responses" -> "openai". */
+/* The provider without the suffix of an API: "openai-responses" -> "openai". */
 char *acr_price_family(const char *provider, gsize len)
 {
     static const char *const families[] = {"openai", "azure", "anthropic", "bedrock", "gemini"};
@@ -42,7 +42,7 @@ static gsize without_end(const char *text, const char *pattern)
     return len - n;
 }
 
-/* The name without one date or version at its end. */
+/* The name without the last date or version at its end. */
 static char *shorter(const char *name)
 {
     static const char *const ends[] = {"@*",     "-dddd-dd-dd", "-dddddddd", "-dddd",

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct AcrPrices {
-    GHashTable *file, *table; /* rows; file: the user's, or NULL */
+    GHashTable *file, *table; /* rows by model; file: the user's, or NULL */
     char *date;               /* owned; date of the table */
     AcrPrice highest, lowest;
 };
@@ -39,8 +39,8 @@ static bool read_table(AcrPrices *prices, GError **error)
     return prices->table;
 }
 
-/* From the built-in table only: users' lists may contain prices that are a thousand times too
- * high. */
+/* Finds the highest and lowest prices, in the built-in table only: users' lists may contain prices
+ * that are a thousand times too high. */
 static void find_extremes(AcrPrices *prices)
 {
     GHashTableIter rows;
@@ -115,8 +115,8 @@ static bool find_in_family(const AcrPrices *prices, const char *family, const ch
     return price;
 }
 
-/* OpenRouter charges the prices of makers who alone serve their model, under names with dots
- * ("anthropic/claude-sonnet-4.5"). */
+/* Finds a model behind OpenRouter. It charges the prices of makers who alone serve their model,
+ * under names with dots ("anthropic/claude-sonnet-4.5"). */
 static bool find_routed(const AcrPrices *prices, const char *name, AcrPrice *out)
 {
     static const char *const makers[][2] = {
@@ -154,7 +154,7 @@ static bool is_open(const char *name)
     return false;
 }
 
-/* The provider that alone uses the beginning of the name. */
+/* The only provider whose names begin like this one. */
 static const char *owner_by_beginning(const char *name)
 {
     static const char *const owners[][2] = {

@@ -133,7 +133,7 @@ static void lower_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received
     *received = MIN(*received, MIN(tier->output, tier->reasoning));
 }
 
-/* The same over all tiers. */
+/* The lowest prices of all tiers. */
 static void lowest_sides(const AcrPrice *price, gint64 *sent, gint64 *received)
 {
     AcrPriceTier tier = whole_tier(&price->base, &price->base);

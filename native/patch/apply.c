@@ -4,8 +4,8 @@
  * All edits are located in the snapshot's text, as the model saw it, and applied together. An edit
  * whose code is not there is searched for once more in the text that the answer's other edits of
  * that file have made. Quoted regions may overlap, changed lines may not. An edit that the answer
- * repeats is applied once. The overlay is written only if every edit that is not dropped has its
- * place.
+ * repeats is applied once. The overlay is written only if every edit that is not dropped has found
+ * its place.
  */
 #include <string.h>
 
@@ -69,7 +69,7 @@ static char *near_names(const GPtrArray *near)
     return g_strdup(text->str);
 }
 
-/* Whether the file can be edited by lines at this point; otherwise refuses the edit. */
+/* Whether the file can be edited by lines at this point; if not, refuses the edit. */
 static bool is_editable(const Work *work, guint number, const File *file)
 {
     if (file->gone)
@@ -139,7 +139,7 @@ static bool place_edit(Work *work, guint number, const char *path, GError **erro
     return true;
 }
 
-/* Whether no reading of the edit quotes anything. */
+/* Whether no reading of the edit quotes any code. */
 static bool quotes_nothing(const AcrEdit *edit)
 {
     bool nothing = edit->kind == ACR_EDIT_CHANGE && acr_is_blank_text(edit->original);
@@ -149,7 +149,7 @@ static bool quotes_nothing(const AcrEdit *edit)
 }
 
 /* Why no file is made in a folder that does not exist: the folder's name ends like a file's, or the
- * block only has a bare name and may just show code. Owned; NULL: the file is made. */
+ * block has only a bare name and may just show code. Owned; NULL: the file is made. */
 static char *why_stray(const Work *work, const AcrEdit *edit, const char *name,
                        const GPtrArray *near)
 {
@@ -211,8 +211,8 @@ static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, G
     return acr_file_names_resolve(work->names, clean, unconfirmed, out_near);
 }
 
-/* Whether a path belongs to a test: not if product code imports it, or if it is one of the run's
- * locations. */
+/* Whether a path belongs to a test; a path does not if product code imports it, or if it is one of
+ * the run's locations. */
 static bool is_test(Work *work, const char *path)
 {
     const AcrPatchContext *context = work->context;
@@ -275,8 +275,8 @@ static bool second_step(Work *work, File *file, GError **error)
     return true;
 }
 
-/* A block with the whole text of an existing file is not an edit if it shows what the other edits
- * make of that file. */
+/* Ignores a block with the whole text of an existing file if it only shows the result of the other
+ * edits of that file. */
 static void take_shown(const Work *work)
 {
     for (guint i = 0; i < work->edits->len; i++) {
@@ -314,7 +314,7 @@ static bool finish_files(Work *work, GError **error)
     return true;
 }
 
-/* The number of edits that could be tried: complete ones that are not of a test file. */
+/* The number of edits that could be tried: complete edits of files other than tests. */
 static guint count_tried(const Work *work)
 {
     guint n = 0;
@@ -362,7 +362,7 @@ static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, 
     return true;
 }
 
-/* Decides how far the answer came, after every edit has its outcome. */
+/* Decides the status of the answer, after every edit has its outcome. */
 static bool judge(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
     guint passed = acr_patch_count(work, ACR_EDIT_APPLIED) +

@@ -120,7 +120,7 @@ static AcrEditForm form_of(const Work *work, const Located *located)
     return edit_at(work, located->number)->form;
 }
 
-/* Appends to `text` what edits of other forms inside the span of edit `i` make of it; false if
+/* Appends to `text` what other forms of edits inside the span of edit `i` make of it; false if
  * there are none, or one crosses the border of the span. */
 static bool make_span(const Work *work, const File *file, guint i, GString *text)
 {
@@ -146,7 +146,7 @@ static bool make_span(const Work *work, const File *file, guint i, GString *text
     return any;
 }
 
-/* Drops edits that repeat, in another form, what finer edits do. */
+/* Drops edits that repeat, in another form, the work of finer edits. */
 static void drop_repeats(const Work *work, File *file)
 {
     for (guint i = 0; i < file->located->len;) {
@@ -237,7 +237,7 @@ void acr_patch_create_file(Work *work, guint number, const char *path)
     file->mode = edit->executable ? ACR_MODE_EXEC : 0;
 }
 
-/* Why an empty quote is not enough. */
+/* Why an empty quote is not enough for this file. */
 static char *why_not_filled(const AcrEdit *edit)
 {
     if (edit->form == ACR_EDIT_WHOLE_FILE)

@@ -12,11 +12,12 @@
 /* ---- Edits whose places are known ------------------------------------------------------------ */
 
 typedef struct {
-    guint number;      /* number of the edit in the answer, from 0 */
-    GArray *readings;  /* owned array of AcrSplice; at least one */
-    AcrMatch match;    /* owned; from which the readings were made; without places: unknown */
+    guint number;     /* number of the edit in the answer, from 0 */
+    GArray *readings; /* owned array of AcrSplice; at least one */
+    /* owned; the match from which the readings were made; without places: unknown */
+    AcrMatch match;
     AcrPlace place;    /* borrowed from `match` */
-    guint chosen;      /* of the readings */
+    guint chosen;      /* index of the chosen reading */
     gsize first, last; /* the bytes of the text that any reading touches: [first, last) */
 } Located;
 
@@ -52,29 +53,29 @@ bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *be
 typedef struct {
     const AcrPatchContext *context;
     char *answer; /* owned; UTF-8 */
-    bool cut;     /* the rest of a longer answer was ignored */
+    bool cut;     /* the answer was too long, and its rest was ignored */
     AcrFileNames *names;
-    GPtrArray *edits;    /* of AcrEdit */
-    GPtrArray *outcomes; /* of AcrEditOutcome */
-    GPtrArray *files;    /* of File */
+    GPtrArray *edits;    /* array of AcrEdit */
+    GPtrArray *outcomes; /* array of AcrEditOutcome */
+    GPtrArray *files;    /* array of File */
     GHashTable *by_path; /* path -> File, borrowed */
     GHashTable *places;  /* edit number -> GArray of AcrPlace, for ambiguous edits */
     AcrOverlay *overlay;
-    gsize searched; /* bytes of files in which edits were searched without finding them unchanged */
-    bool wants_index; /* goes into the result */
+    gsize searched;   /* bytes of files that were searched without finding an edit unchanged */
+    bool wants_index; /* copied into the result */
 } Work;
 
 /* A file that the answer edits. */
 typedef struct {
     char *path;
     AcrSource *source;  /* from the snapshot; NULL: a new file */
-    guint32 mode;       /* of the snapshot, or of the new file; 0: ACR_MODE_FILE */
+    guint32 mode;       /* mode in the snapshot, or of the new file; 0: ACR_MODE_FILE */
     bool has_mode;      /* an edit sets the mode */
     bool gone;          /* an edit deletes it */
     char *to;           /* owned; the name that an edit gives it, or NULL */
-    GPtrArray *located; /* of Located */
+    GPtrArray *located; /* array of Located */
     GArray *waiting;    /* numbers (guint) of edits not found in the snapshot's text */
-    GBytes *after;      /* with the edits applied */
+    GBytes *after;      /* the contents with the edits applied */
     char *broken;       /* owned; why the result does not compile although it must; or NULL */
 } File;
 
@@ -90,7 +91,7 @@ static inline AcrEditOutcome *outcome_at(const Work *work, guint number)
 
 /* Sets the outcome of an edit; `why` is taken. */
 void acr_patch_refuse(const Work *work, guint number, AcrEditStatus status, char *why);
-/* What to call the quoted part of an edit when writing to the model. */
+/* The name of an edit's quoted part in messages to the model. */
 const char *acr_edit_quote_name(const AcrEdit *edit);
 /* Opens a file of the snapshot; borrowed; NULL with `error` if it cannot be read. */
 File *acr_patch_open_file(Work *work, const char *path, GError **error) ACR_MUST_USE;
@@ -117,7 +118,8 @@ void acr_patch_unescape(const Work *work);
  * the edit has several readings, the one that was found becomes its first. */
 Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *source,
                                 bool *out_missing) ACR_MUST_USE;
-/* Whether the bound on searching allows more; if not, acr_patch_choose_place finds nothing. */
+/* Whether the limit on searching allows another search; if not, acr_patch_choose_place finds
+ * nothing. */
 bool acr_patch_may_search(const Work *work);
 
 /* If the replacement is a whole function that contains the place, widens the match to that function

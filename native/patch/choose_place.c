@@ -8,10 +8,9 @@
 
 #include "patch/apply_private.h"
 
-#define MAX_SEARCHED                                                                               \
-    (40u * 1024 * 1024) /* bytes of files that are searched for edits without success */
+#define MAX_SEARCHED (40u * 1024 * 1024) /* bytes of files that may be searched without success */
 #define MAX_TIMES_FILE                                                                             \
-    16u /* a quote longer than that many times the file is not searched for; line numbers and escapes make quotes longer */
+    16u /* a quote that many times longer than the file is not searched for; line numbers and escapes make quotes longer */
 
 /* The clues to which of several places is meant. All borrowed. */
 typedef struct {
@@ -43,7 +42,7 @@ static bool is_named(const char *words, const char *name)
     return false;
 }
 
-/* Whether the symbol, or an enclosing one of its kind, is named. */
+/* Whether the words name the symbol, or an enclosing symbol of its kind. */
 static bool chain_is_named(const Clues *clues, gint32 id)
 {
     const AcrSymbol *symbol = id < 0 ? NULL : acr_index_symbol(clues->context->index, (guint32)id);
@@ -56,7 +55,7 @@ static bool chain_is_named(const Clues *clues, gint32 id)
     return false;
 }
 
-/* 2 if the function around the place is named, 1 if its class is. */
+/* 2 if the words name the function around the place, 1 if they name its class. */
 static guint score_by_words(const Clues *clues, const AcrPlace *place)
 {
     gint32 class_id = -1, func = -1;

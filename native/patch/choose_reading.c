@@ -3,20 +3,20 @@
  * in order. Those that compile remain; among them, the one with the fewest new lint errors wins,
  * then the first. One lint run handles all files.
  *
- * The result depends only on the texts and the linter's answer. The bytes to lint are bounded; if
+ * The result depends only on the texts and the linter's answer. The bytes to lint are limited; if
  * the linter fails, the first combination that compiles is kept.
  */
 #include <string.h>
 
 #include "patch/apply_private.h"
 
-#define MAX_COMBINATIONS 64u /* combinations of readings in one file */
-#define MAX_LINTED 4u        /* versions of one file that are linted */
-/* Bytes of a text that is compiled, because Python takes about 300 times as much memory. A longer
- * text keeps its first reading and is not compiled. */
+#define MAX_COMBINATIONS 64u /* most combinations of readings in one file */
+#define MAX_LINTED 4u        /* most versions of one file that are linted */
+/* Largest text that is compiled, in bytes, because Python takes about 300 times as much memory. A
+ * longer text keeps its first reading and is not compiled. */
 #define MAX_COMPILED (4u * 1024 * 1024)
-/* Bytes of all texts of one lint run: about 5 s of pylint, so that its deadline is rarely
- * reached. */
+/* Largest total of texts in one lint run, in bytes: about 5 s of pylint, so that its deadline is
+ * rarely reached. */
 #define MAX_LINT_BYTES (512u * 1024)
 
 /* Whether the file is a .py file, or a script without extension whose first line names Python. */

@@ -17,7 +17,7 @@ Line acr_diff_line_at(const Diff *diff, gsize off)
     return (Line){parse->s + from, end - from, next};
 }
 
-/* The names in the headers. */
+/* The kinds of headers that name a file. */
 typedef enum {
     OLD_NAME, /* --- */
     NEW_NAME, /* +++ */
@@ -138,7 +138,7 @@ static gsize mark_length(const char *name)
     return 0;
 }
 
-/* Whether "--- X" is another file than the one that the lines above rename. */
+/* Whether "--- X" names another file than the one that the lines above rename. */
 static bool names_another(const Line *line, const char *renamed)
 {
     g_autofree char *name = name_in(line, strlen("--- "));

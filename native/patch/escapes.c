@@ -63,7 +63,7 @@ static bool has_plain(const char *text)
 static bool has_escape_in_code(const char *text)
 {
     char open = '\0', plain;
-    gsize width = 0; /* length of the quotation marks of the enclosing string */
+    gsize width = 0; /* length of the quotation marks around the current string; 0: outside */
     for (const char *at = text; *at; at++) {
         bool three = (*at == '"' || *at == '\'') && at[1] == *at && at[2] == *at;
         if (*at == '\\' && at[1]) {

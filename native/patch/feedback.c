@@ -1,7 +1,7 @@
 /*
- * The feedback on a whole answer: a headline that says how far it came, each edit that was not
- * applied with the real code near it, what does not compile, the expected form of edits if there
- * was none, and the code of the bug locations again. Each part has a share of the bytes.
+ * The feedback on a whole answer: a headline with its status, each edit that was not applied with
+ * the real code near it, what does not compile, the expected form of edits if there was none, and
+ * the code of the bug locations again. Each part has a share of the bytes.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define MAX_DETAILED 12u           /* refused edits that are shown with code; others get one line */
 #define LOCATED_BYTES (10u * 1024) /* reserved for the code of the bug locations */
 #define ROOM 1024u                 /* when fewer bytes are left, no more code is added */
-#define BRIEF 120u                 /* bytes of the line about an edit without code */
+#define BRIEF 120u                 /* bytes of the line about an edit that is shown without code */
 
 /* Shows the code of the bug locations again, in the bytes that are left. */
 static void show_hints(AcrFeedback *feedback)
@@ -133,7 +133,8 @@ static void show_refusals(const Work *work, AcrFeedback *feedback)
 {
     g_autoptr(GArray) refusals = list_refusals(work);
     gsize limit = feedback->limit, n = MIN(refusals->len, MAX_DETAILED);
-    gsize brief = MIN((refusals->len - n) * BRIEF, limit / 3); /* reserved for edits without code */
+    /* bytes reserved for edits that are shown without code */
+    gsize brief = MIN((refusals->len - n) * BRIEF, limit / 3);
     acr_refusals_search(work->context, (AcrRefusal *)(void *)refusals->data, n);
     for (guint i = 0; i < refusals->len && feedback->text->len < limit; i++) {
         gsize used = feedback->text->len, left = MAX(limit - brief, used) - used;

@@ -32,7 +32,7 @@ static char *shown_line(const AcrLine *line)
     return acr_text_shorten(all, MAX_SHOWN_LINE);
 }
 
-/* " in Class.method" of the innermost definition that contains all of these lines; owned. */
+/* Makes " in Class.method" for the innermost definition that contains all of these lines; owned. */
 static char *holder(const AcrPatchContext *context, const char *path, gsize first, gsize last)
 {
     gssize file = context->index ? acr_index_find_file(context->index, path) : -1;

@@ -6,7 +6,7 @@
 
 #include "patch/apply_private.h"
 
-#define ACR_FEEDBACK_MAX_EDIT (6u * 1024) /* bytes of the part about one edit */
+#define ACR_FEEDBACK_MAX_EDIT (6u * 1024) /* most bytes of the part about one edit */
 #define ACR_FEEDBACK_MIN 0.4              /* a region less similar than this is not shown */
 #define ACR_FEEDBACK_FOUND 0.8 /* a region this similar counts as found, if not word for word */
 
@@ -25,7 +25,7 @@ typedef struct {
 
 /* What is known about a refused edit. */
 typedef struct {
-    guint number; /* from 1 */
+    guint number; /* number of the edit, from 1 */
     const AcrEdit *edit;
     const AcrEditOutcome *outcome;
     const AcrSource *source; /* borrowed; NULL: no such file */

@@ -14,15 +14,15 @@
 #define MAX_QUOTE_LINES 4096u
 
 typedef struct {
-    gsize entry; /* number in the snapshot */
-    guint lines; /* lines of the quote that it contains */
+    gsize entry; /* the file's number in the snapshot */
+    guint lines; /* how many lines of the quote it contains */
 } Candidate;
 
 /* A quote that is searched for in other files. */
 typedef struct {
     AcrRefusal *refusal; /* borrowed */
-    guint lines;         /* its lines that are in the table */
-    guint hits;          /* of these, the ones in the current file */
+    guint lines;         /* how many of its lines are in the table */
+    guint hits;          /* how many of these the current file contains */
     GArray *candidates;  /* owned array of Candidate, the most lines first */
 } Quote;
 

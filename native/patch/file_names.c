@@ -9,7 +9,7 @@
 #include "patch/source_private.h"
 
 #define MAX_NEAR 5u
-#define MAX_PART 255u /* bytes of one part of a new path, the limit of file systems */
+#define MAX_PART 255u /* longest part of a new path in bytes, the limit of file systems */
 
 struct AcrFileNames {
     AcrSnapshot *snapshot; /* shared */
@@ -185,7 +185,7 @@ static char *resolve_clean(const AcrFileNames *names, const char *clean, bool ma
 char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
                              GPtrArray **out_near)
 {
-    /* Some systems write file names with their accents apart, which a model seldom does. */
+    /* Some systems decompose accents in file names (NFD), which a model seldom does. */
     static const GNormalizeMode forms[] = {G_NORMALIZE_NFC, G_NORMALIZE_NFD};
     g_autofree char *clean = acr_file_name_clean(name);
     char *path = resolve_clean(names, clean, may_be_new);

@@ -11,8 +11,8 @@
 
 #include "patch/match_private.h"
 
-#define MAX_STRING_LINES 2000u /* lines of a replacement in which strings are searched */
-#define MAX_STRING_LINE 400u   /* bytes of each of these lines */
+#define MAX_STRING_LINES 2000u /* most lines of a replacement in which strings are searched */
+#define MAX_STRING_LINE 400u   /* most bytes of each of these lines */
 
 typedef struct {
     const AcrLines *file;

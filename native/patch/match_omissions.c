@@ -9,9 +9,9 @@
 
 #include "patch/match_private.h"
 
-#define MIN_WEIGHT 30u     /* characters of quoted code that must be found */
-#define MAX_GAPS 3u        /* gaps of omitted code */
-#define MAX_GAP_LINES 120u /* lines of one gap */
+#define MIN_WEIGHT 30u     /* fewest characters of quoted code that must be found */
+#define MAX_GAPS 3u        /* most gaps of omitted code */
+#define MAX_GAP_LINES 120u /* most lines of one gap */
 
 typedef struct {
     const AcrLines *file, *quote;
@@ -98,11 +98,11 @@ static void add_place(const Skip *skip, gssize *map, AcrMatch *match)
     match->level = ACR_LEVEL_SIMILAR;
 }
 
-/* The best alignments of quote lines up to t with t on line f of the file. */
+/* The best alignments of the quote's lines up to t, with line t on line f of the file. */
 typedef struct {
     guint gaps;
-    guint ways; /* alignments with as few gaps; counted up to 2 */
-    gsize from; /* the line of t - 1 in one of them */
+    guint ways; /* number of alignments with as few gaps, counted up to 2 */
+    gsize from; /* the line of t - 1 in one of these alignments */
 } Way;
 
 #define NO_WAY G_MAXUINT

@@ -12,10 +12,10 @@
 
 #include "patch/match_private.h"
 
-#define MAX_SHOWN 4u        /* deleted lines shown in the message */
-#define MAX_SHOWN_BYTES 80u /* bytes shown of each */
-#define MAX_REMARK 2000u    /* bytes of comments read at one place */
-#define MIN_NAME 3u         /* bytes of a word that can name code */
+#define MAX_SHOWN 4u        /* most deleted lines that the message shows */
+#define MAX_SHOWN_BYTES 80u /* most bytes shown of each line */
+#define MAX_REMARK 2000u    /* most bytes of comments read at one place */
+#define MIN_NAME 3u         /* fewest bytes of a word that can name code */
 
 /* Phrases are separated by "|" and begin at a word border; one that ends in "*" may end inside a
  * word. Languages written without spaces have no borders. */
@@ -68,7 +68,7 @@ static const char stays[] =
     "保留|其餘|不變|現有|残り|変更なし|既存|そのまま|従来|以前と同|元のコード|同じ|나머지|기존|"
     "변경 없*|그대로|생략|동일|変わら|変更し|元のまま|同様|略|원래|유지";
 
-/* The same, unless a reason is given. */
+/* Phrases with that meaning, unless the comment gives a reason. */
 static const char may_stay[] =
     "rest|existing|remaining|remainder|same|other|others|previous|previously|original|originally|"
     "keep|"
@@ -77,7 +77,7 @@ static const char may_stay[] =
     "insert|paste|copy|hidden|vorhanden*|gleich*|existant*|restant*|même*|existente*|"
     "anterior*|mismo*|resto|esistent*|precedent*|précédent*|mesmo*|restante*";
 
-/* A reason, or what happened to the code. */
+/* Words for a reason, or for what happened to the code. */
 static const char reasons[] =
     "because|since|no longer|not needed|no need|needs|needed|unneeded|unnecessary|removed|remove|"
     "deprecated|obsolete|superseded|replaced|dropped|disabled|handled|handles|moved|now|instead|"
@@ -104,7 +104,7 @@ static const char reasons[] =
     "не|удален*|теперь|因为|不再|已移|已删|现在|改为|由调用|无需|不需要|废弃|负责|削除|不要|"
     "由|已|避免|防止|不|无|仅|只|呼び出し|더 이상|삭제|필요 없";
 
-/* Words that name code of any kind, or say nothing. */
+/* Words that name code of any kind, or have no meaning of their own. */
 static const char kinds[] =
     "code|loop*|logic|body|method*|function*|implementation*|handling|line*|block*|statement*|"
     "class*|"
@@ -177,9 +177,9 @@ static AcrLine read_remark(const AcrLine *line, bool *is_code)
 
 /* A place where a comment replaces code of the quote. */
 typedef struct {
-    const AcrLines *quote, *patched; /* borrowed; without outer blanks */
+    const AcrLines *quote, *patched; /* borrowed; without outer blank lines */
     gsize a, b, c, d;                /* quote lines [a, b) become replacement lines [c, d) */
-    gsize lost, made;                /* lines of code */
+    gsize lost, made;                /* numbers of lines of code that are lost and made */
     bool is_alone;                   /* no new code follows the last remark */
     GString *remark;                 /* owned; in lower case */
     GString *code;                   /* owned; the deleted lines, in lower case */

@@ -1,5 +1,5 @@
 /*
- * Where quoted code stands in a file: how the quote is read, the levels that search for it, and the
+ * How quoted code is found in a file: how the quote is read, the levels that search for it, and the
  * regions of a file that are most similar to it.
  */
 #ifndef ACR_PATCH_MATCH_PRIVATE_H
@@ -7,11 +7,13 @@
 
 #include "patch/source_private.h"
 
-#define ACR_PATCH_MAX_PLACES 64u /* equal places that are listed; beyond that only `many` is set */
-#define ACR_PATCH_MAX_SCAN 50000000u     /* line comparisons of a search that is not linear */
-#define ACR_PATCH_MAX_CUTS 1000u         /* occurrences inside words that a search skips */
+/* most equal places that are listed; beyond that only `many` is set */
+#define ACR_PATCH_MAX_PLACES 64u
+#define ACR_PATCH_MAX_SCAN 50000000u /* most line comparisons of a search that is not linear */
+/* occurrences inside words that a search skips before it gives up */
+#define ACR_PATCH_MAX_CUTS 1000u
 #define ACR_SIMILAR_MAX_QUOTE_LINES 400u /* a longer quote is not searched by similarity */
-/* Quote lines x file lines: 400 lines in a file of 20,000. */
+/* Most quote lines times file lines: 400 lines in a file of 20,000. */
 #define ACR_SIMILAR_MAX_CELLS 8000000u
 
 /* Where a quote stands in a file. Lines 0-based, [first, last). */
@@ -31,7 +33,7 @@ typedef struct {
     GArray *places;             /* owned array of AcrPlace; empty: not found */
     bool many;                  /* more places than ACR_PATCH_MAX_PLACES */
     const AcrLines *file;       /* borrowed; set during the search, else NULL */
-    AcrLines original, patched; /* as matched; views into the edit or into `store` */
+    AcrLines original, patched; /* the parts as matched; views into the edit or into `store` */
     GPtrArray *store;           /* owned texts */
     char *why; /* owned; why the edit must be refused although the code was found, or NULL */
 } AcrMatch;
@@ -39,7 +41,7 @@ void acr_match_init(AcrMatch *match);
 void acr_match_clear(AcrMatch *match);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrMatch, acr_match_clear)
 
-/* Searches level by level; the first one with a place wins. Linear except for the bounded
+/* Searches level by level; the first level with a place wins. Linear, except for the limited
  * levels. */
 void acr_ladder_find(const AcrSource *source, const char *original, const char *patched,
                      AcrMatch *out);
@@ -69,7 +71,7 @@ void acr_elision_check(AcrMatch *match);
  * up to ACR_PATCH_MAX_SCAN. */
 void acr_placeholder_check(AcrMatch *match);
 
-#define ACR_LOOSE_MIN 8u /* characters that a loose search needs, without blanks */
+#define ACR_LOOSE_MIN 8u /* fewest characters, without blanks, for a loose search */
 
 /* Level `similar`, its rules in order. */
 /* Finds the quote, ignoring blanks, line breaks, quotation marks, and brackets around conditions.

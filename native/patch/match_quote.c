@@ -6,7 +6,7 @@
 
 #include "patch/match_private.h"
 
-#define MAX_LOOKED_UP 64u /* comments of a quote that are looked up in the file */
+#define MAX_LOOKED_UP 64u /* most comments of a quote that are looked up in the file */
 
 /* Whether the text contains one of the words, in any case. */
 static bool has_any(const char *s, gsize len, const char *const *words)
@@ -52,7 +52,7 @@ bool acr_line_is_elision(const AcrLine *line)
     return begins || has_any(s, len, phrases) || (ends && has_any(s, len, left_out));
 }
 
-/* A comment that is also a line of the file is not an elision. */
+/* Marks comments that are lines of the file too, which are no elisions. */
 static void mark_comments(const AcrLines *file, AcrLines *quote)
 {
     guint looked_up = 0;
@@ -111,7 +111,8 @@ bool acr_quote_trim_blank(AcrMatch *match)
     return true;
 }
 
-/* An elision at the same end of both parts only says that the code goes on, so it is removed. */
+/* Removes an elision at the same end of both parts, because it only says that the code
+ * continues. */
 bool acr_quote_trim_elisions(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;

@@ -9,7 +9,7 @@
 
 #include "patch/match_private.h"
 
-#define GAP '\x01' /* between two words */
+#define GAP '\x01' /* separates two words */
 
 /* What the stream contains of a line. */
 typedef struct {
@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
     const char *s;
-    char as; /* 0: left out */
+    char as; /* replacement character; 0: the character is dropped */
 } Mark;
 
 /* Characters that editors and models write instead of ASCII ones. */

@@ -13,15 +13,15 @@
 
 #include "patch/parse_private.h"
 
-#define MAX_TAG 256u /* bytes of one tag with its attributes */
+#define MAX_TAG 256u /* most bytes of one tag with its attributes */
 
-#define MAX_NESTED 256u /* tags inside a part that are distinguished from the part's own */
+#define MAX_NESTED 256u /* most tags inside a part that are distinguished from the part's own */
 
 typedef enum {
     TAG_FILE,
     TAG_ORIGINAL,
     TAG_PATCHED,
-    TAG_OTHER, /* the tags of a search result, which also begin with <file> */
+    TAG_OTHER, /* a tag of a search result, which also begins with <file> */
 } TagKind;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     TagKind kind;
     bool closing;
     bool good;    /* structural or clean */
-    bool empty;   /* <patched/>: opens and closes */
+    bool empty;   /* <patched/> opens and closes the part */
     AcrSpan name; /* the value of an attribute that names a file, or empty */
 } Tag;
 
@@ -41,8 +41,8 @@ static const struct {
     {"class", TAG_OTHER}, {"func", TAG_OTHER},        {"code", TAG_OTHER},
 };
 
-/* Whether only blanks, list or heading marks, a fence, a label or another tag precede it on its
- * line. */
+/* Whether only blanks, list or heading marks, a fence, a label or another tag precede the tag on
+ * its line. */
 static bool is_structural(const char *s, gsize off)
 {
     gsize at = off;
@@ -146,7 +146,7 @@ typedef struct {
     AcrParse base;
     const Tag *tag;
     gsize n_tags;
-    GPtrArray *all;   /* AcrEdit of the answer */
+    GPtrArray *all;   /* AcrEdit of the whole answer */
     GPtrArray *block; /* AcrEdit of the current block */
     gsize next_open;  /* number of the next tag that opens a part or names a file */
     AcrEdit *group;   /* owned; the edit being filled, or NULL */
@@ -394,8 +394,8 @@ static gsize read_tag(Parser *p, gsize i)
     return i + 1;
 }
 
-/* Notes what a line outside edits tells about the lines below. Keeps a line that looks like a part
- * of an edit, because no intended edit may be ignored. */
+/* Records what a line outside edits tells about the lines below. Keeps a line that looks like a
+ * part of an edit, because no intended edit may be ignored. */
 static void note_line(AcrParse *parse, gsize off, gsize end)
 {
     gsize info = 0;

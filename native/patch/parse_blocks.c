@@ -20,8 +20,8 @@
 
 #define MIN_MARK 5u
 #define MAX_MARK 9u
-#define MAX_CUTS 16u                     /* readings of one block */
-#define MAX_CUT_BYTES (8u * 1024 * 1024) /* bytes of all readings of one block */
+#define MAX_CUTS 16u                     /* most readings of one block */
+#define MAX_CUT_BYTES (8u * 1024 * 1024) /* most bytes of all readings of one block */
 
 /* How many marks of that kind a mark line begins with; 0: it is not a mark line. */
 static gsize mark_length(const char *s, gsize len, char mark, gsize *out_rest)
@@ -208,7 +208,7 @@ gsize acr_search_replace_read(AcrParse *parse, gsize off)
     return block.end;
 }
 
-#define MAX_HEADING 400u /* bytes of a sentence that announces a new file */
+#define MAX_HEADING 400u /* most bytes of a sentence that announces a new file */
 
 typedef struct {
     gsize body, end_line; /* the text is [body, end_line) */

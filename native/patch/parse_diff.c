@@ -25,9 +25,9 @@ typedef struct {
     gsize off;              /* offset of its first line in the answer */
     guint line;             /* 0: unknown */
     bool counted;           /* the header states the lengths of both sides */
-    gsize want[2], have[2]; /* lines: old, new */
+    gsize want[2], have[2]; /* numbers of lines: old, new */
     gsize blanks;           /* empty lines that may or may not belong to the hunk */
-    char last;              /* kind of the last line */
+    char last;              /* kind of the last line so far */
     bool bare[2];           /* "\ No newline" followed a line of that side */
 } Hunk;
 
@@ -215,7 +215,8 @@ static AcrEdit *new_edit(const FileHeader *file, gsize off, gsize end)
     return edit;
 }
 
-/* Context lines without their leading blank allow another reading: all of them as written. */
+/* Whether another reading is possible: context lines without their leading blank may all be meant
+ * as written. */
 static bool has_second_reading(const Hunk *hunk)
 {
     gsize bare = 0, marked = 0, even = 0;

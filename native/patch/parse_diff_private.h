@@ -14,7 +14,7 @@ typedef struct {
     bool fenced;     /* the diff is in a fence and ends with it */
     bool envelope;   /* it begins with "*** Begin Patch", and the answer lacks its end */
     bool *whole;     /* borrowed; whether the last hunk has as many lines as its header states */
-    gsize indent;    /* blanks before the fence, and so before each line */
+    gsize indent;    /* blanks before the fence, and therefore before each line */
 } Diff;
 
 typedef struct {
@@ -28,7 +28,7 @@ typedef struct {
     gsize off;             /* offset of the headers */
     char *name;            /* owned; the current name; NULL: unknown */
     char *to;              /* owned; the new name of a renamed file; else NULL */
-    const char *complaint; /* static; why it cannot be used, or NULL */
+    const char *complaint; /* static; why the headers cannot be used, or NULL */
     bool created, deleted, executable;
     bool has_mode; /* an existing file becomes executable, or ceases to be */
 } FileHeader;

@@ -8,7 +8,7 @@
 
 #include "patch/parse_private.h"
 
-#define MAX_SENTENCE 400u /* bytes of a line in which a path is searched between words */
+#define MAX_SENTENCE 400u /* most bytes of a line in which a path is searched between words */
 
 gsize acr_skip_blanks(const char *s, gsize at, gsize to)
 {

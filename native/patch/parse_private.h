@@ -8,7 +8,7 @@
 
 #include "patch/source_private.h"
 
-#define ACR_PARSE_MAX_NAME 4096u /* bytes of a file name */
+#define ACR_PARSE_MAX_NAME 4096u /* most bytes of a file name */
 
 typedef struct {
     gsize off, len; /* a range of bytes in the answer; a line is without its end */
@@ -18,8 +18,8 @@ typedef struct {
 typedef struct {
     const char *s; /* borrowed; UTF-8 */
     gsize len;
-    GPtrArray *edits;  /* borrowed; of AcrEdit */
-    char *file;        /* owned; the last file named in a tag; valid until the next */
+    GPtrArray *edits;  /* borrowed; array of AcrEdit */
+    char *file;        /* owned; the last file named in a tag; valid until the next tag */
     char *near_file;   /* owned; the last file named by any form */
     gsize named_at;    /* offset after the tag that named `file`; 0: none */
     AcrSpan above;     /* the last line that is neither blank nor a fence */

@@ -20,10 +20,9 @@ typedef enum {
 GQuark acr_patch_error_quark(void);
 
 #define ACR_PATCH_MAX_ANSWER                                                                       \
-    (32u * 1024 *                                                                                  \
-     1024) /* bytes; the rest of a longer answer is ignored, and the feedback says so */
-#define ACR_PATCH_MAX_EDITS 1000u          /* edits of one answer; more are refused */
-#define ACR_PATCH_MAX_MESSAGE (24u * 1024) /* bytes of the feedback */
+    (32u * 1024 * 1024) /* most bytes of an answer; the rest is ignored, and the feedback says so */
+#define ACR_PATCH_MAX_EDITS 1000u          /* most edits of one answer; more are refused */
+#define ACR_PATCH_MAX_MESSAGE (24u * 1024) /* most bytes of the feedback */
 
 /* ---- Answer -> edits ------------------------------------------------------------------------- */
 
@@ -54,7 +53,7 @@ typedef struct {
     /* without the line end after the opening tag and the blanks before the closing one; NULL:
      * absent */
     char *original;
-    char *patched;   /* the same; NULL: absent */
+    char *patched;   /* in the same form; NULL: absent */
     char *complaint; /* why the edit cannot be used ("<patched> is missing"), or NULL */
     gsize off, end;  /* its bytes in the answer: [off, end); for a hunk, after its header */
     AcrEditForm form;
@@ -64,7 +63,7 @@ typedef struct {
     bool bare;       /* according to a diff, the new text does not end in a line end */
     bool was_bare;   /* the same for the old text */
     bool one_blank;  /* the new text of a hunk is one empty line, which `patched` cannot express */
-    bool executable; /* whether the new or changed file is executable */
+    bool executable; /* tells whether the new or changed file is executable */
     bool makes;      /* a diff says that the file is new */
     GPtrArray *others; /* AcrEditReading, or NULL; the file decides which reading is right */
 } AcrEdit;
@@ -110,7 +109,7 @@ typedef enum {
     ACR_LEVEL_TRAILING, /* blanks at line ends differ */
     ACR_LEVEL_INDENT,   /* all lines shifted by the same indentation */
     ACR_LEVEL_STRIP,    /* each line compared without its outer blanks */
-    ACR_LEVEL_ELISION,  /* with `...` lines, anchored on both sides */
+    ACR_LEVEL_ELISION,  /* elided by `...` lines, anchored on both sides */
     ACR_LEVEL_SIMILAR,  /* other spelling or line breaks, or lines omitted without a mark */
 } AcrLevel;
 const char *acr_level_name(AcrLevel level); /* "none", "exact", "trailing", … */
@@ -126,7 +125,7 @@ typedef enum {
 } AcrEditStatus;
 const char *acr_edit_status_name(AcrEditStatus status); /* "applied", "dropped_test", … */
 
-/* Worst to best, as in extract_status.json. */
+/* From worst to best, as in extract_status.json. */
 typedef enum {
     ACR_NO_PATCH,
     ACR_RAW_PATCH_BUT_UNPARSED,

@@ -203,7 +203,8 @@ static void make_verbatim(Fit *fit, const AcrEdit *edit)
     }
 }
 
-/* Makes the lines of one reading; false with *out_why (owned) if it cannot be fitted. */
+/* Makes the lines of one reading; false with *out_why (owned) if the replacement cannot be
+ * fitted. */
 static bool make_reading(Fit *fit, const AcrEdit *edit, Reading reading, char **out_why)
 {
     if (fit->verbatim) {

@@ -53,7 +53,7 @@ typedef struct {
     gsize step;      /* columns of one indentation step in the model's text */
     bool first_lost; /* the first quoted line lost its indentation, the others have it */
     bool verbatim;   /* a hunk that was found exactly: its new text is used as written */
-    GArray *lines;   /* of NewLine */
+    GArray *lines;   /* array of NewLine */
 } Fit;
 
 static inline gssize file_line(const Fit *fit, gsize j)
@@ -70,7 +70,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fit, acr_fit_clear)
 void acr_indentation_init(Fit *fit);
 /* The readings to try, the likeliest first; *out_n: their number. Static. */
 const Reading *acr_indentation_order(const Fit *fit, gsize *out_n);
-/* `lead` made wider or narrower by some columns, with its own kind of blanks. Owned. */
+/* Widens or narrows `lead` by some columns, with its own kind of blanks. Owned. */
 char *acr_fit_shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns) ACR_MUST_USE;
 /* Adds line f of the file to the result. */
 void acr_fit_keep(Fit *fit, gssize f);

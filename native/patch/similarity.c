@@ -10,17 +10,17 @@
 
 #include "patch/match_private.h"
 
-#define MAX_CHARS 400u /* characters of a line that are compared */
+#define MAX_CHARS 400u /* most characters of a line that are compared */
 #define MAX_WEIGHT 60u
-#define MASK_WORDS 4u /* of 64 classes each */
+#define MASK_WORDS 4u /* words of 64 classes each */
 #define MIN_LINE 0.55 /* two lines less similar than this are different lines */
-#define GAP 0.6       /* cost of a file's line that the quote lacks, as a part of its weight */
+#define GAP 0.6       /* cost of a file's line that the quote lacks, as a fraction of its weight */
 
 typedef struct {
     guint16 *pair; /* sorted; points into the pool */
     guint n;
     guint64 mask[MASK_WORDS]; /* which classes of pairs occur */
-    guint bits;               /* their number */
+    guint bits;               /* number of classes that occur */
 } Profile;
 
 typedef struct {

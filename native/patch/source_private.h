@@ -6,7 +6,7 @@
 
 #include "patch/patch.h"
 
-/* Cells of one line alignment; beyond that only equal lines at both ends are aligned. */
+/* Most cells of one line alignment; beyond that only equal lines at both ends are aligned. */
 #define ACR_PATCH_MAX_ALIGN_CELLS 4000000u
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
@@ -64,8 +64,8 @@ static inline char acr_line_last(const AcrLine *line)
     return line->core > 0 ? line->s[line->lead + line->core - 1] : '\0';
 }
 typedef bool (*AcrSameLine)(const AcrLine *a, const AcrLine *b);
-bool acr_line_same_core(const AcrLine *a, const AcrLine *b);    /* without outer blanks */
-bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b); /* without blanks at the end */
+bool acr_line_same_core(const AcrLine *a, const AcrLine *b);    /* ignores outer blanks */
+bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b); /* ignores blanks at the end */
 bool acr_line_same_exact(const AcrLine *a, const AcrLine *b);
 
 /*

@@ -66,8 +66,8 @@ static gssize first_said(const Fit *fit, gssize from, gssize to)
 }
 
 /*
- * Where to insert lines before quote line a; -1 with *out_why if the quote omits lines of code
- * there. After a docstring, otherwise next to the line before.
+ * Where to insert lines before quote line a: after a docstring, otherwise next to the line before;
+ * -1 with *out_why if the quote omits lines of code there.
  */
 static gssize insertion_point(const Fit *fit, gsize a, char **out_why)
 {
@@ -206,8 +206,8 @@ static bool write_lines(Fit *fit, Reading reading, const Hunk *hunk, gsize c, gs
 typedef struct {
     gsize c, d;
     gssize f, stop;
-    gsize near;    /* the quoted line that determines their indentation */
-    bool is_after; /* insert before the file's lines if nothing else decides */
+    gsize near;    /* the quoted line that determines the indentation of the inserted lines */
+    bool is_after; /* insert after the file's lines, if nothing else decides */
 } Gap;
 
 static void write_gap(Fit *fit, Reading reading, const Gap *gap, gsize to_k, gssize to_f)
@@ -220,7 +220,8 @@ static void write_gap(Fit *fit, Reading reading, const Gap *gap, gsize to_k, gss
         acr_fit_keep(fit, f);
 }
 
-/* Inserts each line that both have only once: <patched> may contain what <original> omitted. */
+/* Inserts each line only once, even if both sides have it: <patched> may contain what <original>
+ * omitted. */
 static void merge_gap(Fit *fit, Reading reading, Gap gap)
 {
     const AcrLine *lines = fit->source->lines.line, *patched = fit->match->patched.line;

@@ -5,10 +5,10 @@
  */
 #include "patch/apply_private.h"
 
-/* The beginning of the replacement. */
+/* What the replacement begins with. */
 typedef struct {
-    gsize decorators, def; /* line numbers; equal: it has no decorators */
-    bool other;            /* other code precedes them */
+    gsize decorators, def; /* line numbers; equal if there are no decorators */
+    bool other;            /* other code precedes the header */
     bool is_class;
     char *name; /* owned */
 } Head;

@@ -15,7 +15,7 @@ typedef struct {
     bool (*open)(AcrSandbox *sandbox, GError **error);
     /* Runs the set-up command; called once, before the first execution, if there is a set-up. */
     bool (*set_up)(AcrSandbox *sandbox, GError **error);
-    /* The limits of `execution` are filled in. */
+    /* Runs a command; the limits of `execution` are filled in. */
     bool (*run)(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                 GError **error);
     /* Finds the Python on demand; NULL: `open` has found it. */
@@ -31,10 +31,10 @@ extern const AcrSandboxBackend acr_sandbox_plain;
 
 struct AcrSandbox {
     const AcrSandboxBackend *backend;
-    void *state; /* the backend's */
+    void *state; /* state of the backend */
     AcrSandboxOptions options;
-    const char *dir; /* the tree's own path inside */
-    char *digest;    /* hex digest of all that distinguishes environments */
+    const char *dir; /* path of the tree inside the sandbox */
+    char *digest;    /* hex digest of everything that distinguishes environments */
     bool is_set_up;
     AcrSandboxPython python;
     AcrTreeCache *cache;
@@ -56,19 +56,19 @@ typedef bool AcrRunIn(AcrSandbox *sandbox, const char *where, const AcrExecution
  * of `run_in`. */
 bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *where,
                            GError **error) ACR_MUST_USE;
-/* Sets a command's streams (both ends, and how much was left out between), its time, and the limit
+/* Sets a command's streams (both ends, and how much is missing between), its time, and the limit
  * that it hit: `seen`, unless its exit or its streams show an earlier one. */
 void acr_sandbox_take_result(const AcrSpawnResult *spawned, const AcrSandboxLimits *limits,
                              AcrSandboxLimit seen, AcrExecuted *out);
 /* Makes sandbox->base, the cache entry with the snapshot's files, unless it exists; adds a remark
- * about files that were left out. */
+ * about skipped files. */
 bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 /* Makes sandbox->git, the cache entry with a ".git", unless it exists or there is no commit; adds a
  * remark if it fails. */
 void acr_sandbox_need_git(AcrSandbox *sandbox);
 typedef bool AcrIsAsLaid(void *ctx, const AcrHelperFile *file);
-/* Those of the paths (keys of a set) whose file was not written by us, or has changed since;
- * sorted; at most ACR_SANDBOX_MAX_CHANGED. Owned (g_strfreev). */
+/* Lists the paths (keys of a set) whose file we did not write, or which changed afterwards; sorted;
+ * at most ACR_SANDBOX_MAX_CHANGED. Owned (g_strfreev). */
 char **acr_sandbox_changed(GHashTable *paths, const GPtrArray *laid, AcrIsAsLaid *is_as_laid,
                            void *ctx) ACR_MUST_USE;
 /* Whether a file in the folder `tree` (const char *) is unchanged since we wrote it. */

@@ -1,9 +1,9 @@
 /*
  * The backend "bubblewrap". The snapshot's files are written to disk once for each tree (or made by
  * the set-up). Each execution gets an overlay over them: what it writes stays in memory, on the
- * helper's stage, and disappears with it. The helper prepares the stage. bubblewrap then makes the
- * namespaces and the root: /usr, a few files of /etc, the Python, and the tree at its own path.
- * Only the tree and the temporary folders are writable.
+ * helper's stage, and disappears with the stage. The helper prepares the stage. bubblewrap then
+ * makes the namespaces and the root: /usr, a few files of /etc, the Python, and the tree at its own
+ * path. Only the tree and the temporary folders are writable.
  */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
@@ -15,9 +15,9 @@
 #define ROOT_RUNS_AS 64711 /* root runs commands as this user, who owns nothing else */
 
 typedef struct {
-    char *program; /* bwrap */
+    char *program; /* path of bwrap */
     char *stage;   /* a folder over which the stage may be mounted */
-    char *layer;   /* cache folder that the set-up has made; NULL: none */
+    char *layer;   /* cache folder that the set-up made; NULL: none */
 } State;
 
 /* Folders of the stage. */
@@ -31,8 +31,8 @@ typedef struct {
 
 /* ---- Opening ---- */
 
-/* Finds a folder to cover with the stage. It must not contain bubblewrap, which is started after
- * that. */
+/* Finds a folder to cover with the stage. It must not contain bubblewrap, which starts after the
+ * stage is mounted. */
 static char *find_stage(const char *program)
 {
     static const char *const folders[] = {"/tmp", "/mnt", "/run", "/var/tmp"};
@@ -47,7 +47,7 @@ static char *find_stage(const char *program)
     return NULL;
 }
 
-/* Whether that user exists here: a user namespace may contain few. */
+/* Whether that user exists here: a user namespace may contain few users. */
 static bool is_user(uid_t uid)
 {
     ACR_AUTO_FD fd = memfd_create("owner", MFD_CLOEXEC);
@@ -120,7 +120,7 @@ static void add_etc(AcrHelperSpec *spec, bool network)
     for (guint i = 0; i < G_N_ELEMENTS(own); i++) {
         g_autofree char *to = g_build_filename("/etc", own[i], NULL),
                         *from = g_build_filename(spec->stage, to, NULL);
-        bool is_host = network && i >= 2; /* names of machines are resolved as on this machine */
+        bool is_host = network && i >= 2; /* names of machines resolve as on this machine */
         acr_helper_words(spec->argv, "--ro-bind", is_host ? to : from, to, NULL);
     }
     if (network)
@@ -133,9 +133,9 @@ static void bind_stage(AcrHelperSpec *spec, const char *how, const char *at, con
     acr_helper_words(spec->argv, how, from, to, NULL);
 }
 
-/* Mounts /proc read-only, so that the command can change neither kernel settings nor how likely the
- * kernel is to kill it. The first process is bubblewrap's, of the same user, so its memory is
- * hidden. */
+/* Mounts /proc read-only, so that the command can change neither kernel settings nor its own
+ * priority when the kernel runs out of memory. The first process is bubblewrap's and has the same
+ * user, so its memory is hidden. */
 static void add_proc(AcrHelperSpec *spec)
 {
     static const char *const hidden[] = {"/proc/keys", "/proc/key-users", "/proc/timer_list"};
@@ -156,7 +156,7 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
     for (guint i = 0; i < python->roots->len; i++) {
         const char *root = python->roots->pdata[i];
         if (python->venv && strcmp(root, python->venv) == 0) {
-            /* The set-up changes a copy; executions may only read the user's own. */
+            /* The set-up changes a copy; executions may only read the user's own environment. */
             bind_stage(spec, is_setup ? "--bind" : "--ro-bind", AT_VENV, root);
             continue;
         }
@@ -214,7 +214,8 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_proc(spec);
     acr_helper_words(spec->argv, "--dev", "/dev", NULL);
     bind_stage(spec, "--bind", AT_SHM, "/dev/shm");
-    acr_helper_words(spec->argv, "--remount-ro", "/dev", NULL); /* a file system without limits */
+    /* this file system takes no limits */
+    acr_helper_words(spec->argv, "--remount-ro", "/dev", NULL);
     bind_stage(spec, "--bind", AT_TMP, "/tmp");
     bind_stage(spec, "--bind", AT_HOME, ACR_HELPER_HOME);
     bind_stage(spec, "--bind", AT_TREE, sandbox->dir);
@@ -224,8 +225,8 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_command(sandbox, execution, spec);
 }
 
-/* What the command wrote or removed in the tree (the contents of the upper layer), without the
- * files that we laid there. NULL: unknown. */
+/* The files that the command wrote or removed in the tree (the contents of the upper layer),
+ * without those that we put there. NULL: unknown. */
 static char **changed_files(int stage, const AcrHelperSpec *spec)
 {
     g_autofree char *upper = g_strdup_printf("/proc/self/fd/%d/upper_0", stage);
@@ -235,8 +236,8 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
 
 /* ---- Executing ---- */
 
-/* Adds the tree, the home and the virtual environment of an execution: as the set-up made them, or
- * without a set-up as they are; each below a layer in memory, or read-only. */
+/* Adds the tree, the home and the virtual environment of an execution: as the set-up left them, or
+ * unchanged without a set-up; each below a layer in memory, or read-only. */
 static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     const State *state = sandbox->state;
@@ -274,7 +275,7 @@ static bool run_bubblewrap(AcrSandbox *sandbox, const AcrExecution *execution, A
 
 /* ---- Set-up ---- */
 
-/* Makes a folder of the layer as a copy of `from`; NULL: empty. */
+/* Makes a folder of the layer as a copy of `from`; NULL: an empty folder. */
 static bool make_copy(const char *dir, const char *name, const char *from, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
@@ -311,7 +312,7 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
     g_autofree char *from = g_build_filename(sandbox->base, AT_TREE, NULL),
                     *tree = g_build_filename(dir, AT_TREE, NULL),
                     *home = g_build_filename(dir, AT_HOME, NULL),
-                    *git = g_build_filename(tree, ".git", NULL); /* mount point */
+                    *git = g_build_filename(tree, ".git", NULL); /* the mount point must exist */
     return make_copy(dir, AT_TREE, from, error) && make_copy(dir, AT_HOME, NULL, error) &&
            (!venv || make_copy(dir, AT_VENV, venv, error)) &&
            acr_sandbox_run_setup(sandbox, run_in_layer, dir, error) &&

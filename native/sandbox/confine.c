@@ -1,5 +1,5 @@
 /*
- * Confines this process: files by Landlock, kernel calls by seccomp. Neither needs rights or
+ * Confines this process: files by Landlock, system calls by seccomp. Neither needs rights or
  * namespaces, so both work where bubblewrap does not. If the kernel has only one of them, that one
  * is used.
  */

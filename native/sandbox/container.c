@@ -1,8 +1,8 @@
 /*
- * The backend "container": an image holds the project as committed, and all that it needs. Only
- * changed files are written into it: those of the working tree that differ from its commit, and
- * those of the overlay. Each execution has its own container, which is removed with everything that
- * runs in it. The result of a set-up is kept as an image.
+ * The backend "container": an image holds the project as committed, and everything that it needs.
+ * Only changed files are written into it: those of the working tree that differ from its commit,
+ * and those of the overlay. Each execution has its own container, which is removed with everything
+ * that runs in it. The result of a set-up is kept as an image.
  */
 #include <string.h>
 #include <unistd.h>
@@ -16,16 +16,16 @@
 /* arguments of one command; even, because they may be pairs of path and link target */
 #define WORDS_AT_ONCE 500u
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
-#define MAX_COMPARED 200u            /* files that we laid and compare afterwards */
-#define INPUT_NAME ".acr-host-input" /* in the container's root folder */
+#define MAX_COMPARED 200u            /* most files that we wrote and compare afterwards */
+#define INPUT_NAME ".acr-host-input" /* file in the container's root folder */
 
 typedef struct {
     AcrEngine *engine;
     char *image_id; /* id of the user's image */
     gint64 image_bytes;
     char *image;    /* image of the containers: the user's, or the set-up's */
-    bool has_shell; /* a command has run by the shell of `image` */
-    bool has_told;  /* the user was told that walls are missing */
+    bool has_shell; /* the shell of `image` has run a command */
+    bool has_told;  /* the user was told which walls are missing */
     char *walls;    /* cache folder with the parts of the walls */
     /* AcrHelperFile: how the snapshot differs from the image; NULL: not compared yet, or contained
      * in the set-up's image */
@@ -66,7 +66,7 @@ static bool is_same(const AcrEntry *a, const AcrEntry *b)
     return a->mode == b->mode && memcmp(a->id, b->id, sizeof a->id) == 0;
 }
 
-/* Adds a file of the snapshot that its commit lacks or has differently. */
+/* Adds a file of the snapshot that its commit lacks or that differs there. */
 static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray *out,
                     GError **error)
 {
@@ -141,7 +141,7 @@ static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtr
 
 /* ---- One container ---- */
 
-/* Adds the command behind a shell, since every engine reports a missing program differently. */
+/* Wraps the command in a shell, because every engine reports a missing program differently. */
 static void add_command(const AcrExecution *execution, bool has_input, GPtrArray *argv)
 {
     static const char with_input[] = "exec </" INPUT_NAME "; rm -f /" INPUT_NAME "; exec \"$@\"";
@@ -180,7 +180,7 @@ static bool run_over(const AcrSandbox *sandbox, const char *id, const char *scri
     return true;
 }
 
-/* Handles by script what an archive cannot: removes files (and, like git, the folders that become
+/* Does with a script what an archive cannot: removes files (and, like git, the folders that become
  * empty), then makes links, because Docker extracts no links that lead out of their folder. */
 static bool put_by_script(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
                           GError **error)
@@ -278,7 +278,7 @@ static bool take_result(const State *state, const char *id, const AcrExecution *
     return true;
 }
 
-/* What is needed to ask the engine about laid files. */
+/* What is needed to ask the engine about files that we wrote. */
 typedef struct {
     const AcrSandbox *sandbox;
     const char *id;
@@ -293,7 +293,8 @@ static bool is_as_laid(void *ctx, const AcrHelperFile *file)
            acr_engine_holds(state->engine, self->id, self->sandbox->dir, file->path, file->content);
 }
 
-/* What the command wrote or removed, without the files that we laid, which the engine lists too. */
+/* The files that the command wrote or removed, without those that we wrote, which the engine lists
+ * too. */
 static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray *files)
 {
     const State *state = sandbox->state;
@@ -384,7 +385,7 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
 static char *start_container(AcrSandbox *sandbox, const AcrEngineContainer *container,
                              GError **error);
 
-/* Lowers the walls if they may be the reason why a shell does not run, as with another
+/* Lowers the walls if they may be the reason why a shell does not run, for example on another
  * architecture. A set-up may have changed its image for that purpose, so the user's own image is
  * tested. */
 static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container)
@@ -472,7 +473,7 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
     return ok;
 }
 
-/* Makes an image whose name is derived from the user's image and all that makes up the
+/* Makes an image whose name is derived from the user's image and everything else that makes up the
  * environment. */
 static bool set_up_container(AcrSandbox *sandbox, GError **error)
 {
@@ -493,13 +494,13 @@ static bool set_up_container(AcrSandbox *sandbox, GError **error)
     g_free(state->image);
     state->image = g_steal_pointer(&name);
     g_clear_pointer(&state->own, g_ptr_array_unref);
-    state->own = g_ptr_array_new_with_free_func(acr_helper_file_free); /* they are in the image */
+    state->own = g_ptr_array_new_with_free_func(acr_helper_file_free); /* the image contains them */
     return true;
 }
 
 /* ---- Python ---- */
 
-/* Finds the Python: the one that the user named, that of a conda environment as benchmark images
+/* Finds the Python: the one that the user named, the one of a conda environment as benchmark images
  * have it, or the first in the image's PATH. */
 static bool find_python(AcrSandbox *sandbox, GError **error)
 {

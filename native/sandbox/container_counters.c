@@ -8,7 +8,7 @@
 
 #define READ_TRIES 3
 #define READ_AGAIN_US 200000
-#define READ_MS (5 * 1000) /* added to the command's time; a few times at worst */
+#define READ_MS (5 * 1000) /* added to the command's time; used a few times at worst */
 #define MAX_TEXT_BYTES 4096u
 
 static const char script[] =

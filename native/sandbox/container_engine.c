@@ -1,7 +1,7 @@
 /*
  * The client of the engine's API: calls with JSON in and out, archives, and the streams of a
- * command. Answers are parsed leniently: only the "message" of an error's body, and an exit code
- * only if there is no error beside it.
+ * command. Answers are parsed leniently: of an error's body only "message" is read, and an exit
+ * code only if there is no error beside it.
  */
 #include "sandbox/container_engine_private.h"
 #include "sandbox/sandbox_private.h"
@@ -14,9 +14,9 @@
 #define ARCHIVE_MS (600 * 1000)
 #define COMMIT_MS (600 * 1000)
 #define PING_MS (20 * 1000)     /* an engine may have to be started first */
-#define SWEEP_MS (10 * 1000)    /* for the whole sweep */
-#define REMOVE_MS (30 * 1000)   /* not interruptible */
-#define MAX_MESSAGE_BYTES 1000u /* bytes of an engine's message that ours quotes */
+#define SWEEP_MS (10 * 1000)    /* for removing all old containers together */
+#define REMOVE_MS (30 * 1000)   /* time to remove a container; not interruptible */
+#define MAX_MESSAGE_BYTES 1000u /* most bytes of an engine's message that ours quotes */
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
@@ -118,8 +118,8 @@ static bool is_socket(const char *path)
     return path && stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* The address that the variables name, and no other; without them the first of the usual sockets. If
- * none exists, `tried` lists them. */
+/* Finds the address that the variables name, and no other; without variables, the first of the
+ * usual sockets. If none exists, `tried` lists them. */
 static char *find_place(GString *tried)
 {
     const char *docker = g_getenv("DOCKER_HOST"), *podman = g_getenv("CONTAINER_HOST");
@@ -139,8 +139,8 @@ static char *find_place(GString *tried)
     return NULL;
 }
 
-/* Reads unix://PATH, a path, and tcp://HOST:PORT on this machine: elsewhere, what is run and its files
- * would be on the network as plain text. */
+/* Reads unix://PATH, a path, or tcp://HOST:PORT on this machine: on another machine, commands and
+ * files would cross the network as plain text. */
 static bool set_place(AcrEngine *engine, const char *place, GError **error)
 {
     const char *tls = g_getenv("DOCKER_TLS_VERIFY"), *scheme = strstr(place, "://");
@@ -184,7 +184,7 @@ AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
         return NULL;
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
-    /* /_ping instead of the version, for which podman first asks other programs. */
+    /* Ask for /_ping instead of the version, for which podman first calls other programs. */
     bool there = acr_engine_call(
         engine, &(AcrEngineCall){.method = "GET", .path = "/_ping", .timeout_ms = PING_MS}, &answer,
         &reason);
@@ -389,7 +389,7 @@ static char *start_engine(AcrEngine *engine, const AcrEngineContainer *container
         return g_steal_pointer(&id);
     g_autoptr(GError) left = NULL;
     if (!acr_engine_remove(engine, id, &left))
-        g_debug("%s", left->message); /* removed by a later sweep */
+        g_debug("%s", left->message); /* a later sweep removes it */
     return NULL;
 }
 
@@ -491,7 +491,7 @@ bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name, GErr
         "keep an image", &answer, error);
 }
 
-/* Removes the folders in which something changed, which an engine lists too. */
+/* Removes the folders that contain changes, which an engine lists too. */
 static void remove_parents(GHashTable *paths)
 {
     g_autofree gpointer *keys = g_hash_table_get_keys_as_array(paths, NULL);

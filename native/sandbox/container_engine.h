@@ -1,7 +1,7 @@
 /*
  * Private to sandbox: the Docker Engine API, version 1.41, over a unix socket, as Docker and podman
- * speak it. Only what both have in common is used; they differ in the bodies of errors and in
- * status codes.
+ * speak it. Only the common part of both is used; they differ in the bodies of errors and in status
+ * codes.
  */
 #ifndef ACR_SANDBOX_CONTAINER_ENGINE_H
 #define ACR_SANDBOX_CONTAINER_ENGINE_H
@@ -29,10 +29,11 @@ bool acr_engine_has_image(AcrEngine *engine, const char *name);
  * unknown. */
 char *acr_engine_foreign(AcrEngine *engine, const char *name) ACR_MUST_USE;
 
-/* Required in every image: it keeps the container waiting and runs the commands. */
+/* Every image must have it: it keeps the container waiting and runs the commands. */
 #define ACR_ENGINE_SHELL "/bin/sh"
 
-/* How acr_seccomp_walls are put into containers; NONE: only the engine's own filter applies. */
+/* How acr_seccomp_walls are put into containers: mounted or copied; NONE: only the engine's own
+ * filter applies. */
 typedef enum { ACR_WALLS_MOUNTED, ACR_WALLS_LAID, ACR_WALLS_NONE } AcrWalls;
 
 /* A container that waits while commands run in it. All borrowed. */
@@ -44,16 +45,16 @@ typedef struct {
     const char *walls;     /* folder on this machine, from acr_engine_walls_folder */
 } AcrEngineContainer;
 /* Makes and starts the container; returns its id, owned. A label names the owning process.
- * Processes in it cannot make the kernel calls that acr_seccomp_walls refuses, unless that is
+ * Processes in it cannot make the system calls that acr_seccomp_walls refuses, unless that is
  * impossible there. Errors: UNAVAILABLE, FAILED, INTERRUPTED. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
                        GError **error) ACR_MUST_USE;
 /* The cache folder with the parts of the walls; owned. */
 char *acr_engine_walls_folder(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
 AcrWalls acr_engine_walls(const AcrEngine *engine);
-/* Uses the next weaker way for containers from now on; false: there were no walls left. */
+/* Uses the next weaker way for containers from now on; false: there is no weaker way. */
 bool acr_engine_lower_walls(AcrEngine *engine);
-/* Kills and removes it, whatever it is doing. */
+/* Kills and removes the container, whatever it is doing. */
 bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error) ACR_MUST_USE;
 /* Whether somebody else ended or removed the container; running out of memory does not count. */
 bool acr_engine_is_ended(AcrEngine *engine, const char *id);
@@ -65,7 +66,7 @@ bool acr_engine_put(AcrEngine *engine, const char *id, const char *dir, GBytes *
 /* Saves the container's files as an image. */
 bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name,
                        GError **error) ACR_MUST_USE;
-/* What has changed below `dir`: a set of relative paths, at most ACR_SANDBOX_MAX_CHANGED; owned
+/* Lists the changes below `dir`: a set of relative paths, at most ACR_SANDBOX_MAX_CHANGED; owned
  * (g_hash_table_unref); NULL: unknown. */
 GHashTable *acr_engine_changes(AcrEngine *engine, const char *id, const char *dir) ACR_MUST_USE;
 /* Whether the container has a regular file with this content; also false if the engine does not
@@ -90,12 +91,12 @@ bool acr_engine_exec(AcrEngine *engine, const char *id, AcrEngineExec *exec,
 
 /* What the kernel has counted in a container. */
 typedef struct {
-    gint64 peak_bytes; /* of memory, including files that were read and written; 0: unknown */
+    gint64 peak_bytes; /* memory, including files that were read and written; 0: unknown */
     guint64 killed;    /* processes that ran out of memory */
     bool is_crowded;   /* a process could not start because the limit was reached */
     bool is_ended;     /* somebody else ended the container */
 } AcrEngineCounts;
-/* Unknown counters are 0. */
+/* Reads the counters; unknown ones are 0. */
 void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out);
 
 /* ---- Frames of a command's output (container_exec.c) ---- */

@@ -7,7 +7,7 @@
 
 #include "http/http.h"
 
-#define ACR_ENGINE_VERSION "/v1.41" /* of the API */
+#define ACR_ENGINE_VERSION "/v1.41" /* version of the API */
 
 struct AcrEngine {
     char *place;        /* a socket's path, or tcp://HOST:PORT: as messages show it */
@@ -18,10 +18,10 @@ struct AcrEngine {
     AcrWalls walls; /* how walls are put into containers; lowered after a failure */
 };
 
-/* Borrowed. */
+/* A call of the API. Borrowed. */
 typedef struct {
     const char *method, *path;
-    const AcrJson *json; /* the body, or: */
+    const AcrJson *json; /* the body as JSON, or: */
     GBytes *tar;
     bool is_archive;   /* the answer is an archive, unless it reports a failure */
     gint64 timeout_ms; /* 0: the timeout of short calls */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define SILENCE_MS ((gint64)900 * 1000) /* a step of a build may print nothing for that long */
+#define SILENCE_MS ((gint64)900 * 1000) /* longest time that a step of a build may print nothing */
 #define WORK_MS ((gint64)4 * 3600 * 1000)
 #define MAX_LINE_BYTES ((gsize)256 * 1024)
 #define MAX_CONTEXT_BYTES ((gsize)1024 * 1024 * 1024)

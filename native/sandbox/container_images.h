@@ -1,6 +1,6 @@
 /*
- * For callers that need more than to run an existing image: pulls, builds and removes images of the
- * engine that acr_sandbox_open finds, and tells how much room there is.
+ * For callers that do more than run an existing image: pulls, builds and removes images of the
+ * engine that acr_sandbox_open finds, and tells how much disk space is free.
  */
 #ifndef ACR_SANDBOX_CONTAINER_IMAGES_H
 #define ACR_SANDBOX_CONTAINER_IMAGES_H
@@ -23,10 +23,10 @@ bool acr_images_pull(AcrImages *images, const char *name, GError **error) ACR_MU
 /* Builds an image from a folder with a Dockerfile, with network. Errors: the same. */
 bool acr_images_build(AcrImages *images, const char *name, const char *folder,
                       GError **error) ACR_MUST_USE;
-/* Errors: FAILED (a container uses it), UNAVAILABLE. */
+/* Removes an image. Errors: FAILED (a container uses it), UNAVAILABLE. */
 bool acr_images_remove(AcrImages *images, const char *name, GError **error) ACR_MUST_USE;
-/* The free bytes where the engine keeps its images, and that folder (owned); -1 and NULL: unknown,
- * for example for an engine on another machine. */
+/* The free bytes on the disk where the engine keeps its images, and that folder (owned); -1 and
+ * NULL: unknown, for example for an engine on another machine. */
 gint64 acr_images_room(AcrImages *images, char **out_folder);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Finds the Python that runs the project, and what must be visible for it. It uses only names,
+ * Finds the Python that runs the project, and what must be visible for it. It reads only names,
  * links and pyvenv.cfg and executes nothing, because a virtual environment in the repository is as
  * untrusted as the repository.
  */
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define MAX_LINKS 32u
-#define MAX_CONFIG_BYTES ((gsize)64 * 1024) /* bytes of a pyvenv.cfg */
+#define MAX_CONFIG_BYTES ((gsize)64 * 1024) /* most bytes of a pyvenv.cfg */
 #define SYSTEM_PYTHON "/usr/bin/python3"
 
 void acr_sandbox_python_clear(AcrSandboxPython *python)
@@ -48,8 +48,8 @@ static bool has_entry(AcrSnapshot *snapshot, const char *path)
     return acr_snapshot_find(snapshot, path) >= 0;
 }
 
-/* The virtual environment of the working tree; NULL: none, or *out_not says why it is not used. One
- * that the project's own files contain is as untrusted as they are. */
+/* The virtual environment of the working tree; NULL: none, or *out_not says why it is not used. An
+ * environment in the project's own files is as untrusted as these files. */
 static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char **out_not)
 {
     if (!work_tree)

@@ -2,7 +2,7 @@
  * The helper: a process between the host and the command. It reads the host's spec, sets limits,
  * prepares the surroundings, starts the command (through bubblewrap, except for the plain backend),
  * and cleans up after it. Its own environment is empty from the start, because all processes in a
- * namespace can see what its first process was started with.
+ * namespace can see the environment with which its first process was started.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -19,11 +19,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAX_FILES 4096u         /* descriptors of one process */
+#define MAX_FILES 4096u         /* most descriptors of one process */
 #define MAX_QUEUE_BYTES 819200u /* bytes of POSIX message queues; Linux's default */
 
-/* Sends the host a descriptor of the stage, so that it can see how full it is and what was written,
- * even after the end. */
+/* Sends the host a descriptor of the stage, so that the host can see how full the stage is and what
+ * was written, even after the end. */
 static void send_stage(int stage)
 {
     char byte = 'S';
@@ -81,8 +81,8 @@ static int set_limit(int what, gint64 soft, gint64 hard)
 
 static bool set_limits(const AcrHelperSpec *spec, GError **error)
 {
-    /* Soft and hard limits. At the soft one a signal tells which limit it was; the hard one kills a
-     * process that ignores the signal. 0: unchanged. */
+    /* Soft and hard limits. At the soft limit, a signal tells which limit it was; the hard limit
+     * kills a process that ignores the signal. 0: unchanged. */
     const struct {
         int what;
         gint64 soft, hard;
@@ -120,7 +120,7 @@ static bool join_group(const AcrHelperSpec *spec)
     return fd >= 0 && write(fd, "0", 1) == 1;
 }
 
-/* Writes the filter of kernel calls to where bubblewrap reads it; bubblewrap itself needs some of
+/* Writes the filter of system calls to where bubblewrap reads it; bubblewrap itself needs some of
  * these calls. */
 static bool write_filter(bool refuses_unmapped, GError **error)
 {

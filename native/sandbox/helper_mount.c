@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define INODE_BYTES 4096 /* bytes of the stage per file that it may hold */
+#define INODE_BYTES 4096 /* bytes of the stage for each file that it may hold */
 #define MIN_INODES 4096
 #define HOST_NAME "sandbox"
 

@@ -18,7 +18,7 @@
 #define MAX_MESSAGE 4096u
 #define SUPERVISOR_END_MS 3000
 #define WEIGH_EVERY_US (500 * 1000)
-/* samples of the watch; open files are searched less often, because that takes longer */
+/* samples between two searches of open files, which take longer */
 #define FILES_EVERY 2u
 #define BUBBLEWRAPS 1u  /* one of bubblewrap's two processes may be gone at the last sample */
 #define SIGNAL_EXIT 128 /* bubblewrap, like a shell, reports signal N as exit 128 + N */
@@ -96,7 +96,7 @@ static void read_status(int fd, AcrHelperRun *run)
 
 /* ---- Watching ---- */
 
-/* Whether the files written to a folder on disk exceed the limit. Measured so rarely that it takes
+/* Whether the files written to a folder on disk exceed the limit. Measured rarely, so that it takes
  * at most a twentieth of the time. */
 static bool is_too_large(AcrHelperRun *run)
 {
@@ -143,13 +143,13 @@ static bool watch(void *ctx, pid_t pid)
     if (use->bytes > limits->memory_bytes)
         run->limit = ACR_LIMIT_MEMORY;
     else if (run->spec->is_plain && use->processes > limits->processes)
-        run->limit = ACR_LIMIT_PROCESSES; /* elsewhere the kernel enforces this limit */
+        run->limit = ACR_LIMIT_PROCESSES; /* with namespaces, the kernel enforces this limit */
     else if (is_too_large(run))
         run->limit = ACR_LIMIT_FILES;
     return !run->limit;
 }
 
-/* Passes on what was held back, because the command wrote it. */
+/* Passes on output that was held back, because the command wrote it. */
 static void pass_said(AcrHelperRun *run)
 {
     const AcrExecution *execution = run->execution;
@@ -160,8 +160,8 @@ static void pass_said(AcrHelperRun *run)
     g_clear_pointer(&run->said, g_byte_array_unref);
 }
 
-/* Whether to hold back output that begins like a complaint of bubblewrap; if it is one, it becomes
- * the error. */
+/* Whether to hold back output that begins like an error message of bubblewrap; if it is one, it
+ * becomes the error. */
 static bool is_held(AcrHelperRun *run, const char *data, gsize len)
 {
     static const char own[] = "bwrap: ";
@@ -187,9 +187,9 @@ static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
 
 /* ---- Running ---- */
 
-/* Standard input that must not be passed on as it is, owned: a process with an open file or
- * folder can reopen it through /proc for writing, and reach what lies below it. So a file is
- * read first. */
+/* Standard input that must not be passed on unchanged, owned: through /proc, a process with an
+ * open file or folder can reopen it for writing, and reach the files below it. So a file is read
+ * first. */
 static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
 {
     struct stat st;
@@ -229,7 +229,7 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
         .inherit_input = execution->inherit_input && !file,
         .timeout_ms = execution->limits.wall_ms,
         .output_limit = execution->limits.output_bytes,
-        .soft_ms = SUPERVISOR_END_MS, /* it must kill its children first */
+        .soft_ms = SUPERVISOR_END_MS, /* the helper must kill its children first */
         .keep_ends = true,
         .flood_limit = ACR_SANDBOX_FLOOD(execution->limits.output_bytes),
         .fds = fds,

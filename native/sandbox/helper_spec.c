@@ -1,7 +1,6 @@
 /*
- * The spec on its way from the host to the helper, in a file in memory: one serialised GVariant.
- * The same program writes and reads it, so there is no version, and no check for what a host never
- * writes.
+ * Passes the spec from the host to the helper, in a file in memory: one serialised GVariant. The
+ * same program writes and reads it, so it needs no version and no checks for invalid values.
  */
 #include "sandbox/helper_spec.h"
 #include "sandbox/sandbox_private.h"

@@ -18,42 +18,42 @@
 #define ACR_HELPER_STATUS 5
 #define ACR_HELPER_FILTER 6
 #define ACR_HELPER_HOME "/home/sandbox" /* the user's home, in namespaces */
-#define ACR_HELPER_FAILED 125           /* exit code if the command was not reached */
+#define ACR_HELPER_FAILED 125           /* exit code if the helper did not start the command */
 
 /* A folder of the stage: empty, a bind mount of the source, or a layer over it. */
 typedef struct {
     char *at;     /* its path, which is created */
     char *source; /* absolute; "": none */
-    guint32 mode; /* if there is no source */
+    guint32 mode; /* mode of a folder without source */
     bool is_overlay;
 } AcrHelperMount;
 
 typedef struct {
     char *path;      /* relative to the folder that it is written to */
     guint32 mode;    /* git's mode; 0: the file is removed */
-    GBytes *content; /* NULL when removed */
+    GBytes *content; /* NULL: the file is removed */
 } AcrHelperFile;
 
-/* Zero-initialise; all owned. */
+/* The helper's task. Zero-initialise; all owned. */
 typedef struct {
     bool is_plain; /* no namespaces and no stage */
     gint64 parent; /* the host's process id: the helper does not outlive it */
     gint64 uid;    /* as root: user and group to become; -1: unchanged */
     char *stage;   /* the folder over which the stage is mounted; plain: NULL */
     gint64 stage_bytes;
-    GPtrArray *mounts; /* of AcrHelperMount */
+    GPtrArray *mounts; /* array of AcrHelperMount */
     char *files_at;    /* where `files` are written: a folder of the stage; plain: absolute */
-    GPtrArray *files;  /* of AcrHelperFile */
+    GPtrArray *files;  /* array of AcrHelperFile */
     gint64 cpu_s, file_bytes, processes; /* limits; 0: none */
     char *cwd;                           /* NULL: unchanged */
     char *host_name;                     /* inside the namespaces; NULL: a fixed one */
     char *group;           /* the file through which a control group is entered; NULL: none */
-    GPtrArray *argv, *env; /* of char * */
+    GPtrArray *argv, *env; /* arrays of char * */
 } AcrHelperSpec;
 void acr_helper_spec_init(AcrHelperSpec *spec);
 void acr_helper_spec_clear(AcrHelperSpec *spec);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperSpec, acr_helper_spec_clear)
-/* Paths are copied. */
+/* Adds a folder, a bind mount or a layer; paths are copied. */
 void acr_helper_folder(AcrHelperSpec *spec, const char *at, guint32 mode);
 void acr_helper_bind(AcrHelperSpec *spec, const char *at, const char *source);
 void acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *source);

@@ -1,9 +1,9 @@
 /*
  * The helper starts the command and stays beside it. Processes that the command leaves behind, even
- * in sessions of their own, become the helper's children and are killed. In the plain backend that
- * is tidiness, not safety: a command of the same user could kill the helper first. Bubblewrap also
- * ends with its parent, except while it assembles the root: killed at that moment, it would leave
- * the whole sandbox running.
+ * in sessions of their own, become the helper's children and are killed. In the plain backend this
+ * only keeps order and protects nothing: a command of the same user could kill the helper first.
+ * Bubblewrap also ends with its parent, except while it assembles the root: killed at that moment,
+ * it would leave the whole sandbox running.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -21,11 +21,12 @@
 #include <unistd.h>
 
 #define SWEEP_US 1000
-#define SWEEPS 1000 /* rounds of killing what is left; a new process may appear in each */
+#define SWEEPS 1000 /* rounds of killing remaining processes; new ones may appear in each */
 #define NOT_FOUND 127
 #define NOT_RUNNABLE 126
 
-/* Signals are read, not handled: the end of a child, and requests to stop. */
+/* Opens a descriptor for signals, which are read and not handled: the end of a child, and requests
+ * to stop. */
 static int open_signals(void)
 {
     sigset_t set;

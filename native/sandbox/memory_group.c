@@ -1,7 +1,8 @@
 /*
- * Control groups of both versions, through the kernel's files. In the first version a group is made
- * below this process's own. The second allows no groups below one with processes, so the group is
- * made beside it, but only if this process's own has no limit, since that would not apply there.
+ * Control groups of both versions, through the kernel's files. In the first version, a group is
+ * made below this process's own. The second version allows no groups below one with processes, so
+ * the group is made beside it, but only if this process's own group has no limit, because that
+ * limit would not apply there.
  */
 #include "sandbox/sandbox_private.h"
 

@@ -1,8 +1,8 @@
 /*
  * The backend "plain": a copy of the tree for each execution, limits, an environment of its own,
- * and a helper that kills what the command leaves behind. It isolates nothing: a command can read
- * and write whatever its user can. It is for machines on which nothing else works, and is used only
- * if asked for by name.
+ * and a helper that kills the processes that the command leaves behind. It isolates nothing: a
+ * command can read and write whatever its user can. It is for machines on which nothing else works,
+ * and is used only if asked for by name.
  */
 #include "sandbox/helper_run.h"
 #include "sandbox/sandbox_private.h"
@@ -42,8 +42,8 @@ static void discard(AcrSandbox *sandbox, const char *dir)
         acr_sandbox_remark(sandbox, "a copy of the tree could not be removed: %s", left->message);
 }
 
-/* A folder with a copy of the tree and a home (the set-up's or the snapshot's); owned. After a
- * set-up it is in the set-up's place, which only one process uses at a time. */
+/* Makes a folder with a copy of the tree and a home (the set-up's or the snapshot's); owned. After
+ * a set-up it lies in the set-up's place, which only one process uses at a time. */
 static char *make_copy(AcrSandbox *sandbox, GError **error)
 {
     const State *state = sandbox->state;

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_WATCHED 100000u /* processes */
-#define MAX_OPEN 4096u      /* open files of one process that are checked */
+#define MAX_WATCHED 100000u /* most processes that are watched */
+#define MAX_OPEN 4096u      /* most open files of one process that are checked */
 
 /* Reads a small file of /proc as text; "" if it cannot be read. */
 static void read_proc(gint64 pid, const char *name, char *out, gsize size)
@@ -162,5 +162,5 @@ void acr_process_usage(pid_t pid, gint64 limit, bool with_files, AcrUsage *use)
     use->bytes = 0;
     for (guint i = 1; i < pids->len; i++)
         use->bytes += proportional(g_array_index(pids, gint64, i), &shared);
-    use->bytes += MAX(shared, use->file_bytes); /* a mapped file is in both */
+    use->bytes += MAX(shared, use->file_bytes); /* a mapped file is counted in both */
 }

@@ -1,6 +1,6 @@
 /*
  * What the backends share: options and defaults, the environment in the sandbox, changed files,
- * when the set-up runs, and the key of its result.
+ * running the set-up, and the key of its result.
  */
 #include "base/trace.h"
 #include "sandbox/backend.h"
@@ -22,11 +22,11 @@
 #define SETUP_MEMORY_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_DISK_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_PROCESSES 4096u
-#define SETUP_TAIL_BYTES 2000u /* of its output, shown in the error */
+#define SETUP_TAIL_BYTES 2000u /* bytes of the set-up's output that the error shows */
 #define SETUP_TAIL_LINES 20u
-#define SETUP_SHOWN_BYTES 200u /* of the command, shown in the error */
+#define SETUP_SHOWN_BYTES 200u /* bytes of the set-up command that the error shows */
 #define FORMAT "4"             /* version of the cache's contents */
-#define LEFT_OUT "left-out"    /* beside a tree: the remark about files that were left out */
+#define LEFT_OUT "left-out"    /* file beside a tree: the remark about skipped files */
 #define MAX_LEFT_OUT 65536u
 
 static const AcrSandboxBackend *const backends[] = {&acr_sandbox_bubblewrap, &acr_sandbox_container,
@@ -106,8 +106,8 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
     g_ptr_array_add(sandbox->remarks, NULL);
 }
 
-/* A digest of all that makes up an environment. Each part is preceded by its length, so that no two
- * lists look the same. */
+/* A digest of everything that makes up an environment. Each part is preceded by its length, so that
+ * different lists never look the same. */
 static char *make_digest(const AcrSandbox *sandbox)
 {
     const AcrSandboxOptions *options = &sandbox->options;
@@ -118,7 +118,7 @@ static char *make_digest(const AcrSandbox *sandbox)
         FORMAT, sandbox->backend->name,
         sandbox->python.path ? sandbox->python.path : options->python, options->image,
         options->setup, options->setup_network ? "network" : "", sandbox->dir,
-        /* a set-up without isolation changes the packages themselves */
+        /* a set-up without isolation changes the Python's packages themselves */
         sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp, git};
     g_autoptr(GString) all = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
@@ -127,7 +127,7 @@ static char *make_digest(const AcrSandbox *sandbox)
     return acr_sha256_hex(all->str, all->len);
 }
 
-/* If the cache cannot be used, everything is made again each time. */
+/* Opens the cache; without one, everything is made again each time. */
 static bool open_cache(AcrSandbox *sandbox, GError **error)
 {
     const AcrSandboxOptions *options = &sandbox->options;
@@ -248,7 +248,7 @@ bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out, GError *
 /* A sandbox whose tree is made, with generated files that are not in its snapshot. */
 typedef struct {
     AcrSandbox *sandbox;
-    GPtrArray *generated; /* of AcrHelperFile, sorted */
+    GPtrArray *generated; /* sorted array of AcrHelperFile */
 } Base;
 
 static gint by_helper_path(gconstpointer a, gconstpointer b)
@@ -294,7 +294,7 @@ static bool write_generated(const Base *base, const char *tree, GError **error)
                     : acr_tree_write(root, base->generated, base->sandbox->tree_uid, error);
 }
 
-/* Fills a cache entry with the snapshot's files and the remark about files that were left out. */
+/* Fills a cache entry with the snapshot's files and the remark about skipped files. */
 static bool make_base(void *ctx, const char *dir, GError **error)
 {
     const Base *base = ctx;
@@ -426,7 +426,7 @@ AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox)
     };
 }
 
-/* The last lines of a text, without empty ones at its end; owned. */
+/* The last lines of a text, without empty lines at its end; owned. */
 static char *last_lines(GBytes *bytes)
 {
     gsize len;

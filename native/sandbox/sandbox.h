@@ -1,7 +1,8 @@
 /*
  * sandbox: runs a command on a private copy of a snapshot with changed files. The command sees
- * neither the user's home nor the host's environment, can write only to its copy, has no network
- * unless asked for, and is gone, with all that it started, when the call returns.
+ * neither the user's home nor the host's environment, can write only to its copy, and has no
+ * network unless asked for. When the call returns, the command and everything that it started are
+ * gone.
  *
  * Backends are rows of one table, one file each: "bubblewrap" (namespaces; a kernel overlay over
  * the snapshot's files, which are written to disk once for each tree), "container" (an image,
@@ -20,7 +21,7 @@ typedef enum {
     /* this backend does not work here: a program is missing, namespaces are forbidden, no engine
      * answers, no such image, no Python */
     ACR_SANDBOX_ERROR_UNAVAILABLE,
-    ACR_SANDBOX_ERROR_NO_SPACE, /* where an engine keeps its images */
+    ACR_SANDBOX_ERROR_NO_SPACE, /* the disk on which an engine keeps its images is full */
     /* the set-up command failed; the first line of the message says how, the following lines are
      * its last output */
     ACR_SANDBOX_ERROR_SETUP,
@@ -34,25 +35,26 @@ GQuark acr_sandbox_error_quark(void);
 /* The program's hidden verb that prepares limits, namespaces and mounts, and becomes the command;
  * see acr_sandbox_helper. */
 #define ACR_SANDBOX_VERB "sandbox-helper"
-#define ACR_SANDBOX_IMAGE_DIR "/testbed" /* where images hold the project */
+#define ACR_SANDBOX_IMAGE_DIR "/testbed" /* folder of the project in images */
 
-/* Zero-initialise. All is borrowed for the life of the sandbox. */
+/* Zero-initialise. All members are borrowed for the life of the sandbox. */
 typedef struct {
     /* a row's name; NULL: "container" if an image is given, else "bubblewrap" */
     const char *backend;
     AcrSnapshot *snapshot; /* container: may be NULL: the image's own files are used */
-    /* Absolute path of the working tree. The copy appears under that path, so that what was
-     * installed from there finds it; a ".venv" is looked for there. NULL: ACR_SANDBOX_IMAGE_DIR,
+    /* Absolute path of the working tree. The copy appears under that path, so that packages
+     * installed from there find it; a ".venv" is looked for there. NULL: ACR_SANDBOX_IMAGE_DIR,
      * without ".venv". */
     const char *work_tree;
     const char *python; /* a path, or a name in PATH; NULL: search */
     const char *setup;  /* a shell command that runs once for each tree; NULL: none */
     bool setup_network;
-    gint64 setup_ms; /* its time limit; 0: an hour */
+    gint64 setup_ms; /* time limit of the set-up; 0: an hour */
     /* monotonic time by which a set-up, or the wait for another process's set-up, must end; 0:
      * none */
     gint64 deadline_us;
-    const char *image; /* container: the image's name, required there and refused elsewhere */
+    /* container: the image's name, which is required there and rejected elsewhere */
+    const char *image;
     /* folder for trees and set-up layers, made if missing; NULL: a temporary one that is removed
      * with the sandbox */
     const char *cache;
@@ -80,8 +82,8 @@ const char *acr_sandbox_python(AcrSandbox *sandbox, GError **error) ACR_MUST_USE
 const char *acr_sandbox_dir(const AcrSandbox *sandbox);
 /* Which Python was chosen, and why, in one line; borrowed; NULL: not chosen yet. */
 const char *acr_sandbox_choice(const AcrSandbox *sandbox);
-/* Warnings for the user, one line each: what was left out, and what this backend cannot enforce
- * here; borrowed until the next call, NULL-terminated, may be empty. */
+/* Warnings for the user, one line each: which files were skipped, and what this backend cannot
+ * enforce here; borrowed until the next call, NULL-terminated, may be empty. */
 const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox);
 
 /*
@@ -92,14 +94,15 @@ bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 
 /* ---- Executing ---- */
 
-/* 0: the default, given in each comment. The defaults suit a project's test, not a build. */
+/* Limits; 0 selects the default, which each comment gives. The defaults suit a project's test, not
+ * a build. */
 typedef struct {
-    gint64 wall_ms;      /* 120,000 */
-    gint64 cpu_s;        /* of one process; as long as `wall_ms` */
-    gint64 memory_bytes; /* of all processes together; 2 GiB */
-    guint processes;     /* and threads, at once; 256 */
-    gint64 disk_bytes;   /* of written files together, and of a single file; 1 GiB */
-    gsize output_bytes;  /* kept of each stream; 1 MiB */
+    gint64 wall_ms;      /* elapsed time; default 120,000 */
+    gint64 cpu_s;        /* processor time of one process; default: `wall_ms` */
+    gint64 memory_bytes; /* of all processes together; default 2 GiB */
+    guint processes;     /* processes and threads at once; default 256 */
+    gint64 disk_bytes;   /* of all written files together, and of each; default 1 GiB */
+    gsize output_bytes;  /* bytes kept of each stream; default 1 MiB */
 } AcrSandboxLimits;
 /* A longer stream ends the command: 64 times the bytes kept, at most half a GiB. */
 #define ACR_SANDBOX_FLOOD(kept) MAX((guint64)(kept), MIN((guint64)(kept)*64u, (guint64)512 << 20))
@@ -111,8 +114,8 @@ typedef enum {
     ACR_LIMIT_WALL,
     ACR_LIMIT_CPU,
     ACR_LIMIT_MEMORY,
-    ACR_LIMIT_OUTPUT, /* a stream was longer than what is kept of it */
-    ACR_LIMIT_FILES,  /* the size of a file, or of all files together */
+    ACR_LIMIT_OUTPUT, /* a stream was longer than the bytes kept of it */
+    ACR_LIMIT_FILES,  /* a file, or all files together, became too large */
     ACR_LIMIT_PROCESSES,
 } AcrSandboxLimit;
 const char *acr_sandbox_limit_name(AcrSandboxLimit limit);  /* "wall", …; NULL of NONE */
@@ -121,9 +124,9 @@ bool acr_sandbox_limit_from_name(const char *name, AcrSandboxLimit *out); /* NUL
 
 /* Zero-initialise; only argv is required. All borrowed for the call. */
 typedef struct {
-    const AcrOverlay *overlay; /* over the sandbox's snapshot; NULL: no changes */
+    const AcrOverlay *overlay; /* changes of the sandbox's snapshot; NULL: none */
     const char *const *argv;   /* argv[0] is looked up in the PATH inside */
-    const char *const *env;    /* "NAME=VALUE", in addition to the sandbox's own; NULL: none */
+    const char *const *env;    /* "NAME=VALUE", added to the sandbox's own variables; NULL: none */
     GBytes *input;             /* its standard input; NULL: none */
     /* Gives the command this process's standard input instead of `input`. For a container it is
      * first read to its end, up to ACR_SANDBOX_MAX_INPUT bytes and for at most the command's time
@@ -135,7 +138,7 @@ typedef struct {
     bool has_git;
     const char
         *host_name; /* the machine's name inside, letters only; NULL: any; ignored by "plain" */
-    /* whether to report what it wrote in the tree; for that, an engine is asked about each file */
+    /* report what the command wrote in the tree; for that, an engine is asked about each file */
     bool tell_changed;
     AcrSandboxLimits limits;
     /* Called with each piece of output as it arrives, up to the limit. May be NULL. */
@@ -143,12 +146,12 @@ typedef struct {
     void *on_output_ctx;
 } AcrExecution;
 
-#define ACR_SANDBOX_MAX_CHANGED 1000u /* paths that are listed */
+#define ACR_SANDBOX_MAX_CHANGED 1000u /* most paths that are listed */
 
 typedef struct {
-    int exit_code; /* 0-255; -1: ended by a signal */
-    /* or 0. bubblewrap and engines report signal N as exit 128 + N, so all but "plain" report an
-     * exit code above 128 as a signal */
+    int exit_code; /* 0-255; -1: a signal ended it */
+    /* 0: none. bubblewrap and engines report signal N as exit 128 + N, so all backends but "plain"
+     * report an exit code above 128 as a signal */
     int signal;
     AcrSandboxLimit limit; /* the first limit that was exceeded */
     /* owned; the middle of a long one is replaced by a line that says how much is missing */
@@ -156,9 +159,9 @@ typedef struct {
     guint64 out_total, err_total; /* bytes written, as far as they were read */
     gint64 wall_ms;
     gint64
-        peak_bytes; /* of all processes together, sampled; in a container including files that they read and wrote; 0: unknown */
+        peak_bytes; /* memory of all processes together, sampled; in a container including files that they read and wrote; 0: unknown */
     gint64 image_bytes; /* size of the user's image; 0: none, or unknown */
-    char *dir;          /* owned; where the tree was, if not at acr_sandbox_dir; else NULL */
+    char *dir;          /* owned; path of the tree, if it differs from acr_sandbox_dir; else NULL */
     /* owned; paths of the tree that the command wrote or removed, sorted; NULL: unknown, or not
      * asked for */
     char **changed;

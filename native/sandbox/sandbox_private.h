@@ -11,14 +11,14 @@
 
 #define acr_sandbox_fail(error, code, ...)                                                         \
     acr_set_error(error, ACR_SANDBOX_ERROR, code, __VA_ARGS__)
-/* Sets FAILED with "WHAT 'PATH': " and the text of an errno. */
+/* Sets FAILED with "WHAT 'PATH': " and the description of an errno. */
 bool acr_sandbox_fail_errno(GError **error, int err, const char *what, const char *path);
 
 /* ---- Why this machine refuses a user namespace (namespace_refusal.c) ---- */
 
 /*
- * The cause and the remedy in one line; owned (g_free). `root`: where the machine's /proc, /run and
- * so on are, "" for this machine. `err`: the errno of the failed step.
+ * The cause of a refusal and its remedy in one line; owned (g_free). `root`: where the machine's
+ * /proc, /run and so on are, "" for this machine. `err`: the errno of the failed step.
  */
 char *acr_namespace_refusal(const char *root, int err) ACR_MUST_USE;
 
@@ -28,7 +28,7 @@ char *acr_namespace_refusal(const char *root, int err) ACR_MUST_USE;
  * memory, files in memory, the kernel's own buffers. Few users may make one. Zero-initialise. */
 typedef struct {
     char *dir;   /* owned; NULL: none could be made */
-    bool is_old; /* of the first version of control groups */
+    bool is_old; /* made by the first version of control groups */
 } AcrMemoryGroup;
 /* The number in the first line of a kernel's file that begins with those words; 0: none. */
 gint64 acr_kernel_number(const char *text, const char *words);
@@ -55,8 +55,8 @@ void acr_memory_group_remove(AcrMemoryGroup *group);
  * count. Owned.
  */
 GBytes *acr_seccomp_walls(bool refuses_unmapped) ACR_MUST_USE;
-/* Installs that filter and more for a process that works alone: no processes, no sockets; threads
- * are allowed. False if the kernel cannot. */
+/* Installs that filter for a process that works alone, and also forbids processes and sockets;
+ * threads are allowed. False if the kernel cannot. */
 bool acr_seccomp_alone(void);
 
 /* ---- The Python that a project is run with (find_python.c) ---- */
@@ -69,7 +69,7 @@ typedef struct {
     GPtrArray *links; /* char *: pairs of link and target, on the way to the executable */
     char *remark;     /* which Python, and why */
     char *not_taken;  /* which Python was not used, and why; or NULL */
-    char *stamp;      /* changes when the Python or its packages change */
+    char *stamp;      /* a stamp that changes when the Python or its packages change */
 } AcrSandboxPython;
 void acr_sandbox_python_clear(AcrSandboxPython *python);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSandboxPython, acr_sandbox_python_clear)
@@ -92,7 +92,7 @@ bool acr_tar_holds(GBytes *archive, GBytes *content);
 /* ---- Trees of files on disk (tree.c, tree_write.c) ---- */
 
 /* Writes the files of the snapshot into the empty folder `dir`, owned by `uid` (-1: this user).
- * Files that are too large to be read are left out and named in *out_remark (owned; NULL: none). */
+ * Files that are too large to be read are skipped and named in *out_remark (owned; NULL: none). */
 bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
                      GError **error) ACR_MUST_USE;
 /* Writes and removes files (AcrHelperFile *) below the folder `root`, without following links; they
@@ -110,8 +110,8 @@ bool acr_tree_open_up(const char *path, GError **error) ACR_MUST_USE;
 /* Everything except folders below a folder: path -> struct stat *, owned (g_hash_table_unref). NULL
  * if the folder cannot be read; unreadable folders in it are skipped. */
 GHashTable *acr_tree_list(const char *path) ACR_MUST_USE;
-/* Keeps in `now` what was added, changed or removed (with its old state) since `before`, a list of
- * the same folder. */
+/* Keeps in `now` only entries that were added, changed or removed (with their old state) since
+ * `before`, a list of the same folder. */
 void acr_tree_drop_same(GHashTable *now, GHashTable *before);
 /* Bytes on disk of a tree, as far as it is readable. */
 gint64 acr_tree_bytes(const char *path);
@@ -120,8 +120,8 @@ gint64 acr_tree_bytes(const char *path);
 
 /* Makes namespaces, the stage and its mounts; *out_stage is a descriptor of the stage (owned). */
 bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error) ACR_MUST_USE;
-/* Sets how readily the kernel kills this process, and those that it starts, when memory runs out;
- * up to 1000: before all others. */
+/* Sets how early the kernel kills this process, and those that it starts, when memory runs out;
+ * 1000: before all others. */
 void acr_helper_offer_to_end(const char *score);
 /* Runs the command of a spec and kills all that it left behind; its status as from wait(). */
 bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **error) ACR_MUST_USE;

@@ -1,8 +1,8 @@
 /*
- * Kernel calls that a command cannot make: those that no project's test needs and that lead out of
- * the sandbox, to its first process, or deep into the kernel. What is refused is data: rows of
- * calls, of calls with one value of an argument, and what sockets may be. A call that is newer than
- * the rows looks as if this kernel did not have it.
+ * The system calls that a command cannot make: those that no project's test needs and that lead out
+ * of the sandbox, to its first process, or deep into the kernel. The refused calls are data: rows
+ * of calls, of calls with one value of an argument, and the allowed kinds of sockets. A call that
+ * is newer than the rows looks as if this kernel did not have it.
  *
  * Namespaces do not separate keyrings: an ordinary user's command has the same user id outside, so
  * it could take keys from the host's keyrings by their numbers. Nor do they separate vsock, through
@@ -144,8 +144,8 @@ static const guint32 personalities[] = {
     PER_LINUX, PER_LINUX32, UNAME26, UNAME26 | PER_LINUX32, ADDR_NO_RANDOMIZE, G_MAXUINT32,
 };
 
-/* What a process that works alone does not need: other processes, sockets. `clone` is allowed for
- * threads only. */
+/* Calls that a process that works alone does not need: other processes, sockets. `clone` is allowed
+ * for threads only. */
 static const guint32 refused_alone[] = {
     SYS_execve,
     SYS_execveat,

@@ -24,8 +24,8 @@ typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, g
 
 static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx);
 
-/* Walks a folder below one of `depth`; `dir` is taken. What is mounted there is not part of the
- * tree. */
+/* Walks a folder below one of `depth`; `dir` is taken. Mounts are not part of the tree and are
+ * skipped. */
 static int enter_tree(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
 {
     int err = depth >= MAX_DEPTH ? ELOOP : acr_fd_is_mount(dir) ? EXDEV : 0;
@@ -35,7 +35,7 @@ static int enter_tree(int dir, guint depth, bool is_lenient, Visit *visit, void 
     return err;
 }
 
-/* `dir` is taken. */
+/* Walks an open folder; `dir` is taken. */
 static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
 {
     DIR *list = fdopendir(dir);
@@ -172,7 +172,7 @@ bool acr_tree_open_up(const char *path, GError **error)
 
 /* The folders being written, by depth; those below the current one are closed. */
 typedef struct {
-    GArray *folders; /* of int */
+    GArray *folders; /* array of int */
 } Copy;
 
 /* Copies from and to the current positions. */
@@ -184,21 +184,22 @@ static int copy_range(int from, int to, off_t left)
         if (n < 0 && errno == EINTR)
             continue;
         int err = n < 0 ? errno : acr_fd_write_all(to, buffer, (gsize)n);
-        if (err || n == 0) /* the file has been truncated meanwhile */
+        if (err || n == 0) /* the file was truncated in the meantime */
             return err;
         left -= n;
     }
     return 0;
 }
 
-/* Keeps holes: a file of a few kilobytes may claim to be larger than the disk. */
+/* Copies a file and keeps its holes: a file of a few kilobytes may claim to be larger than the
+ * disk. */
 static int copy_bytes(int from, int to, off_t size)
 {
     if (ioctl(to, FICLONE, from) == 0)
         return 0;
     for (off_t at = 0; at < size;) {
         off_t data = lseek(from, at, SEEK_DATA);
-        if (data < 0 && errno == ENXIO) /* only a hole is left */
+        if (data < 0 && errno == ENXIO) /* the rest is a hole */
             return ftruncate(to, size) == 0 ? 0 : errno;
         off_t end = data < 0 ? size : lseek(from, data, SEEK_HOLE);
         data = data < 0 ? at : data; /* the file system does not report holes */
@@ -263,7 +264,7 @@ static int copy_name(void *ctx, int dir, const char *name, const struct stat *st
     if (S_ISLNK(st->st_mode))
         return copy_link(dir, to, name);
     return S_ISREG(st->st_mode) ? copy_file(dir, to, name, st)
-                                : 0; /* other kinds do not belong to a tree */
+                                : 0; /* other kinds of files do not belong to a tree */
 }
 
 bool acr_tree_copy(const char *from, const char *to, GError **error)

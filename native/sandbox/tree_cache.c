@@ -21,7 +21,7 @@
 #define TMP "tmp-"
 #define LOCK_SUFFIX ".lock"
 #define WAIT_US 20000
-#define SIZE_FILE "size" /* in an entry: its bytes on disk, as text */
+#define SIZE_FILE "size" /* file in an entry: its bytes on disk, as text */
 
 /* A folder that this process uses: entries are locked for all readers, temporary folders
  * exclusively. */
@@ -33,12 +33,12 @@ typedef struct {
 struct AcrTreeCache {
     char *path;
     bool is_temporary;
-    GArray *held; /* of Held */
+    GArray *held; /* array of Held */
     const AcrInterrupt *interrupt;
-    gint64 deadline_us; /* of waiting; 0: none */
+    gint64 deadline_us; /* when waiting for locks ends; 0: never */
 };
 
-/* Removes a folder; if that fails, it is tried again when a cache is opened. */
+/* Removes a folder; if that fails, a process that opens the cache tries again. */
 static void throw_away(const char *path)
 {
     g_autoptr(GError) reason = NULL;
@@ -169,7 +169,7 @@ char *acr_tree_cache_scratch(AcrTreeCache *store, GError **error)
     return make_scratch(store, store->path, error);
 }
 
-/* Moves what cannot be removed out of the way, so that it can be made again. */
+/* Moves a folder that cannot be removed out of the way, so that it can be made again. */
 static void set_aside(const AcrTreeCache *store, const char *path)
 {
     g_autofree char *away = g_build_filename(store->path, TMP "XXXXXX", NULL);
@@ -188,9 +188,8 @@ bool acr_tree_cache_discard(AcrTreeCache *store, const char *path, GError **erro
 
 /* ---- Opening ---- */
 
-/* Makes sure that the folder belongs to this user and that no one else can enter it, because a
- * command can leave programs there that run as their owner. Root accepts a folder that was given by
- * name. */
+/* Makes sure that the folder belongs to this user and that nobody else can enter it: a command can
+ * leave programs there that run as their owner. Root accepts a folder that was given by name. */
 static bool claim(const char *folder, bool is_named, GError **error)
 {
     struct stat st;
@@ -270,13 +269,13 @@ static char *lock_path(const AcrTreeCache *store, const char *key)
     return g_strconcat(store->path, "/", key, LOCK_SUFFIX, NULL);
 }
 
-/* Holds the entry if it exists. */
+/* Locks the entry for reading, if it exists. */
 static bool hold(AcrTreeCache *store, const char *path)
 {
     int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_SH, true);
     if (fd < 0)
         return false;
-    (void)futimens(fd, NULL); /* time of the last use */
+    (void)futimens(fd, NULL); /* records the time of the last use */
     hold_fd(store, fd, path);
     return true;
 }
@@ -316,7 +315,7 @@ static bool remove_entry(AcrTreeCache *store, const char *key)
 
 typedef struct {
     char *key;
-    gint64 bytes, used; /* used: seconds */
+    gint64 bytes, used; /* size, and when it was last used, in seconds */
 } Entry;
 
 static gint by_use(gconstpointer a, gconstpointer b)
@@ -437,7 +436,7 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
             continue;
         }
         if (errno == ENOENT || (is_other_type(errno) && unlink(path) == 0))
-            continue; /* removed meanwhile, or a command put a link there */
+            continue; /* it was removed in the meantime, or a command put a link there */
         return ACR_NULL(fail_lock(store, path, error));
     }
 }

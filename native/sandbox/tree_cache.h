@@ -5,8 +5,8 @@
 #include "sandbox/sandbox.h"
 
 #define ACR_TREE_CACHE_MAX_BYTES                                                                   \
-    (16ll * 1024 * 1024 * 1024) /* beyond it, the least recently used entries are removed */
-/* Names in an entry and in the folder of an execution. */
+    (16ll * 1024 * 1024 * 1024) /* above this size, the least recently used entries are removed */
+/* Names of folders in an entry and in an execution's folder. */
 #define ACR_SANDBOX_TREE "tree"
 #define ACR_SANDBOX_HOME "home"
 #define ACR_SANDBOX_GIT "git" /* beside a tree: its ".git" */
@@ -33,8 +33,8 @@ char *acr_tree_cache_scratch(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
  * until no other process has it. Errors: FAILED, INTERRUPTED.
  */
 char *acr_tree_cache_place(AcrTreeCache *cache, const char *key, GError **error) ACR_MUST_USE;
-/* Lets one process at a time make what `key` names, wherever that is; the others wait. Returns a
- * descriptor, to be given back; -1 with an error. Errors: FAILED, INTERRUPTED. */
+/* Lets only one process at a time make what `key` names; the others wait. Returns a descriptor,
+ * which the caller closes; -1 with an error. Errors: FAILED, INTERRUPTED. */
 int acr_tree_cache_lock(const AcrTreeCache *cache, const char *key, GError **error) ACR_MUST_USE;
 void acr_tree_cache_unlock(const AcrTreeCache *cache, const char *key, int fd);
 /* Removes a folder that only this process uses. */

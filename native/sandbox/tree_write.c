@@ -1,5 +1,5 @@
 /*
- * Writes files into a tree: those of a snapshot, and changed ones. The tree may contain any links;
+ * Writes the files of a snapshot, and changed files, into a tree. The tree may contain any links;
  * none is followed, because the folder of a path is opened part by part.
  */
 #include "sandbox/sandbox_private.h"
@@ -84,7 +84,7 @@ static bool is_plain_name(const char *part)
     return *part && strcmp(part, ".") != 0 && strcmp(part, "..") != 0;
 }
 
-/* Writes a file in place of what is there, or removes it (`content` NULL); 0 or an errno. */
+/* Writes a file in place of an existing one, or removes it (`content` NULL); 0 or an errno. */
 static int write_tree_file(const Writing *how, const char *path, guint32 mode, GBytes *content)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -125,8 +125,8 @@ typedef struct {
     const char *dir;
     Writing how;
     pthread_mutex_t lock; /* protects the members below */
-    GError *error;        /* the first */
-    GString *too_big;     /* names */
+    GError *error;        /* the first error */
+    GString *too_big;     /* names of files that are too large */
 } Export;
 
 /* Writes one entry; called by several threads. */

@@ -7,8 +7,8 @@
 
 struct AcrSpectrum {
     guint32 n;
-    guint failed, passed;           /* tests */
-    guint *failed_run, *passed_run; /* by element */
+    guint failed, passed;           /* numbers of tests */
+    guint *failed_run, *passed_run; /* counted for each element */
     guint *seen;                    /* the number, from 1, of the last test that ran the element */
 };
 

@@ -17,7 +17,7 @@ typedef enum {
     ACR_SPECTRUM_FORMULAS,
 } AcrSpectrumFormula;
 
-/* For one element: the failing tests that run it and that do not, and the passing ones likewise. */
+/* For one element: how many failing and passing tests run it, and how many do not. */
 typedef struct {
     guint failed_run, failed_not, passed_run, passed_not;
 } AcrSpectrumCounts;
@@ -38,7 +38,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSpectrum, acr_spectrum_free)
 void acr_spectrum_add(AcrSpectrum *spectrum, bool failed, const guint32 *elements, gsize len);
 
 typedef struct {
-    guint32 element;   /* or group */
+    guint32 element;   /* number of the element or group */
     double score;      /* above 0 */
     guint first, last; /* ranks from 1: elements of an equal score share this range */
     guint failed_run, passed_run;

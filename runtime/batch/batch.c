@@ -19,21 +19,21 @@
 typedef struct {
     const AcrBatchOptions *options;
     const GPtrArray *instances;
-    char *shared_dir; /* where tasks share a provider's limits */
-    AcrLimits limits; /* of all tasks together */
+    char *shared_dir; /* folder in which tasks share a provider's limits */
+    AcrLimits limits; /* limits of all tasks together */
     pthread_mutex_t lock;
     guint ended;
     AcrBatchNote note;
-    guint paced;                     /* tasks that this command has run to their end */
-    gint64 paced_ms, paced_microusd; /* what these took */
+    guint paced;                     /* tasks that this command has finished */
+    gint64 paced_ms, paced_microusd; /* time and money that these tasks took */
     AcrBatchResult result;
-    GError *failure; /* of writing the predictions; the first */
+    GError *failure; /* the first error of writing the predictions */
 } Batch;
 
 /* ---- One task ---- */
 
-/* Whether the batch's files lie below its folder: a folder from elsewhere may contain links that
- * lead out of it. */
+/* Checks that the batch's files lie below its folder: a folder from elsewhere may contain links
+ * that lead out of it. */
 static bool check_no_link(const char *path, GError **error)
 {
     return !g_file_test(path, G_FILE_TEST_IS_SYMLINK) ||
@@ -49,7 +49,7 @@ void acr_task_place_clear(AcrTaskPlace *place)
         g_clear_pointer(texts[i], g_free);
 }
 
-/* The spec of a task: that of the batch, with the task's own folder, issue and place; owned JSON
+/* Describes a task: the batch's options with the task's own folder, issue and place; owned JSON
  * text. */
 static char *describe_task(const Batch *batch, const AcrInstance *instance, const char *repo,
                            const AcrTaskPlace *place)
@@ -62,7 +62,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     task.repo = (char *)repo;
     task.rev = instance->base_commit;
     task.issue_text = instance->problem_statement;
-    task.repo_notes = ACR_REPO_NOTES_NEVER; /* as published results are made */
+    task.repo_notes = ACR_REPO_NOTES_NEVER; /* published results are made without these notes */
     task.instance_id = instance->instance_id;
     task.out = out;
     task.max_cost = spec->task_max_cost;
@@ -79,7 +79,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
         task.setup = place->setup;
         task.test_command = place->test_command;
         if (spec->regressions == ACR_UNSET && !spec->test_command)
-            task.regressions = ACR_VERIFY_NEVER; /* only the user's own command implies them */
+            task.regressions = ACR_VERIFY_NEVER; /* only a command for this task can ask for them */
     }
     task.jobs = CLAMP(g_get_num_processors() / spec->tasks_at_once, 1, ACR_OUTLINE_MAX_JOBS);
     g_autoptr(AcrJson) json = acr_json_of(ACR_INT("parent", getpid()),
@@ -87,7 +87,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     return acr_json_print(json);
 }
 
-/* The result that a started task returned; a task that returned none was killed. */
+/* Reads the result that a task returned; a task that returned none was killed. */
 static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunResult *out)
 {
     g_autoptr(AcrJson) json = acr_json_parse_bytes(ended->out, NULL);
@@ -103,7 +103,7 @@ static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunR
     acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-/* `kept`: what the finished task was run with; NULL: it is not finished. */
+/* Runs a task; `kept`: the options that a finished task was run with; NULL: it is not finished. */
 static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kept,
                          AcrRunResult *out)
 {
@@ -145,8 +145,8 @@ static void run_instance(const Batch *batch, guint number, const AcrRunSpec *kep
 
 /* ---- All of them ---- */
 
-/* If the rejected model has a fallback, a task may have failed for another reason: its own failure
- * must be of key or account. */
+/* Pauses the batch if a key or account was rejected. If the rejected model has a fallback, the task
+ * may have failed for another reason, so the task's own error must say the same. */
 static void look_for_pause(Batch *batch, const AcrRunResult *result)
 {
     bool is_refused =
@@ -156,7 +156,7 @@ static void look_for_pause(Batch *batch, const AcrRunResult *result)
         batch->result.paused = acr_llm_paused(batch->shared_dir);
 }
 
-/* With --fail-fast, no task begins after that many have failed. */
+/* With --fail-fast, stops starting tasks after that many failures. */
 static void look_for_failures(Batch *batch)
 {
     gint64 most = batch->options->spec->fail_fast;
@@ -164,7 +164,7 @@ static void look_for_failures(Batch *batch)
         batch->result.paused = g_strdup_printf("%u failed (--fail-fast)", batch->result.failed);
 }
 
-/* Forecasts the rest from the tasks that this command has run to their end. */
+/* Forecasts the remaining time and cost from the tasks that this command has finished. */
 static void forecast(Batch *batch, const AcrBatchTask *task)
 {
     AcrBatchNote *note = &batch->note;
@@ -245,8 +245,8 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
     acr_batch_note_write(&batch->note);
 }
 
-/* Whether a task is finished, so that it needs neither money nor time. `spec`: what it was run
- * with. */
+/* Whether a task is finished, so that it needs neither money nor time. `spec`: the options that it
+ * was run with. */
 static bool is_finished(const Batch *batch, const AcrInstance *instance, AcrRunSpec *spec)
 {
     g_autofree char *path =
@@ -312,8 +312,8 @@ void acr_batch_result_clear(AcrBatchResult *result)
     g_clear_pointer(&result->paused, g_free);
 }
 
-/* Makes the ledger if a ceiling needs one. Tasks only open it, so that a removed ledger is not made
- * again as if nothing were spent. */
+/* Makes the ledger if a limit needs one. Tasks only open it, so that a removed ledger is not
+ * silently replaced by an empty one. */
 static bool begin_batch(Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;

@@ -20,13 +20,13 @@ GQuark acr_batch_error_quark(void);
 /* One row of a SWE-bench data set. All owned. */
 typedef struct {
     char *instance_id, *repo, *base_commit, *problem_statement;
-    char *row;   /* the whole row, JSON; NULL: it was read to be solved */
-    char *fault; /* why the row cannot be used: only its task fails; NULL: it can be used */
+    char *row;   /* the whole row, JSON; NULL: it was read for solving */
+    char *fault; /* why the row cannot be used, which fails only its task; NULL: it can */
 } AcrInstance;
 void acr_instance_free(AcrInstance *instance);
 
-/* What a data set is read for. Of a row to be solved, the rest (the reference patch, the hidden
- * tests) is dropped; one to be graded needs only its id and its repository. */
+/* What a data set is read for. Solving drops the rest of a row (the reference patch, the hidden
+ * tests); grading needs only the row's id and repository. */
 typedef enum { ACR_DATASET_SOLVE, ACR_DATASET_GRADE } AcrDatasetUse;
 /*
  * Reads a data set: a JSON array of rows, or JSON lines. `only` (NULL-terminated, may be NULL)
@@ -48,17 +48,17 @@ bool acr_dataset_select(GPtrArray *rows, const char *path, const char *const *on
                         GError **error) ACR_MUST_USE;
 
 /*
- * Whether a name is allowed as the name of a folder: letters, digits, "_", "-", "." and characters of
- * `also`, beginning with a letter, digit or "_", without "..". `also` NULL: any UTF-8 text without
- * "/" and control characters that does not begin with ".".
+ * Whether a name can safely be the name of a folder: letters, digits, "_", "-", "." and characters
+ * of `also`, beginning with a letter, digit or "_", without "..". `also` NULL: any UTF-8 text
+ * without "/" and control characters that does not begin with ".".
  */
 bool acr_name_is_safe(const char *name, const char *also);
 
 /* The repository of "owner/name" below `dir`: owner/name, owner+name or owner__name, each with or
  * without .git; owned; NULL if none. */
 char *acr_dataset_repo(const char *dir, const char *name) ACR_MUST_USE;
-/* Whether each of the tasks (AcrInstance) has a repository. Errors: USAGE of task, with what to
- * clone where. */
+/* Checks that each of the tasks (AcrInstance) has a repository. Errors: USAGE of task, saying what
+ * to clone where. */
 bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances,
                              GError **error) ACR_MUST_USE;
 
@@ -66,8 +66,8 @@ bool acr_dataset_check_repos(const char *dir, const GPtrArray *instances,
  * lines and those that begin with "#" are ignored. Owned (g_strfreev). Errors: those of base. */
 char **acr_dataset_read_names(const char *path, GError **error) ACR_MUST_USE;
 
-/* Keeps of a data set what --instances, --retry-failed (for a whole batch; a shard has its own
- * summary) and --slice select, in the order of --shuffle. Errors: DATASET (also if nothing is
+/* Keeps only the tasks that --instances, --retry-failed (for a whole batch; a shard has its own
+ * summary) and --slice select, in the order of --shuffle. Errors: DATASET (also if no task is
  * left), those of base. */
 bool acr_dataset_narrow(GPtrArray *rows, const AcrRunSpec *spec, GError **error) ACR_MUST_USE;
 /* With --retry-failed, keeps only tasks that failed according to OUT's summary. Errors: DATASET,
@@ -79,17 +79,16 @@ typedef struct {
     const AcrInstance *instance;
     const AcrRunResult *result;
     gint64 ms;
-    bool was_over; /* its run folder held the result already */
+    bool was_over; /* its run folder already had the result */
 } AcrBatchTask;
 
-/* Where the code of a task runs. Texts are owned; NULL: as the batch's own options say. */
+/* Where the code of a task runs. Texts are owned; NULL: as the batch's options say. */
 typedef struct {
     char *sandbox, *image, *python, *setup, *test_command;
 } AcrTaskPlace;
 void acr_task_place_clear(AcrTaskPlace *place);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTaskPlace, acr_task_place_clear)
 
-/* All borrowed. */
 typedef struct {
     const char *exe; /* this program */
     /* for `swe-bench`: OUT/ID/ are run folders, OUT/preds.jsonl the predictions */
@@ -97,13 +96,13 @@ typedef struct {
     const AcrInterrupt *interrupt;
     const AcrProgress *progress;     /* may be NULL */
     struct AcrBatchSummary *summary; /* ended tasks are added to it */
-    /* Called in the task's own thread before it begins, to find where its code runs; `kept`:
-     * what a finished task was run with, else NULL. If it fails, the task fails. NULL: as the
-     * batch's options say. */
+    /* Called in the task's own thread before it begins, to find where its code runs; `kept`: the
+     * options that a finished task was run with, else NULL. If it fails, the task fails. NULL: as
+     * the batch's options say. */
     bool (*place_task)(void *ctx, guint instance, const AcrRunSpec *kept, gint64 deadline_us,
                        AcrTaskPlace *out, GError **error);
     void *place_ctx;
-    /* Called in the task's own thread, several at a time, for each ended task; the thread's next
+    /* Called in the task's own thread for each ended task, several at a time; the thread's next
      * task waits for it. `deadline_us`: the monotonic time limit of the batch; 0: none. May be
      * NULL. */
     void (*after_task)(void *ctx, guint instance, gint64 deadline_us);
@@ -112,9 +111,9 @@ typedef struct {
 
 typedef struct {
     guint tasks, patches, without, failed, interrupted;
-    guint stopped;   /* stopped, or not started, because of a ceiling; they may have a patch */
-    guint not_begun; /* because of a pause or an interrupt */
-    AcrSpent spent;  /* by all tasks that have ended */
+    guint stopped;   /* tasks that a limit stopped or kept from starting; they may have a patch */
+    guint not_begun; /* tasks that did not start because of a pause or an interrupt */
+    AcrSpent spent;  /* used by all tasks that have ended */
     char *
         paused; /* owned; why the batch ended early (a key or account was rejected, too many tasks failed); or NULL */
 } AcrBatchResult;
@@ -122,11 +121,11 @@ void acr_batch_result_clear(AcrBatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
 
 /*
- * Runs the tasks, several at a time, and keeps OUT/preds.jsonl complete for all ended ones: it is
+ * Runs the tasks, several at a time, and keeps OUT/preds.jsonl complete for all ended tasks: it is
  * rewritten atomically after each. Lines of instances outside this batch, and of run folders of
- * other models, are kept. True also if tasks failed. A rejected key or account, which the shared
- * folder reports, ends it early, and so does --fail-fast; a pause that an earlier batch left there
- * is removed first.
+ * other models, are kept. True also if tasks failed. The batch ends early if a key or account is
+ * rejected, which the shared folder reports, or by --fail-fast; a pause that an earlier batch left
+ * there is removed first.
  */
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error) ACR_MUST_USE;
@@ -142,8 +141,8 @@ char *acr_batch_patch(const AcrRunSpec *spec, const AcrInstance *instance) ACR_M
 /* Makes OUT/preds.jsonl from the run folders, atomically. */
 bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances,
                            GError **error) ACR_MUST_USE;
-/* Calls `on_line` with each prediction in a batch's folder, as its line is; skips other lines; a
- * missing file has none. */
+/* Calls `on_line` with each line of a batch's predictions that is a prediction; a missing file has
+ * none. */
 typedef void (*AcrOnPrediction)(void *ctx, const char *id, const char *line);
 bool acr_predictions_each(const char *out, AcrOnPrediction on_line, void *ctx,
                           GError **error) ACR_MUST_USE;

@@ -12,8 +12,8 @@
 #include "batch/shards.h"
 #include "task/cost.h"
 
-#define NOTE ACR_FILE_LIVE /* in the shared folder of each part */
-/* of the largest amount that is accepted: sums of all tasks stay below 2^63 */
+#define NOTE ACR_FILE_LIVE /* file in the shared folder of each shard or batch */
+/* the largest amount that is accepted: sums of all tasks stay below 2^63 */
 #define MOST (1ll << 45)
 
 /* ---- The note ---- */
@@ -52,9 +52,9 @@ void acr_batch_note_write(const AcrBatchNote *note)
 
 /* ---- The state ---- */
 
-/* What is read of one part. */
+/* What is read about one shard, or about a batch without shards. */
 typedef struct {
-    const char *out, *name; /* of its folder, "": the whole */
+    const char *out, *name; /* name of its folder; "": the whole batch */
     AcrBatchState *state;
     AcrBatchPart *part;
     AcrJson *note;  /* owned, or NULL */
@@ -77,7 +77,7 @@ static void free_running(gpointer data)
     g_free(running);
 }
 
-/* A number in untrusted JSON, bounded; -1: not a number. */
+/* A number in untrusted JSON, limited to `most`; -1: not a number. */
 static gint64 bounded_number(const AcrJson *json, const char *key, gint64 most)
 {
     gint64 number = acr_json_get_int(json, key, -1);
@@ -90,7 +90,7 @@ static void add_count(AcrJson *counts, const char *word, guint more)
         acr_json_set_int(counts, word, acr_json_get_int(counts, word, 0) + more);
 }
 
-/* `row` is borrowed while the state is there. */
+/* Takes a row of the summary; `row` is borrowed as long as the state exists. */
 static void take_row(AcrBatchState *state, const char *id, const AcrJson *row)
 {
     const char *status = acr_json_get_string(row, "status");
@@ -137,13 +137,13 @@ static void take_running(Reader *reader, const AcrJson *task, GHashTable *ended)
     running->id = g_strdup(id);
     running->begun_ms = begun_ms;
     acr_live_run_read(reader->out, inside, &running->run);
-    if (running->run.process.begun_ms < begun_ms) /* of an earlier command */
+    if (running->run.process.begun_ms < begun_ms) /* the note is left from an earlier command */
         acr_doing_clear(&running->run.doing);
     acr_spent_add(&reader->state->spent, acr_doing_spent(&running->run.doing));
     g_ptr_array_add(reader->state->running, running);
 }
 
-/* By the batch's own note. */
+/* Takes the tasks that the batch's own note names. */
 static void take_tasks(Reader *reader)
 {
     AcrBatchState *state = reader->state;
@@ -160,7 +160,7 @@ static void take_tasks(Reader *reader)
     guint n = g_hash_table_size(ended), taken = take_rows(reader, ended);
     for (guint i = taken; i < n; i++)
         add_count(state->by_status, ACR_STATUS_STOPPED,
-                  1); /* not started because a ceiling was reached */
+                  1); /* tasks that did not start because a limit was reached */
     state->n_ended += n;
     state->total += total;
     const AcrJson *left = acr_json_get(reader->note, "left");
@@ -191,7 +191,7 @@ static AcrPartState state_of_note(const AcrJson *note, const AcrLiveProcess *pro
                                                   : ACR_PART_GONE;
 }
 
-/* Takes the grades; an evaluation without batch has nothing else. */
+/* Takes the grades; an evaluation without a batch has nothing else. */
 static bool take_grading(Reader *reader, bool has_batch)
 {
     AcrBatchState *state = reader->state;
@@ -228,7 +228,7 @@ static void take_part(Reader *reader, guint parts)
     bool is_graded = take_grading(reader, note);
     if (!note && is_graded)
         return;
-    if (!note) { /* of an earlier version, or a part without tasks */
+    if (!note) { /* written by an earlier version, or a shard without tasks */
         guint taken = take_rows(reader, NULL);
         part->state = taken || reader->planned == 0 || parts == 1 ? ACR_PART_OVER : ACR_PART_WAITS;
         state->n_ended += taken;
@@ -259,7 +259,7 @@ static void read_batch(AcrBatchState *state)
         if (begun_ms && (!state->begun_ms || begun_ms < state->begun_ms))
             state->begun_ms = begun_ms;
     }
-    if (!state->is_grading) /* of an evaluation some tasks may have no prediction */
+    if (!state->is_grading) /* in an evaluation, some tasks may have no prediction */
         state->total = MAX(state->total, (guint)CLAMP(whole, 0, G_MAXINT32));
 }
 
@@ -329,7 +329,7 @@ bool acr_batch_state_is_finished(const AcrBatchState *state)
     return true;
 }
 
-/* Whether `out` is the folder of a batch, of this or an earlier version. */
+/* Whether `out` is the folder of a batch, made by this or an earlier version. */
 static bool is_batch(const char *out)
 {
     g_autofree char *live = acr_batch_note_path("", NOTE),

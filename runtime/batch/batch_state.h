@@ -1,6 +1,7 @@
 /*
- * What a batch is doing, for observers: a note in its folder (shared/live.json), replaced as tasks
- * begin and end; and the state derived from the note, the summary and the notes of the run folders.
+ * What a batch is doing, for observers: a note in its folder (shared/live.json), which is replaced
+ * as tasks begin and end; and the state derived from the note, the summary and the notes of the run
+ * folders.
  */
 #ifndef ACR_BATCH_STATE_H
 #define ACR_BATCH_STATE_H
@@ -14,35 +15,36 @@
 typedef struct {
     const AcrRunSpec *spec;
     const GPtrArray *instances;
-    gint64 begun_ms;               /* since 1970 */
-    gint64 *task_begun_ms;         /* owned; of each instance; 0: it does not run */
-    guint next;                    /* instances before it have begun, or will not */
+    gint64 begun_ms;               /* milliseconds since 1970 */
+    gint64 *task_begun_ms;         /* owned; start of each instance; 0: it does not run */
+    guint next;                    /* all instances before this number have begun, or never will */
     gint64 left_ms, left_microusd; /* a forecast; left_ms -1: not known */
     bool is_over;
-    const char *why; /* borrowed; why it ended before all tasks began; NULL: it did not */
+    const char *why; /* borrowed; why the batch ended before all tasks began; NULL: it did not */
 } AcrBatchNote;
 void acr_batch_note_write(const AcrBatchNote *note);
-/* The path of a note, below the folder of the part of that name ("": of the whole); owned. */
+/* The path of a note, below the folder of the shard with that name ("": the batch itself);
+ * owned. */
 char *acr_batch_note_path(const char *part, const char *note) ACR_MUST_USE;
 
 /* ---- The state ---- */
 
 typedef enum {
-    ACR_PART_WAITS, /* it has not begun */
+    ACR_PART_WAITS, /* no task has begun */
     ACR_PART_RUNS,
     ACR_PART_ELSEWHERE, /* it runs, or was killed, on another machine */
     ACR_PART_OVER,
-    ACR_PART_GONE, /* its process is gone before it was finished */
+    ACR_PART_GONE, /* its process ended before it was finished */
 } AcrPartState;
-/* A part of a batch; a batch without shards is its only part. All owned. */
+/* A shard; a batch without shards counts as one. All owned. */
 typedef struct {
-    char *name; /* of its folder, "": it is the whole */
+    char *name; /* name of its folder; "": the whole batch */
     AcrPartState state;
     AcrLiveProcess process;
-    char *why; /* over with tasks that have not begun: why; or NULL */
+    char *why; /* why tasks have not begun although it is over; or NULL */
 } AcrBatchPart;
 
-/* A task that runs. */
+/* A running task. */
 typedef struct {
     char *id; /* owned */
     gint64 begun_ms;
@@ -53,27 +55,27 @@ typedef struct {
 typedef struct {
     char *out;
     bool is_run;
-    bool is_grading;    /* of `eval`: tasks are its predictions */
-    GPtrArray *parts;   /* of AcrBatchPart */
-    GPtrArray *running; /* of AcrBatchRunning */
+    bool is_grading;    /* an evaluation, whose tasks are its predictions */
+    GPtrArray *parts;   /* array of AcrBatchPart */
+    GPtrArray *running; /* array of AcrBatchRunning */
     GHashTable *ended;  /* id -> its row of the summary (const AcrJson *) */
-    GPtrArray *files;   /* of AcrJson *, which own those rows */
+    GPtrArray *files;   /* AcrJson *, which own those rows */
     AcrJson *by_status, *by_verdict, *by_error_class; /* {word: number of tasks} */
     guint total, n_ended;
-    guint to_grade, graded, resolved; /* numbers of predictions; to_grade 0: no grading */
-    gint64 begun_ms;                  /* of the first part; 0: not known */
-    AcrSpent spent;                   /* by ended and running tasks */
-    AcrSpent ceiling;                 /* of cost and tokens; -1: none */
-    gint64 max_ms;                    /* 0: no limit; of a batch without shards */
-    gint64 left_ms, left_microusd;    /* forecast; -1: not known */
+    guint to_grade, graded, resolved; /* numbers of predictions; to_grade 0: nothing is graded */
+    gint64 begun_ms;                  /* of the first shard; 0: not known */
+    AcrSpent spent;                   /* used by ended and running tasks */
+    AcrSpent ceiling;                 /* limits of cost and tokens; -1: none */
+    gint64 max_ms;                    /* 0: no limit; only for a batch without shards */
+    gint64 left_ms, left_microusd;    /* a forecast; -1: not known */
 } AcrBatchState;
-/* The current state of the folder of a batch or a run: writes and locks nothing, and skips what is
- * missing or damaged. Errors: USAGE of task (the folder does not exist, or contains neither a run
- * nor a batch). */
+/* The current state of the folder of a batch or a run: writes and locks nothing, and skips missing
+ * or damaged files. Errors: USAGE of task (the folder does not exist, or contains neither a run nor
+ * a batch). */
 bool acr_batch_state_read(const char *out, AcrBatchState *state, GError **error) ACR_MUST_USE;
 void acr_batch_state_clear(AcrBatchState *state);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchState, acr_batch_state_clear)
-/* The state of the whole from its parts: RUNS while one may still be running, else GONE if one is,
+/* The state of the whole batch: RUNS while a shard may still be running, else GONE if one is gone,
  * else OVER. */
 AcrPartState acr_batch_state_of(const AcrBatchState *state);
 /* Whether everything is finished. */

@@ -1,6 +1,5 @@
 /*
- * The summary of a batch: rows, each as its JSON in the file, from which the sums and the table are
- * made.
+ * The summary of a batch: rows in their JSON form, from which the sums and the table are made.
  */
 #include "batch/batch_summary.h"
 
@@ -10,12 +9,12 @@
 #include "layout/layout.h"
 #include "task/cost.h"
 
-#define WARN_TASKS 3u /* one or two may be special */
+#define WARN_TASKS 3u /* fewer tasks may be exceptions */
 #define MAX_SUMMARY_BYTES ((gsize)256 * 1024 * 1024)
 
 typedef struct {
     AcrJson *json; /* owned */
-    bool is_new;   /* it was added, not read */
+    bool is_new;   /* added by this command, not read from the file */
 } Row;
 
 struct AcrBatchSummary {
@@ -122,7 +121,7 @@ const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char 
     return row ? row_text(row, "status") : NULL;
 }
 
-/* The class of a failure that was not a model's. */
+/* The class of a failure that no model caused. */
 static const char *error_class_of(const AcrRunResult *result)
 {
     if (!result->error || result->error_class)
@@ -163,8 +162,8 @@ void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task)
 
 /* ---- Sums ---- */
 
-/* The sum of the rows (`only_new`: of those that were added) whose member `key` is `value`; `key`
- * NULL: of all. */
+/* Sums up the rows (`only_new`: only added ones) whose member `key` is `value`; `key` NULL: all
+ * rows. */
 static Sum sum_of(const AcrBatchSummary *summary, bool only_new, const char *key, const char *value)
 {
     Sum sum = {0};
@@ -201,7 +200,7 @@ char *acr_batch_summary_warning(const AcrBatchSummary *summary)
                            : NULL;
 }
 
-/* {value of a member: number of rows}, in the order of the rows; owned. */
+/* Counts the rows by the value of a member, in the order of the rows: {value: number}; owned. */
 static AcrJson *count_by(const AcrBatchSummary *summary, bool only_new, const char *key)
 {
     AcrJson *json = acr_json_new_object();

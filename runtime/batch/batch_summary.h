@@ -7,11 +7,11 @@
 
 #include "batch/batch.h"
 
-/* The result of a task: its "status". */
+/* The values of "status" in a task's row. */
 #define ACR_STATUS_PATCH "patch"
 #define ACR_STATUS_REJECTED "rejected" /* there is a patch, but review or validation rejected it */
 #define ACR_STATUS_NONE "none"         /* the work ended without a patch */
-#define ACR_STATUS_STOPPED "stopped"   /* at a ceiling */
+#define ACR_STATUS_STOPPED "stopped"   /* a limit stopped the task */
 #define ACR_STATUS_FAILED "failed"
 #define ACR_STATUS_INTERRUPTED "interrupted"
 const char *acr_batch_status(const AcrRunResult *result);
@@ -23,30 +23,30 @@ const char *acr_batch_status(const AcrRunResult *result);
  * cost.json. Tasks are in the order in which they ended first.
  */
 typedef struct AcrBatchSummary AcrBatchSummary;
-/* With the rows of the file in that batch's folder; a missing file counts as empty. Owned. Errors:
- * those of base; DATASET if it is damaged. */
+/* Opens the summary in that batch's folder with the rows of its file; a missing file counts as
+ * empty. Owned. Errors: those of base; DATASET if it is damaged. */
 AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error) ACR_MUST_USE;
 void acr_batch_summary_free(AcrBatchSummary *summary);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchSummary, acr_batch_summary_free)
-/* An empty one for that folder; owned. */
+/* An empty summary for that folder; owned. */
 AcrBatchSummary *acr_batch_summary_new(const char *out) ACR_MUST_USE;
-/* Adds what `from` knows about a task, if anything. */
+/* Adds the row that `from` has about a task, if it has one. */
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id);
 /* The status of a task; borrowed, NULL: it has not ended. */
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
-/* The sum that all its tasks have spent. */
+/* The sum of what all its tasks have spent. */
 gint64 acr_batch_summary_microusd(const AcrBatchSummary *summary);
-/* The row of a task; owned. */
+/* Makes the row of a task; owned. */
 AcrJson *acr_batch_summary_row(const char *id, const AcrRunResult *result,
                                double seconds) ACR_MUST_USE;
-/* Adds a task, or replaces its row; the time of one that had ended before is kept. */
+/* Adds a task, or replaces its row but keeps the position of a task that had ended before. */
 void acr_batch_summary_add(AcrBatchSummary *summary, const AcrBatchTask *task);
 /* Writes the file, atomically. */
 bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error) ACR_MUST_USE;
 /* The added tasks as a table and a few lines for people; owned. */
 char *acr_batch_summary_text(const AcrBatchSummary *summary) ACR_MUST_USE;
-/* One line if no test of the project could be compared for several patches; owned; NULL: no
- * warning. */
+/* A one-line warning if for several patches no test of the project could be compared; owned; NULL:
+ * no warning. */
 char *acr_batch_summary_warning(const AcrBatchSummary *summary) ACR_MUST_USE;
 
 #endif

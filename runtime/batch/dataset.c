@@ -1,6 +1,6 @@
 /*
- * Reads SWE-bench data sets: JSON arrays and JSON lines. Of a row to be solved, only what a solver
- * may see is taken.
+ * Reads SWE-bench data sets: JSON arrays and JSON lines. For solving, it takes only what a solver
+ * may see.
  */
 #include "batch/batch.h"
 #include "layout/layout.h"
@@ -25,7 +25,7 @@ void acr_instance_free(AcrInstance *instance)
 #define MAX_NAME_BYTES 200u
 #define MAX_SHOWN_REPOS 5u
 
-/* Whether the batch has a file or folder of that name beside those of tasks. */
+/* Whether the batch uses that name for a file or folder of its own, beside those of tasks. */
 static bool is_own_name(const char *name)
 {
     static const char *const own[] = {ACR_FILE_PREDICTIONS, ACR_FILE_SUMMARY,     ACR_DIR_SHARED,
@@ -47,8 +47,8 @@ bool acr_name_is_safe(const char *name, const char *also)
 typedef struct {
     const char *path;
     AcrDatasetUse use;
-    GPtrArray *rows; /* of AcrInstance */
-    GHashTable *ids; /* theirs, borrowed */
+    GPtrArray *rows; /* array of AcrInstance */
+    GHashTable *ids; /* their ids, borrowed */
 } Set;
 
 #define refuse(error, ...)                                                                         \

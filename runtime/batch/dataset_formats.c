@@ -1,7 +1,7 @@
 /*
  * Data sets that are not SWE-bench's rows in JSON: a Python program (python/acr/dataset/rows.py),
  * started with the user's python3, prints their rows in SWE-bench's fields as JSON lines, which are
- * read like others.
+ * then parsed like any others.
  */
 #include "batch/batch.h"
 
@@ -24,7 +24,7 @@ static bool is_json_file(const char *path)
     return !g_file_test(path, G_FILE_TEST_IS_DIR);
 }
 
-/* Whether its rows are SWE-bench's: they lack the fields by which tables recognise other data sets
+/* Whether the rows are SWE-bench's: they lack the fields by which tables recognise other data sets
  * (sets/), and the user has no tables. (Quotes inside a row's text have a backslash.) */
 static bool is_of_swe_bench(GBytes *bytes)
 {
@@ -56,7 +56,7 @@ static bool check_reader(const AcrSpawnResult *spawned, const char *path, GError
                : refuse(error, "the reader of '%s' was ended by signal %d", path, spawned->signal);
 }
 
-/* The rows as the reader prints them. */
+/* Has the reader print the rows. */
 static GBytes *print_rows(const AcrHost *host, const AcrRunSpec *spec, GError **error)
 {
     g_autofree char *reader = g_build_filename(host->python_dir, READER, NULL);

@@ -1,6 +1,6 @@
 /*
- * Merges the shards of a batch into what one batch would have left: the predictions and the
- * summary, in the order of the data set.
+ * Merges the shards of a batch into the files that one batch would have written: the predictions
+ * and the summary, in the order of the data set.
  */
 #include <string.h>
 
@@ -11,12 +11,12 @@
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
 
-/* All owned but the parts. */
+/* All members are owned, except the shards. */
 typedef struct {
     const AcrShards *shards;
-    GPtrArray *summaries; /* of AcrBatchSummary *, NULL: not there */
+    GPtrArray *summaries; /* AcrBatchSummary *; NULL: the shard has none */
     GHashTable *lines;    /* id -> its line of predictions */
-    guint ended;          /* tasks */
+    guint ended;          /* number of ended tasks */
 } Merging;
 
 static void merging_clear(Merging *merging)
@@ -47,8 +47,8 @@ static bool read_part_folder(Merging *merging, guint number, GError **error)
            acr_predictions_each(dir, keep_line, merging->lines, error);
 }
 
-/* Whether the result in `out` comes from shards; otherwise merging would overwrite that of a batch
- * without shards. */
+/* Checks that an existing result in `out` was merged from shards; otherwise merging would overwrite
+ * the result of a batch without shards. */
 static bool check_replaced(const Merging *merging, GError **error)
 {
     g_autoptr(GHashTable) lines = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);

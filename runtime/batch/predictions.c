@@ -10,11 +10,11 @@
 
 #define MAX_PREDS_BYTES ((gsize)1024 * 1024 * 1024)
 
-/* Whose result a run folder holds. */
+/* Who made the result in a run folder. */
 typedef enum { NO_RESULT, OF_THIS_BATCH, OF_OTHER_MODELS } Result;
 
-/* Whether the line of a task in the batch is written anew; a line of other models, or of another
- * batch's task, is kept. */
+/* Whether the line of a task is rewritten; a line of other models, or of another batch's task, is
+ * kept. */
 static bool is_replaced(const GPtrArray *instances, const Result *results, const char *id)
 {
     for (guint i = 0; i < instances->len; i++)
@@ -55,9 +55,8 @@ static void keep_other(void *ctx, const char *id, const char *line)
         g_string_append_printf(others->text, "%s\n", line);
 }
 
-/* What the run folder of an instance contains. A folder of other models, or with damaged options,
- * is rejected by its run, so its patch does not belong to this batch. Errors: its result is
- * damaged. */
+/* Reads the run folder of an instance. A run would reject a folder of other models or with damaged
+ * options, so its patch does not belong to this batch. Errors: the result is damaged. */
 static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, AcrRunResult *out,
                           GError **error)
 {
@@ -76,7 +75,7 @@ static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, A
     return ok ? OF_THIS_BATCH : NO_RESULT;
 }
 
-/* A prediction is text by its format. */
+/* The patch as text, because the format has no bytes. */
 static char *patch_text(const AcrRunResult *result)
 {
     return result->found.diff ? acr_utf8_repair_bytes(result->found.diff) : g_strdup("");
@@ -112,7 +111,7 @@ bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, G
     g_autoptr(GString) text = g_string_new(NULL), own = g_string_new(NULL);
     g_autofree Result *results = g_new0(Result, instances->len);
     g_autoptr(GError) damaged =
-        NULL; /* the first one; a damaged folder does not affect the lines of others */
+        NULL; /* keeps the first error; a damaged folder does not affect the lines of others */
     for (guint i = 0; i < instances->len; i++) {
         g_auto(AcrRunResult) result = {0};
         results[i] = read_result(spec, instances->pdata[i], &result, damaged ? NULL : &damaged);

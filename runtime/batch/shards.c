@@ -1,7 +1,7 @@
 /*
- * Shards of a batch. Each writes its tasks into its folder (shard.json) before it begins, with
- * digests of what all shards share, so that none can be of another batch and merging knows what is
- * missing. Task k of shard I of N is task k * N + I - 1 of the whole.
+ * Shards of a batch. Each shard writes its tasks into its folder (shard.json) before it begins,
+ * with digests of what all shards share, so that shards of different batches are never mixed and
+ * merging knows what is missing. Task k of shard I of N is task k * N + I - 1 of the whole batch.
  */
 #include "batch/shards.h"
 
@@ -11,9 +11,9 @@
 #include "layout/layout.h"
 #include "task/live.h"
 
-#define PREDICTIONS "predictions" /* of a note: it is of an evaluation */
+#define PREDICTIONS "predictions" /* member of an evaluation's note */
 #define MAX_NOTE_BYTES ((gsize)64 * 1024 * 1024)
-#define MAX_NAMED 5u /* tasks that are named in a line */
+#define MAX_NAMED 5u /* most tasks that a line names */
 
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
@@ -45,7 +45,7 @@ static bool read_folder_name(const char *name, Part *out)
 
 /* ---- Notes ---- */
 
-/* How many of the tasks are of a part. */
+/* How many of the tasks belong to a shard. */
 static gint64 share_of(gint64 total, Part part)
 {
     return (total - part.number + part.of) / part.of;
@@ -59,7 +59,7 @@ static char *digest_ids(const GPtrArray *rows)
     return acr_sha256_hex(ids->str, ids->len);
 }
 
-/* The note of a part of the tasks `rows`; owned. */
+/* The note of a shard with the tasks `rows`; owned. */
 static AcrJson *make_note(const GPtrArray *rows, const AcrShardBound *bound, Part part)
 {
     AcrJson *tasks = acr_json_new_array();
@@ -90,7 +90,7 @@ static bool is_note(const AcrJson *note, Part part)
            acr_json_get_string(note, "ids") && acr_json_get_string(note, "options");
 }
 
-/* *out_note (owned): NULL: none. */
+/* Reads the note of a shard. *out_note (owned) NULL: it has none. */
 static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL);
@@ -108,7 +108,7 @@ static bool read_note(const char *dir, Part part, AcrJson **out_note, GError **e
     return true;
 }
 
-/* In what the batches of two shards differ; NULL: they are the same. */
+/* Names what differs between the batches of two shards; NULL: they belong together. */
 static const char *difference(const AcrJson *one, const AcrJson *other)
 {
     const char *predictions = acr_json_get_string(one, PREDICTIONS),
@@ -141,7 +141,7 @@ static bool read_number(const char *text, guint *out)
     return ok;
 }
 
-/* The number of this shard from the engine: Slurm's arrays are 1-N, Kubernetes counts from 0. */
+/* The shard's number that the engine sets: Slurm's arrays are 1-N, Kubernetes counts from 0. */
 static bool read_engine(const char *text, Part *out, GError **error)
 {
     guint number = 0;
@@ -182,7 +182,7 @@ static void keep_own(GPtrArray *rows, Part part)
             g_ptr_array_remove_index(rows, i);
 }
 
-/* Equal shares, rounded down: together they stay below the ceiling. */
+/* Divides the limits equally, rounded down: together the shards stay below the batch's limits. */
 static void share_ceilings(AcrRunSpec *spec, Part part)
 {
     if (spec->max_cost > 0)
@@ -191,8 +191,8 @@ static void share_ceilings(AcrRunSpec *spec, Part part)
         spec->max_tokens_total = MAX(spec->max_tokens_total / part.of, 1);
 }
 
-/* Whether the shards that have begun in `out` belong to this batch: the same number of shards, and
- * the same digests in one note. */
+/* Checks that the shards in `out` belong to this batch: the same number of shards, and the same
+ * digests in one note. */
 static bool check_others(const char *out, const AcrJson *note, Part part, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
@@ -210,13 +210,12 @@ static bool check_others(const char *out, const AcrJson *note, Part part, GError
             continue;
         g_free(where);
         where = folder_of(out, other);
-        (void)read_note(where, other, &then, NULL); /* merging tells of one that is damaged */
+        (void)read_note(where, other, &then, NULL); /* merging will report a damaged note */
     }
     return check_begun(where, then, note, error);
 }
 
-/* A shard cannot begin again with other tasks, because the shards of a batch always have the same
- * tasks. */
+/* Writes the shard's note, or checks an existing one: the tasks of a shard never change. */
 static bool write_note(const char *dir, const AcrJson *note, Part part, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, ACR_FILE_SHARD, NULL),
@@ -285,7 +284,7 @@ void acr_shards_clear(AcrShards *shards)
     g_clear_pointer(&shards->notes, g_ptr_array_unref);
 }
 
-/* How many parts there are, by the folders. */
+/* Finds the number of shards by their folders. */
 static bool find_parts(AcrShards *shards, GError **error)
 {
     g_autoptr(GDir) dir = g_dir_open(shards->out, 0, NULL);

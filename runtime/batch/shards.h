@@ -1,8 +1,8 @@
 /*
  * A batch or an evaluation in several shards: shard I of N takes every Nth task, from the Ith, into
- * its own folder, OUT/shard-I-of-N, with its share of the ceilings. Any engine may start and
- * restart the shards, on any machine that sees OUT; merging makes of their folders what one process
- * would have left.
+ * its own folder, OUT/shard-I-of-N, with its share of the limits. Any engine may start and restart
+ * the shards, on any machine that sees OUT; merging makes the files that one process would have
+ * written.
  */
 #ifndef ACR_BATCH_SHARDS_H
 #define ACR_BATCH_SHARDS_H
@@ -13,65 +13,65 @@
 
 /* What all shards share besides their tasks. */
 typedef struct {
-    const char *options;     /* a digest */
-    const char *predictions; /* of an evaluation, a digest; NULL: of a batch */
+    const char *options;     /* a digest of the options */
+    const char *predictions; /* a digest of an evaluation's predictions; NULL: it is a batch */
 } AcrShardBound;
 /*
  * Makes one shard of a batch or evaluation: `spec->shard` is "I/N", or "N" if the number comes from
  * the environment (SLURM_ARRAY_TASK_ID, from 1; JOB_COMPLETION_INDEX, from 0). Leaves the shard's
  * tasks in `rows` (none if there are more shards than tasks, or --retry-failed finds none), and its
- * folder and ceilings in `spec`; holds the folder until *out_lock (owned) is freed. Does nothing
- * without --shard. Errors: DATASET (no such shard; `spec->out` has shards of something else), those
+ * folder and limits in `spec`; holds the folder until *out_lock (owned) is freed. Does nothing
+ * without --shard. Errors: DATASET (no such shard; `spec->out` has shards of another batch), those
  * of acr_lock_take and base.
  */
 bool acr_shard_enter(AcrRunSpec *spec, const AcrShardBound *bound, GPtrArray *rows,
                      AcrLock **out_lock, GError **error) ACR_MUST_USE;
 
-/* The number of shards of the batch or evaluation in `out`, by their folders; 0: none, or of
+/* The number of shards of the batch or evaluation in `out`, by their folders; 0: none, or shards of
  * several batches. */
 guint acr_shards_count(const char *out);
 char *acr_shard_name(guint number, guint of) ACR_MUST_USE; /* of its folder; owned; from 1 */
 /* The note of a shard, if it has begun: its number of tasks, and the total. */
 void acr_shard_plan(const char *out, guint number, guint of, gint64 *out_own, gint64 *out_total);
 
-/* The shards below a folder, by number from 0; those that have begun belong together. */
+/* The shards below a folder, by number from 0; all that have begun belong to one batch. */
 typedef struct {
     const char *out; /* borrowed */
     guint of;
-    GPtrArray *notes;     /* owned; of AcrJson *, the note of each; NULL: not begun */
+    GPtrArray *notes;     /* owned; AcrJson *, the note of each shard; NULL: not begun */
     const AcrJson *first; /* the first note that exists; borrowed; NULL: none */
-    GHashTable *parts;    /* owned; id -> the number of its part, from 1 */
-    bool is_eval;         /* they grade predictions */
+    GHashTable *parts;    /* owned; id -> the number of its shard, from 1 */
+    bool is_eval;         /* the shards grade predictions */
 } AcrShards;
-/* The caller clears `shards`, also on failure. Errors: DATASET (no shards; of different batches;
- * one is damaged), those of base. */
+/* Reads the shards; the caller clears `shards`, also on failure. Errors: DATASET (no shards; shards
+ * of different batches; a damaged one), those of base. */
 bool acr_shards_read(const char *out, AcrShards *shards, GError **error) ACR_MUST_USE;
 void acr_shards_clear(AcrShards *shards);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrShards, acr_shards_clear)
 char *acr_shards_folder(const AcrShards *shards, guint number) ACR_MUST_USE; /* owned */
-/* Their tasks in the order of the data set: the first of each shard, then the second of each.
- * Owned; ids borrowed. */
+/* The tasks in the order of the data set: the first of each shard, then the second of each. Owned;
+ * ids borrowed. */
 GPtrArray *acr_shards_tasks(const AcrShards *shards) ACR_MUST_USE;
 
 typedef struct {
-    const char *otherwise; /* of tasks that are not there: "have no result" */
-    bool (*is_there)(void *ctx, guint number, const char *id); /* called once for each */
+    const char *otherwise; /* words for missing tasks: "have no result" */
+    bool (*is_there)(void *ctx, guint number, const char *id); /* called once for each task */
     void *ctx;
 } AcrShardsWanted;
-/* Shards that have not begun, and those with missing tasks: one line each. Owned. */
+/* One line for each shard that has not begun or lacks tasks. Owned. */
 GPtrArray *acr_shards_missing(const AcrShards *shards, const AcrShardsWanted *wanted) ACR_MUST_USE;
 
 typedef struct {
     GPtrArray *missing; /* owned; from acr_shards_missing */
     char *text;  /* owned; the summary for people; NULL: no shard has begun, nothing was written */
-    guint tasks; /* that have ended */
+    guint tasks; /* number of ended tasks */
     gint64 spent_microusd;
 } AcrMerged;
 void acr_merged_clear(AcrMerged *merged);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrMerged, acr_merged_clear)
 /*
  * Makes OUT/preds.jsonl and OUT/summary.json from the shards of a batch, in the order of the data
- * set, atomically (merged_batch.c). Errors: DATASET (there is the result of a batch without shards;
+ * set, atomically (merged_batch.c). Errors: DATASET (OUT has the result of a batch without shards;
  * a shard is damaged), those of base.
  */
 bool acr_shards_merge(const AcrShards *shards, AcrMerged *merged, GError **error) ACR_MUST_USE;

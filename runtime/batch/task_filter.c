@@ -1,7 +1,6 @@
 /*
- * Selects the tasks of a batch from a data set: by a pattern or a list of names, those that failed
- * the last time, in another order, a slice; in this sequence, so that a slice is taken from the
- * rest.
+ * Selects the tasks of a batch from a data set, in this sequence: by a pattern or a list of names,
+ * tasks that failed the last time, shuffling, and a slice of the remaining tasks.
  */
 #include <regex.h>
 #include <string.h>
@@ -98,7 +97,7 @@ bool acr_dataset_keep_failed(GPtrArray *rows, const AcrRunSpec *spec, GError **e
     return true;
 }
 
-/* The same order for the same seed, everywhere. */
+/* Shuffles the rows; a seed gives the same order on every machine. */
 static void shuffle(GPtrArray *rows, gint64 seed)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed((guint32)seed);
@@ -110,7 +109,8 @@ static void shuffle(GPtrArray *rows, gint64 seed)
     }
 }
 
-/* "a:b", each of which may be left out: from number a, counted from 0, to before number b. */
+/* Keeps the slice "a:b" (a or b may be missing): from number a, counted from 0, up to before number
+ * b. */
 static bool keep_slice(GPtrArray *rows, const char *text, GError **error)
 {
     g_auto(GStrv) ends = g_strsplit(text, ":", 2);

@@ -1,6 +1,6 @@
 /*
- * The loaded extensions: what each adds, how often each of its functions failed, and the ways to
- * ask it. Each question goes to the journal first. Failures are recorded too, so that a replay
+ * The loaded extensions: what each adds, how often each of its functions failed, and how they are
+ * called. The journal is asked first each time. Failures are recorded too, so that a replay
  * switches a function off where the run did.
  */
 #include "extensions/extensions_private.h"
@@ -14,7 +14,7 @@
 G_DEFINE_QUARK(acr_extensions_error, acr_extensions_error)
 
 typedef struct {
-    char *path, *label;   /* label: the extension's name in messages */
+    char *path, *label;   /* label: the name of the extension in messages */
     GBytes *source;       /* NULL: the file cannot be read now */
     AcrJson *added;       /* what the file adds, or {"error"} */
     GHashTable *failures; /* "check 'name'" -> number of failures */
@@ -23,17 +23,17 @@ typedef struct {
 
 /* A search call of an extension. */
 typedef struct {
-    AcrCallSpec spec; /* first: a call's spec leads here */
+    AcrCallSpec spec; /* must be first: a call's spec is cast to the row */
     AcrExtensions *all;
     Extension *extension;
 } Row;
 
 struct AcrExtensions {
     AcrExtensionOptions options;
-    GPtrArray *list, *rows; /* of Extension; of Row */
-    GStringChunk *strings;  /* that rows point into */
+    GPtrArray *list, *rows; /* arrays of Extension and of Row */
+    GStringChunk *strings;  /* memory of the rows' strings */
     AcrCalls *calls;
-    pthread_mutex_t turn; /* protects log parsers */
+    pthread_mutex_t turn; /* taken by threads that parse logs */
 };
 
 static void free_extension(gpointer data)
@@ -101,7 +101,7 @@ static AcrJson *refusal(const char *why)
     return answer;
 }
 
-/* A question to an extension's process; NULL: to load it. */
+/* A call of a function in an extension's process; NULL: load the extension. */
 typedef struct {
     AcrExtensions *all;
     Extension *one;
@@ -122,7 +122,7 @@ static AcrJson *encode_question(void *call, GError **error)
         NULL);
 }
 
-/* The answer of the process; of one that was started with another file only a failure. */
+/* Asks the process; a process that was started with another version of the file only fails. */
 static bool ask_process(const Question *asked, AcrJson **out, GError **error)
 {
     Extension *one = asked->one;
@@ -155,7 +155,7 @@ static AcrJson *question_live(void *call, AcrJson *time, GError **error)
 static const AcrJournalPort question_port = {
     .event = "extension", .encode = encode_question, .live = question_live};
 
-/* Asks the journal, then the process; `question` NULL: to load it. */
+/* Asks the journal, then the process; `question` NULL: load the extension. */
 static bool ask_extension(AcrExtensions *all, Extension *one, const AcrJson *question,
                           AcrSearch *search, AcrJson **out, GError **error)
 {
@@ -171,7 +171,7 @@ static AcrJson *make_question(const char *kind, const char *name, AcrJson *argum
 }
 
 /*
- * Asks for one answer. *out (owned): {"error"} after a failure, which was reported; NULL: the
+ * Calls one function. *out (owned): {"error"} after a failure, which was reported; NULL: the
  * function is switched off.
  */
 static bool ask_hook(AcrExtensions *all, Extension *one, const char *kind, const char *name,
@@ -227,7 +227,7 @@ static AcrJson *arguments_of(const AcrCall *call)
     return arguments;
 }
 
-/* An AcrCallAnswer. */
+/* Implements AcrCallAnswer. */
 static bool answer_call(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     const Row *row = (const Row *)call->spec;
@@ -265,7 +265,7 @@ static bool is_hook_name(const char *name)
            strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_") == len;
 }
 
-/* Why a call cannot be added; NULL: it is. */
+/* Adds a call; returns why it cannot be added, or NULL. */
 static const char *add_call(AcrExtensions *all, Extension *one, const AcrJson *json)
 {
     Row *row = g_new0(Row, 1);
@@ -451,8 +451,8 @@ static AcrJson *describe_patch(AcrSnapshot *before, const AcrOverlay *after, GBy
     return g_steal_pointer(&json);
 }
 
-/* Asks each of an extension's hooks of a kind, as in `list`; their answers go to *out_text, a line
- * each, after their names. */
+/* Calls each function that `list` names of an extension; adds their answers to *out_text, a line
+ * each, after the functions' names. */
 static bool ask_each(AcrExtensions *all, Extension *one, const char *kind, const char *list,
                      AcrSearch *search, const AcrJson *argument, char **out_text, GError **error)
 {
@@ -535,7 +535,7 @@ bool acr_extensions_parse(AcrExtensions *all, const char *name, const char *outp
 
 /* ---- Tests ---- */
 
-/* One answer that is not recorded as a failure: *out_answer (owned), or *out_why (owned): why it
+/* Makes one call whose failure is not counted: *out_answer (owned), or *out_why (owned): why it
  * failed. */
 static bool ask_once(AcrExtensions *all, Extension *one, const char *kind, const char *name,
                      AcrJson *argument, AcrSearch *search, AcrJson **out_answer, char **out_why,

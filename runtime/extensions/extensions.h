@@ -2,9 +2,10 @@
  * extensions: the user's own Python files. Each runs in a process of its own (acr-host
  * extension-worker), adds search calls, checks patches and observes what happens in a run.
  *
- * What an extension does wrong (raises, hangs, ends its process, takes all memory, answers with
- * something else) costs that one answer and is reported in one line; a function of it that did so
- * ACR_EXTENSION_MAX_FAILURES times is not asked again. Where there is a journal, it is asked first: a replay needs no extension.
+ * If an extension misbehaves (raises, hangs, ends its process, takes all memory, returns a wrong
+ * type), only that one call fails, and one line reports it; after ACR_EXTENSION_MAX_FAILURES
+ * failures a function is not called again. If there is a journal, it is asked first: a replay needs
+ * no extension.
  */
 #ifndef ACR_EXTENSIONS_H
 #define ACR_EXTENSIONS_H
@@ -15,19 +16,19 @@
 #include "vcs/vcs.h"
 
 typedef enum {
-    /* no such file; a file of the repository that is worked on; or it cannot be loaded */
+    /* no such file; a file inside the repository; or it cannot be loaded */
     ACR_EXTENSIONS_ERROR_USAGE,
     ACR_EXTENSIONS_ERROR_INTERRUPTED,
 } AcrExtensionsError;
 #define ACR_EXTENSIONS_ERROR acr_extensions_error_quark()
 GQuark acr_extensions_error_quark(void);
 
-#define ACR_EXTENSION_VERB "extension-worker" /* the verb with which its process is started */
+#define ACR_EXTENSION_VERB "extension-worker" /* the verb that starts an extension's process */
 #define ACR_EXTENSION_MAX_FAILURES 3u
-#define ACR_EXTENSION_MAX_SOURCE (1u * 1024 * 1024) /* bytes of its file */
-#define ACR_EXTENSION_MAX_ANSWER (4u * 1024 * 1024) /* bytes of one answer */
-#define ACR_EXTENSION_MAX_HOOKS 50u                 /* of each kind */
-#define ACR_EXTENSION_TIMEOUT_MS 30000              /* of one call, by default */
+#define ACR_EXTENSION_MAX_SOURCE (1u * 1024 * 1024) /* largest source file, in bytes */
+#define ACR_EXTENSION_MAX_ANSWER (4u * 1024 * 1024) /* largest answer, in bytes */
+#define ACR_EXTENSION_MAX_HOOKS 50u                 /* most functions of each kind */
+#define ACR_EXTENSION_TIMEOUT_MS 30000              /* default time limit of one call */
 /* Environment variables with this prefix, and a few that programs need, are passed on. */
 #define ACR_EXTENSION_PREFIX "ACR_EXTENSION_"
 
@@ -35,37 +36,37 @@ GQuark acr_extensions_error_quark(void);
 typedef struct {
     const char *const *files; /* NULL-terminated; NULL: none */
     const char *exe;          /* this program; NULL in a replay, which starts no process */
-    const char *repo;         /* the repository's folder, for git's history; NULL: not known */
-    gint64 timeout_ms;        /* of one call */
+    const char *repo;         /* the repository's folder, for git's history; NULL: unknown */
+    gint64 timeout_ms;        /* time limit of one call */
     AcrJournal *journal;      /* NULL: nothing is recorded */
     const AcrInterrupt *interrupt;
     /* an extension that cannot be loaded is reported and listed, and does nothing */
     bool keeps_broken;
     gsize n_own_calls; /* number of built-in calls in its registry, as in acr_calls_new; 0: all */
     void *ctx;
-    void (*warn)(void *ctx, const char *line); /* for the user */
+    void (*warn)(void *ctx, const char *line); /* receives a line for the user */
 } AcrExtensionOptions;
 
-/* Replaces each path that does not exist and ends in the name of an entry point of the group
- * acr_host.extensions by the file of that package. `files` are owned by the caller. Errors: USAGE,
- * INTERRUPTED. */
+/* Resolves names of entry points: replaces each path that does not exist and ends in the name of an
+ * entry point of the group acr_host.extensions by the file of that package. `files` are owned by
+ * the caller. Errors: USAGE, INTERRUPTED. */
 bool acr_extensions_locate(char **files, const AcrExtensionOptions *options,
                            GError **error) ACR_MUST_USE;
-/* Whether each file is readable and lies outside `workdir` (NULL: no such folder). Errors:
+/* Checks that each file is readable and lies outside `workdir` (NULL: no such folder). Errors:
  * USAGE. */
 bool acr_extensions_check_files(const char *const *files, const char *workdir,
                                 GError **error) ACR_MUST_USE;
 
 /* The loaded extensions. One thread at a time. NULL means none. */
 typedef struct AcrExtensions AcrExtensions;
-/* Loads them. Errors: USAGE (one cannot be loaded; not in a replay, nor if broken ones are kept),
- * INTERRUPTED, those of the journal. NULL without an error: no files. */
+/* Loads the extensions. Errors: USAGE (one cannot be loaded; not in a replay, nor if broken ones
+ * are kept), INTERRUPTED, those of the journal. NULL without an error: there are no files. */
 bool acr_extensions_load(const AcrExtensionOptions *options, AcrExtensions **out,
                          GError **error) ACR_MUST_USE;
 void acr_extensions_free(AcrExtensions *all);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrExtensions, acr_extensions_free)
 
-/* The registry with their search calls; borrowed; NULL without extensions. */
+/* The registry that includes their search calls; borrowed; NULL without extensions. */
 const AcrCalls *acr_extensions_calls(const AcrExtensions *all);
 /* [{"file", "version", "calls": [{"name", "summary", "params": [{"name", "type", "about"}]}],
  * "checks": [name], "parsers": [name], "localisers": [name], "sources": [scheme],
@@ -82,12 +83,12 @@ AcrJson *acr_extensions_describe(const AcrExtensions *all) ACR_MUST_USE;
 bool acr_extensions_tell(AcrExtensions *all, AcrSearch *search, const char *event,
                          const AcrJson *data, char **out_note, char **out_veto,
                          GError **error) ACR_MUST_USE;
-/* Asks their checks about a patch. *out_why (owned): why it is wrong; NULL: no check rejects it.
- * Errors: INTERRUPTED, those of the journal and of acr_overlay_read. */
+/* Calls their checks with a patch. *out_why (owned): why the patch is wrong; NULL: no check rejects
+ * it. Errors: INTERRUPTED, those of the journal and of acr_overlay_read. */
 bool acr_extensions_check(AcrExtensions *all, AcrSearch *search, AcrSnapshot *before,
                           const AcrOverlay *after, GBytes *diff, char **out_why,
                           GError **error) ACR_MUST_USE;
-/* Asks their localisers about an issue. *out_text (owned): the suspected places, a line each; NULL:
+/* Calls their localisers with an issue. *out_text (owned): the suspected places, a line each; NULL:
  * none. Errors: INTERRUPTED, those of the journal. */
 bool acr_extensions_localise(AcrExtensions *all, AcrSearch *search, const char *issue,
                              char **out_text, GError **error) ACR_MUST_USE;

@@ -1,4 +1,5 @@
-/* Private to extensions: an extension's process, and what it may ask back. */
+/* Private to extensions: an extension's process, and the questions that it may ask during a
+ * call. */
 #ifndef ACR_EXTENSIONS_PRIVATE_H
 #define ACR_EXTENSIONS_PRIVATE_H
 
@@ -8,21 +9,21 @@
 
 /* ---- The process (process.c) ---- */
 
-/* The process of one extension: started when it is first asked, and again after it ended. */
+/* The process of one extension: started for the first call, and again after it ended. */
 typedef struct {
     const AcrExtensionOptions *options;
     const char *path; /* borrowed */
-    GBytes *source;   /* of the file; borrowed */
+    GBytes *source;   /* contents of the file; borrowed */
     AcrPeer peer;
-    AcrTreeCache *cache; /* holds its working folder */
+    AcrTreeCache *cache; /* holds the process's working folder */
 } AcrExtensionProcess;
 void acr_extension_process_clear(AcrExtensionProcess *process);
 /* Starts the process, which loads the file. *out (owned): what the file adds, or {"error"}. Errors:
  * INTERRUPTED. */
 bool acr_extension_process_load(AcrExtensionProcess *process, AcrJson **out,
                                 GError **error) ACR_MUST_USE;
-/* Asks {"kind", "name", "argument"}; meanwhile the extension may use `search` (may be NULL). *out
- * (owned): its answer, or {"error"}. Errors: INTERRUPTED. */
+/* Calls the function that {"kind", "name", "argument"} names; meanwhile the extension may use
+ * `search` (may be NULL). *out (owned): its answer, or {"error"}. Errors: INTERRUPTED. */
 bool acr_extension_process_ask(AcrExtensionProcess *process, const AcrJson *question,
                                AcrSearch *search, AcrJson **out, GError **error) ACR_MUST_USE;
 
@@ -33,8 +34,9 @@ bool acr_extension_process_locate(const AcrExtensionOptions *options, const char
 
 /* ---- What it may ask back (view.c) ---- */
 
-#define ACR_EXTENSION_MAX_SYMBOLS 10000u /* in one answer */
-/* The answer to a question of an extension, or {"error"}; owned. `search` and `repo` may be NULL. */
+#define ACR_EXTENSION_MAX_SYMBOLS 10000u /* symbols in one answer */
+/* Answers a question of an extension; {"error"} if that fails; owned. `search` and `repo` may be
+ * NULL. */
 AcrJson *acr_extension_view(AcrSearch *search, const char *repo, const AcrJson *asked) ACR_MUST_USE;
 
 #endif

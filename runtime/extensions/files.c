@@ -1,6 +1,6 @@
 /*
- * The files of extensions before they are run: which files are meant and allowed, and the prompts
- * beside them.
+ * Checks the files of extensions before they run: finds the named files, rejects those inside the
+ * repository, and finds the prompts beside them.
  */
 #include "extensions/extensions_private.h"
 

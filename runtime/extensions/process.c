@@ -1,13 +1,13 @@
 /*
- * The process of one extension: started, asked, answered when it asks back, and killed at its
- * deadline. Every failure is an answer; only an interrupt is an error.
+ * The process of one extension: starts it, calls its functions, answers its questions, and kills it
+ * at its deadline. Every failure is returned as an answer; only an interrupt is an error.
  */
 #include "extensions/extensions_private.h"
 
 #include <string.h>
 
 #define START_TIMEOUT_MS 60000
-#define GRACE_MS 2000 /* for a process to end after its socket is closed */
+#define GRACE_MS 2000 /* time in which a process must end after its socket was closed */
 
 void acr_extension_process_clear(AcrExtensionProcess *process)
 {
@@ -40,7 +40,8 @@ static char **make_worker_environment(void)
     return (char **)g_ptr_array_free(out, FALSE);
 }
 
-/* Its working folder is its own, and not the repository, from which nothing may be imported. */
+/* Starts the process in a folder of its own, because nothing may be imported from the
+ * repository. */
 static bool spawn(AcrExtensionProcess *process, GError **error)
 {
     const AcrExtensionOptions *options = process->options;
@@ -52,7 +53,7 @@ static bool spawn(AcrExtensionProcess *process, GError **error)
            acr_peer_start(argv, (const char *const *)environment, folder, &process->peer, error);
 }
 
-/* The meaning of a reply that is not an answer; kills the process. */
+/* Explains a reply that is not an answer; kills the process. */
 static bool give_up_process(AcrExtensionProcess *process, AcrPeerReply reply, gint64 timeout_ms,
                             AcrJson **out, GError **error)
 {
@@ -132,7 +133,7 @@ static bool ask_running_process(AcrExtensionProcess *process, const char *name,
     return exchange_with_process(process, sent, search, process->options->timeout_ms, out, error);
 }
 
-/* Starts it anew and asks its first question: the function `name` of extension_worker. */
+/* Restarts the process and sends its first question: the function `name` of extension_worker. */
 static bool begin_process(AcrExtensionProcess *process, const char *name, const AcrJson *question,
                           AcrJson **out, GError **error)
 {

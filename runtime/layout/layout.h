@@ -1,46 +1,46 @@
 /*
- * layout: the name of every file and folder that a run, a batch, a shard or an evaluation leaves on disk. They are
- * spelled here and nowhere else; python/acr/layout.py repeats those that Python reads. A name with "%u" is a format.
- * tools/checks/layout.py checks both.
+ * layout: the name of every file and folder that a run, a batch, a shard or an evaluation leaves on
+ * disk. No other file spells these names; python/acr/layout.py repeats those that Python reads. A
+ * name with "%u" is a format. tools/checks/layout.py checks both.
  */
 #ifndef ACR_LAYOUT_H
 #define ACR_LAYOUT_H
 
 /* ---- A run folder ---- */
 #define ACR_FILE_META "meta.json" /* makes a folder a run folder; written first */
-#define ACR_FILE_LOCK "lock"      /* held by the process that works there; a shard has one too */
-#define ACR_FILE_ISSUE "issue.md" /* the issue */
+#define ACR_FILE_LOCK "lock" /* held by the process that works in the folder; a shard has one too */
+#define ACR_FILE_ISSUE "issue.md"        /* the issue */
 #define ACR_FILE_JOURNAL "journal.jsonl" /* everything that came from outside */
 #define ACR_FILE_LEDGER                                                                            \
-    "ledger.jsonl"                /* reserved and spent money and tokens; of a batch in `shared` */
-#define ACR_FILE_LIVE "live.json" /* what the run is doing; of a batch in `shared` */
-#define ACR_FILE_GRADING "grading.json"         /* of a batch in `shared`: how far grading is */
-#define ACR_FILE_COST "cost.json"               /* what was used, by role and by stage */
-#define ACR_FILE_PATCH "patch.diff"             /* the patch; also of a graded prediction */
-#define ACR_FILE_SCRIPT "reproducer.py"         /* the script that `reproduce` wrote */
+    "ledger.jsonl" /* reserved and spent money and tokens; a batch has it in `shared` */
+#define ACR_FILE_LIVE "live.json"       /* what the run is doing; a batch has it in `shared` */
+#define ACR_FILE_GRADING "grading.json" /* in `shared` of a batch: the progress of grading */
+#define ACR_FILE_COST "cost.json"       /* what was used, by role and by stage */
+#define ACR_FILE_PATCH "patch.diff"     /* the patch; also that of a graded prediction */
+#define ACR_FILE_SCRIPT "reproducer.py" /* the script that `reproduce` wrote */
 #define ACR_FILE_SELECTED "selected_patch.json" /* which candidate was chosen, and why */
 #define ACR_FILE_RESULT "result.json"           /* the result, as `run --json` prints it */
-#define ACR_FILE_SPECTRUM "sbfl.json"           /* where failing tests point */
+#define ACR_FILE_SPECTRUM "sbfl.json"           /* the code that failing tests point to */
 #define ACR_FILE_REPORT                                                                            \
     "report.html"                 /* the page that `report` writes; also in a folder of many runs */
 #define ACR_DIR_PROMPTS "prompts" /* the prompts that were used */
-#define ACR_DIR_SNAPSHOT "snapshot"  /* the files on which the run began */
-#define ACR_DIR_GIVEN "candidates"   /* patches from elsewhere, and what was decided about all */
-#define ACR_FILE_GIVEN "%u.diff"     /* in `candidates`: one of them */
+#define ACR_DIR_SNAPSHOT "snapshot"  /* the files that the run began with */
+#define ACR_DIR_GIVEN "candidates"   /* patches from elsewhere, and the decisions on all patches */
+#define ACR_FILE_GIVEN "%u.diff"     /* in `candidates`: one patch */
 #define ACR_DIR_ATTEMPT "attempt_%u" /* an attempt, from 0 */
 
 /* ---- The folder of an attempt; rounds, tries and scripts count from 1 ---- */
-#define ACR_DIR_SEARCH "search/" /* the retrieval conversation: the next five files */
+#define ACR_DIR_SEARCH "search/" /* the retrieval conversation, in the next five files */
 #define ACR_FILE_SEARCH_ROUND                                                                      \
     "search_round_%u.json"                         /* in `search`: the conversation up to a round */
 #define ACR_FILE_AGENT_PROXY "agent_proxy_%u.json" /* in `search`: how an answer became JSON */
 #define ACR_FILE_TOOL_CALLS "tool_call_layers.json" /* in `search`: the calls of each round */
 #define ACR_FILE_NAMED_LOCATIONS                                                                   \
     "bug_locations_before_process.json" /* in `search`: bug locations as the model named them */
-#define ACR_FILE_LOCATIONS "bug_locations_after_process.json" /* in `search`: their code */
+#define ACR_FILE_LOCATIONS "bug_locations_after_process.json" /* in `search`: the located code */
 #define ACR_FILE_PATCH_ANSWER "patch_raw_%u.md"               /* the patch writer's answer */
-#define ACR_FILE_PATCH_CONVERSATION "conv_patch_%u.json"      /* its conversation */
-#define ACR_FILE_EXTRACTED "extracted_patch_%u.diff"          /* the diff made of the answer */
+#define ACR_FILE_PATCH_CONVERSATION "conv_patch_%u.json"      /* the patch writer's conversation */
+#define ACR_FILE_EXTRACTED "extracted_patch_%u.diff"          /* the diff made from the answer */
 #define ACR_FILE_EXTRACT_STATUS "extract_status.json"         /* the status of each answer */
 #define ACR_FILE_REPRODUCER "reproducer_%u.py"                /* a script that shows the issue */
 #define ACR_FILE_TEST_CONVERSATION                                                                 \
@@ -52,26 +52,26 @@
 /* ---- A batch, which has a run folder for each task ---- */
 #define ACR_FILE_PREDICTIONS "preds.jsonl" /* predictions in SWE-bench's format */
 #define ACR_FILE_SUMMARY                                                                           \
-    "summary.json" /* the result of each task, and sums; also of an evaluation, below its RUN_ID */
-#define ACR_FILE_SOUND "sound.jsonl"        /* of an audit: the rows of tasks that can be graded */
-#define ACR_DIR_SHARED "shared"             /* what its tasks share */
+    "summary.json" /* the result of each task, and sums; an evaluation has it below its RUN_ID */
+#define ACR_FILE_SOUND "sound.jsonl"        /* rows of the tasks that an audit found sound */
+#define ACR_DIR_SHARED "shared"             /* files that the tasks share */
 #define ACR_DIR_ENVIRONMENTS "environments" /* environments that were made for grading */
-#define ACR_DIR_SHARD "shard-%u-of-%u"      /* a part of the batch, from 1; a batch of its own */
-#define ACR_FILE_SHARD "shard.json"         /* in a shard: its tasks */
+#define ACR_DIR_SHARD "shard-%u-of-%u"      /* one shard, from 1; it is like a batch of its own */
+#define ACR_FILE_SHARD "shard.json"         /* the tasks of a shard */
 
 /* ---- An evaluation, with the names of SWE-bench's package and some of our own ---- */
 #define ACR_DIR_LOGS "logs" /* the logs of all evaluations */
 #define ACR_DIR_EVALUATIONS                                                                        \
-    ACR_DIR_LOGS "/run_evaluation" /* below it RUN_ID/MODEL/ID, the folder of a prediction */
+    ACR_DIR_LOGS "/run_evaluation"             /* has RUN_ID/MODEL/ID, the folder of a prediction */
 #define ACR_FILE_FINAL_REPORT "%s.%s.json"     /* the final report: model, RUN_ID */
 #define ACR_FILE_EVAL_RUN "run.json"           /* the options of a RUN_ID */
 #define ACR_FILE_GRADES "grades.json"          /* the grades of a shard */
-#define ACR_FILE_EVAL_SCRIPT "eval.sh"         /* of a prediction: the script that runs its tests */
-#define ACR_FILE_EVAL_LOG "run_instance.log"   /* of a prediction: what was done */
-#define ACR_FILE_EVAL_OUTPUT "test_output.txt" /* of a prediction: the output of its tests */
-#define ACR_FILE_EVAL_REPORT "report.json"     /* of a prediction: the official report */
-#define ACR_FILE_VERDICT "verdict.json"        /* of a prediction: our verdict */
+#define ACR_FILE_EVAL_SCRIPT "eval.sh"         /* for a prediction: its test script */
+#define ACR_FILE_EVAL_LOG "run_instance.log"   /* for a prediction: what was done */
+#define ACR_FILE_EVAL_OUTPUT "test_output.txt" /* for a prediction: its test output */
+#define ACR_FILE_EVAL_REPORT "report.json"     /* for a prediction: the official report */
+#define ACR_FILE_VERDICT "verdict.json"        /* for a prediction: our verdict */
 #define ACR_FILE_WATCHED_OUTPUT                                                                    \
-    "watched_output.txt" /* of a prediction: the output of the second run */
+    "watched_output.txt" /* for a prediction: the output of the second run */
 
 #endif

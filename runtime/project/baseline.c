@@ -1,6 +1,7 @@
 /*
- * The baseline: how the tests end without a patch. Plans are tried in order until one runs passing
- * tests; failing tests run once more. Cached by a digest of all that it depends on.
+ * The baseline: the outcomes of the tests without a patch. Plans are tried in order until some
+ * tests pass with one; failing tests run once more. Cached by a digest of everything that it
+ * depends on.
  */
 #include "project/project_private.h"
 
@@ -33,7 +34,7 @@ static void take_plan(AcrBaseline *baseline, const AcrJson *plan)
 
 /* ---- The cache ---- */
 
-/* Its path in the cache; owned; NULL without error: not cached. */
+/* The baseline's path in the cache; owned; NULL without error: not cached. */
 static char *baseline_path(const AcrProject *project, const AcrProbe *probe, const AcrJson *plans,
                            GError **error)
 {
@@ -50,7 +51,7 @@ static char *baseline_path(const AcrProject *project, const AcrProbe *probe, con
     return g_build_filename(project->cache, name, NULL);
 }
 
-/* A baseline that cannot be kept is made again the next time. */
+/* Caches the baseline; if that fails, the next run makes it again. */
 static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline, const char *path)
 {
     g_autoptr(GError) error = NULL;
@@ -66,7 +67,7 @@ static void keep_baseline(const AcrProject *project, const AcrBaseline *baseline
         g_debug("the baseline cannot be kept: %s", error->message);
 }
 
-/* One that ran out of time serves no one who has more. */
+/* Takes a cached baseline; one that timed out is not used when the timeout is longer now. */
 static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *out)
 {
     g_autoptr(GBytes) bytes = path ? acr_file_read(path, MAX_KEPT_BYTES, NULL) : NULL;
@@ -122,8 +123,8 @@ static char *find_exception(const char *text)
     return last ? acr_text_shorten(last, SHOWN_BYTES) : NULL;
 }
 
-/* Why no test passes, from one of them: an error (a fixture that raises, a file that cannot be
- * imported) before a failure; else the end of the log. Owned. */
+/* Why no test passes, taken from one test: preferably an error (a fixture that raises, a file that
+ * cannot be imported), else a failure; else the end of the log. Owned. */
 static char *explain_run(const AcrTestRun *run)
 {
     static const AcrTestOutcome outcomes[] = {ACR_TESTED_ERROR, ACR_TESTED_FAILED};
@@ -151,7 +152,7 @@ static void add_tried(AcrBaseline *baseline, const AcrJson *plan, const char *wh
     g_ptr_array_add(baseline->tried, g_strdup_printf("%s: %s", command ? command : "?", why));
 }
 
-/* Runs a plan; returns whether it is the best so far, which `out` then becomes. */
+/* Runs a plan; if it is the best so far, keeps it in `out` and returns true. */
 static bool try_plan(const AcrProject *project, const AcrJson *plan, const AcrJson *order,
                      AcrBaseline *out, GError **error)
 {
@@ -202,7 +203,7 @@ static bool run_again(const AcrProject *project, AcrBaseline *baseline, GError *
     return true;
 }
 
-/* The modules that tests could not import. */
+/* Finds the modules that tests could not import. */
 static bool find_missing(const AcrProject *project, AcrBaseline *baseline, GError **error)
 {
     GString *text = g_string_new(baseline->run.log);

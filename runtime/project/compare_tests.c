@@ -11,21 +11,21 @@
 
 /* Pairs of runs, for broken and for fixed tests. */
 #define ROUNDS(bad_with) ((bad_with) ? 4u : 1u)
-#define MIN_ROUNDS 2u     /* beyond them half of the time is for runs alone */
-#define FIRST_ALONE 3u    /* run alone even if they behaved alike in all rounds */
-#define CONFIRM_MS 120000 /* kept of the time for confirming suspects, but at most half of it */
+#define MIN_ROUNDS 2u     /* after these rounds, half of the time is kept for runs alone */
+#define FIRST_ALONE 3u    /* suspects that run alone even if they behaved alike in all rounds */
+#define CONFIRM_MS 120000 /* time kept for confirming suspects, but at most half of it */
 #define ALONE(bad_with) ((bad_with) ? 2u : 1u)
-#define SLOWER 4 /* times the baseline's */
+#define SLOWER 4 /* a run with the patch may take that many times the baseline's time */
 #define SLACK_MS 60000
-#define MAX_AGAIN 20u /* suspects that are confirmed, the first ones; the others stay unconfirmed */
+#define MAX_AGAIN 20u /* suspects that are confirmed; the others stay unconfirmed */
 
-/* What both kinds of suspects share. */
+/* What the search for broken and for fixed tests shares. */
 typedef struct {
     const AcrProject *project;
     const AcrBaseline *baseline;
     const AcrOverlay *overlay;
-    AcrTestRun *run;        /* the first one with the patch */
-    GPtrArray *regressions; /* ids */
+    AcrTestRun *run;        /* the first run with the patch */
+    GPtrArray *regressions; /* ids of tests */
     AcrTestComparison *out;
     gint64 deadline_us;
 } Work;
@@ -43,7 +43,8 @@ static gint64 left_ms(const Work *work)
     return (work->deadline_us - g_get_monotonic_time()) / 1000;
 }
 
-/* The time limit of a run, from the baseline's time, since a patch may make a test hang. */
+/* The time limit of a run, derived from the baseline's time, because a patch may make a test
+ * hang. */
 static gint64 bound_ms(const Work *work)
 {
     const AcrTestRun *before = &work->baseline->run;
@@ -63,7 +64,7 @@ static bool is_bad(const Work *work, const AcrTestRun *run, bool with_patch, con
     return acr_test_run_lost(run, id) || (with_patch && work->run->ids->len == 0);
 }
 
-/* Removes suspects that behave on a tree other than expected (`bad`). */
+/* Removes suspects whose outcome on a tree differs from the expected one (`bad`). */
 static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
                  GPtrArray *suspects, GError **error)
 {
@@ -94,7 +95,8 @@ static bool sift(Work *work, const GPtrArray *select, bool with_patch, bool bad,
     return true;
 }
 
-/* One run on each tree; `bad_with`: bad is expected with the patch and good without. */
+/* Runs the suspects on both trees; `bad_with`: they should be bad with the patch and good
+ * without. */
 static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrArray *suspects,
                       GError **error)
 {
@@ -107,8 +109,8 @@ static bool sift_both(Work *work, const GPtrArray *select, bool bad_with, GPtrAr
     return left->len == 0 || sift(work, left, false, !bad_with, suspects, error);
 }
 
-/* The first ones alone, and all of them if one of these differs; those that are confirmed go to
- * `confirmed`. `rounds`: that were run together. */
+/* Runs the first suspects alone, and all of them if one of these differs; adds confirmed ones to
+ * `confirmed`. `rounds`: rounds in which they ran together. */
 static bool confirm_alone(Work *work, bool bad_with, guint rounds, GPtrArray *suspects,
                           GPtrArray *confirmed, GError **error)
 {
@@ -117,7 +119,7 @@ static bool confirm_alone(Work *work, bool bad_with, guint rounds, GPtrArray *su
         g_autoptr(GPtrArray) one = g_ptr_array_new();
         g_ptr_array_add(one, all->pdata[i]);
         bool are_alike = rounds >= (bad_with ? MIN_ROUNDS : 1) && suspects->len == all->len;
-        if (are_alike && (i >= FIRST_ALONE || left_ms(work) <= 0)) { /* the rounds suffice */
+        if (are_alike && (i >= FIRST_ALONE || left_ms(work) <= 0)) { /* the rounds are enough */
             g_ptr_array_add(confirmed, g_strdup(all->pdata[i]));
             continue;
         }
@@ -173,7 +175,7 @@ static bool confirm_end(Work *work, AcrTestOrder *asked, GError **error)
 
 /* ---- Suspects ---- */
 
-/* Whether the test had no turn before the timeout; a file that cannot be imported had its turn. */
+/* Whether the timeout came before the test's turn; a file that cannot be imported had its turn. */
 static bool is_left_out(const AcrTestRun *run, const GPtrArray *errors, const char *id)
 {
     return run->timed_out && !g_hash_table_contains(run->tests, id) &&
@@ -203,7 +205,8 @@ static GPtrArray *find_suspects(const Work *work, bool bad_with)
     return suspects;
 }
 
-/* Tests that the patched run came to, and the baseline, out of time, did not. */
+/* Adds tests that the patched run reached, and that the baseline did not reach before its
+ * timeout. */
 static bool complete_baseline(const Work *work, AcrBaseline *baseline, GError **error)
 {
     const AcrTestRun *after = work->run;
@@ -228,7 +231,7 @@ static bool complete_baseline(const Work *work, AcrBaseline *baseline, GError **
 
 /* ---- The comparison ---- */
 
-/* Tests that are good in the baseline and, unless `with` is NULL, exist in it. */
+/* Counts tests that are good in the baseline and, unless `with` is NULL, exist in it. */
 static gint64 count_good(const AcrBaseline *baseline, const AcrTestRun *with)
 {
     gint64 good = 0;
@@ -247,7 +250,7 @@ void acr_project_compare_none(const AcrBaseline *baseline, AcrTestComparison *ou
                                .compared = count_good(baseline, NULL)};
 }
 
-/* A patch may skip tests that it would break, so skipped tests are listed. */
+/* Lists skipped tests, because a patch may skip tests that it would break. */
 static void find_skipped(const Work *work)
 {
     const AcrTestRun *before = &work->baseline->run, *after = work->run;
@@ -260,7 +263,6 @@ static void find_skipped(const Work *work)
     }
 }
 
-/* Summarises all runs. */
 static void describe_runs(const Work *work)
 {
     AcrTestComparison *out = work->out;

@@ -1,14 +1,15 @@
 /*
  * Finds out how a project's tests are run and in which order: asks python/acr/project/ in a
- * confined process, which sees the texts of files and imports none of them.
+ * confined process, which gets the texts of files and imports none of them.
  */
 #include "project/project_private.h"
 
 #include <string.h>
 
 #define ASK_TIMEOUT_MS 60000
-#define MAX_TEXT_BYTES ((gsize)256 * 1024) /* of a file that may say how tests are run */
-#define IMPORT_BYTES ((gsize)12 * 1024)    /* bytes read of a file whose imports are wanted */
+/* largest file that is read for hints on how tests are run */
+#define MAX_TEXT_BYTES ((gsize)256 * 1024)
+#define IMPORT_BYTES ((gsize)12 * 1024) /* bytes read of a file whose imports are needed */
 #define MAX_TOTAL_BYTES ((gsize)40 * 1024 * 1024)
 
 AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
@@ -22,7 +23,7 @@ AcrJson *acr_project_ask(const AcrProject *project, const char *function, const 
     return acr_json_parse_bytes(answer, error);
 }
 
-/* Adds a pair of a file's path and its text, or its first `max` bytes; false: left out. */
+/* Adds a pair of a file's path and its text, or its first `max` bytes; false: skipped. */
 static bool add_snapshot_text(const AcrProject *project, gsize index, gsize max, bool is_cut,
                               AcrJson *texts, gsize *total)
 {

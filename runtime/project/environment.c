@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define READY "acr-host-ready" /* in an environment that is whole */
+#define READY "acr-host-ready" /* file that marks a complete environment */
 #define BUILD_MS ((gint64)1800 * 1000)
 #define WAIT_US 200000
-#define SHOWN_BYTES 400u /* bytes of pip's last output */
+#define SHOWN_BYTES 400u /* bytes of pip's last output that an error shows */
 
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_FAILED, __VA_ARGS__)
@@ -39,7 +39,8 @@ static char *find_pyenv(const char *version)
     return best && access(best, X_OK) == 0 ? g_steal_pointer(&best) : NULL;
 }
 
-/* pyenv's Python first, since the one in PATH may be its launcher; else that in PATH. */
+/* Finds pyenv's Python first, because the Python in PATH may be pyenv's launcher; else the one in
+ * PATH. */
 static char *find_base_python(const char *version, GError **error)
 {
     g_autofree char *name = g_strdup_printf("python%s", version);
@@ -60,7 +61,7 @@ static void add_bind(GPtrArray *argv, const char *how, const char *path)
     g_ptr_array_add(argv, g_strdup(path));
 }
 
-/* What is visible while packages are installed: the system, that Python, and network settings. */
+/* Makes the system, that Python, and network settings visible while packages are installed. */
 static void add_sight(GPtrArray *argv, const char *base, const char *folder)
 {
     static const char *const system[] = {"/usr",
@@ -91,7 +92,7 @@ static void add_sight(GPtrArray *argv, const char *base, const char *folder)
     add_bind(argv, "--bind", folder);
 }
 
-/* pip's own settings, and those of certificates and proxies. */
+/* Passes on pip's own settings, and those of certificates and proxies. */
 static char **make_build_environment(void)
 {
     static const char *const kept[] = {"PIP_",        "SSL_CERT_",   "REQUESTS_CA_",
@@ -163,7 +164,7 @@ static bool build_environment(const AcrGradingPlan *plan, const char *folder, gi
                                   : said + (len > SHOWN_BYTES ? len - SHOWN_BYTES : 0));
 }
 
-/* Waits for whoever makes it. */
+/* Waits for the process that makes the environment. */
 static AcrLock *take_lock(const char *path, gint64 deadline_us, const AcrInterrupt *interrupt,
                           GError **error)
 {

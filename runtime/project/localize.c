@@ -1,7 +1,7 @@
 /*
  * Ranks code by which tests run it: traced lines become numbers, the numbers a spectrum, and its
  * ranks become lines and methods of the index. Test files, and files that are not in the index, are
- * left out.
+ * ignored.
  */
 #include "project/project_private.h"
 
@@ -14,9 +14,9 @@ typedef struct {
 typedef struct {
     const AcrIndex *index;
     GHashTable *numbers; /* file << 32 | line, as gint64 -> number + 1 */
-    GArray *lines;       /* of Line, by number */
-    GArray *run;         /* of guint32: lines that the current test ran */
-    /* lines of tests that are still accepted, because the tests themselves report them */
+    GArray *lines;       /* array of Line, by number */
+    GArray *run;         /* array of guint32: lines that the current test ran */
+    /* how many more lines are accepted; a limit, because the tests themselves report them */
     guint64 left;
 } Numbering;
 
@@ -38,7 +38,7 @@ void acr_localized_clear(AcrLocalized *localized)
 
 /* ---- Numbers of lines ---- */
 
-#define MAX_LINES ((guint64)400 * 1000 * 1000) /* of all tests, in both passes */
+#define MAX_LINES ((guint64)400 * 1000 * 1000) /* limit for all tests together, in both passes */
 
 /* The last line of a file that the index knows. */
 static guint32 last_line(const AcrIndex *index, guint32 file)
@@ -142,7 +142,7 @@ static bool is_failing(const AcrLocalized *localized, const char *id)
     return g_ptr_array_find_with_equal_func(localized->failing, id, g_str_equal, NULL);
 }
 
-/* All lines are numbered first; then the tests are added, whose numbers stay. */
+/* Numbers all lines first and then adds the tests, because the numbers must not change. */
 static AcrSpectrum *make_spectrum(Numbering *numbering, const AcrLocalized *localized)
 {
     const AcrJson *lines = localized->run.lines;

@@ -4,18 +4,19 @@
 
 #include "project/project.h"
 
-/* The programs that can be run in the sandbox, as inside/supervise.py finds them. All owned. */
+/* The programs that can run in the sandbox, as inside/supervise.py finds them. All owned. */
 typedef struct {
-    char *digest; /* of the Python and its installed packages */
+    char *digest; /* digest of the Python and its installed packages */
     char *version;
-    AcrJson *modules; /* names of runners that can be imported */
+    AcrJson *modules; /* runners that can be imported, by name */
 } AcrProbe;
 void acr_probe_clear(AcrProbe *probe);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrProbe, acr_probe_clear)
-/* Errors: those of sandbox; FAILED (the Python there does not run). */
+/* Finds these programs. Errors: those of sandbox; FAILED (the Python there does not run). */
 bool acr_project_probe(const AcrProject *project, AcrProbe *out, GError **error) ACR_MUST_USE;
 
-/* The plans of a project, an array, best guess first; owned. Errors: those of py and vcs. */
+/* The possible plans of a project, an array, best guess first; owned. Errors: those of py and
+ * vcs. */
 AcrJson *acr_project_detect(const AcrProject *project, GError **error) ACR_MUST_USE;
 /* The files of tests, an array, nearest to the changed files first; owned. */
 AcrJson *acr_project_order(const AcrProject *project, const char *const *changed,
@@ -27,32 +28,33 @@ AcrJson *acr_project_ask_about_files(const AcrProject *project, const char *want
 AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
                          GError **error) ACR_MUST_USE;
 
-/* One run. All borrowed. */
+/* Describes one run. All borrowed. */
 typedef struct {
     const AcrJson *plan;
     const AcrOverlay *overlay; /* NULL: the unchanged snapshot */
-    const GPtrArray *select;   /* char *: these tests alone; NULL: all */
-    const AcrJson *order;      /* of acr_project_order; NULL: the runner's own */
+    const GPtrArray *select;   /* char *: run only these tests; NULL: all */
+    const AcrJson *order;      /* made by acr_project_order; NULL: the runner's own order */
     gint64 time_ms;
-    bool is_traced;   /* the lines that each test runs are wanted */
-    bool has_imports; /* includes lines that run during imports */
+    bool is_traced;   /* record the lines that each test runs */
+    bool has_imports; /* include lines that run during imports */
 } AcrTestOrder;
-/* Errors: those of sandbox and py. */
+/* Runs tests. Errors: those of sandbox and py. */
 bool acr_project_run(const AcrProject *project, const AcrTestOrder *order, AcrTestRun *out,
                      GError **error) ACR_MUST_USE;
-/* A digest of our files that run inside; owned. Errors: those of base. */
+/* A digest of our files that run in the sandbox; owned. Errors: those of base. */
 char *acr_project_inside_digest(const AcrProject *project, GError **error) ACR_MUST_USE;
 
-/* Adds a result to a run; of the same id the worse counts. */
+/* Adds a result to a run; if the id has a result already, the worse one counts. */
 void acr_test_run_add(AcrTestRun *run, const char *id, AcrTestOutcome outcome, double seconds,
                       const char *message);
-/* Borrowed ids, in an array of the caller: of tests, and of whole files, classes, or all. */
+/* The ids with errors, borrowed, in an array of the caller's: of tests, and of whole files,
+ * classes, or all. */
 GPtrArray *acr_test_run_errors(const AcrTestRun *run) ACR_MUST_USE;
-/* Whether one of them is why that test did not run. */
+/* Whether one of these errors explains why that test did not run. */
 bool acr_test_errors_are_about(const GPtrArray *errors, const char *id);
-/* Whether a missing test is missing because of an error. */
+/* Whether an error explains why the test is missing. */
 bool acr_test_run_lost(const AcrTestRun *run, const char *id);
-/* Tests, what was not run, times; and back. */
+/* Converts tests, tests that did not run, and times to JSON; and back. */
 AcrJson *acr_test_run_to_json(const AcrTestRun *run) ACR_MUST_USE;
 void acr_test_run_init(AcrTestRun *run);
 void acr_test_run_take(AcrTestRun *run, const AcrJson *json);

@@ -8,12 +8,12 @@
 
 #define SOURCE_BYTES ((gsize)1024 * 1024)
 #define OUTPUT_BYTES ((gsize)64 * 1024 * 1024)
-#define GRACE_MS 30000 /* that the sandbox gives beyond the time of the tests */
+#define GRACE_MS 30000 /* time that the sandbox adds to the time of the tests */
 #define PROBE_MS 60000
 #define SHOWN_BYTES 300u
 
 #define SUPERVISE "supervise.py"
-/* Files that it writes for the project's Python. */
+/* Files that supervise.py writes for the project's Python. */
 static const char *const sources[] = {
     "acr_test_events.py", "acr_pytest_report.py", "pytest_main.py", "unittest_report.py",
     "unittest_main.py",   "hooked_main.py",       "sympy_main.py",  "line_tracer.py"};
@@ -44,7 +44,7 @@ char *acr_project_inside_digest(const AcrProject *project, GError **error)
     return text ? acr_sha256_hex(text, strlen(text)) : NULL;
 }
 
-/* The error for a sandbox that gave no answer. */
+/* Sets the error for a run without an answer. */
 static bool fail_of(const AcrExecuted *executed, GError **error)
 {
     g_autofree char *told = g_strchomp(acr_utf8_repair_bytes(executed->err));

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define VERSION 1
-#define FOLDER "set-ups" /* beside the sandbox's cache */
+#define FOLDER "set-ups" /* folder beside the sandbox's cache */
 #define COUNT                                                                                      \
     "import sys, importlib.util as u; print(sum(u.find_spec(m) is None for m in sys.argv[1:]))"
 #define MAX_KEPT_BYTES ((gsize)64 * 1024)
@@ -29,7 +29,7 @@ static AcrJson *detect_set_ups(const AcrSandboxOptions *options, AcrRefereeWorke
     return acr_project_ask_about_files(&project, "set_up_files", "set_up_plans", error);
 }
 
-/* The file that says which command of this list worked; owned; NULL: none is kept. */
+/* The file that keeps which command of this list worked; owned; NULL: none can be kept. */
 static char *path_of_kept(const AcrSandboxOptions *options, const AcrJson *plans)
 {
     if (!options->cache)
@@ -53,7 +53,7 @@ static char *read_kept(const char *path)
     return g_strdup(acr_json_get_string(json, "command"));
 }
 
-/* A choice that cannot be kept is made again the next time. */
+/* Keeps the choice; if that fails, the next run makes it again. */
 static void keep_set_up(const AcrSetUp *set_up, const char *path)
 {
     g_autoptr(GError) error = NULL;
@@ -64,7 +64,8 @@ static void keep_set_up(const AcrSetUp *set_up, const char *path)
         g_debug("the choice of a set-up cannot be kept: %s", error->message);
 }
 
-/* The sandbox with this set-up done; NULL without error: the set-up failed, as *first_failure says. */
+/* Opens the sandbox with this set-up; NULL without error: the set-up failed, and *first_failure
+ * says why. */
 static AcrSandbox *try_set_up(AcrSandboxOptions *options, const AcrJson *plan, AcrSetUp *out,
                               GError **first_failure, GError **error)
 {
@@ -84,7 +85,7 @@ static AcrSandbox *try_set_up(AcrSandboxOptions *options, const AcrJson *plan, A
     return NULL;
 }
 
-/* The plans, the one that worked before first; owned array of borrowed plans. */
+/* Sorts the plans: the one that worked before comes first; owned array of borrowed plans. */
 static GPtrArray *order_plans(const AcrJson *plans, const char *kept)
 {
     GPtrArray *order = g_ptr_array_new();
@@ -161,7 +162,7 @@ AcrSandbox *acr_project_open_sandbox(AcrSandboxOptions *options, AcrRefereeWorke
         return sandbox ? sandbox : ACR_NULL(acr_pass_error(error, &failed));
     acr_set_up_clear(out);
     options->setup = NULL;
-    if (order->len == 0) /* nothing is built or installed: the tree is taken as it lies */
+    if (order->len == 0) /* nothing needs to be built or installed: the tree is used unchanged */
         return acr_sandbox_open(options, error);
     return ACR_NULL(acr_set_error(
         error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP,

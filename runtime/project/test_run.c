@@ -91,7 +91,8 @@ AcrTestOutcome acr_test_run_outcome(const AcrTestRun *run, const char *id)
     return worst;
 }
 
-/* The test or module of an error: "setUpClass (a.B)" and unittest's failed imports name it last. */
+/* Whether an error is about that test or module: "setUpClass (a.B)" and unittest's failed imports
+ * name it last. */
 static bool is_about(const char *failed, const char *id)
 {
     static const char import[] = "unittest.loader._FailedTest.";
@@ -135,7 +136,7 @@ bool acr_test_run_lost(const AcrTestRun *run, const char *id)
     if (g_strcmp0(run->running, id) == 0 ||
         g_ptr_array_find_with_equal_func(run->not_run, id, g_str_equal, NULL))
         return true;
-    /* the runner did not start; pytest ends so if it finds no test */
+    /* the runner did not start; pytest also exits like this if it finds no test */
     return run->ids->len == 0 && run->exit_code != 0 && run->exit_code != PYTEST_NO_TESTS;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Opens a draft request through the API of GitHub, GitLab or Gitea: gets the default branch, looks
- * for an open request of the branch, then opens one. The token is sent only to the public server
- * that it is for, or to the one that --api-url names; redirects are not followed.
+ * for an open request of the branch, then opens a new one. The token is sent only to the public
+ * server that issued it, or to the server that --api-url names; redirects are not followed.
  */
 #include <string.h>
 
@@ -10,17 +10,17 @@
 
 #define TIMEOUT_MS 60000
 #define MAX_ANSWER ((gsize)16 * 1024 * 1024)
-#define MAX_PAGES 20 /* of open requests, if the server cannot search by branch */
+#define MAX_PAGES 20 /* pages of open requests, if the server cannot search by branch */
 
-/* One of the dialects. */
+/* What differs between the servers' APIs. */
 typedef struct PullDialect {
     AcrForgeKind kind;
     const char *list; /* path after the project for open requests, before branch or page */
     guint page;       /* rows on a page; 0: only one page */
-    const char *open; /* behind the project */
-    const char *head, *base, *title, *text; /* members of a new one */
-    const char *draft;                      /* before the title; NULL: by the member "draft" */
-    const char *link, *number;              /* members of an answer */
+    const char *open; /* path after the project for opening a request */
+    const char *head, *base, *title, *text; /* members of a new request */
+    const char *draft;         /* prefix of a draft's title; NULL: the member "draft" marks it */
+    const char *link, *number; /* members of an answer */
     const char *headers[3];
 } PullDialect;
 
@@ -66,7 +66,7 @@ static bool split_remote(const char *url, char **out_host, char **out_path)
     return *out_host && **out_host;
 }
 
-/* "owner/name", or deeper, of a path; owned; NULL: it cannot be one. */
+/* The project "owner/name", or deeper, in a path; owned; NULL: the path cannot be one. */
 static char *project_of(const char *path)
 {
     const char *begin = path + strspn(path, "/");
@@ -78,7 +78,7 @@ static char *project_of(const char *path)
     g_auto(GStrv) parts = g_strsplit(project, "/", -1);
     guint n = g_strv_length(parts);
     for (guint i = 0; i < n; i++)
-        if (!parts[i][strspn(parts[i], ".")] || /* "", ".", ".." */
+        if (!parts[i][strspn(parts[i], ".")] || /* rejects "", ".", ".." */
             parts[i][strspn(parts[i], G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "._~+-")])
             return NULL;
     return n >= 2 ? g_steal_pointer(&project) : NULL;
@@ -155,7 +155,7 @@ static void note(AcrPull *pull, const AcrPullServer *server, const char *url, co
     acr_json_append(pull->requests, request);
 }
 
-/* The reason in a server's error: "message" is a text at GitHub and Gitea, and may be an array at
+/* The reason in a server's error: "message" is a text on GitHub and Gitea, and may be an array on
  * GitLab. */
 static char *refusal_text(const AcrJson *answer)
 {
@@ -186,7 +186,7 @@ static bool refuse_status(const AcrPullServer *server, int status, const AcrJson
                          status >= 300 && status < 400 ? "it has moved" : why, hint ? hint : "");
 }
 
-/* The JSON that the server answers a GET with, or a POST of `body`; owned. */
+/* Sends a GET, or a POST of `body`, and returns the JSON of the answer; owned. */
 static AcrJson *ask_server(const AcrPull *pull, const AcrPullServer *server, const char *url,
                            const AcrJson *body, GError **error)
 {
@@ -234,7 +234,7 @@ static char *find_base_branch(AcrPull *pull, const AcrPullServer *server, GError
     return g_strdup(name);
 }
 
-/* Whether an open request is of our branch in the project itself, not in a fork. */
+/* Whether an open request belongs to our branch in the project itself, not in a fork. */
 static bool is_ours(const PullDialect *dialect, const AcrJson *row, const char *branch)
 {
     if (dialect->kind == ACR_FORGE_GITLAB)
@@ -269,7 +269,7 @@ static AcrJson *describe_request(const PullDialect *dialect, const AcrJson *answ
                        ACR_STRING("state", state), NULL);
 }
 
-/* Looks for an open request: *out owned; NULL: none. */
+/* Finds an open request: *out owned; NULL: none. */
 static bool find_open(AcrPull *pull, const AcrPullServer *server, AcrJson **out, GError **error)
 {
     const PullDialect *dialect = server->dialect;

@@ -1,7 +1,8 @@
 /*
- * Pushes a branch with the git command, which knows the user's keys and credential helpers. It runs
- * in an empty git folder that borrows the repository's objects. Of the repository's configuration
- * only the remote's address is used, so it cannot name a hook, helper, proxy or other command.
+ * Pushes a branch with the git command, which can use the user's keys and credential helpers. It
+ * runs in an empty git folder that borrows the repository's objects. Of the repository's
+ * configuration, only the remote's address is used, so the repository cannot name a hook, helper,
+ * proxy or other command.
  */
 #include <string.h>
 
@@ -9,11 +10,11 @@
 #include "report/report_private.h"
 
 #define TIMEOUT_MS 600000
-#define PROTOCOLS "file:git:http:https:ssh" /* "ext" would run a command */
+#define PROTOCOLS "file:git:http:https:ssh" /* the protocol "ext" would run a command */
 #define BOUND                                                                                      \
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_WORK_TREE GIT_INDEX_FILE GIT_GRAFT_FILE "     \
     "GIT_SHALLOW_FILE GIT_PREFIX GIT_COMMON_DIR GIT_REPLACE_REF_BASE GIT_NAMESPACE"
-/* If the remote is a folder, git runs its side of the push on this machine, with that folder's
+/* If the remote is a folder, git also runs the receiving side on this machine, with that folder's
  * configuration, which may come from anybody. So none of its hooks and commands may run. */
 #define RECEIVE                                                                                    \
     "--receive-pack=git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true "            \
@@ -41,7 +42,7 @@ static bool is_path(const char *url)
            (!strstr(url, "://") && !memchr(url, ':', strcspn(url, "/")));
 }
 
-/* A path is relative to the repository, not to the folder that git runs in. */
+/* Makes a path absolute: it is relative to the repository, not to the folder that git runs in. */
 static char *absolute_url(const AcrPull *pull)
 {
     const char *url = pull->push_url, *workdir = acr_repo_workdir(pull->repo);
@@ -63,8 +64,7 @@ bool acr_pull_check_address(const AcrPull *pull, GError **error)
     g_autofree char *url = absolute_url(pull), *objects = acr_repo_objects(pull->repo);
     const char *place = g_str_has_prefix(url, file) ? url + strlen(file) : url;
     g_autofree char *unescaped = place != url ? g_uri_unescape_string(place, NULL) : NULL;
-    /* A server's address is not a path; git would take it for one relative to the current
-     * folder. */
+    /* A server's address is not a path; git would resolve it relative to the current folder. */
     g_autofree char *real =
         g_path_is_absolute(place) ? acr_path_real(unescaped ? unescaped : place) : NULL;
     g_autofree char *git = objects ? g_build_filename(objects, "..", NULL) : NULL;
@@ -119,7 +119,7 @@ static char **environment(const char *url, const char *dir, const char *objects)
     return g_environ_setenv(env, "GIT_TERMINAL_PROMPT", "0", true);
 }
 
-/* The line of its output that says why, without the password of the address; owned. */
+/* The line of git's output that gives the reason, without the password of the address; owned. */
 static char *reason_of(const AcrPull *pull, const AcrSpawnResult *done)
 {
     g_autofree char *out = acr_bytes_text(done->out), *err = acr_bytes_text(done->err);

@@ -1,6 +1,6 @@
 /*
- * report: run folders, and folders of many runs or of an evaluation, as pages, texts and formats of other programs,
- * by python/acr/report/. Nothing that a file holds is run.
+ * report: writes run folders, and folders of many runs or of an evaluation, as pages, texts and
+ * other programs' formats, through python/acr/report/. It never executes anything from these files.
  */
 #ifndef ACR_REPORT_H
 #define ACR_REPORT_H
@@ -22,24 +22,24 @@ GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, co
 /* ---- Pull requests (pull_request.c) ---- */
 
 /* Makes the text of a request from the run folder `spec->arguments[0]` and, as `spec` asks, a
- * branch, a push and the request. *out: what `pr --json` prints, owned, also after a failure as far
- * as it came (NULL: not even the text). Errors: USAGE, ENVIRONMENT, UNFINISHED of task, those of
- * vcs and base. */
+ * branch, a push and the request. *out: what `pr --json` prints, owned; after a failure what was
+ * done until then (NULL: not even the text). Errors: USAGE, ENVIRONMENT, UNFINISHED of task, those
+ * of vcs and base. */
 bool acr_pull_request(AcrHost *host, const AcrRunSpec *spec, AcrJson **out,
                       GError **error) ACR_MUST_USE;
 
 /* ---- Servers that hold repositories with issues and pull requests (forge.c) ---- */
 
 typedef struct {
-    const char *host;         /* the public server */
-    const char *api;          /* of the public server */
-    const char *projects;     /* of the API, before a project */
-    bool is_escaped;          /* so is the slash in a project's name there */
-    const char *header;       /* of the token */
-    const char *variables[3]; /* of the environment that may hold it */
+    const char *host;         /* host of the public server */
+    const char *api;          /* address of the public server's API */
+    const char *projects;     /* path in the API before a project's name */
+    bool is_escaped;          /* the slash in a project's name is percent-encoded */
+    const char *header;       /* header that carries the token */
+    const char *variables[3]; /* environment variables that may hold the token */
 } AcrForge;
 
-/* By AcrForgeKind. */
+/* Indexed by AcrForgeKind. */
 extern const AcrForge acr_forges[];
 extern const guint acr_n_forges;
 

@@ -1,6 +1,6 @@
 /*
- * Selects the files of a run folder, or of a folder of many runs, for a report. They are read
- * within bounds and never through a link; the report lists unreadable files.
+ * Selects the files of a run folder, or of a folder of many runs, for a report. It reads them
+ * within limits and never through a link; the report lists unreadable files.
  */
 #include <string.h>
 
@@ -9,12 +9,12 @@
 #include "task/run_folder.h"
 
 #define TIMEOUT_MS 120000
-#define MAX_BYTES ((gsize)1024 * 1024 * 1024) /* of all files together */
+#define MAX_BYTES ((gsize)1024 * 1024 * 1024) /* limit for all files together */
 #define MAX_JOURNAL ((gsize)128 * 1024 * 1024)
 #define MAX_FILE ((gsize)8 * 1024 * 1024)
 #define MAX_FINAL_REPORT ((gsize)64 * 1024 * 1024)
 #define MAX_ATTEMPTS 100u
-#define MAX_FILES 2000u /* of an attempt */
+#define MAX_FILES 2000u /* most files of an attempt */
 #define MAX_TASKS 100000u
 
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes)
@@ -58,7 +58,7 @@ static gint compare_names(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names in a folder that begin like one of `formats` (NULL: all), sorted; owned. */
+/* Lists the names in a folder that begin like one of `formats` (NULL: all), sorted; owned. */
 static GPtrArray *list_names(const char *path, const char *const *formats, guint max)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -131,7 +131,7 @@ static void take_task(const char *dir, const char *name, AcrReportFiles *files)
     }
 }
 
-/* `part`: the shard of the batch; "": none. A shard may have no task. */
+/* Takes a final report; `part`: the shard of the batch, "" if none. A shard may have no task. */
 static void take_final_report(const char *dir, const char *part, const char *name,
                               AcrReportFiles *files)
 {
@@ -148,7 +148,7 @@ static void take_final_report(const char *dir, const char *part, const char *nam
         acr_report_files_add(files, told, bytes);
 }
 
-/* Adds what final reports lack: times and reasons. */
+/* Adds times and reasons, which final reports lack. */
 static void take_evaluations(const char *dir, const char *part, AcrReportFiles *files)
 {
     g_autofree char *path = g_build_filename(dir, ACR_DIR_EVALUATIONS, NULL);
@@ -161,7 +161,7 @@ static void take_evaluations(const char *dir, const char *part, AcrReportFiles *
     }
 }
 
-/* Adds the files of a folder of many runs that are not the batch's own. */
+/* Adds the files of a folder of many runs, except for the batch's own. */
 static void take_many(const char *dir, const char *part, AcrReportFiles *files)
 {
     g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
@@ -175,7 +175,7 @@ static void take_many(const char *dir, const char *part, AcrReportFiles *files)
     take_evaluations(dir, part, files);
 }
 
-/* The same for a batch in shards; a report on the whole comes after theirs. */
+/* Adds the files of each shard; a report on the whole batch comes after theirs. */
 static void take_shards(const char *dir, AcrReportFiles *files)
 {
     static const char *const formats[] = {ACR_DIR_SHARD, NULL};
@@ -187,7 +187,7 @@ static void take_shards(const char *dir, AcrReportFiles *files)
     }
 }
 
-/* Adds the results of the run folders below a folder, and the final reports in it. */
+/* Adds the results of the run folders below a folder, and the folder's final reports. */
 static bool add_many(const char *dir, bool may_be_empty, AcrReportFiles *files, GError **error)
 {
     take_shards(dir, files);
@@ -198,7 +198,7 @@ static bool add_many(const char *dir, bool may_be_empty, AcrReportFiles *files, 
 
 /* ---- Reports ---- */
 
-/* The answer of a function of python/acr/report/service.py; `fields` is taken. */
+/* Calls a function of python/acr/report/service.py; `fields` is taken. */
 static GBytes *call_service(AcrPython *python, const char *function, GByteArray *fields,
                             GError **error)
 {

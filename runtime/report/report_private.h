@@ -12,16 +12,16 @@ typedef struct {
 } AcrReportFiles;
 void acr_report_files_clear(AcrReportFiles *files);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReportFiles, acr_report_files_clear)
-/* False without adding: the total would exceed 1 GB. */
+/* Adds a file; false: the total would exceed 1 GB, and nothing was added. */
 bool acr_report_files_add(AcrReportFiles *files, const char *name, GBytes *bytes);
-/* The report of one run in a form of acr_report_make, or "pull request"; `more` (may be NULL):
+/* The report of one run in a format of acr_report_make, or "pull request"; `more` (may be NULL):
  * files from elsewhere. Owned. */
 GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
                           const AcrReportFiles *more, GError **error) ACR_MUST_USE;
 
 /* ---- Pull requests ---- */
 
-/* Zero-initialise. All owned but `host` and `spec`. */
+/* Zero-initialise. All owned, except `host` and `spec`. */
 typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
@@ -29,8 +29,8 @@ typedef struct {
     AcrJson *text; /* {"title", "body", "message", "issue", "verdict", "files"} */
     AcrRepo *repo;
     AcrBranch branch;
-    char *url, *push_url; /* of the remote */
-    AcrJson *requests;    /* of a dry run: [{"method", "url", "headers", "body"}] */
+    char *url, *push_url; /* addresses of the remote */
+    AcrJson *requests;    /* what a dry run would send: [{"method", "url", "headers", "body"}] */
 } AcrPull;
 
 /* ---- Push (pull_push.c) ---- */
@@ -41,7 +41,7 @@ bool acr_pull_check_address(const AcrPull *pull, GError **error) ACR_MUST_USE;
 /* Pushes the branch to the remote's address. *out_is_new: the branch did not exist there. Errors:
  * ENVIRONMENT of task. */
 bool acr_pull_push(const AcrPull *pull, bool *out_is_new, GError **error) ACR_MUST_USE;
-/* An address without a name and a password in it; owned (g_free). */
+/* An address without its user name and password; owned (g_free). */
 char *acr_pull_shown_url(const char *url) ACR_MUST_USE;
 
 /* ---- Open (pull_open.c) ---- */
@@ -50,7 +50,7 @@ char *acr_pull_shown_url(const char *url) ACR_MUST_USE;
 typedef struct {
     const struct PullDialect *dialect;
     char *project; /* "owner/name" */
-    char *api;     /* address of the project by its API */
+    char *api;     /* address of the project in the API */
     char *host;    /* for messages */
     char *key;     /* the header with the token; NULL: a dry run without one */
 } AcrPullServer;
@@ -59,8 +59,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPullServer, acr_pull_server_clear)
 /* Finds the server from the remote's address and the options; sends nothing. Errors: USAGE,
  * ENVIRONMENT (no token) of task. */
 bool acr_pull_find_server(const AcrPull *pull, AcrPullServer *out, GError **error) ACR_MUST_USE;
-/* Opens a draft, or finds the open one: {"url", "number", "state"} (owned). In a dry run,
- * `requests` gets what would be sent, and nothing is sent. Errors: ENVIRONMENT of task. */
+/* Opens a draft, or finds an open request: {"url", "number", "state"} (owned). A dry run sends
+ * nothing, and `requests` gets what would be sent. Errors: ENVIRONMENT of task. */
 AcrJson *acr_pull_open(AcrPull *pull, const AcrPullServer *server, GError **error) ACR_MUST_USE;
 
 #endif

@@ -54,7 +54,7 @@ bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming, AcrServeFau
 
 /* ---- The later era ---- */
 
-/* The value before the client encoded it; owned. */
+/* Decodes a value that the client has encoded; owned. */
 static char *unpack(const char *value)
 {
     gsize len = strlen(value), wrapping = strlen(BASE64) + strlen(BASE64_END), decoded_len;
@@ -103,14 +103,14 @@ bool acr_serve_http_check_envelope(const AcrHttpIncoming *incoming, const AcrSer
                          "a client sends requests, not responses");
         return false;
     }
-    /* the revision has no notifications over HTTP: one is accepted and ignored */
+    /* this revision has no notifications over HTTP: one is accepted and ignored */
     if (!message->id) {
         if (g_strcmp0(header, ACR_SERVE_STATELESS_VERSION) != 0)
             acr_serve_refuse_version(fault, header ? header : "");
         return !fault->code;
     }
     if (!version)
-        return true; /* the body is wrong by itself, and is refused for that */
+        return true; /* the body is wrong already, and will be rejected for that */
     const char *name = header_name(message);
     return check_header(incoming, "MCP-Protocol-Version", version, fault) &&
            check_header(incoming, "Mcp-Method", message->method, fault) &&

@@ -171,7 +171,7 @@ void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 t
     acr_json_set_string(result, "cacheScope", "private");
 }
 
-/* Adds the members of every result of the later revision. */
+/* Adds the members that every result of the later revision has. */
 static void complete_line(AcrJson *result)
 {
     AcrJson *server =

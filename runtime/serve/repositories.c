@@ -1,8 +1,8 @@
 /*
- * The served repositories: opened once, indexed when first asked for, and again after a change. A
+ * The served repositories: opened once, indexed when first needed, and again after a change. A
  * working tree is checked by the file system's data (acr_snapshot_is_current), a bare repository by
- * its HEAD; one check serves all requests that came before it. A change that leaves the same
- * contents keeps the index.
+ * its HEAD; one check serves all requests that arrived before it. If the contents stay the same, so
+ * does the index.
  */
 #include "serve/serve_private.h"
 
@@ -11,16 +11,16 @@
 typedef struct {
     char *name;
     AcrRepo *repo;
-    AcrSnapshot *latest;    /* the last snapshot; that of the index, if there is one */
-    AcrWorkspace workspace; /* its snapshot, index and search; empty until it is asked for */
-    gint64 looked_us;       /* when the last look began */
+    AcrSnapshot *latest;    /* the last snapshot; if there is an index, its snapshot */
+    AcrWorkspace workspace; /* snapshot, index and search; empty until first needed */
+    gint64 looked_us;       /* when the last check began */
     guint64 used;           /* number of the request that used it last */
     bool has_remarked;      /* its remarks were reported */
 } Repository;
 
 struct AcrServeRepositories {
     const AcrServeOptions *options;
-    GArray *all; /* of Repository */
+    GArray *all; /* array of Repository */
     guint64 requests;
 };
 
@@ -130,7 +130,7 @@ static void say_remarks(const AcrServeOptions *options, Repository *repository)
     repository->has_remarked = true;
 }
 
-/* Makes room for the index of `kept`. */
+/* Drops the least recently used index to make room for that of `kept`. */
 static void forget_oldest(AcrServeRepositories *all, const Repository *kept)
 {
     guint n = 0;
@@ -147,7 +147,7 @@ static void forget_oldest(AcrServeRepositories *all, const Repository *kept)
         acr_workspace_clear(&oldest->workspace);
 }
 
-/* Takes a snapshot, and indexes it unless that was done. */
+/* Takes a snapshot, and indexes it if it is new. */
 static bool look_again(AcrServeRepositories *all, Repository *repository,
                        const AcrInterrupt *interrupt, GError **error)
 {

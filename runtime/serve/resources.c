@@ -1,8 +1,8 @@
 /*
  * Resources: `acr-host://NAME/map`, the map of a repository, and `acr-host://NAME/file/PATH`, a
  * file in its current state, with its path percent-encoded. They are listed by repository and path,
- * in pages; a cursor is the address of the last entry, so that a list continues correctly while
- * files are added and removed.
+ * in pages; a cursor is the address of the last entry, so that a list continues correctly even if
+ * files are added or removed.
  */
 #include "serve/serve_private.h"
 
@@ -13,7 +13,7 @@
 #define FILES "file/"
 #define MAX_SHOWN 200u
 
-/* File name endings and their types; others are listed without a type. */
+/* File name endings and their types; other files are listed without a type. */
 static const struct {
     const char *end, *mime;
 } types[] = {
@@ -79,12 +79,12 @@ static AcrJson *resource_json(char *uri, const char *name, const char *mime)
                        mime ? ACR_TEXT(mime) : NULL, NULL);
 }
 
-/* A list on its way. */
+/* A page that is being filled. */
 typedef struct {
     const AcrServeRequest *request;
     AcrJson *resources; /* owned */
     guint n;
-    char *last; /* owned; the address of the last one */
+    char *last; /* owned; the address of the last entry */
 } Page;
 
 static void page_add(Page *page, guint repository, const char *path)
@@ -192,7 +192,7 @@ static AcrJson *no_resource(const AcrServeRequest *request, const char *uri, Acr
                             "there is no resource %s", shown);
 }
 
-/* Text if the bytes are UTF-8, else base64. */
+/* The contents as text if the bytes are UTF-8, else as base64. */
 static AcrJson *contents_of(const char *uri, const char *mime, GBytes *bytes)
 {
     gsize len;

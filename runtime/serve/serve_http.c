@@ -2,7 +2,7 @@
  * Serves many clients over HTTP, the protocol's "streamable HTTP": each message is a POST. A
  * request with an envelope is independent, and its headers must agree with its body; one without
  * belongs to the session that its handshake began. The server's thread of native/http reads; the
- * main thread waits for signals and watches the time.
+ * main thread waits for signals and checks timeouts.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "serve/serve_private.h"
 
 #define TICK_MS 200
-#define QUIET_MS 10000 /* then comments keep the connection of one that waits */
+#define QUIET_MS 10000 /* after that time, comments keep a waiting client's connection open */
 
 typedef struct {
     AcrServeClient client;
@@ -22,20 +22,20 @@ typedef struct {
 typedef struct {
     AcrServeServer *server;
     AcrHttpServer *http;
-    /* Of the http server's thread: */
+    /* Used by the http server's thread: */
     GHashTable *sessions; /* id -> Session */
     guint64 requests;
-    /* Of the mutex: */
+    /* Protected by the mutex: */
     pthread_mutex_t mutex;
-    GHashTable *asked; /* a set of Asked: requests without an answer yet */
+    GHashTable *asked; /* a set of Asked: unanswered requests */
 } Transport;
 
 /* A request that waits for its answer. */
 typedef struct {
     Transport *transport;
-    AcrHttpIncoming *incoming; /* shared */
+    AcrHttpIncoming *incoming; /* shared reference */
     AcrServeEra era;
-    const char *session; /* the id of the session that it begins; NULL: none */
+    const char *session; /* id of the session that it begins; NULL: none */
     gint64 quiet_since_us;
     bool is_stream;
 } Asked;
@@ -54,7 +54,8 @@ static void refuse_message(AcrHttpIncoming *incoming, int status, const AcrServe
     acr_http_incoming_answer(incoming, status, "application/json", line, strlen(line));
 }
 
-/* Only in the later revision; in a session, a 404 would mean that the session has ended. */
+/* The HTTP status; 404 is used only in the later revision: in a session it would mean that the
+ * session has ended. */
 static int status_of(const Asked *asked, int code)
 {
     static const int bad[] = {ACR_SERVE_PARSE, ACR_SERVE_INVALID_REQUEST, ACR_SERVE_INVALID_PARAMS,
@@ -176,7 +177,7 @@ static void begin_session(Transport *transport, AcrServeMessage *message, gsize 
     g_hash_table_insert(transport->sessions, session->client.name, session);
 }
 
-/* NULL: the request was refused. */
+/* Finds the session of a request; NULL: the request was rejected. */
 static Session *find_session(Transport *transport, AcrHttpIncoming *incoming)
 {
     const char *id = acr_http_incoming_header(incoming, "mcp-session-id");
@@ -206,7 +207,7 @@ static void post_in_session(Transport *transport, AcrServeMessage *message, gsiz
         take_post(transport, &session->client, message, size, incoming, NULL);
 }
 
-/* The name of its client, which no other client can have. Owned. */
+/* A name for the client of an independent request, different from all others. Owned. */
 static char *stateless_name(const AcrHttpIncoming *incoming)
 {
     return g_strdup_printf("%p", (const void *)incoming);
@@ -273,7 +274,7 @@ static void gone(void *ctx, AcrHttpIncoming *incoming)
 
 /* ---- From the beginning to the end ---- */
 
-/* The line that a client's configuration takes. */
+/* Prints the line that a client's configuration needs. */
 static bool announce(const AcrServeOptions *options, const AcrHttpServer *http, GError **error)
 {
     AcrJson *headers = acr_json_new_object();

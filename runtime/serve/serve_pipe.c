@@ -1,7 +1,7 @@
 /*
  * Serves one client on two descriptors, until the input ends. Input is read as it arrives and split
- * into lines, of which at most one message's length is kept. Output is written in small pieces
- * whenever there is room, so that a client that does not read cannot delay the handling of signals.
+ * into lines; no more than one message's length is kept. Output is written in small pieces whenever
+ * there is room, so that a client that does not read cannot delay the handling of signals.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,16 +11,16 @@
 
 #include "serve/serve_private.h"
 
-#define TICK_MS 100 /* how often timeouts are checked */
+#define TICK_MS 100 /* interval between checks of timeouts */
 #define READ_BYTES (64u * 1024)
-#define WRITE_BYTES 4096u /* fits into any pipe or socket that has room */
+#define WRITE_BYTES 4096u /* fits into any pipe or socket that accepts data */
 #define WRITE_WAIT_MS 100
 
 typedef struct {
     int in, out;
     const AcrInterrupt *interrupt;
     GByteArray *line; /* the beginning of the next line */
-    bool is_too_long; /* … is too long and is dropped */
+    bool is_too_long; /* … which is too long and will be dropped */
     pthread_mutex_t writing;
     int closed; /* the errno after which `out` cannot be written to; atomic */
     AcrServeServer *server;
@@ -29,7 +29,7 @@ typedef struct {
 
 /* ---- Output ---- */
 
-/* 0 or an errno; ECANCELED: interrupted. */
+/* Writes all bytes; returns 0 or an errno; ECANCELED: interrupted. */
 static int write_patiently(const Session *session, const char *at, gsize len)
 {
     while (len > 0) {
@@ -64,7 +64,7 @@ static void reply_pipe(void *to, const char *line, int code)
 
 /* ---- Input ---- */
 
-/* Waits for input. A signal before the wait ends it too. */
+/* Waits for input; a signal that arrived earlier also ends the wait. */
 static bool wait_for_input(const Session *session, int timeout_ms, bool *out_is_gone)
 {
     struct pollfd fds[] = {{.fd = session->in, .events = POLLIN}, {.fd = session->out}};
@@ -79,7 +79,7 @@ static bool wait_for_input(const Session *session, int timeout_ms, bool *out_is_
     return n > 0 && fds[0].revents;
 }
 
-/* `line` NULL: it was too long. */
+/* Takes a line; `line` NULL: it was too long. */
 static void take_message_line(Session *session, const char *line, gsize len)
 {
     g_auto(AcrServeMessage) message = {0};

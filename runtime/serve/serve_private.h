@@ -1,4 +1,4 @@
-/* Private to mcp: messages, repositories, and the methods that answer. */
+/* Private to serve: messages, repositories, and the methods that answer requests. */
 #ifndef ACR_SERVE_PRIVATE_H
 #define ACR_SERVE_PRIVATE_H
 
@@ -9,7 +9,7 @@
 
 /* ---- Messages (message.c) ---- */
 
-/* JSON-RPC's codes, and those of MCP. */
+/* Error codes of JSON-RPC, and of MCP. */
 enum {
     ACR_SERVE_PARSE = -32700,
     ACR_SERVE_INVALID_REQUEST = -32600,
@@ -17,8 +17,9 @@ enum {
     ACR_SERVE_INVALID_PARAMS = -32602,
     ACR_SERVE_INTERNAL = -32603,
     ACR_SERVE_BUSY = -32000,
-    ACR_SERVE_NO_RESOURCE = -32002,  /* of the handshake era; INVALID_PARAMS in the later one */
-    ACR_SERVE_WRONG_HEADER = -32020, /* HTTP: a header disagrees with the body */
+    /* used in the handshake era; the later one uses INVALID_PARAMS */
+    ACR_SERVE_NO_RESOURCE = -32002,
+    ACR_SERVE_WRONG_HEADER = -32020, /* over HTTP: a header contradicts the body */
     ACR_SERVE_WRONG_VERSION = -32022,
 };
 
@@ -26,10 +27,10 @@ typedef enum { ACR_SERVE_HANDSHAKE, ACR_SERVE_STATELESS } AcrServeEra;
 
 #define ACR_SERVE_STATELESS_VERSION "2026-07-28"
 #define ACR_SERVE_NEWEST_HANDSHAKE "2025-11-25"
-/* Whether a handshake of that version is answered in kind. */
+/* Whether we support that version in a handshake. */
 bool acr_serve_is_handshake(const char *version);
 
-/* A request or a notification. `json` is owned, the rest is borrowed from it. */
+/* A request or a notification. `json` is owned; the other members are borrowed from it. */
 typedef struct {
     AcrJson *json;
     const char *method;
@@ -40,15 +41,15 @@ typedef struct {
 void acr_serve_message_clear(AcrServeMessage *message);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrServeMessage, acr_serve_message_clear)
 
-/* Why a request is refused. Owned; zero-initialise. */
+/* Why a request is rejected. Owned; zero-initialise. */
 typedef struct {
-    int code; /* 0: it is not */
+    int code; /* 0: it is not rejected */
     char *text;
     AcrJson *data; /* or NULL */
 } AcrServeFault;
 void acr_serve_fault_clear(AcrServeFault *fault);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrServeFault, acr_serve_fault_clear)
-/* Sets it; NULL, for `return` of a result. */
+/* Sets the fault; returns NULL, so that the caller can return it. */
 AcrJson *acr_serve_refuse(AcrServeFault *fault, int code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 
@@ -62,8 +63,8 @@ bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out,
  * handshake. */
 bool acr_serve_message_check(const AcrServeMessage *message, bool has_handshake,
                              AcrServeFault *fault) ACR_MUST_USE;
-/* The answer as a line; `result` is taken; NULL: the fault. `message` NULL or without id: id is
- * null. Owned. */
+/* Writes the answer as a line; `result` is taken; NULL: writes the fault. `message` NULL or without
+ * id: the id is null. Owned. */
 char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result,
                       const AcrServeFault *fault) ACR_MUST_USE;
 
@@ -71,7 +72,7 @@ char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result,
 void acr_serve_refuse_version(AcrServeFault *fault, const char *version);
 
 /* How long a client may keep a result, in the later era. */
-#define ACR_SERVE_KEEP_MS 3600000 /* for what does not change during the process */
+#define ACR_SERVE_KEEP_MS 3600000 /* for results that do not change while the process runs */
 void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 ttl_ms);
 
 /* ---- The server that a transport feeds (server.c) ---- */
@@ -81,12 +82,12 @@ void acr_serve_block_signals(sigset_t *out_before);
 typedef struct AcrServeServer AcrServeServer;
 /*
  * Gives the answer to a request, once, from any thread. `line` NULL: the request was cancelled and
- * gets none; `code`: that of a fault, or 0.
+ * gets none; `code`: the fault's code, or 0.
  */
 typedef void AcrServeReply(void *to, const char *line, int code);
-/* A source of requests with distinct ids: a pipe, a session, or an independent request. */
+/* A source of requests whose ids differ: a pipe, a session, or an independent request. */
 typedef struct {
-    char *name; /* different from that of other clients */
+    char *name; /* differs from the names of all other clients */
     bool has_handshake;
 } AcrServeClient;
 
@@ -97,13 +98,13 @@ AcrServeServer *acr_serve_server_start(const AcrServeOptions *options, AcrServeR
  * time. */
 void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrServeMessage *message,
                            gsize size, void *to);
-/* Cancels all that a client has asked. Thread-safe. */
+/* Cancels all requests of a client. Thread-safe. */
 void acr_serve_server_cancel(AcrServeServer *server, const char *client);
-/* Ends answers that take too long. Returns whether anything is in progress. Thread-safe. */
+/* Ends answers that take too long. Returns whether an answer is in progress. Thread-safe. */
 bool acr_serve_server_watch(AcrServeServer *server);
 /*
- * Answers what has come, unless `is_aborted`, until the host is interrupted or `*lost` is set
- * (atomic; NULL: never). False: an answer is still in progress, so it cannot be freed.
+ * Answers what has arrived, unless `is_aborted`, until the host is interrupted or `*lost` is set
+ * (atomic; NULL: never). False: an answer is still in progress, so the server cannot be freed.
  */
 bool acr_serve_server_end(AcrServeServer *server, bool is_aborted, const int *lost) ACR_MUST_USE;
 void acr_serve_server_free(AcrServeServer *server);
@@ -112,7 +113,7 @@ void acr_serve_server_free(AcrServeServer *server);
 
 typedef struct AcrServeRepositories AcrServeRepositories;
 
-/* Opens all repositories and gives each a unique name, that of its folder. Owned. */
+/* Opens all repositories and names each after its folder; the names are unique. Owned. */
 AcrServeRepositories *acr_serve_repositories_open(const AcrServeOptions *options,
                                                   GError **error) ACR_MUST_USE;
 void acr_serve_repositories_free(AcrServeRepositories *all);
@@ -124,15 +125,15 @@ int acr_serve_repository_find(const AcrServeRepositories *all, const char *name)
 /* "a, b, c"; owned. */
 char *acr_serve_repository_names(const AcrServeRepositories *all) ACR_MUST_USE;
 
-/* A view of a repository in its current state; borrowed until the next one. */
+/* A repository in its current state; borrowed until the next call. */
 typedef struct {
     AcrSnapshot *snapshot;
     AcrIndex *index;
     AcrSearch *search;
 } AcrServeView;
 /*
- * Its state at `since_us` (monotonic) or later; indexes it if it has changed. One thread at a time.
- * Errors: those of vcs and index; INTERRUPTED.
+ * Gets the state of a repository at `since_us` (monotonic) or later; indexes it if it has changed.
+ * One thread at a time. Errors: those of vcs and index; INTERRUPTED.
  */
 bool acr_serve_repository_view(AcrServeRepositories *all, guint i, gint64 since_us,
                                const AcrInterrupt *interrupt, AcrServeView *out,
@@ -140,23 +141,24 @@ bool acr_serve_repository_view(AcrServeRepositories *all, guint i, gint64 since_
 
 /* ---- Methods (methods.c, tools.c, resources.c) ---- */
 
-/* What a method works with. */
+/* What a method gets. */
 typedef struct {
     const AcrServeOptions *options;
     AcrServeRepositories *repositories;
     const AcrServeMessage *message;
     gint64 since_us;               /* when the request was read */
-    const AcrInterrupt *interrupt; /* of this request */
+    const AcrInterrupt *interrupt; /* interrupts this request */
 } AcrServeRequest;
 
 typedef struct {
     const char *name;
-    bool in_handshake, in_stateless; /* the eras that know it */
-    bool looks; /* at a repository: answered in turn, by the thread that owns them */
-    /* The result; owned. NULL: the fault. */
+    bool in_handshake, in_stateless; /* eras of the protocol that have this method */
+    /* reads a repository, so the thread that owns the repositories answers it in turn */
+    bool looks;
+    /* Returns the result, owned; NULL: sets the fault. */
     AcrJson *(*answer)(const AcrServeRequest *request, AcrServeFault *fault);
 } AcrServeMethod;
-/* NULL: the revision has no such method. */
+/* Finds a method; NULL: the revision does not have it. */
 const AcrServeMethod *acr_serve_method_find(const AcrServeMessage *message);
 
 AcrJson *acr_serve_tools_list(const AcrServeRequest *request, AcrServeFault *fault);
@@ -167,25 +169,25 @@ AcrJson *acr_serve_templates_list(const AcrServeRequest *request, AcrServeFault 
 
 /* A string in the request's parameters; NULL with a fault if it is missing or not a string. */
 const char *acr_serve_param(const AcrServeRequest *request, const char *name, AcrServeFault *fault);
-/* Refuses a cursor: for lists of one page. */
+/* Rejects a cursor, for lists that have only one page. */
 bool acr_serve_one_page(const AcrServeRequest *request, AcrServeFault *fault) ACR_MUST_USE;
-/* The error in words for the client, or that the time limit was reached. Owned. */
+/* The error in words for the client, or a statement that the time limit was reached. Owned. */
 char *acr_serve_told(const AcrServeRequest *request, const GError *error) ACR_MUST_USE;
 
 /* ---- Headers of requests by HTTP (http_headers.c) ---- */
 
 #define ACR_SERVE_HTTP_PATH "/mcp"
 
-/* Whether the body is meant to be JSON. */
+/* Whether the request says that its body is JSON. */
 bool acr_serve_http_is_json(const AcrHttpIncoming *incoming);
-/* Whether the client takes answers of that type. */
+/* Whether the client accepts answers of that type. */
 bool acr_serve_http_accepts(const AcrHttpIncoming *incoming, const char *type);
-/* Whether a message is of the later revision, by its body or header; sets its revision. */
+/* Whether a message belongs to the later revision, by its body or header; sets its revision. */
 bool acr_serve_http_is_stateless(const AcrHttpIncoming *incoming, AcrServeMessage *message);
 /* Checks the headers of a message in a session. */
 bool acr_serve_http_check_handshake(const AcrHttpIncoming *incoming,
                                     AcrServeFault *fault) ACR_MUST_USE;
-/* … of one that stands for itself. */
+/* Checks the headers of an independent message. */
 bool acr_serve_http_check_envelope(const AcrHttpIncoming *incoming, const AcrServeMessage *message,
                                    AcrServeFault *fault) ACR_MUST_USE;
 

@@ -1,8 +1,8 @@
 /*
- * Answers messages from any transport. A thread of the transport passes messages and answers at
- * once what needs no repository, so that cancellation and signals work during long answers. Another
- * thread owns the repositories: it answers requests in order and, while there are none, indexes
- * what has not been asked for yet.
+ * Answers messages from any transport. A thread of the transport passes messages in and immediately
+ * answers those that need no repository, so that cancellation and signals work during long answers.
+ * Another thread owns the repositories: it answers requests in order and, while there are none,
+ * indexes repositories that nobody has asked for yet.
  */
 #include <errno.h>
 #include <signal.h>
@@ -10,18 +10,18 @@
 
 #include "serve/serve_private.h"
 
-#define TICK_MS 100        /* how often timeouts are checked */
-#define GRACE_MS 500       /* for an answer in progress to end by itself, at the end */
-#define MAX_ID_BYTES 1024u /* of an id that waits */
+#define TICK_MS 100        /* interval between checks of timeouts */
+#define GRACE_MS 500       /* time at the end in which an answer in progress may finish */
+#define MAX_ID_BYTES 1024u /* longest id of a waiting request */
 
-/* A request that waits, or is being answered. */
+/* A waiting request, or the one being answered. */
 typedef struct {
     AcrServeMessage message;
     const AcrServeMethod *method;
-    void *to;     /* of its answer */
-    char *client; /* its name */
+    void *to;     /* receiver of its answer */
+    char *client; /* the client's name */
     char *key;    /* the client's name and the id as JSON */
-    gsize size;   /* of its line */
+    gsize size;   /* bytes of its line */
     gint64 since_us;
     AcrInterrupt interrupt;
     bool is_cancelled;
@@ -33,12 +33,12 @@ struct AcrServeServer {
     AcrServeRepositories *repositories;
     pthread_t worker;
     bool has_worker;
-    pthread_mutex_t mutex;  /* of all below */
-    pthread_cond_t changed; /* monotonic */
-    GQueue waiting;         /* of Job */
+    pthread_mutex_t mutex;  /* protects all members below */
+    pthread_cond_t changed; /* uses the monotonic clock */
+    GQueue waiting;         /* queue of Job */
     gsize waiting_bytes;
     GHashTable *ids;       /* key -> Job, of queued jobs and the current one */
-    AcrInterrupt *current; /* of the current job; NULL: none */
+    AcrInterrupt *current; /* interrupts the current job; NULL: there is none */
     gint64 current_since_us;
     guint warmed; /* repositories that have been indexed, or tried */
     bool is_ending, is_aborted, has_ended;
@@ -72,7 +72,7 @@ void acr_serve_block_signals(sigset_t *out_before)
 
 /* ---- Answering ---- */
 
-/* Gives a request its result (taken), or the fault. */
+/* Sends a request its result (taken), or the fault. */
 static void reply_to(const AcrServeServer *server, void *to, const AcrServeMessage *message,
                      AcrJson *result, const AcrServeFault *fault)
 {
@@ -80,7 +80,7 @@ static void reply_to(const AcrServeServer *server, void *to, const AcrServeMessa
     server->reply(to, line, fault->code);
 }
 
-/* A request that is cancelled gets no answer. */
+/* Drops a cancelled request, which gets no answer. */
 static void give_up_request(const AcrServeServer *server, Job *job)
 {
     server->reply(job->to, NULL, 0);
@@ -113,7 +113,7 @@ static void do_job(AcrServeServer *server, Job *job)
     job_free(job);
 }
 
-/* Indexes a repository in advance; an error is reported when it is asked for. */
+/* Indexes a repository in advance; an error is reported when a request needs it. */
 static void warm(AcrServeServer *server, guint i, const AcrInterrupt *interrupt)
 {
     AcrServeView view;
@@ -168,7 +168,7 @@ static void *work_on_requests(void *data)
 
 /* ---- Reading ---- */
 
-/* A key that tells a request from all that wait; owned. */
+/* A key that distinguishes a request from all waiting ones; owned. */
 static char *request_key(const AcrServeClient *client, const AcrJson *id)
 {
     g_autofree char *text = id ? acr_json_print(id) : g_strdup("");
@@ -211,8 +211,8 @@ static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrSer
     pthread_mutex_unlock(&server->mutex);
 }
 
-/* The caller holds the mutex. Returns the job if it has not started: then it belongs to the
- * caller. */
+/* Cancels a job. The caller holds the mutex. Returns the job if it has not started; the caller then
+ * owns it. */
 static Job *cancel_job(AcrServeServer *server, Job *job)
 {
     if (!g_queue_remove(&server->waiting, job)) {

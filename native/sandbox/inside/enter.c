@@ -1,11 +1,13 @@
 /*
- * The program that a container's processes begin as. It needs nothing of an image: no library, no shell.
+ * The program with which a container's processes start. It needs nothing of an image: no library,
+ * no shell.
  *
- *   enter FILTER                  the first process: waits, and reaps what loses its parent
+ *   enter FILTER                  the first process: waits, and reaps processes that lost their
+ *                                 parent
  *   enter FILTER PROGRAM WORD...  becomes the program
  *
- * Both only once the filter of calls, which the file holds, is installed; what fails ends it with 125.
- * The first process shows its memory to no other.
+ * Both first install the filter of system calls, which the file holds; any failure ends the program
+ * with 125. Other processes cannot read the memory of the first process.
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
@@ -17,7 +19,7 @@
 #define MAX_STEPS 4096
 #define ANY_CHILD (-1)
 
-#define BODY acr_enter /* of the program, called with the stack as the kernel leaves it */
+#define BODY acr_enter /* the program's function, called with the stack as the kernel leaves it */
 #define TEXT(word) #word
 #define NAME(macro) TEXT(macro)
 
@@ -58,7 +60,7 @@ static int install_filter(const char *path)
            ask_kernel(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program) == 0;
 }
 
-/* Where there is no child yet, it looks again later. */
+/* Reaps children; if there is none yet, it looks again later. */
 static void reap(void)
 {
     struct {
@@ -69,7 +71,7 @@ static void reap(void)
             (void)ask_kernel(__NR_nanosleep, (long)&pause, 0, 0);
 }
 
-/* `stack` holds argc, argv and the environment. */
+/* Runs the program; `stack` holds argc, argv and the environment. */
 __attribute__((noreturn)) void acr_enter(long *stack);
 void acr_enter(long *stack)
 {

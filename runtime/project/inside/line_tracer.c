@@ -1,9 +1,11 @@
 /*
- * line_tracer.py's trace function, for CPython 3.9 to 3.11, where the lines of a busy loop cost three times as much
- * in Python. A shared object that needs neither libraries nor headers, so that one serves each of these versions, in
- * every image: what it calls it finds in the process that loads it, or it does not load.
+ * line_tracer.py's trace function in C, for CPython 3.9 to 3.11; in Python a busy loop would take
+ * three times as long. It is a shared object that needs neither libraries nor headers, so that one
+ * file serves each of these versions in every image: it finds the functions that it calls in the
+ * process that loads it, or it fails to load.
  *
- * What a code's lines are is asked of Python once, and kept in a table by the code's address.
+ * For each code object, Python is asked once which lines are wanted; the answer is kept in a table
+ * by the code's address.
  */
 #include <stdint.h>
 
@@ -21,28 +23,29 @@ void Py_DecRef(PyObject *);
 
 enum { CALL = 0, LINE = 2, RETURN = 3 };
 
-/* Made by line_tracer.py: a byte for each line of a file, which is 1 where the line ran. */
+/* Made by line_tracer.py: a byte for each line of a file, which is 1 if the line ran. */
 typedef struct {
     int32_t count, is_run;
     uint8_t lines[];
 } File;
 
-/* Answers that are not a File: a module's code, which is asked for each time. */
+/* Answers other than a File: the code of a module, for which Python is asked each time. */
 #define IMPORTED ((File *)1)
 #define SCRIPT ((File *)2)
 
 typedef struct {
-    PyObject *code; /* kept alive, so that no other one gets its address */
-    File *file;     /* NULL: its lines are not wanted */
+    PyObject *code; /* referenced, so that no other code gets its address */
+    File *file;     /* NULL: its lines are not recorded */
 } Row;
 
 #define ROWS (1u << 17)
 
 static Row rows[ROWS];
 static unsigned used;
-static PyObject *answer; /* frame -> the address of a File, or one of the above */
+/* asks Python: frame -> the address of a File, or one of the answers above */
+static PyObject *answer;
 static int is_on;
-static __thread PyObject *importing; /* the frame of the module whose code runs since */
+static __thread PyObject *importing; /* the frame of the module whose code currently runs */
 
 static Row *find_code(PyObject *code)
 {
@@ -52,7 +55,8 @@ static Row *find_code(PyObject *code)
     return &rows[at];
 }
 
-/* Asks for a code that the table does not have. Where there is no answer (the stack is full), it is asked again. */
+/* Asks for a code that is not in the table. If there is no answer (the stack is full), it asks
+ * again the next time. */
 static void begin_new(PyObject *frame, PyObject *code)
 {
     PyObject *type, *value, *traceback;
@@ -107,7 +111,7 @@ void acr_trace_join(void)
     PyEval_SetTrace(trace, 0);
 }
 
-/* From now on; `asked` stays the caller's. */
+/* Starts tracing; `asked` stays the caller's. */
 void acr_trace_begin(PyObject *asked)
 {
     answer = asked;
@@ -120,7 +124,7 @@ void acr_trace_begin(PyObject *asked)
     acr_trace_join();
 }
 
-/* Until now, also in other threads. */
+/* Stops tracing, also in other threads. */
 void acr_trace_end(void)
 {
     is_on = 0;
