@@ -12,6 +12,7 @@ import ast
 import sys
 import warnings
 
+from acr.experiments.site import tail
 from acr.packing import pack
 
 TYPE_CHECKING = False
@@ -70,7 +71,7 @@ def find(source: bytes) -> bytes:
 
 def _find(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Each doubt with its line."""
-    seeded = any(_tail(node.func) in _SEEDS for node in ast.walk(tree) if isinstance(node, ast.Call))
+    seeded = any(tail(node.func) in _SEEDS for node in ast.walk(tree) if isinstance(node, ast.Call))
     for node in ast.walk(tree):
         for text in _of_node(node, seeded):
             line = getattr(node, "lineno", 0)
@@ -96,7 +97,7 @@ def _judges(source: str) -> bool:
         calls = [at for at in ast.walk(ast.parse(source)) if isinstance(at, ast.Call)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    exits = [at.args[0] for at in calls if _tail(at.func) in ("exit", "_exit", "SystemExit") and at.args]
+    exits = [at.args[0] for at in calls if tail(at.func) in ("exit", "_exit", "SystemExit") and at.args]
     return any(not isinstance(at, ast.Constant) for at in exits)
 
 
@@ -168,31 +169,31 @@ def _of_node(node: ast.AST, seeded: bool) -> Iterator[str]:
 
 
 def _of_call(node: ast.Call, seeded: bool) -> Iterator[str]:
-    name, tail = _dotted(node.func), _tail(node.func)
+    name, last = _dotted(node.func), tail(node.func)
     if name.startswith("subprocess.") and any("assert " in (_text(at) or "") for at in ast.walk(node)):
         yield "lets a child process judge itself"
     if name in _CALLED and not (name == "eval" and _is_repr(node)):
         yield _CALLED[name].format(name)
     elif ("random" in name.split(".")[:-1] or name.startswith("secrets.")) and not seeded:
         yield f"depends on randomness, by {_shown(name)}"
-    if tail == "suppress" and any(_tail(at) in _SWALLOWED for at in node.args):
+    if last == "suppress" and any(tail(at) in _SWALLOWED for at in node.args):
         yield "swallows errors by suppress"
-    if _reads_python(node, name, tail):
+    if _reads_python(node, name, last):
         yield "reads a file of Python code"
     if name == "setattr" and len(node.args) > 1 and _text(node.args[1]) in ("excepthook", "stderr"):
         yield f"replaces sys.{_text(node.args[1])}"
     command = node.args[0] if node.args else None
     if isinstance(command, (ast.List, ast.Tuple)) and command.elts:
         command = command.elts[0]
-    if name.startswith(("subprocess.", "os.")) or tail in ("check_output", "Popen"):
+    if name.startswith(("subprocess.", "os.")) or last in ("check_output", "Popen"):
         word = (_text(command) or "").split(" ")[0]
         if word in _READERS:
             yield f"runs {word}"
 
 
-def _reads_python(node: ast.Call, name: str, tail: str) -> bool:
+def _reads_python(node: ast.Call, name: str, last: str) -> bool:
     """Whether it opens a file whose constant name ends in .py for reading."""
-    if tail in ("read_text", "read_bytes") and isinstance(node.func, ast.Attribute):
+    if last in ("read_text", "read_bytes") and isinstance(node.func, ast.Attribute):
         return any((_text(at) or "").endswith(".py") for at in ast.walk(node.func.value))
     if name not in ("open", "io.open", "codecs.open") or not node.args:
         return False
@@ -207,17 +208,12 @@ def _reads_python(node: ast.Call, name: str, tail: str) -> bool:
 def _is_repr(node: ast.Call) -> bool:
     """eval(repr(x)), which looks whether a value's text is the value again."""
     inner = node.args[0] if len(node.args) == 1 else None
-    return isinstance(inner, ast.Call) and _tail(inner.func).endswith(("repr", "str"))
+    return isinstance(inner, ast.Call) and tail(inner.func).endswith(("repr", "str"))
 
 
 def _text(node: ast.AST | None) -> str | None:
     value = node.value if isinstance(node, ast.Constant) else None
     return value if isinstance(value, str) else None
-
-
-def _tail(node: ast.AST) -> str:
-    """The last name of a dotted expression, or ""."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _dotted(node: ast.AST) -> str:

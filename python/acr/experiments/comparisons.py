@@ -96,11 +96,19 @@ def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, bui
         return tail(left) in ("hasattr", "callable")
     none = any(isinstance(at, ast.Constant) and at.value is None for at in (left, right))
     if (how, holds) in _EXCLUDES:
-        return none or how in ("In", "NotIn") or how in ("Eq", "NotEq") and not built[0] & built[1]
+        constant = none or any(tail(at).isupper() for at in (left, right))
+        return (
+            constant
+            or how in ("In", "NotIn")
+            or how in ("Eq", "NotEq")
+            and not built[0] & built[1] - set(dir(builtins))
+        )
     if how in _CLASSES:
         return holds is False or _is_builtin_class(right)
     if how in ("Eq", "Is"):
-        return tail(left) == "type" and _is_builtin_class(right)
+        named = isinstance(left, ast.Attribute) and left.attr in ("__name__", "__qualname__")
+        of_class = left.value if named else left  # type: ignore[attr-defined]
+        return tail(of_class) in ("type", "__class__") and _is_builtin_class(right)
     if how == "In":
         return tail(right) in ("dir", "vars", "__dict__", "__slots__")
     bounds = (
@@ -112,7 +120,7 @@ def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, bui
 
 def _is_builtin_class(node: ast.expr) -> bool:
     """Whether an expression names a class of Python's own, or several, which is no exception."""
-    names = [at.id if isinstance(at, ast.Name) else "" for at in getattr(node, "elts", [node])]
+    names = [str(getattr(at, "id", getattr(at, "value", ""))) for at in getattr(node, "elts", [node])]
     return all(isinstance(getattr(builtins, at, None), type) and at[:1].islower() for at in names)
 
 
@@ -204,6 +212,35 @@ def _of_helper(place: Slot, want: bool | None) -> Iterator[Pair]:
         yield from (Pair("helper", want, computed, at, place) for at in slots[:9] if at is not computed)
 
 
+def _value(node: ast.expr) -> object:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
+
+
+def _noted(node: ast.expr, value: object) -> list[Pair]:
+    """What the tests compare whose results an expression holds, where it is to be `value`."""
+    node, tests = _origin(node), []
+    if isinstance(node, ast.IfExp) and all(isinstance(at, ast.Constant) for at in (node.body, node.orelse)):
+        tests = [(Slot(node, "test"), node.body.value == value)]  # type: ignore[attr-defined]
+    elif isinstance(node, (ast.List, ast.Tuple)) and node.elts and all(map(_is_test, node.elts)):
+        wants = list(value) if isinstance(value, (list, tuple)) else [value] * len(node.elts)
+        tests = [(Slot(node.elts, number), bool(want)) for number, want in enumerate(wants[: len(node.elts)])]
+    elif _is_test(node):
+        tests = [(Slot([node], 0), bool(value))]
+    found = [pair for at, want in tests for pair in of_test(at, want)]
+    for pair in found:
+        pair.holds = None  # something else decides
+    return found
+
+
+def _is_test(node: ast.expr) -> bool:
+    negates = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    asks = isinstance(node, ast.Call) and tail(node) in ("bool", "any", "all", "hasattr", "callable", "isinstance")
+    return negates or asks or isinstance(node, (ast.Compare, ast.BoolOp))
+
+
 def _operands(call: ast.AST) -> Iterator[Slot]:
     """The arguments of a call, and of those that it is called on."""
     if isinstance(call, ast.Call):
@@ -239,10 +276,11 @@ def _of_test_call(test: ast.Call, place: Slot, want: bool | None) -> list[Pair]:
     name = tail(test)
     if name in SIDED | _CLASSES and len(test.args) > 1:
         return [Pair(name, want, Slot(test.args, 0), Slot(test.args, 1))]
-    if name == "bool" and len(test.args) == 1:
-        return of_test(Slot(test.args, 0), want)
-    if name in ("any", "all") and test.args and isinstance(test.args[0], (ast.GeneratorExp, ast.ListComp)):
-        return of_test(Slot(test.args[0], "elt"), want if (name == "all") == want else None)
+    if name in ("any", "all", "bool") and len(test.args) == 1:
+        want = want if name == "bool" or (name == "all") == want else None
+        if isinstance(test.args[0], (ast.GeneratorExp, ast.ListComp)):
+            return of_test(Slot(test.args[0], "elt"), want)
+        return (_noted(test.args[0], True) if name != "bool" else []) or of_test(Slot(test.args, 0), want)
     return [Pair("truth", want, place), *_of_helper(place, want)]
 
 
@@ -254,7 +292,10 @@ def _of_compare(place: Slot, want: bool | None) -> Iterator[Pair]:
         inner = difference(test) if how in ORDERS and left is sides[0] else None
         if inner:
             yield Pair("difference", want, Slot(inner, "left"), Slot(inner, "right"))
-        yield Pair(how, want if want or len(test.ops) == 1 else None, left, right)
+        pair = Pair(how, want if want or len(test.ops) == 1 else None, left, right)
+        noted = _noted(left.get(), _value(right.get())) if how in ("Eq", "Is") and is_literal(right.get()) else []
+        pair.is_vague = pair.is_vague or bool(noted)
+        yield from (pair, *noted)
         for slot, other in ((left, right), (right, left)):
             if isinstance(slot.get(), ast.Call) and is_literal(other.get()):
                 yield from _of_helper(slot, want)

@@ -136,7 +136,7 @@ def change_test(place: Slot, want: bool, edit: Edit) -> bool:
 
 def _change_pair(pair: Pair, edit: Edit) -> bool:
     how, slot, far = pair.how, pair.expected, pair.how in NEAR
-    if pair.holds is None:
+    if pair.holds is None or pair.is_vague:
         return False
     if how == "truth":
         return pair.holds and _change_call(pair.left.get(), edit)
@@ -196,9 +196,7 @@ def _change_call(test: ast.expr, edit: Edit) -> bool:
     method = isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute)
     if method and name in ("all", "equals") and args:
         return edit.change(Slot(args, 0))
-    inner = [Slot(test.func, "value")] if method and name == "all" else []  # type: ignore[attr-defined]
-    inner += [Slot(args, 0)] if name == "all" and args else []
-    return any([change_test(at, True, edit) for at in inner])
+    return method and name == "all" and change_test(Slot(test.func, "value"), True, edit)  # type: ignore[attr-defined]
 
 
 def change_site(site: Site, edit: Edit, fresh: str) -> bool:
@@ -211,11 +209,7 @@ def change_site(site: Site, edit: Edit, fresh: str) -> bool:
 
 
 def _change_handlers(site: Site, edit: Edit, fresh: str) -> bool:
-    handlers = [
-        h
-        for h in site.attempt.handlers  # type: ignore[attr-defined]
-        if h is not site.child and h.type is not None and not any(isinstance(x, ast.Raise) for x in h.body)
-    ]
+    handlers = [at for at in site.awaited() if at.type is not None]
     for handler in handlers:
         handler.type = edit.class_(handler.type, fresh)
     return bool(handlers)

@@ -433,9 +433,6 @@ class Unit:
             yield "writing", "os.environ"
 
     def _stored(self, x: ast.Attribute, base: str) -> Iterator[Finding]:
-        root = x.value
-        while isinstance(root, (ast.Attribute, ast.Subscript)):
-            root = root.value
         outside = set(self.modules) | self.known.imported | self.known.from_names | self.known.defined
         outside = outside - self.locals | self.imports
         aliases = {
@@ -447,7 +444,7 @@ class Unit:
             for t in at.targets
             if isinstance(t, ast.Name)
         }
-        shared = isinstance(root, ast.Name) and root.id in outside | aliases | self.shared or x.attr in _CLASS_STATE
+        shared = _root(x.value) in outside | aliases | self.shared or x.attr in _CLASS_STATE
         if (shared or isinstance(x.value, ast.Call) or ".__class__" in base) and x.attr != "__doc__":
             yield "attribute of a module or class", ast.unparse(x)
 

@@ -368,20 +368,6 @@ class _Inner(ast.NodeTransformer):
 
 def _is_data(node: ast.expr) -> bool:
     """Whether an expression only looks at data: names, attributes, and functions of Python that walk over it."""
-    walks = {
-        "sorted",
-        "list",
-        "tuple",
-        "set",
-        "enumerate",
-        "zip",
-        "reversed",
-        "items",
-        "keys",
-        "values",
-        "range",
-        "len",
-        "dict",
-    }
+    walks = "sorted list tuple set enumerate zip reversed items keys values range len dict".split()
     allowed = (ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Load, ast.keyword, ast.Subscript, ast.Slice)
     return all(isinstance(x, allowed) and (not isinstance(x, ast.Call) or tail(x) in walks) for x in ast.walk(node))

@@ -335,33 +335,34 @@ def unhandled(script: Script, mark: str) -> tuple[str, str] | None:
         return None
     name, show = word(script.rng), word(script.rng)
     tell = f"except BaseException as {name}:\n    {show}(type({name}), 'E')\n    raise\n"
-    handlers = [h for h in site.attempt.handlers if h is not site.child and h.type] if site.kind == "try" else []
-    handlers = [h for h in handlers if not any(isinstance(x, ast.Raise) for x in h.body)]
+    handlers = [at for at in site.awaited() if at.type]
     if handlers:
-        expected, body = handlers[0].type, site.attempt.body
-        block = ast.parse("try:\n    pass\n" + tell).body[0]
-        block.body = body  # type: ignore[attr-defined]
-        site.attempt.body = [block]
+        expected = handlers[0].type
+        site.attempt.body = _telling(site.attempt.body, tell)
     else:
         waiting = [x for x in ast.walk(site.tree) if isinstance(x, (ast.With, ast.AsyncWith)) and _waits(x)]
         if not waiting:
             return _unhandled_anywhere(script, site, tell, mark, show)
         at = site.at if site.at in waiting else waiting[0]
         expected = at.items[0].context_expr.args[0]
-        block = ast.parse("try:\n    pass\n" + tell).body[0]
-        block.body, at.body = at.body, [block]  # type: ignore[attr-defined]
+        at.body = _telling(at.body, tell)
     first = f"try:\n    {show}({ast.unparse(expected)}, 'C')\nexcept Exception:\n    pass"
     site.swap(site.holder, ast.parse(first).body[0], site.holder)
     site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark, calls="type"))
     return site.text(), ast.unparse(expected)
 
 
+def _telling(body: list[ast.stmt], tell: str) -> list[ast.stmt]:
+    block = ast.parse("try:\n    pass\n" + tell).body[0]
+    block.body = body  # type: ignore[attr-defined]
+    return [block]
+
+
 def _unhandled_anywhere(script: Script, site: Site, tell: str, mark: str, show: str) -> tuple[str, str] | None:
     """The same for the first `try` whose handler takes any error and goes on."""
     for at in ast.walk(site.tree):
         if isinstance(at, ast.Try) and any(_catches(h, _BROAD) and not stops(h) for h in at.handlers):
-            block = ast.parse("try:\n    pass\n" + tell).body[0]
-            block.body, at.body = at.body, [block]  # type: ignore[attr-defined]
+            at.body = _telling(at.body, tell)
             site.insert(SHOW.format(name=show, kind=word(script.rng), mark=mark, calls="type"))
             return site.text(), "Exception"
     return None

@@ -17,17 +17,10 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITH = (ast.With, ast.AsyncWith)
 _LEAVES = (ast.Return, ast.Break, ast.Continue)
 _PLACES = (
-    ast.Assert,
-    ast.Raise,
-    ast.Expr,
-    ast.With,
-    ast.AsyncWith,
-    ast.Assign,
-    ast.Return,
-    ast.AugAssign,
-    ast.AnnAssign,
-)
+    ast.Assert, ast.Raise, ast.Expr, ast.With, ast.AsyncWith, ast.Assign, ast.Return, ast.AugAssign, ast.AnnAssign,
+)  # fmt: skip
 GROWS = {"append", "add", "extend", "insert", "appendleft"}
+BROAD = {"Exception", "BaseException", "Warning"}
 MAX_FOLLOWED = 5  # names from the site to where they were computed
 UNITTEST = {
     one: other
@@ -61,12 +54,8 @@ def stops(at: ast.AST) -> bool:
 
 def leaves(at: ast.AST) -> bool:
     """Whether a statement leaves the block that it is in."""
-    return (
-        isinstance(at, _LEAVES)
-        or isinstance(at, ast.Expr)
-        and isinstance(at.value, ast.Call)
-        and (tail(at.value) in ("exit", "quit"))
-    )
+    call = at.value if isinstance(at, ast.Expr) else None
+    return isinstance(at, _LEAVES) or isinstance(call, ast.Call) and tail(call) in ("exit", "quit")
 
 
 class _Suppressing(ast.NodeTransformer):
@@ -156,6 +145,19 @@ class Site:
                 self.kind, self.holder, self.test = "test", x, (x, "test", False)
             elif isinstance(x, ast.Try) and any(leaves(y) for y in ast.walk(x)):
                 self.kind, self.holder, self.attempt = "try", x, x
+
+    def awaited(self) -> list[ast.ExceptHandler]:
+        """The handlers of errors that the site awaits."""
+        handlers = self.attempt.handlers if self.kind == "try" else []  # type: ignore[attr-defined]
+        return [at for at in handlers if at is not self.child and not any(isinstance(x, ast.Raise) for x in at.body)]
+
+    def awaits_anything(self) -> bool:
+        """Whether it awaits an error or a warning of whatever class, or any log line."""
+        call = self.at.items[0].context_expr if self.kind == "with" else None  # type: ignore[attr-defined]
+        if tail(call) in ("assertLogs", "raises", "warns", "assertRaises", "assertWarns"):
+            classes = [] if call.keywords and tail(call) in ("raises", "warns") else call.args[:1]
+            return tail(call) == "assertLogs" or any(tail(at) in BROAD for at in classes)
+        return any(at.type is None or tail(at.type) in BROAD for at in self.awaited())
 
     def text(self) -> str:
         return ast.unparse(ast.fix_missing_locations(self.tree)) + "\n"

@@ -151,11 +151,11 @@ class Judged:
             or self._is_left_out(base, patched)
         )
 
-    def states_nothing(self, base: Rows, patched: Rows) -> bool:
+    def states_nothing(self, base: Rows, patched: Rows, awaits_anything: bool) -> bool:
         """Whether no comparison that the patch makes come out otherwise states a value: almost any change satisfies it."""
         own = [pair for pair in self.pairs if pair.tags[0][:1] == "L"]
         reached = any(patched.get(pair.tags[0]) for pair in own)
-        return reached and not any(self._states(pair, base, patched) for pair in self.pairs)
+        return (reached or awaits_anything) and not any(self._states(pair, base, patched) for pair in self.pairs)
 
     def _states(self, pair: Pair, base: Rows, patched: Rows) -> bool:
         is_own, (was, now) = pair.tags[0][:1] == "L", [[at.get(tag, []) for tag in pair.tags] for at in (base, patched)]
@@ -216,11 +216,8 @@ class Judged:
     def _classes_differ(self, pair: Pair, want: object, got: object) -> str:
         """An object of a changed class is compared with something of another class."""
         listed = pair.how not in ("In", "NotIn") or pair.is_right and not is_object(want)
-        if (
-            UNREADABLE in (want, got)
-            or pair.how in ("Is", "IsNot", "isinstance", "assertIsInstance", "helper")
-            or not listed
-        ):
+        looks = pair.how not in ("Is", "IsNot", "isinstance", "assertIsInstance", "helper") and listed
+        if not looks or UNREADABLE in (want, got):
             return ""
         decides = pair.how in ("Eq", "NotEq")  # by the equality alone, whatever else of the class changes
         one, other = _liar(got, self.changed, decides), _liar(want, self.changed, decides)
@@ -339,7 +336,10 @@ def _is_number(value: object) -> bool:
 
 
 def _is_bool(value: object) -> bool:
-    return isinstance(value, bool) or is_object(value) and "bool" in str(value[1]).lower()  # type: ignore[index]
+    """Whether a value says yes or no, or is several such values, or an iterator, whose values are not known."""
+    if is_object(value):
+        return any(at in str(value[1]).lower() for at in ("bool", ":map", ":filter", ":generator"))  # type: ignore[index]
+    return isinstance(value, bool) or isinstance(value, list) and len(value) > 1 and all(map(_is_bool, value[1:]))
 
 
 def _has_object(value: object) -> bool:

@@ -6,7 +6,6 @@ outcomes alone, so that a recorded verdict is repeated from its seed.
 
 from __future__ import annotations
 
-import ast
 import random
 
 from acr.experiments import plain, printing, script_variants, tree_variants, values
@@ -82,8 +81,8 @@ class Case:
 
     def require(self, name: str, changed: str, expected: str, got: Outcome | str, agrees: bool) -> None:
         if not self.note(name, changed, expected, got, agrees):
-            happened = got if isinstance(got, str) else got.describe()
-            raise Refusal(f"the experiment '{name}' does not agree: {changed}; expected: {expected}; {happened}")
+            told = self.rows[-1]["happened"]
+            raise Refusal(f"the experiment '{name}' does not agree: {changed}; expected: {expected}; {told}")
 
 
 def judge(case: Case) -> Generator[Run, Outcome, str]:
@@ -229,7 +228,7 @@ class _Site:
         words = f"both sides are printed as plain data ({self.script.quote()})"
         expected = "what is observed is what the script expects without the patch"
         case.require("written out", words, expected, found or "it is", not found)
-        if judged.states_nothing(self.base_all, patched):
+        if judged.states_nothing(self.base_all, patched, self.script.site().awaits_anything()):
             case.note("stated", "nothing", "the script states a value that the issue wants", "it states none", False)
             raise Refusal(
                 f"{self.script.quote()} states no value that the issue wants, so almost any change satisfies it; "
@@ -298,13 +297,8 @@ class _Site:
         got = yield from case.run("decoy", case.script, files=files)
         agrees = self._as_before(got)
         if agrees:
-            case.note(
-                "decoy",
-                "the patch's data files as before, its code kept",
-                "the script fails as without the patch",
-                got,
-                True,
-            )
+            words = "the patch's data files as before, its code kept"
+            case.note("decoy", words, "the script fails as without the patch", got, True)
         return agrees
 
     def _as_before(self, got: Outcome) -> bool:
@@ -341,9 +335,3 @@ def _class_names(rows: list[object]) -> list[str]:
 def _is_class(given: str, expected: str) -> bool:
     """Whether `module:Class` is the expected one, which may stand as the script writes it."""
     return given == expected if ":" in expected else given.rpartition(":")[2] == expected.split(".")[-1]
-
-
-def source_of(script: bytes) -> str:
-    """The text of a script; raises SyntaxError where Python would not run it."""
-    ast.parse(script)
-    return script.decode("utf-8", "replace")
