@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from acr.project import commands, detect, guides, import_folders, logs, nearest, service, set_ups
+from acr.project import commands, configs, detect, guides, import_folders, logs, nearest, service, set_ups
 
 PATHS = ["pkg/__init__.py", "pkg/a.py", "tests/test_a.py", "tests/conftest.py", "tests/unit/test_b.py"]
 TEXTS = {"tests/test_a.py": "import pytest\n\n\ndef test_a():\n    pass\n"}
@@ -78,6 +78,7 @@ def test_environment_and_folder() -> None:
         ("environment.yml", "dependencies:\n  - python\n  - pytest>=7\n", "", "environment.yml lists pytest"),
         ("AGENTS.md", "# Tests\n\n```sh\npytest -q tests\n```\n", "tests", "AGENTS.md says so"),
         ("CONTRIBUTING.rst", "Not `pytest`: run the tests::\n\n    $ pytest tests\n    3 passed\n", "tests", "CONTRIBUTING.rst says so"),
+        ("justfile", "test *args:\n    @uv run pytest -q tests {{args}}\n", "tests", "target test of the justfile"),
         ("Makefile", "PY = python3\ntest: build\n\t@$(PY) -m pytest -q tests\n", "tests", "target test"),
     ],
 )  # fmt: skip
@@ -102,6 +103,8 @@ def test_files_that_say_it(name: str, text: str, command: str, why: str) -> None
         pytest.param("Lint: `a`\n\nTests\n-----\n\n* `b`\n\nOther\n-----\n\n.. code:: sh\n\n   c\n", ["b", "a", "c"], id="order"),
         pytest.param("* x\n\n  .. code-block:: sh\n\n     a\n\n  prose", ["a"], id="a block in a list"),
         pytest.param("| Run tests | `pytest` |\n", ["pytest"], id="a table"),
+        pytest.param("word `" * 40_000, ["word"] * 60, id="one paragraph"),
+        pytest.param("```\n" + "\\\n " * 80_000, [], id="one line"),
         pytest.param("`" * 20_001 + "\n" + "<!--" * 20_000, [], id="runs of marks"),
         pytest.param("\n\n".join(["`a`"] * 5_000), ["a"] * 60, id="too many"),
     ],
@@ -112,7 +115,10 @@ def test_commands_of_guides(text: str, found: list[str]) -> None:
 
 def test_a_guide_of_a_folder_speaks_of_that_folder() -> None:
     text = "## Testing\n`pytest tests` or `./run-checks --fast`, `rm -rf / # test`\n"
-    plans = detect.detect(["api/AGENTS.md", "api/tests/test_a.py", "api/run-checks"], {"api/AGENTS.md": text})
+    ci = "steps:\n- run: python -m unittest discover -s tests\n  working-directory: ./api\n"
+    texts = {"api/AGENTS.md": text, ".github/workflows/a.yml": ci}
+    plans = detect.detect(["api/AGENTS.md", "api/tests/test_a.py", "api/run-checks"], texts)
+    assert "cd api && python -m unittest discover -s tests" in [plan["command"] for plan in plans]
     found = [plan["command"] for plan in plans if plan["why"].endswith("api/AGENTS.md says so")]
     assert found == ["cd api && python -m pytest tests", "cd api && ./run-checks --fast", "cd api && rm -rf / # test"]
 
@@ -134,6 +140,10 @@ def test_malformed_files_are_no_harm() -> None:
         "[[[\n=\n\x00{{",
     )
     assert first(bad)[2].startswith("tests/conftest.py")
+
+
+def test_strings_that_do_not_end_are_read_in_linear_time() -> None:
+    assert configs.read_json('"\\' * 100_000) == configs.read_json("/*" * 100_000) == {}
 
 
 def test_a_given_command_with_shell_syntax_is_run_as_it_is() -> None:
@@ -189,7 +199,7 @@ PIP = "python3 -m pip install"
         pytest.param({"pyproject.toml": "[project.optional-dependencies]\ntest = ['a']\ndocs = ['b']\n"}, f"{PIP} -e '.[test]'", id="extras"),
         pytest.param({"pyproject.toml": "[tool.poetry.group.dev.dependencies]\na = '^1'\n"}, f"{PIP} -e . a", id="poetry"),
         pytest.param({"pixi.toml": "[feature.test.dependencies]\npython = '*'\na = '*'\n"}, f"{PIP} a", id="pixi"),
-        pytest.param({"environment.yml": "dependencies:\n  - python=3.9\n  - a >=2\n  - pip:\n    - b\n"}, f"{PIP} a b", id="conda"),
+        pytest.param({"environment.yml": "channels:\n  - c\ndependencies:\n  - python=3.9\n  - x::a>=2\n  - pip:\n    - b\n"}, f"{PIP} a b", id="conda"),
         pytest.param({".devcontainer/devcontainer.json": '{"postCreateCommand": "sudo x; bash ./init.sh"}', "init.sh": ""}, "bash ./init.sh", id="a container"),
         pytest.param({".github/workflows/a.yml": "      - run: pip install .[t] ${{ x }}\n      - run: pip install .[t]\n"}, f"{PIP} '.[t]'", id="CI"),
         pytest.param({"requirements-test.txt": "a\n"}, f"{PIP} -r requirements-test.txt", id="a list"),

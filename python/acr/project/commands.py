@@ -154,7 +154,7 @@ def _module(name: str, args: list[str], paths: frozenset[str]) -> dict | None:
     if name in ("pytest", "py.test", "nose"):
         return _pytest(args, paths)
     if name == "unittest":
-        return _unittest(args)
+        return _unittest(args, paths)
     if name in ("nose2", "zope.testrunner") or re.search(r"(^|\.)(run_?tests?|tests?)($|\.)", name):
         return plan_of("hooked", ["-m", name, *args], " ".join(["python -m", name, *args]), narrow=1)
     return None
@@ -209,7 +209,7 @@ def _exists(word: str, paths: frozenset[str]) -> bool:
 _DISCOVERY = {"start-directory": "s", "pattern": "p", "top-level-directory": "t"}
 
 
-def _unittest(args: list[str]) -> dict:
+def _unittest(args: list[str], paths: frozenset[str]) -> dict | None:
     """Of `-k` nothing is left: all tests run, which the plan's command says."""
     named, values, rest = [], {}, iter(args)
     for arg in rest:
@@ -224,6 +224,9 @@ def _unittest(args: list[str]) -> dict:
             re.sub(r"[\\/]", ".", name.removeprefix("./")[:-3]) if name.endswith(".py") else name for name in named
         ]
         return plan_of("unittest", named, shlex.join(["python", "-m", "unittest", *named]), narrow=2 * len(named) > 2)
+    start = (values.get("s") or "".join(named[1:2])).removeprefix("./").rstrip("/")
+    if start not in ("", ".") and paths and not seen_from(start, paths):
+        return None  # it is run elsewhere
     return discover(*(values.get(name) or found for name, found in zip("spt", [*named[1:4], "", "", ""])))
 
 

@@ -212,9 +212,9 @@ def lifecycle(value: object) -> Iterator[str]:
 def read_json(text: str) -> dict:
     """A JSON file with comments and trailing commas; {} where it cannot be read."""
     text = re.sub(
-        r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?(?:\*/|\Z)', lambda match: match[1] or " ", text, flags=re.DOTALL
+        r'("(?:\\.|[^"\\])*(?:"|\\?\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', lambda match: match[1] or " ", text, flags=re.DOTALL
     )
-    text = re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', lambda match: match[1] or "", text)
+    text = re.sub(r'("(?:\\.|[^"\\])*(?:"|\\?\Z))|,(?=\s*[}\]])', lambda match: match[1] or "", text, flags=re.DOTALL)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -222,14 +222,14 @@ def read_json(text: str) -> dict:
     return value if isinstance(value, dict) else {}
 
 
-def makefile(text: str) -> Iterator[tuple[str, str, str]]:
-    """(target, command, where it stands) of the test targets of a Makefile."""
+def makefile(text: str, name: str = "Makefile") -> Iterator[tuple[str, str, str]]:
+    """(target, command, where it stands) of the test targets of a Makefile, or the recipes of a justfile."""
     values = dict(re.findall(r"^(\w+)\s*[:?]?=\s*(.*)$", text, re.MULTILINE))
     target = None
     for line in text.replace("\\\n", " ").splitlines():
-        rule = re.match(r"^([\w.-]+)[^:=]*:(?!=)", line)
+        rule = re.match(r"@?([\w.-]+)[^:=]*:(?!=)", line)
         if rule:
             target = rule[1]
-        elif line.startswith("\t") and target and _TEST_NAME.search(target):
+        elif line.startswith(("\t", "  ")) and target and _TEST_NAME.search(target):
             command = re.sub(r"\$[({](\w+)[)}]", lambda match: values.get(match[1], ""), line.strip().lstrip("@-"))
-            yield target, command, f"target {target} of the Makefile"
+            yield target, command, f"target {target} of the {name}"

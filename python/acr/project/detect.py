@@ -17,9 +17,7 @@ _ROOT = {
     "pytest.ini",
     ".pytest.ini",
     "noxfile.py",
-    "Makefile",
-    "GNUmakefile",
-    "makefile",
+    *("Makefile", "GNUmakefile", "makefile", "justfile", "Justfile", ".justfile"),
     "setup.py",
     ".travis.yml",
     ".gitlab-ci.yml",
@@ -46,6 +44,7 @@ _NO_TESTS = set(  # programs whose arguments may speak of tests, and words of Py
     "pip pip3 uv conda mamba apt apt-get brew git gh cd ls cat echo docker pre-commit ruff flake8 mypy black pyright pylint "
     "python python3 def with class import from assert for if async return".split()
 )
+_MAKEFILES = ("Makefile", "GNUmakefile", "makefile", "justfile", "Justfile", ".justfile")
 _MAX_SAMPLES = 40
 
 
@@ -114,10 +113,12 @@ def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
         if name in texts:
             yield from ((command, "", where) for command, where in read(texts[name]))
     for name in sorted(filter(_CI.fullmatch, texts)):
-        yield from ((command, "", where) for command, where in configs.workflow(name, texts[name]))
-    for name in ("Makefile", "GNUmakefile", "makefile"):
+        places = re.findall(r"^\s*working-directory:\s*[\"']?([\w./-]+)", texts[name], re.MULTILINE)
+        for folder in list(dict.fromkeys(["", *places]))[:3]:
+            yield from ((command, folder, where) for command, where in configs.workflow(name, texts[name]))
+    for name in _MAKEFILES:
         if name in texts:
-            yield from ((command, "", where) for _, command, where in configs.makefile(texts[name]))
+            yield from ((command, "", where) for _, command, where in configs.makefile(texts[name], name))
     for name in sorted(filter(_DEVCONTAINER.fullmatch, texts)):
         yield from ((command, "", where) for command, where in configs.devcontainer(name, texts[name]))
     yield from _of_guides(texts, is_for_agents=False)
@@ -140,6 +141,7 @@ def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
             plan["cwd"] = "/".join(filter(None, (folder, plan["cwd"])))
             if not commands.seen_from(plan["cwd"], paths):
                 plan["cwd"] = ""  # made by a build, or the clone itself
+            plan["narrow"] += 3 * (where in texts and folder != "")  # a guide or CI file of a part
             is_guide = where in texts and not _CI.fullmatch(where)
             found.setdefault(str(_key(plan)), {**plan, "why": f"{where} {'says so' if is_guide else 'runs it'}"})
     return sorted(found.values(), key=lambda plan: plan["narrow"])[:6]
@@ -202,7 +204,7 @@ def _guessed(paths: list[str], texts: dict[str, str]) -> Iterator[dict]:
     yield from _unittest(paths, tests, texts.get("setup.py", ""))
     if tests and not why:
         yield {**pytest, "why": "pytest also runs unittest tests"}
-    for name in ("Makefile", "GNUmakefile", "makefile"):
+    for name in _MAKEFILES[:3]:
         for target, _, where in configs.makefile(texts.get(name, "")):
             if target not in ("test", "tests", "check", "unittest", "unittests", "pytest"):
                 continue

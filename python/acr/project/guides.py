@@ -20,6 +20,7 @@ _NAMES = re.compile(
 _FOR_AGENTS = re.compile(r"(.*/)?(AGENTS?|CLAUDE|GEMINI|copilot-instructions)(\.md)?", re.IGNORECASE)
 _FOLDERS = ("", ".github", "docs", "doc")  # their commands start in the root
 _MAX_FILES = 12
+_MAX_DEPTH = 3
 _MAX_TEXT = 256 * 1024
 _MAX_COMMANDS = 60  # of a file
 _MAX_COMMAND = 1000
@@ -28,7 +29,7 @@ _FENCE = re.compile(r"\s*(?:[-*+]\s+)?(`{3,}|~{3,})\s*\{?\.?([\w+-]*)")
 _DIRECTIVE = re.compile(r"\s*\.\. (?:code|code-block|sourcecode|prompt)::\s*([\w+-]*)")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _UNDERLINE = re.compile(r"([=\-~^\"'#*+.`])\1{2,}\s*")
-_PROMPT = re.compile(r"\s*(?:\([\w.-]+\)\s*)?[$%]\s+")
+_PROMPT = re.compile(r"^\s*(?:\([\w.-]+\)\s*)?[$%]\s+")
 _INLINE = re.compile(r"(?<!`)(`{1,2})(?!`)([^`]+)\1(?!`)")
 _TESTS = re.compile(r"(?<![a-z])(tests?|testing|tested|pytest|unittests?|test suite|verif\w+|validat\w+|checks?)(?![a-z])", re.IGNORECASE)  # fmt: skip
 _WARNING = re.compile(r"(?<![a-z])(do not|don['’]t|never|avoid|deprecated|obsolete|no longer)(?![a-z])", re.IGNORECASE)
@@ -42,11 +43,11 @@ _NOT_THAT = re.compile(
 
 
 def wanted(paths: list[str]) -> list[str]:
-    """The files of that kind, those for agents first: of the root, and those for agents in one folder below."""
+    """The files of that kind, those for agents first: of the root, and those for agents of the folders below."""
     found = []
     for path in paths:
         folder, _, name = path.rpartition("/")
-        is_near = folder in _FOLDERS or ("/" not in folder and _FOR_AGENTS.fullmatch(name))
+        is_near = folder in _FOLDERS or (folder.count("/") < _MAX_DEPTH and _FOR_AGENTS.fullmatch(name))
         if is_near and _NAMES.fullmatch(name):
             found.append(path)
     return sorted(found, key=lambda path: (not is_for_agents(path), path.count("/"), path))[:_MAX_FILES]
@@ -62,7 +63,9 @@ def commands(path: str, text: str) -> list[tuple[str, str, bool]]:
     folder = path.rpartition("/")[0]
     found = []
     for command, is_of_tests in _Reader(text[:_MAX_TEXT], 1 + path.endswith(".rst")).read():
-        if len(command) <= _MAX_COMMAND and len(found) < _MAX_COMMANDS:
+        if len(found) == _MAX_COMMANDS:
+            break
+        if len(command) <= _MAX_COMMAND:
             found.append((command, "" if folder in _FOLDERS else folder, is_of_tests))
     return sorted(found, key=lambda row: not row[2])
 
@@ -150,9 +153,9 @@ class _Reader:
         if not text:
             return
         self._before = text
-        end, is_refused = 0, False
+        end, is_refused, is_of_tests = 0, False, self._is_of_tests(text)
         for code in _INLINE.finditer(text):
-            clause = re.split(r"[.;,!?|:]\s|\|", text[end : code.start()])[-1]
+            clause = re.split(r"[.;,!?|:]\s|\|", text[end : code.start()][-_MAX_COMMAND:])[-1]
             is_list = end > 0 and re.fullmatch(r"\W*(or|nor|and)?\W*", clause) is not None
             is_refused = (is_refused and is_list) or _NOT_THIS.search(clause) is not None
             end = code.end()
@@ -162,7 +165,7 @@ class _Reader:
                 and not self._is_warned()
                 and not _NOT_THAT.match(text[end : end + 60])
             ):
-                yield _PROMPT.sub("", code[2].strip(), count=1), self._is_of_tests(text)
+                yield _PROMPT.sub("", code[2].strip(), count=1), is_of_tests
 
     def _of_block(self, lines: list[str]) -> Iterator[tuple[str, bool]]:
         sentence = re.split(r"[.!?]\s", self._before)[-1]

@@ -201,11 +201,22 @@ def _packages(whole: dict, texts: dict[str, str]) -> Iterator[str]:
             yield from _texts(environment.get("dependencies"))
             yield from _texts(environment.get("extra-dependencies"))
     for path in filter(_ENVIRONMENT.fullmatch, texts):
-        names += re.findall(r"^\s*-\s+([A-Za-z][\w.-]*)\s*(?:[<>=!~ ].*)?$", texts[path], re.MULTILINE)
+        names += _of_conda(texts[path])
     own = str(configs.table(whole, "project").get("name") or configs.table(pixi, "project").get("name") or "")
     yield from (name for name in names if name != own)
     deps = configs.read_ini(texts.get("tox.ini", "")).get("testenv", "deps", fallback="") or ""
     yield from (line.strip() for line in deps.splitlines() if not re.match(r"\s*[\w{},!.-]+:\s", line))
+
+
+def _of_conda(text: str) -> Iterator[str]:
+    """The names below "dependencies:", those of its list for pip, too; versions of conda are not those of pip."""
+    is_inside = False
+    for line in text.splitlines():
+        if re.match(r"[A-Za-z]", line):
+            is_inside = line.startswith("dependencies:")
+        name = re.match(r"\s*-\s+[\"']?(?:[\w-]+::)?([A-Za-z][\w.-]*)(?!\s*:)(?![\w.:-])", line) if is_inside else None
+        if name:
+            yield name[1]
 
 
 def _of_group(groups: dict, name: str, depth: int) -> Iterator[str]:
