@@ -1,6 +1,6 @@
 /*
  * The calls for programs: the table as JSON schemas, a call from a JSON object of its arguments,
- * and an answer as JSON. MCP clients and models that call tools natively are shown what is made
+ * and an answer as JSON. MCP clients, and models that call tools natively, get the schemas made
  * here, from the same rows as the text protocol.
  */
 #include <string.h>
@@ -21,7 +21,7 @@ static AcrJson *typed(const char *type, const char *description)
     return schema;
 }
 
-/* An object's schema without members; members that are not named are not allowed. */
+/* An object's schema without members; it allows only members that are added. */
 static AcrJson *object_schema(void)
 {
     AcrJson *schema = typed("object", NULL);
@@ -112,7 +112,7 @@ static bool whole_number(const AcrJson *value, gint64 *out)
     return acr_json_type(value) == ACR_JSON_NUMBER && ABS(*out) <= MAX_INTEGER;
 }
 
-/* The value in the form that AcrCall has; NULL: it has another type. Owned. */
+/* The value in the form that AcrCall uses; NULL: it has another type. Owned. */
 static char *value_of(const AcrParam *param, const AcrJson *value)
 {
     gint64 number;

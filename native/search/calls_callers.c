@@ -1,28 +1,28 @@
 /*
- * search_callers: who calls a function, method or class. The index knows which files hold the word;
- * each is read once, strings and comments left out, and each use of the word is weighed by what
- * stands around it: a call on self in a class that has the method, on the class, or of a name that is
- * imported is sure; a call on anything else may be one; a use without a call is a reference.
+ * search_callers: finds who calls a function, method or class. The index knows which files contain
+ * the word; each is read once, without strings and comments, and each use of the word is judged by
+ * the text around it. A call on self in a class that has the method, on the class, or of an
+ * imported name is sure; a call on anything else may be one; a use without a call is a reference.
  */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-#define MAX_OTHER_NAMES 8u /* names that one file imports it by */
+#define MAX_OTHER_NAMES 8u /* most names under which one file imports it */
 
 static const AcrSought a_callee = {"function, method or class", ACR_DEFINITIONS,
                                    ACR_COLLAPSE_METHODS};
 
-/* What a use is; the surest are shown first. */
+/* The kind of a use; the surest are shown first. */
 typedef enum { USE_SURE, USE_LIKELY, USE_REFERENCE, USE_NONE } UseKind;
 
-/* What is called; found once, before any file is read. */
+/* The function, method or class that is called; found once, before any file is read. */
 typedef struct {
     AcrNameArg arg;
-    GArray *targets;                 /* ids of what the name stands for */
+    GArray *targets;                 /* ids of the definitions that the name denotes */
     GArray *same;                    /* ids of all definitions of that name */
     GHashTable *above;               /* ids of the classes that the targets' classes inherit from */
-    bool has_methods, has_functions; /* both if the name is not known */
+    bool has_methods, has_functions; /* both are true if the name is unknown */
 } Callee;
 
 static void clear_callee(Callee *callee)
@@ -42,12 +42,12 @@ typedef struct {
     guint32 nearness;
     const AcrContent *content;
     AcrLineCursor cursor;
-    gsize n_names; /* the callee's own, then those that the file imports it by */
+    gsize n_names; /* the callee's own name, then those under which the file imports it */
     struct {
         const char *at;
         gsize len;
     } names[MAX_OTHER_NAMES];
-    bool is_hidden; /* the file has a function of its own by that name */
+    bool is_hidden; /* the file has its own function with that name */
 } Scan;
 
 /* ---- What stands around a use ---- */
@@ -101,7 +101,8 @@ static bool is_target(const Callee *callee, guint32 id)
     return false;
 }
 
-/* Whether the class has a target under the name, itself, from an ancestor, or in a class below it. */
+/* Whether the class has a target under the name: its own, an ancestor's, or one of a class below
+ * it. */
 static bool class_has_target(const Scan *scan, guint32 class_id)
 {
     const AcrIndex *index = scan->reply->search->index;
@@ -122,11 +123,11 @@ static bool any_class_has_target(const Scan *scan, const GArray *classes)
     return false;
 }
 
-/* A call on self, cls or super(): of the class around it. */
+/* A call on self, cls or super(): judged by the enclosing class. */
 static UseKind kind_on_self(const Scan *scan)
 {
     gint32 file = scan->reply->search->file_of_entry[scan->entry], klass = -1, func = -1;
-    if (file < 0) /* a test */
+    if (file < 0) /* the file is a test */
         return USE_LIKELY;
     acr_index_enclosing(scan->reply->search->index, (gsize)file, scan->cursor.line, &klass, &func);
     if (klass < 0)
@@ -145,13 +146,13 @@ static bool is_imported(const Scan *scan, const char *name)
     return false;
 }
 
-/* A call on what is named from..to: a class, a module, or something whose class is not known. */
+/* A call on the name from..to: a class, a module, or an object of unknown class. */
 static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
 {
     const AcrIndex *index = scan->reply->search->index;
     g_autofree char *name = g_strndup(from, (gsize)(to - from));
     g_autoptr(GArray) classes = acr_index_resolve_class(index, name);
-    /* A variable may have the name that stands for a class elsewhere; it has no capital. */
+    /* A variable may have the same name as a class elsewhere; it has no capital. */
     if (classes->len && g_ascii_isupper(name[strspn(name, "_")]))
         return any_class_has_target(scan, classes) ? USE_SURE : USE_NONE;
     for (guint i = 0; i < MIN(scan->callee->targets->len, ACR_SCOPE_COMPARED); i++) {
@@ -164,7 +165,7 @@ static UseKind kind_on_name(const Scan *scan, const char *from, const char *to)
     return scan->callee->has_methods || is_imported(scan, name) ? USE_LIKELY : USE_NONE;
 }
 
-/* What is before the dot at `dot`. */
+/* Judges the expression before the dot at `dot`. */
 static UseKind kind_on_receiver(const Scan *scan, const char *dot)
 {
     const char *start = scan->content->text.text, *end = skip_blanks_back(start, dot);
@@ -197,7 +198,7 @@ static UseKind kind_of_use(const Scan *scan, const char *at, const char *end)
 
 /* ---- Reading a file ---- */
 
-/* The hit that this use belongs to: the last one, where it is in the same function and near. */
+/* The hit that this use belongs to: the last one, if it is near and in the same function. */
 static AcrHit *hit_to_extend(const Scan *scan, const AcrHit *hit)
 {
     GArray *hits = scan->reply->hits;
@@ -228,7 +229,7 @@ static void add_use(Scan *scan, UseKind kind)
     last->rank = MIN(last->rank, rank);
 }
 
-/* `import name as other`: uses of the other name are uses too. */
+/* Learns from `import name as other` that uses of the other name are uses too. */
 static void learn_name(Scan *scan, const char *at, const char *end)
 {
     const char *stop = scan->content->text.text + scan->content->text.len;
@@ -282,14 +283,14 @@ static const char *string_end(const char *at, const char *stop)
     return stop;
 }
 
-/* Whether the name from..to is the prefix of a string that holds code. */
+/* Whether the name from..to is the prefix of a string that contains code. */
 static bool is_format_prefix(const char *from, const char *to)
 {
     return to - from <= 2 &&
            (memchr(from, 'f', (gsize)(to - from)) || memchr(from, 'F', (gsize)(to - from)));
 }
 
-/* The code between the braces of a string. */
+/* Reads the code between the braces of a string. */
 static void read_format(Scan *scan, const char *at, const char *end)
 {
     for (guint depth = 0; at < end;) {
@@ -328,7 +329,7 @@ static void read_code(Scan *scan)
 
 /* ---- The call ---- */
 
-/* Whether the file's own function of that name, at its top level, is another one. */
+/* Whether the file has a top-level function of that name, so that the name means that function. */
 static bool hides_callee(const AcrSearch *search, const Callee *callee, gint32 file)
 {
     if (file < 0) /* a test, which is not indexed */
@@ -366,7 +367,8 @@ static bool read_file(AcrReply *reply, const Callee *callee, gsize entry, GError
     return true;
 }
 
-/* What the name stands for: functions and methods, else classes; owned array of ids. */
+/* The definitions that the name denotes: functions and methods, else classes; owned array of
+ * ids. */
 static GArray *targets_of(AcrReply *reply, const AcrNameArg *arg)
 {
     const AcrIndex *index = reply->search->index;
@@ -377,7 +379,7 @@ static GArray *targets_of(AcrReply *reply, const AcrNameArg *arg)
     return acr_find_classes(index, arg, reply->notes);
 }
 
-/* Who calls a class makes its instances: Class.__init__ is asked for as Class. */
+/* Whoever calls a class makes its instances: Class.__init__ is searched for as Class. */
 static void init_callee_name(AcrReply *reply, const char *argument, AcrNameArg *arg)
 {
     acr_name_arg_init(arg, argument);

@@ -65,7 +65,7 @@ static bool is_known_in_files(const AcrSearch *search, const char *name, const A
 }
 
 /* Classes of that name in the files; if the files only import or assign the name, the classes that
- * it stands for. */
+ * the name denotes. */
 static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     AcrSearch *search = reply->search;

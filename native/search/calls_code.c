@@ -60,7 +60,7 @@ static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMa
 
 /*
  * If the text was not found but looks like a definition (`def f(x):`) or a qualified name
- * (`pkg.mod.Class`), finds what it names, in the given files if there are any.
+ * (`pkg.mod.Class`), finds that definition, in the given files if there are any.
  */
 static void find_definition(AcrReply *reply, const char *text, const AcrFileMatch *files)
 {
@@ -205,7 +205,7 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
 
 /* ---- Around a line ---- */
 
-/* The integer of an argument, clamped to least..most; *out_cut: it had to be. */
+/* The integer of an argument, limited to least..most; *out_cut: it was outside this range. */
 static gint64 bounded(const char *value, gint64 least, gint64 most, bool *out_cut)
 {
     gint64 number = g_ascii_strtoll(value, NULL, 10); /* saturates at the limits of gint64 */

@@ -55,7 +55,7 @@ bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer
     return acr_named_in_files(search, call, &how, out, error);
 }
 
-/* Adds the members of that name that the class has or inherits. */
+/* Adds the members with that name that the class has or inherits. */
 static void add_members(AcrReply *reply, guint32 class_id, const char *name)
 {
     const AcrIndex *index = reply->search->index;
@@ -71,8 +71,8 @@ static void add_members(AcrReply *reply, guint32 class_id, const char *name)
     acr_reply_add_symbols(reply, ids, ACR_VIEW_WHOLE);
 }
 
-/* Adds the places where the class, or its nearest ancestor that does, assigns an attribute of that
- * name to self. */
+/* Adds the places where the class, or else its nearest ancestor, assigns an attribute of that name
+ * to self. */
 static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, GError **error)
 {
     g_autoptr(GArray) all = acr_index_ancestors(reply->search->index, class_id);
@@ -123,8 +123,8 @@ static void miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
-/* Shows where else the name is defined or used, in the named classes first; otherwise the call is a
- * miss. */
+/* Shows where else the name is defined or used, in the named classes first; if nowhere, the call is
+ * a miss. */
 static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
                              const GArray *classes, AcrAnswer *out, GError **error)
 {
@@ -152,7 +152,7 @@ static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *mo
 {
     g_auto(AcrFileMatch) files = {0};
     acr_file_match_init(&files, reply->search, module);
-    if (files.note) /* matched something other than that file */
+    if (files.note) /* the argument matched something other than that file */
         return;
     g_autoptr(GArray) all = acr_find_named(reply->search->index, ACR_FUNCTIONS, arg->last);
     g_autoptr(GArray) here = acr_find_in_files(reply->search, all, &files);

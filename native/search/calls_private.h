@@ -1,6 +1,6 @@
 /*
- * What the search calls share: the functions that answer them, and what is shown if a call's own
- * rule finds nothing.
+ * Private to the search calls: the functions that answer them, and the fallbacks if a call finds
+ * nothing.
  */
 #ifndef ACR_SEARCH_CALLS_PRIVATE_H
 #define ACR_SEARCH_CALLS_PRIVATE_H
@@ -37,27 +37,29 @@ void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const 
  * names. */
 void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *files,
                        const char *argument);
-/* Adds the definitions in the files. */
+/* Adds the definitions in the files to a miss. */
 void acr_suggest_file_contents(GString *out, AcrSearch *search, const AcrFileMatch *files);
-/* Adds the definitions in the class. */
+/* Adds the definitions in the class to a miss. */
 void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_id);
 /* Adds the tests and files of other types that contain `text`, with counts. */
 void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text);
 
 /* ---- Other places of a name or text ---- */
 
-#define ACR_SEARCH_MAX_WORDS 16u /* words of an argument that are searched for: its last ones */
-#define ACR_SCOPE_COMPARED 50u   /* files and classes of the scope with which a place is compared */
+/* words of an argument that are searched for, counted from its end */
+#define ACR_SEARCH_MAX_WORDS 16u
+/* most files and classes of the scope with which a place is compared */
+#define ACR_SCOPE_COMPARED 50u
 
-/* What a call names beside what it searches for; places in that scope come first. Borrowed, NULL
- * for none. */
+/* The files and classes that a call names besides the name that it searches for; places in this
+ * scope come first. Borrowed; NULL: none. */
 typedef struct {
     const AcrFileMatch *files;
-    const GArray *classes; /* ids */
+    const GArray *classes; /* array of ids */
     bool absent;           /* no indexed file contains the first word */
 } AcrScope;
 
-/* 0 if the scope is empty. */
+/* How near a place is to the scope; 0 if the scope is empty. */
 enum { ACR_NEAR_NAMED, ACR_NEAR_FOLDER, ACR_NEAR_ELSEWHERE };
 guint32 acr_nearness(const AcrSearch *search, const AcrScope *scope, gsize entry);
 
@@ -81,32 +83,33 @@ bool acr_uses_add(AcrReply *reply, const GPtrArray *words, const AcrScope *scope
                   AcrUsesFound *out_found, GError **error) ACR_MUST_USE;
 
 /*
- * Adds what the name is outside the scope of the call: definitions of any kind, otherwise its uses.
- * Notes say so, after `missing`, a sentence on what does not exist; without a hit no note is added.
+ * Adds definitions of the name outside the call's scope, of any kind; otherwise its uses. Notes
+ * explain this, after `missing`, a sentence that says what does not exist; without a hit no note is
+ * added.
  */
 bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope *scope,
                          const char *missing, GError **error) ACR_MUST_USE;
-/* The same for a text that the files do not contain (`files` NULL: that no file contains); finishes
- * the answer if it adds a hit. */
+/* The same for a text that the files (`files` NULL: all files) do not contain; finishes the answer
+ * if it adds a hit. */
 bool acr_instead_of_text(AcrReply *reply, const char *text, const AcrFileMatch *files,
                          AcrAnswer *out, GError **error) ACR_MUST_USE;
 /* Moves places that define a word of the text to the front; adds where the last word is defined,
  * unless that is shown. */
 bool acr_rank_text_hits(AcrReply *reply, const char *text, const AcrFileMatch *files,
                         GError **error) ACR_MUST_USE;
-/* Adds the assignments and renaming imports by which `name` stands for the classes. */
+/* Adds the assignments and renaming imports that give `name` to the classes. */
 void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes);
 
 /* ---- Calls that look for a name ---- */
 
-/* What a call with a name searches for. */
+/* Describes what a call with a name searches for. */
 typedef struct {
-    const char *noun; /* "class" */
+    const char *noun; /* word for it in messages: "class" */
     guint kinds;      /* ACR_KIND bits of the symbols that a miss suggests */
     AcrCollapse collapse;
 } AcrSought;
 
-/* acr_reply_finish with the texts for that name. */
+/* Calls acr_reply_finish with the texts for that name. */
 bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                       AcrAnswer *out, GError **error) ACR_MUST_USE;
 /* Other kinds of symbols with that name, in the given files if there are any: functions for classes

@@ -1,7 +1,7 @@
 /*
- * The table of search calls: names, parameters, the sentence that the model reads about each, and
- * the function that answers it, which is called after the bounds of the arguments were checked. The
- * names are a contract.
+ * The table of search calls: names, parameters, the sentence that describes each call to the model,
+ * and the function that answers it, which is called after the arguments were checked. Models and
+ * users rely on the names, so they never change.
  */
 #include <string.h>
 
@@ -77,8 +77,8 @@ const AcrCallSpec *acr_search_call_spec(const char *name)
 /* ---- The registry ---- */
 
 struct AcrCalls {
-    gsize n_own;      /* the first rows of the table, which are part of it */
-    GPtrArray *added; /* of AcrCallSpec, borrowed; NULL: none can be */
+    gsize n_own;      /* number of built-in calls, the first rows of the table */
+    GPtrArray *added; /* borrowed AcrCallSpec; NULL: no calls can be added */
 };
 static const AcrCalls of_old = {.n_own = ACR_CALLS_OF_OLD};
 

@@ -8,7 +8,8 @@
 
 #include "search/search_private.h"
 
-#define BINARY_LOOKED_AT 8000u /* a NUL in the first bytes marks a file of another type as binary */
+/* first bytes in which a NUL marks a file of another type as binary */
+#define BINARY_LOOKED_AT 8000u
 
 static void content_free(AcrContent *content)
 {
@@ -167,14 +168,15 @@ GArray *acr_search_load(AcrSearch *search, const char *text, bool whole)
         if (!search->contents[g_array_index(entries, gsize, i)])
             g_array_append_val(unread, g_array_index(entries, gsize, i));
     if (unread->len &&
-        search->kept_bytes < search->kept_limit / 8 * 7) /* otherwise they would be read in vain */
+        search->kept_bytes <
+            search->kept_limit / 8 * 7) /* otherwise the contents would be dropped again */
         acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)unread->data, unread->len,
                                false, keep_read, search);
     return entries;
 }
 
 typedef struct {
-    GBytes **texts; /* by entry */
+    GBytes **texts; /* contents by entry */
     gsize bytes;    /* bytes read, including binary files */
 } Others;
 

@@ -76,7 +76,8 @@ static bool match_tail_as_is(AcrFileMatch *match, AcrSearch *search, const char 
     return match->entries->len > 0;
 }
 
-/* Likewise; else those whose accents are written together, or apart. */
+/* Adds the files that end in `tail`; if there are none, compares accents in composed and decomposed
+ * form. */
 static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
 {
     static const GNormalizeMode forms[] = {G_NORMALIZE_NFC, G_NORMALIZE_NFD};
@@ -146,8 +147,8 @@ static bool fits_glob(const char *pattern, const char *path)
     return false;
 }
 
-/* What people write: a folder or a glob pattern, for files of any kind that they may mean. Python
- * files come before others. */
+/* Matches what people write: a folder or a glob pattern, for files of any kind. Python files come
+ * before others. */
 static bool match_for_people(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     bool is_glob = strpbrk(path, "*?[") != NULL;
@@ -190,7 +191,7 @@ void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *arg
     g_autofree char *path = plain_path(argument);
     if (!*path || match_tail(match, search, path))
         return;
-    /* a package's folder, before its __init__.py */
+    /* the package's folder counts before its __init__.py */
     if (search->mode.globs && match_for_people(match, search, path))
         return;
     if (match_module(match, search, path))

@@ -6,7 +6,7 @@
 
 #include "search/search_private.h"
 
-#define MAX_FOUND 200000u /* symbols followed for one name */
+#define MAX_FOUND 200000u /* most symbols followed for one name */
 
 static GArray *ids_new(void)
 {
@@ -130,7 +130,7 @@ static bool qualname_fits(const char *qualname, const char *dotted)
            (m == n || qualname[n - m - 1] == '.');
 }
 
-/* Those of `ids` whose qualified name ends in `dotted`, or that are top-level names of the module
+/* The ids whose qualified name ends in `dotted`, or that are top-level names of the module
  * `module`. */
 static GArray *narrow_symbols(const AcrIndex *index, const GArray *ids, const char *dotted,
                               const char *module)
@@ -159,7 +159,7 @@ void acr_find_keep_owners(GArray *classes, const char *name, GString *notes)
     g_array_set_size(classes, ACR_SEARCH_MAX_OWNERS);
 }
 
-/* Members called `name`, including inherited ones, of every class that `owner` stands for. */
+/* Members called `name`, including inherited ones, of every class that `owner` denotes. */
 static GArray *members_of_named(const AcrIndex *index, const char *owner, const char *name,
                                 GString *notes)
 {

@@ -21,15 +21,15 @@
 #include "search/calls_private.h"
 
 #define MAX_PER_LOCATION 5u
-#define MAX_CODE (32u * 1024) /* bytes of one place's code */
+#define MAX_CODE (32u * 1024) /* most bytes of one place's code */
 #define MAX_WHOLE_FILE_LINES 300u
 #define MAX_INIT_LINES 100u /* a longer __init__ is not shown with its class */
 
 typedef struct {
     AcrSearch *search;
-    GPtrArray *found; /* of AcrLocated; borrowed */
+    GPtrArray *found; /* AcrLocated; borrowed */
     const AcrBugLocation *location;
-    AcrNameArg klass, method; /* text NULL if not given */
+    AcrNameArg klass, method; /* their text is NULL if not given */
     AcrFileMatch files;
     bool has_file;
 } Locating;
@@ -253,7 +253,7 @@ static GArray *defs_named(const Locating *at)
     return acr_find_named_folded(at->search->index, ACR_FUNCTIONS, at->method.last);
 }
 
-/* Those of the symbols that lie in the named files; if none does, all. */
+/* The symbols that lie in the named files; if none does, all symbols. */
 static GArray *prefer_files(const Locating *at, const GArray *ids)
 {
     GArray *here = acr_find_in_files(at->search, ids, &at->files);
@@ -328,7 +328,8 @@ static bool try_class(Locating *at)
     return ids->len > 0;
 }
 
-/* The MAX_PER_LOCATION likeliest: those in the named folder, then the longest, then the first. */
+/* The MAX_PER_LOCATION likeliest places: those in the named folder come first, then longer ones,
+ * then earlier ones. */
 static GArray *likeliest(const Locating *at, const GArray *ids)
 {
     GArray *best = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -430,8 +431,8 @@ static bool split_class(Locating *at)
     return true;
 }
 
-/* Reads a class field that names no class as a class and its method, as a module, or as a method if
- * none is given. */
+/* Interprets a class field that names no class as a class and its method, as a module, or as a
+ * method if none is given. */
 static void reread_class(Locating *at)
 {
     g_autoptr(GArray) classes = at->klass.text ? classes_named(at) : NULL;

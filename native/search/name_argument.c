@@ -1,6 +1,6 @@
 /*
  * Normalises a name as a model writes it: removes quotes, keywords, decorator signs, parentheses
- * and parameters until a dotted name is left. An argument of another shape is kept as it is, and
+ * and parameters until a dotted name is left. An argument of another shape is kept unchanged, and
  * then matches no symbol.
  */
 #include <string.h>

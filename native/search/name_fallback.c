@@ -1,7 +1,7 @@
 /*
- * Answers a call that searches for a class or function by name: with what was found; otherwise with
- * other definitions of that name, the name in another case, or the lines that use it; otherwise
- * with the nearest names. A note says what is shown instead.
+ * Answers a call that searches for a class or function by name: with the definitions found;
+ * otherwise with other definitions of that name, the name in another case, or the lines that use
+ * it; otherwise with the nearest names. A note explains the fallback.
  */
 #include <string.h>
 
@@ -63,7 +63,7 @@ void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes)
             if (!symbol->value || strcmp(symbol->value, name) == 0)
                 continue;
             acr_reply_add_symbol(reply, id, ACR_VIEW_AROUND, rank);
-            rank = 2; /* one place before the classes, the others after them */
+            rank = 2; /* one place comes before the classes, the others after them */
         }
     }
 }
@@ -205,7 +205,7 @@ static void miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrName
     acr_reply_miss(reply, g_strdup(text->str), out);
 }
 
-/* A sentence on what the files do not contain; owned. */
+/* A sentence that says what the files do not contain; owned. */
 static char *missing_in_files(const AcrSought *sought, const AcrNameArg *arg,
                               const AcrFileMatch *files, const char *file)
 {

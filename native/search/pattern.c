@@ -1,12 +1,12 @@
 /*
- * Search by pattern (PCRE2), for search_code with "re:…". A match has at least one byte; `^` and
+ * Searches by pattern (PCRE2), for search_code with "re:…". A match has at least one byte; `^` and
  * `$` match at line ends.
  *
- * A pattern can run almost forever, so it is bounded, by counts and not by a clock, so that the
+ * A pattern can run almost forever, so it is limited, by counts and not by a clock, so that the
  * same search has the same answer everywhere. PCRE2 calls back before each item of the pattern;
  * these calls and the bytes passed between them are counted for each file and for the whole search.
- * PCRE2's own limits count less and restart at each byte; they are a second line of defence. A
- * pattern without repeats and groups is linear and is not counted, which is faster.
+ * PCRE2's own limits count fewer things and restart at each byte; they are a second line of
+ * defence. A pattern without repeats and groups is linear and is not counted, which is faster.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -14,11 +14,11 @@
 
 #include "search/reply_private.h"
 
-#define MATCH_LIMIT 10000000u           /* PCRE2's limit, for one start; see above */
-#define DEPTH_LIMIT 100000u             /* the same */
+#define MATCH_LIMIT 10000000u           /* PCRE2's own limit, for one starting position */
+#define DEPTH_LIMIT 100000u             /* PCRE2's limit on nesting */
 #define HEAP_LIMIT_KIB (32u * 1024)     /* memory of one match without JIT */
 #define STACK_START (32u * 1024)        /* memory of one match with JIT */
-#define STACK_LIMIT (8u * 1024 * 1024)  /* the same */
+#define STACK_LIMIT (8u * 1024 * 1024)  /* largest memory of one match with JIT */
 #define STEP_BYTES 16u                  /* bytes between two calls that count as one more step */
 #define MAX_MESSAGE 256u                /* bytes of PCRE2's error message */
 #define ERROR_STEPS PCRE2_ERROR_CALLOUT /* ends a match whose steps are used up */
@@ -28,11 +28,11 @@ typedef struct {
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
-    bool refers_back;           /* a back reference passes bytes without calls */
-    guint64 steps, total_steps; /* steps in this file, and in all files before it */
-    gsize at;                   /* position of the last call */
-    guint cut;                  /* files that took too many steps */
-    gsize first_cut;            /* entry of the first of them */
+    bool refers_back; /* the pattern has a back reference, which passes bytes without calls */
+    guint64 steps, total_steps; /* steps in this file, and in all files so far */
+    gsize at;                   /* position in the text at the last call */
+    guint cut;                  /* number of files that took too many steps */
+    gsize first_cut;            /* entry of the first such file */
 } Pattern;
 
 const char *acr_pattern_of(const char *argument)
@@ -118,7 +118,7 @@ static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
     }
     pcre2_pattern_info(pattern->code, PCRE2_INFO_BACKREFMAX, &refers_back);
     pattern->refers_back = refers_back > 0;
-    pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE); /* works without JIT too */
+    pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE); /* the pattern also works without JIT */
     pattern->data = pcre2_match_data_create(1, NULL);
     pattern->context = pcre2_match_context_create(NULL);
     pattern->stack = pcre2_jit_stack_create(STACK_START, STACK_LIMIT, NULL);

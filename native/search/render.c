@@ -38,7 +38,7 @@ void acr_render_heading(GString *out, const char *path, const char *klass, const
         append_tag(out, "func", func);
 }
 
-/* A bare line is never shortened, because the model will quote it. */
+/* Appends a line; a bare line is never shortened, because the model will quote it. */
 static void append_line(GString *out, AcrContent *content, guint32 line, bool bare)
 {
     gsize len;
@@ -117,7 +117,7 @@ static void add_lines(GArray *lines, guint32 first, guint32 last)
 }
 
 #define MAX_NESTED_SIGNATURES 5
-#define MAX_ASSIGN_LINES 20u /* lines of a class-level assignment */
+#define MAX_ASSIGN_LINES 20u /* most lines of a class-level assignment */
 
 static void add_signatures(GArray *lines, const AcrIndex *index, guint32 class_id, int depth)
 {

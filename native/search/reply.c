@@ -1,7 +1,7 @@
 /*
- * An answer while it is built: notes, then hits. Finishing sorts the hits by (rank, file, line),
- * shows the first ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT,
- * and lists the others.
+ * Builds an answer: notes, then hits. Finishing sorts the hits by (rank, file, line), shows the
+ * first ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT, and lists
+ * the others.
  */
 #include "search/reply_private.h"
 
@@ -211,7 +211,7 @@ static GPtrArray *places_of(const AcrReply *reply)
     return places;
 }
 
-/* Shows the first hits; bytes that one does not use are available to the next. */
+/* Shows the first hits; bytes that one hit does not need are available to the next. */
 static bool show_hits(const AcrReply *reply, guint shown, GString *out, GError **error)
 {
     gsize limit = room(reply) - (reply->hits->len > shown ? LIST_RESERVE : 4096);
@@ -234,7 +234,7 @@ static void append_tail(const AcrReply *reply, GString *text)
     g_string_append_len(text, reply->tail->str, (gssize)MIN(reply->tail->len, TAIL_MAX));
 }
 
-/* Cuts the text, because names and paths may have any length. */
+/* Sets the output, truncated, because names and paths may have any length. */
 static void set_output(AcrAnswer *out, bool ok, const GString *text)
 {
     g_autofree char *valid = acr_utf8_repair(text->str, text->len);

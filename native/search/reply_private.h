@@ -1,19 +1,19 @@
 /*
- * An answer while it is built: its hits, how they are shown, and the text searches that add hits.
+ * Builds an answer: its hits, how they are shown, and the text searches that add hits.
  */
 #ifndef ACR_SEARCH_REPLY_PRIVATE_H
 #define ACR_SEARCH_REPLY_PRIVATE_H
 
 #include "search/search_private.h"
 
-/* hits counted by one call; beyond it the answer says "at least" */
+/* most hits counted by one call; beyond it the answer says "at least" */
 #define ACR_SEARCH_MAX_HITS 200000u
-#define ACR_SEARCH_MAX_LINE 2000u   /* bytes shown of one line */
+#define ACR_SEARCH_MAX_LINE 2000u   /* most bytes shown of one line */
 #define ACR_SEARCH_CONTEXT_LINES 3u /* lines shown before and after a text hit */
-#define ACR_SEARCH_MAX_BLOCK 40u    /* lines of neighbouring text hits that become one place */
+#define ACR_SEARCH_MAX_BLOCK 40u    /* most lines of neighbouring text hits that become one place */
 #define ACR_SEARCH_LISTED_METHODS                                                                  \
-    20u /* collapsed places named one by one; more become counts per file */
-#define ACR_SEARCH_LISTED_FILES 200u /* collapsed files named with their counts */
+    20u /* most collapsed places named one by one; more become counts per file */
+#define ACR_SEARCH_LISTED_FILES 200u /* most collapsed files named with their counts */
 
 /* ---- Replies ---- */
 
@@ -29,14 +29,14 @@ typedef struct {
     gsize entry;
     guint32 rank; /* lower is shown first */
     guint32 start, end;
-    gint32 symbol; /* -1: none */
-    /* matches in this place; with start ACR_HIT_COUNT_ONLY: further matches in a file */
+    gint32 symbol; /* id of the symbol; -1: none */
+    /* matches in this place; if start is ACR_HIT_COUNT_ONLY: further matches in a file */
     guint32 count;
     AcrView view;
     const char *klass, *func; /* borrowed from the index or the reply; may be NULL */
 } AcrHit;
 
-/* A line with a match, for people. */
+/* A line with a match, shown to people. */
 typedef struct {
     gsize entry;
     guint32 line, column;
@@ -44,10 +44,11 @@ typedef struct {
 
 typedef struct {
     AcrSearch *search;
-    GArray *matches;       /* of AcrMatch, in the order of the files; NULL: not for people */
-    GArray *hits;          /* of AcrHit */
-    GString *notes;        /* lines before the results */
-    GString *tail;         /* text after the results */
+    /* array of AcrMatch, in the order of the files; NULL: the answer is not for people */
+    GArray *matches;
+    GArray *hits;          /* array of AcrHit */
+    GString *notes;        /* lines shown before the results */
+    GString *tail;         /* text shown after the results */
     GStringChunk *strings; /* owns the strings of hits */
     bool overfull;         /* not all hits were counted */
 } AcrReply;
@@ -55,11 +56,11 @@ void acr_reply_init(AcrReply *reply, AcrSearch *search);
 void acr_reply_clear(AcrReply *reply);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReply, acr_reply_clear)
 void acr_reply_note(AcrReply *reply, const char *format, ...)
-    G_GNUC_PRINTF(2, 3);                                /* adds one line */
-bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* false: it is full */
+    G_GNUC_PRINTF(2, 3);                                /* adds one line to the notes */
+bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* false: the reply is full */
 /* Remembers the line of a match that an added hit has; `column` counts from 1. */
 void acr_reply_add_line(AcrReply *reply, gsize entry, guint32 line, gsize column);
-/* Takes the lines of the sorted hits for a person to `out`. Errors: FAILED. (shown_lines.c) */
+/* Moves the lines of the sorted hits to `out`, for a person. Errors: FAILED. (shown_lines.c) */
 bool acr_reply_take_lines(const AcrReply *reply, AcrAnswer *out, GError **error) ACR_MUST_USE;
 /* sorts hits by (rank, entry, line) and removes repeated ones */
 void acr_reply_sort(AcrReply *reply);
@@ -74,7 +75,7 @@ typedef enum {
  * named Foo". */
 bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse,
                       AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* Makes a miss of `text` (taken), with the notes first. */
+/* Makes the answer of a call without hits: the notes, then `text` (taken). */
 void acr_reply_miss(AcrReply *reply, char *text, AcrAnswer *out);
 
 /* Appends `<file>…</file>` and, after `separator`, ` <class>…</class> <func>…</func>` if there are
@@ -104,7 +105,7 @@ bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GStr
 void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line);
 
 /* Adds the lines first..last with their context; merges them with the previous hit if they touch;
- * after ACR_SEARCH_MAX_PLACES hits only counts. False: the reply is full. */
+ * after ACR_SEARCH_MAX_PLACES hits it only counts. False: the reply is full. */
 bool acr_text_add_lines(AcrReply *reply, gsize entry, AcrContent *content, guint32 first,
                         guint32 last);
 /* The start of the line after the one that contains `at`; `end`: there is none. */
@@ -124,7 +125,7 @@ void acr_line_cursor_move(AcrLineCursor *cursor, const AcrContent *content, gsiz
 bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
                         AcrLineCursor *cursor, gsize off, gsize len);
 
-/* Adds the lines in which `text` begins; literal. */
+/* Adds the lines in which the literal `text` begins. */
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text);
 
 /* A text that may match with other indentation and line ends. All owned. */
@@ -133,27 +134,28 @@ typedef struct {
     char *anchor; /* its longest line, which every match contains */
     guint32 n_lines;
 } AcrLooseText;
-/* False: only the text itself can match, because it is one line without surrounding blanks. */
+/* Prepares a loose search; false: only the text itself can match, because it is one line without
+ * surrounding blanks. */
 bool acr_loose_text_init(AcrLooseText *loose, const char *text);
 void acr_loose_text_clear(AcrLooseText *loose);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLooseText, acr_loose_text_clear)
-/* As acr_text_find. */
+/* Like acr_text_find, for a loose text. */
 void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
                          const AcrLooseText *loose);
 
 #define ACR_PATTERN_MAX_BYTES 4096u
-#define ACR_PATTERN_FILE_STEPS 10000000u /* steps of a pattern in one file */
-#define ACR_PATTERN_STEPS 200000000u     /* in one search: one or two seconds */
+#define ACR_PATTERN_FILE_STEPS 10000000u /* most steps of a pattern in one file */
+#define ACR_PATTERN_STEPS 200000000u     /* most steps in one search: one or two seconds */
 /* The pattern in an argument "re:…", borrowed from it; NULL: it is plain text. */
 const char *acr_pattern_of(const char *argument);
 /*
- * Adds the lines in which a match begins, and notes about what was left out. *out_why (owned): what
- * is wrong with the pattern, or NULL. Errors: FAILED (an object is missing).
+ * Adds the lines in which a match begins, and notes about files that were not searched. *out_why
+ * (owned): what is wrong with the pattern, or NULL. Errors: FAILED (an object is missing).
  */
 bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, char **out_why,
                       GError **error) ACR_MUST_USE;
 
-/* Adds the lines of a class that assign `self.name`; a note explains them. */
+/* Adds the lines of a class that assign `self.name`, with a note. */
 bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name,
                              GError **error) ACR_MUST_USE;
 

@@ -2,9 +2,9 @@
  * search: the structure-aware calls that a model makes, text search, and the resolution of bug
  * locations to code.
  *
- * Every call is bounded in time and output and gives an answer, never a crash: a miss is an answer
- * too, which names the nearest symbols and the places where the text occurs. The same index and
- * call give the same bytes.
+ * Every call is limited in time and output and always gives an answer, never a crash: if nothing is
+ * found, the answer names the nearest symbols and the places where the text occurs. The same index
+ * and call give the same bytes.
  */
 #ifndef ACR_SEARCH_H
 #define ACR_SEARCH_H
@@ -21,9 +21,9 @@ typedef enum {
 GQuark acr_search_error_quark(void);
 
 #define ACR_RESULT_SHOW_LIMIT                                                                      \
-    3 /* results shown in full; the rest collapses to files or methods with counts */
-#define ACR_SEARCH_MAX_PLACES 1000u        /* places listed by an answer */
-#define ACR_SEARCH_MAX_OUTPUT (64u * 1024) /* bytes of one answer's text */
+    3 /* results shown in full; the others collapse to files or methods with counts */
+#define ACR_SEARCH_MAX_PLACES 1000u        /* most places that an answer lists */
+#define ACR_SEARCH_MAX_OUTPUT (64u * 1024) /* most bytes of one answer's text */
 #define ACR_SEARCH_MAX_ARGUMENT (16u * 1024)
 #define ACR_SEARCH_MAX_WINDOW 500 /* lines before and after, for get_code_around_line */
 
@@ -34,8 +34,8 @@ typedef enum { ACR_PARAM_STRING, ACR_PARAM_INTEGER } AcrParamType;
 typedef struct {
     const char *name;
     AcrParamType type;
-    const char *about;     /* what it is, as one phrase */
-    const char *otherwise; /* its default, for a reader; NULL: it is required */
+    const char *about;     /* a phrase that describes the parameter */
+    const char *otherwise; /* its default in words; NULL: it is required */
 } AcrParam;
 
 /* `str`, `int`, or with its default: `int = 10`; owned (g_free). */
@@ -58,7 +58,7 @@ typedef bool (*AcrCallAnswer)(AcrSearch *search, const AcrCall *call, AcrAnswer 
 /* One row of the table of calls. The table is the only place that knows them. */
 struct AcrCallSpec {
     const char *name;
-    AcrParam params[ACR_CALL_MAX_PARAMS]; /* ended by one without a name */
+    AcrParam params[ACR_CALL_MAX_PARAMS]; /* the list ends with a parameter without a name */
     const char *summary;                  /* one sentence for the model */
     AcrCallAnswer answer;
 };
@@ -70,17 +70,17 @@ const AcrCallSpec *acr_search_call_spec(const char *name); /* NULL if unknown */
 char *acr_call_usage(const AcrCallSpec *spec) ACR_MUST_USE;
 
 /*
- * The registry: the first `n_own` built-in calls (a run keeps to those that it began with), followed
- * by added ones. Functions that bind, show or serve calls take one; NULL stands for all built-in
- * calls. It does not change while it is used.
+ * The registry: the first `n_own` built-in calls (a run keeps to the number with which it began),
+ * followed by added ones. Functions that bind, show or serve calls take a registry; NULL stands for
+ * all built-in calls. It does not change while it is used.
  */
 typedef struct AcrCalls AcrCalls;
-#define ACR_CALLS_OF_OLD 8 /* the built-in calls of runs that do not say how many they began with */
+#define ACR_CALLS_OF_OLD 8 /* number of built-in calls for runs that did not record it */
 AcrCalls *acr_calls_new(gsize n_own) ACR_MUST_USE; /* owned */
-const AcrCalls *acr_calls_own(gsize n); /* the first n of the table alone; borrowed for ever */
+const AcrCalls *acr_calls_own(gsize n); /* the first n calls of the table; borrowed for ever */
 void acr_calls_free(AcrCalls *calls);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCalls, acr_calls_free)
-/* Adds a row, borrowed; its `answer` may use call->spec to find its state. False: a call of that
+/* Adds a row, borrowed; its `answer` may use call->spec to find its state. False: a call with that
  * name exists. */
 bool acr_calls_add(AcrCalls *calls, const AcrCallSpec *spec) ACR_MUST_USE;
 gsize acr_calls_n(const AcrCalls *calls);
@@ -95,7 +95,7 @@ struct AcrCall {
 };
 void acr_call_clear(AcrCall *call);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrCall, acr_call_clear)
-/* `search_class("Prefix")`, the canonical form; owned (g_free). */
+/* Writes a call in canonical form, `search_class("Prefix")`; owned (g_free). */
 char *acr_call_print(const AcrCall *call) ACR_MUST_USE;
 
 /* ---- Calls for programs (call_schema.c) ---- */
@@ -107,7 +107,8 @@ AcrJson *acr_call_schema(const AcrCallSpec *spec) ACR_MUST_USE;
 void acr_schema_add(AcrJson *schema, const char *name, AcrJson *member, bool is_required);
 /*
  * Binds a JSON object of arguments (NULL: none) to the row; integers may be digits in a string.
- * `beside`: one more name that is allowed, or NULL. Errors: BAD_CALL, with a message for the model.
+ * `beside`: the name of one more allowed member, or NULL. Errors: BAD_CALL, with a message for the
+ * model.
  */
 bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const char *beside,
                         AcrCall *out, GError **error) ACR_MUST_USE;
@@ -117,7 +118,7 @@ bool acr_call_from_json(const AcrCallSpec *spec, const AcrJson *arguments, const
 /* A piece of a file. klass: the innermost class, dotted for nested classes, or NULL. func: the bare
  * name of the innermost function, or NULL. */
 typedef struct {
-    char *file;       /* owned, as are the others */
+    char *file;       /* owned, like the other texts */
     guint start, end; /* 1-based, inclusive */
     char *klass;
     char *func;
@@ -134,17 +135,18 @@ typedef struct {
     char *text;       /* owned; without its line end */
     guint line;
     guint column; /* 1-based byte where the match or the definition begins */
-    guint place;  /* number of the result that it belongs to; results come in the order shown */
+    /* number of the result that it belongs to; results have the order in which they are shown */
+    guint place;
 } AcrShownLine;
 
 struct AcrAnswer {
     bool ok;      /* code was found */
     char *output; /* owned; what the model sees: valid UTF-8 */
-    /* owned AcrPlace: every place found, at most ACR_SEARCH_MAX_PLACES, unique, in the order
-     * shown */
+    /* owned AcrPlace: every place found, at most ACR_SEARCH_MAX_PLACES, unique, in the order in
+     * which they are shown */
     GPtrArray *places;
-    /* Only in that mode: the lines of all results (owned AcrShownLine): of a definition
-     * its code, of a text the lines that contain it. `notes` (owned): remarks on them. */
+    /* Only in that mode: the lines of all results (owned AcrShownLine): the code of a definition,
+     * or the lines that contain a text. `notes` (owned): remarks on the results. */
     GPtrArray *lines;
     char *notes;
 };
@@ -153,22 +155,22 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAnswer, acr_answer_clear)
 
 /* {"call","ok","output","results"}, the results as in acr_place_to_json; owned. */
 AcrJson *acr_answer_to_json(const char *call, const AcrAnswer *answer) ACR_MUST_USE;
-AcrJson *acr_answer_schema(void) ACR_MUST_USE; /* the JSON schema of that; owned */
+AcrJson *acr_answer_schema(void) ACR_MUST_USE; /* the JSON schema of this object; owned */
 
 /* An index and the file contents that searching needs, which are read when first needed and kept.
  * One thread at a time. */
 AcrSearch *acr_search_new(AcrIndex *index) ACR_MUST_USE; /* owned; keeps a reference */
 void acr_search_free(AcrSearch *search);
-/* What differs from a search for a model, whose answers stay the same for ever. */
+/* How a search for people differs from one for a model, whose answers must never change. */
 typedef struct {
-    bool lines; /* answers have `lines` and `notes`; their `output` may be incomplete */
-    bool tests; /* tests are searched, too; their definitions are read from the text */
-    bool globs; /* a file argument is a filter: a glob pattern, a folder of any files or a file */
-    bool exact; /* a name that is not of the kind asked for is a miss */
+    bool lines;       /* answers have `lines` and `notes`; `output` may be incomplete */
+    bool tests;       /* tests are searched, too; their definitions are found in the text */
+    bool globs;       /* a file argument may be a glob pattern, a folder of any files, or a file */
+    bool exact;       /* a name that is not of the kind asked for is a miss */
     const char *only; /* callers are searched in these files only; borrowed; NULL: everywhere */
 } AcrSearchMode;
 void acr_search_set_mode(AcrSearch *search, AcrSearchMode mode);
-/* Whether a file argument names a file in that mode. */
+/* Whether a file argument matches a file in that mode. */
 bool acr_search_has_file(AcrSearch *search, const char *argument);
 const AcrIndex *acr_search_index(const AcrSearch *search); /* borrowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSearch, acr_search_free)
@@ -180,8 +182,8 @@ bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
 
 /*
  * Answers with the code at `places` (AcrPlace; class and function may be unset), shown like the
- * results of a call, after `heading`; an empty list is a miss. Lines after a file's end are left
- * out. Errors: BAD_CALL (no such file or line; the message says which), FAILED.
+ * results of a call, after `heading`; an empty list means that nothing was found. Lines after a
+ * file's end are ignored. Errors: BAD_CALL (no such file or line; the message says which), FAILED.
  */
 bool acr_search_show(AcrSearch *search, const char *heading, const GPtrArray *places,
                      AcrAnswer *out, GError **error) ACR_MUST_USE;
@@ -226,7 +228,7 @@ typedef struct {
     AcrLocatedRole role;
     AcrLocateLevel level;
     char *code; /* owned; the lines of the place, without line numbers */
-    /* owned; NULL: none given; joined if several locations are one place */
+    /* owned; NULL: none given; joined if several locations denote one place */
     char *intended_behavior;
 } AcrLocated;
 void acr_located_free(AcrLocated *located);
@@ -239,8 +241,8 @@ void acr_located_free(AcrLocated *located);
 #define ACR_LOCATE_MAX_PLACES 50u
 GPtrArray *acr_search_locate(AcrSearch *search, const GPtrArray *locations) ACR_MUST_USE;
 
-/* Which of the names (NULL-terminated) a user may have meant by `word`: a few edits away, or beginning with it; NULL:
- * none. Borrowed from `names`. */
+/* The name (of NULL-terminated `names`) that a user may have meant by `word`: a few edits away, or
+ * beginning with it; NULL: none. Borrowed from `names`. */
 const char *acr_nearest_name(const char *word, const char *const *names);
 /* The version of PCRE2; owned (g_free). */
 char *acr_search_library(void) ACR_MUST_USE;

@@ -11,20 +11,21 @@
 #include "search/search.h"
 
 #define ACR_SEARCH_KEPT_BYTES                                                                      \
-    (512u * 1024 * 1024) /* decoded text kept in memory; the rest is read again */
+    (512u * 1024 * 1024) /* decoded text kept in memory; further text is read again each time */
 #define ACR_SEARCH_OTHER_BYTES                                                                     \
-    (32u * 1024 * 1024) /* bytes of tests and other files that are read for the counts of a miss */
-#define ACR_SEARCH_OTHER_FILES 20000u  /* number of such files */
-#define ACR_SEARCH_OTHERS_AT_ONCE 512u /* number read between two checks of these bounds */
-#define ACR_SEARCH_MAX_OWNERS 200u     /* classes of one name whose members are searched */
-#define ACR_SEARCH_MAX_NAME 200u /* bytes of a name that is compared for similarity or quoted */
+    (32u * 1024 * 1024) /* bytes of tests and other files that are read to count occurrences */
+#define ACR_SEARCH_OTHER_FILES 20000u  /* number of these files */
+#define ACR_SEARCH_OTHERS_AT_ONCE 512u /* files read between two checks of these limits */
+#define ACR_SEARCH_MAX_OWNERS 200u     /* most classes of one name whose members are searched */
+/* longest name in bytes that is compared for similarity or quoted */
+#define ACR_SEARCH_MAX_NAME 200u
 
 /* ---- Contents ---- */
 
 typedef struct {
     AcrText text;   /* if `bytes` are the text, only text and len are set, and borrowed */
     GBytes *bytes;  /* NULL: the text was decoded, and is owned */
-    GArray *starts; /* of gsize, from acr_text_lines; NULL until lines are needed */
+    GArray *starts; /* array of gsize from acr_text_lines; NULL until lines are needed */
     bool has_cr;    /* false: every line ends in LF */
 } AcrContent;
 
@@ -40,11 +41,11 @@ struct AcrSearch {
     gint32 *file_of_entry;        /* owned; index file number by snapshot entry; -1: not indexed */
     AcrContent **contents;        /* owned; by snapshot entry; NULL: not read yet */
     gsize kept_bytes, kept_limit; /* the limit is ACR_SEARCH_KEPT_BYTES, smaller in tests */
-    AcrContent *spare;            /* the last content that was too much to keep */
-    GPtrArray *others;            /* owned; of AcrOther; NULL until a miss needs them */
-    bool others_partial;          /* a bound was exceeded, so there are none */
-    GPtrArray *others_with; /* owned; those that contain `others_text`, the last text asked for */
-    char *others_text;      /* owned; NULL until then */
+    AcrContent *spare;            /* the last content that was too large to keep */
+    GPtrArray *others;            /* owned; AcrOther; NULL until a call without hits needs them */
+    bool others_partial;          /* a limit was exceeded, so there are none */
+    GPtrArray *others_with; /* owned; those that contain `others_text`, the text of the last call */
+    char *others_text;      /* owned; NULL before the first such call */
     AcrSearchMode mode;
 };
 
@@ -60,7 +61,7 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out,
  * array of gsize. Contents that are not kept yet are read in parallel.
  */
 GArray *acr_search_load(AcrSearch *search, const char *text, bool whole) ACR_MUST_USE;
-/* Whether the entry is a Python test, which the index leaves out. */
+/* Whether the entry is a Python test, which the index does not contain. */
 bool acr_search_is_test(const AcrSearch *search, gsize entry);
 /*
  * The tests and files of other types that contain the text (AcrOther, in order); borrowed until the
@@ -84,7 +85,8 @@ typedef struct {
     char *text;
     char *last;
     char *qualifier; /* NULL: not dotted */
-    bool is_name;    /* it is a dotted name; otherwise text and last are the trimmed argument */
+    /* false: the argument is not a dotted name, so text and last are the trimmed argument */
+    bool is_name;
 } AcrNameArg;
 void acr_name_arg_init(AcrNameArg *arg, const char *argument);
 void acr_name_arg_clear(AcrNameArg *arg);
@@ -106,7 +108,7 @@ void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *arg
 void acr_file_match_clear(AcrFileMatch *match);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFileMatch, acr_file_match_clear)
 bool acr_file_match_has(const AcrFileMatch *match, gsize entry);
-/* Whether the path is that of the module `dotted`, or ends in it. */
+/* Whether the path belongs to the module `dotted`, or ends in it. */
 bool acr_search_is_module(const char *path, const char *dotted);
 
 /* ---- Finders (owned arrays of guint32 symbol ids, sorted, unique) ---- */
@@ -120,16 +122,16 @@ GArray *acr_find_named(const AcrIndex *index, guint kinds, const char *name) ACR
 GArray *acr_find_named_folded(const AcrIndex *index, guint kinds, const char *name) ACR_MUST_USE;
 /* Classes, functions and methods of that name; if there are none, assigned names. */
 GArray *acr_find_definitions(const AcrIndex *index, const char *word) ACR_MUST_USE;
-/* Classes that the argument names. A qualifier that fits none is ignored, with a note (`notes` may
- * be NULL). */
+/* Classes that the argument names. A qualifier that fits no class is ignored, with a note (`notes`
+ * may be NULL). */
 GArray *acr_find_classes(const AcrIndex *index, const AcrNameArg *arg, GString *notes) ACR_MUST_USE;
 /* Functions and methods that the argument names; Class.method also finds inherited ones. Qualifier
  * and notes as above. */
 GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *notes) ACR_MUST_USE;
 /*
- * A class's own members called `name`: methods, nested classes and assignments (an assignment that
- * stands for another method adds that too); if it has none, those of the nearest ancestor that
- * does. *out_owner: that class.
+ * A class's own members called `name`: methods, nested classes and assignments (if an assignment
+ * gives the name to another method, also that method); if it has none, those of the nearest
+ * ancestor that has any. *out_owner: that class.
  */
 GArray *acr_find_members(const AcrIndex *index, guint32 class_id, const char *name,
                          guint32 *out_owner) ACR_MUST_USE;

@@ -1,7 +1,7 @@
 /*
- * The lines of an answer for a person: of a definition its code or its signatures, of a text the
- * lines that contain it. Unlike the text for a model they are complete: nothing is collapsed, and
- * no line is shortened.
+ * The lines of an answer for a person: the code or the signatures of a definition, or the lines
+ * that contain a text. Unlike the text for a model they are complete: nothing is collapsed, and no
+ * line is shortened.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void add_line(const AcrReply *reply, const AcrMatch *match, guint place, 
                            .line = match->line,
                            .column = match->column,
                            .place = place};
-    if (!line->column) /* of a definition */
+    if (!line->column) /* the line belongs to a definition */
         line->column = (guint)strspn(line->text, " \t") + 1;
     g_ptr_array_add(out->lines, line);
 }
@@ -52,7 +52,7 @@ static guint first_match(const GArray *matches, gsize entry, guint32 line)
     return low;
 }
 
-/* Each line with a match is a result of its own; false: the hit has none. A line belongs to the
+/* Makes each line with a match a result of its own; false: the hit has none. A line belongs to the
  * first hit that contains it. */
 static bool take_matches(const AcrReply *reply, const AcrHit *hit, AcrContent *content,
                          guint *place, AcrAnswer *out)

@@ -1,8 +1,8 @@
 /*
- * What a miss says: the nearest names, where else the name is defined or occurs, and the contents
- * of the named file or class. Nearest means: the same name in another case, then a few edits, then
- * one name inside the other. Few and good suggestions only. Tests and files of other types are read
- * when the first miss counts occurrences in them, and kept.
+ * What a call shows if it finds nothing: the nearest names, where else the name is defined or
+ * occurs, and the contents of the named file or class. Nearest means: the same name in another
+ * case, then a few edits, then one name inside the other. Suggestions are few and good. Tests and
+ * files of other types are read when occurrences are first counted in them, and kept.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@ const char *acr_nearest_name(const char *word, const char *const *names)
 {
     gsize n = strlen(word);
     const char *nearest = NULL;
-    guint least = n > ACR_SEARCH_MAX_NAME ? 0 : FAR; /* a longer word is near to none */
+    guint least = n > ACR_SEARCH_MAX_NAME ? 0 : FAR; /* a longer word is similar to none */
     for (; *names && *word; names++) {
         gsize m = strnlen(*names, ACR_SEARCH_MAX_NAME);
         guint edits = g_str_has_prefix(*names, word)

@@ -1,16 +1,17 @@
 /*
  * What a text search shows if the text is not found: the text in other files, otherwise lines with
- * its words. To places that it finds, it adds where the last word of the text is defined. A note
- * says what is shown instead.
+ * its words. To the places found, it adds where the last word of the text is defined. A note
+ * explains the fallback.
  */
 #include <string.h>
 
 #include "search/calls_private.h"
 
-#define DEFINITIONS_ADDED 2u       /* definitions of the last word that are added */
-#define DEFINITION_LINES 5u        /* lines shown of each */
-#define MAX_DEFINITIONS 2000u      /* definitions compared to find the nearest ones */
-#define MAX_RANKED_SYMBOLS 100000u /* symbols of one name that are searched for among text hits */
+#define DEFINITIONS_ADDED 2u  /* most definitions of the last word that are added */
+#define DEFINITION_LINES 5u   /* lines shown of each definition */
+#define MAX_DEFINITIONS 2000u /* most definitions that are compared to find the nearest ones */
+/* most symbols of one name that are searched for among text hits */
+#define MAX_RANKED_SYMBOLS 100000u
 
 static bool has_blank(const char *text)
 {
@@ -35,7 +36,7 @@ static bool add_elsewhere(AcrReply *reply, const char *text, const AcrScope *sco
     return true;
 }
 
-/* Lines with the words of the text. */
+/* Adds lines with the words of the text. */
 static bool add_lines_of_words(AcrReply *reply, const char *text, const AcrScope *scope,
                                GError **error)
 {
@@ -44,7 +45,7 @@ static bool add_lines_of_words(AcrReply *reply, const char *text, const AcrScope
     AcrUsesFound found;
     guint before = reply->hits->len;
     if (words->len && strcmp(words->pdata[0], bare) == 0)
-        return true; /* it was searched for as a whole */
+        return true; /* the text was one word, which was searched for already */
     if (!acr_uses_add(reply, words, scope, &found, error))
         return false;
     if (before && found.where == ACR_USES_OTHERS) /* the whole text is already shown from there */
@@ -150,7 +151,7 @@ static int compare_nearby(const void *left, const void *right)
     return order ? order : acr_order(a->id, b->id);
 }
 
-/* Those definitions that are nearest to the places shown; owned array of Nearby; NULL: one is shown
+/* The definitions that are nearest to the places shown; owned array of Nearby; NULL: one is shown
  * already. */
 static GArray *nearest_unshown(const AcrReply *reply, const GArray *ids, const AcrFileMatch *files)
 {

@@ -1,6 +1,6 @@
 /*
- * Literal text in file contents: as written; if that is not found, with other indentation and line
- * ends.
+ * Finds literal text in file contents: as written; if that is not found, with other indentation and
+ * line ends.
  *
  * Line numbers are counted during a forward scan. Neighbouring matches in the same class and
  * function become one place; after ACR_SEARCH_MAX_PLACES places, matches are only counted.
@@ -83,7 +83,7 @@ void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line)
     hit->func = func >= 0 ? acr_index_func_of(index, (guint32)func) : NULL;
 }
 
-/* The last hit of the reply if the match at first..last belongs to it. */
+/* The last hit of the reply, if the match at first..last belongs to it. */
 static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
 {
     if (reply->hits->len == 0)
@@ -108,7 +108,7 @@ static void add_count(AcrReply *reply, gsize entry)
     acr_reply_add(reply, &hit);
 }
 
-/* `hit_end` is the last line of the context. */
+/* Adds a hit; `hit_end` is the last line of the context. */
 static bool add_hit(AcrReply *reply, gsize entry, guint32 first, guint32 hit_end)
 {
     AcrHit hit = {.entry = entry, .symbol = -1, .count = 1, .view = ACR_VIEW_WHOLE};

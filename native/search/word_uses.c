@@ -1,8 +1,8 @@
 /*
- * Finds lines that use a word, for calls whose own rule finds nothing: in every non-test .py file,
- * otherwise in non-test files of other types. Neighbouring lines become one place. Places are
- * ordered by how near they are to what the call named, then by how many of the call's other words
- * they contain, then by what the line does with the word: binds it, imports it, uses it.
+ * Finds lines that use a word, for calls that find nothing by their own rule: in every non-test .py
+ * file, otherwise in non-test files of other types. Neighbouring lines become one place. Places are
+ * ordered by how near they are to the named scope, then by how many of the call's other words they
+ * contain, then by what the line does with the word: binds it, imports it, uses it.
  *
  * One scan collects flat (entry, lines, rank) records; only those that the answer can list become
  * hits.
@@ -12,7 +12,7 @@
 #include "search/calls_private.h"
 
 #define NEARBY_LINES 4u       /* uses within that many lines become one place */
-#define LINES_PER_FILE 20000u /* lines with the word that are ranked; an answer lists a few */
+#define LINES_PER_FILE 20000u /* most lines with the word that are ranked; an answer lists a few */
 
 /* ---- Words ---- */
 
@@ -155,7 +155,7 @@ typedef struct {
     const AcrScope *scope;
     const char *word;
     GPtrArray *others; /* other words to look for on its lines, in lower case */
-    GArray *uses;      /* of Use, in order of (entry, line) */
+    GArray *uses;      /* array of Use, in order of (entry, line) */
     bool overfull;
     bool cut; /* a file has more such lines than were ranked */
 } Collector;
@@ -308,7 +308,7 @@ static guint32 rank_of_type(const char *path)
     return 2;
 }
 
-/* Collects from non-test files that are not indexed; false: they could not all be read. */
+/* Collects from non-test files that are not indexed; false: some could not be read. */
 static bool collect_others(Collector *all, GError **error)
 {
     const GPtrArray *texts = acr_search_others(all->search, all->word);
@@ -355,7 +355,7 @@ static int compare_entries(const void *left, const void *right)
     return acr_order(a->entry, b->entry);
 }
 
-/* Turns what the answer cannot list into one count per file. */
+/* Replaces the uses that the answer cannot list by one count per file. */
 static void add_counts(AcrReply *reply, Use *rest, gsize n)
 {
     qsort(rest, n, sizeof *rest, compare_entries);
@@ -368,7 +368,7 @@ static void add_counts(AcrReply *reply, Use *rest, gsize n)
     }
 }
 
-/* Appends what was collected to the reply. */
+/* Appends the collected uses to the reply. */
 static bool emit(AcrReply *reply, Collector *all, GError **error)
 {
     guint32 base = 0;

@@ -12,13 +12,14 @@
 
 #include "rules_private.h"
 
-#define MAX_FILE_BYTES (4u * 1024 * 1024) /* a larger file is ignored */
-#define MAX_LINE_BYTES 2048u              /* a longer line is ignored, as in git */
+/* size of the largest file that is read; larger ones are ignored */
+#define MAX_FILE_BYTES (4u * 1024 * 1024)
+#define MAX_LINE_BYTES 2048u /* longest line that is read; longer ones are ignored, as in git */
 #define MAX_RULES 100000u
 #define BLANKS " \t\r"
 #define MACRO "[attr]"
 
-/* One word of a line. */
+/* One word of a line, with an attribute's name and value. */
 typedef struct {
     char *name;
     char *value; /* "" for "name"; NULL for "-name" and "!name" */
@@ -28,17 +29,17 @@ typedef struct {
 typedef struct {
     char *pattern;
     gsize base;    /* length of the path of the file's folder, with its slash */
-    bool anchored; /* contains a slash: matched against the path, else against the name */
-    GArray *words; /* of Word */
+    bool anchored; /* contains a slash: matched against the path, otherwise against the name */
+    GArray *words; /* array of Word */
     char *folder;  /* the path of that folder */
 } Rule;
 
 struct AcrVcsAttributes {
-    GArray *rules;      /* of Rule; later ones take precedence */
+    GArray *rules;      /* array of Rule; later ones take precedence */
     GHashTable *macros; /* name -> GArray of Word */
-    /* Of a working tree only. */
-    AcrVcsAttributes *own; /* the repository's own rules, which go before all; NULL: none */
-    bool autocrlf;         /* line endings are converted where no rule says otherwise */
+    /* For a working tree only: */
+    AcrVcsAttributes *own; /* the repository's own rules, which take precedence; NULL: none */
+    bool autocrlf;         /* line endings are converted unless a rule says otherwise */
 };
 
 static void word_clear(Word *word)
@@ -119,7 +120,7 @@ static void add_attributes_line(AcrVcsAttributes *attributes, const char *line, 
     if (words && is_macro && !*folder && is_attribute_name(pattern))
         g_hash_table_replace(attributes->macros, g_steal_pointer(&pattern), words);
     else if (!words || is_macro || len == 0 || *pattern == '!' || pattern[len - 1] == '/')
-        g_clear_pointer(&words, g_array_unref); /* no word concerns our attributes */
+        g_clear_pointer(&words, g_array_unref); /* no word sets one of our attributes */
     if (!words || !pattern)
         return;
     Rule rule = {.base = strlen(folder), .folder = g_strdup(folder), .words = words};
@@ -190,7 +191,6 @@ AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths
     return g_steal_pointer(&attributes);
 }
 
-/* Adds the rules of a file, if it can be read. */
 static void add_file_at(AcrVcsAttributes *attributes, int folder, const char *name, bool is_outside,
                         const char *path)
 {
@@ -243,8 +243,8 @@ static bool rule_matches(const Rule *rule, const char *path)
                              false);
 }
 
-/* The word that decides attribute `name`, among words that earlier ones in `decided` do not override;
- * NULL: none. A macro that is set stands for its words. */
+/* The word that decides attribute `name`, among words that earlier ones in `decided` do not
+ * override; NULL: none. A macro that is set stands for its words. */
 static const Word *find_word(const AcrVcsAttributes *attributes, const GArray *words,
                              const char *name, GHashTable *decided)
 {
@@ -263,7 +263,7 @@ static const Word *find_word(const AcrVcsAttributes *attributes, const GArray *w
     return NULL;
 }
 
-/* Likewise of all rules for a path. */
+/* The word that decides an attribute, among all rules for a path. */
 static const Word *attribute_of(const AcrVcsAttributes *attributes, const char *path,
                                 const char *name)
 {

@@ -9,7 +9,7 @@
 
 #include "rules_private.h"
 
-/* One side of a file's change. mode 0: no file. */
+/* One side of a file's change. mode 0: the file does not exist there. */
 typedef struct {
     guint32 mode;
     char hex[41];
@@ -20,7 +20,7 @@ typedef struct {
  * on). */
 static void append_quoted(GString *out, const char *prefix, const char *path)
 {
-    static const char escapes[] = "abtnvfr"; /* for bytes 7 to 13 */
+    static const char escapes[] = "abtnvfr"; /* escapes of the bytes 7 to 13 */
     bool plain = true;
     for (const guchar *p = (const guchar *)path; *p && plain; p++)
         plain = *p >= 0x20 && *p < 0x7f && *p != '"' && *p != '\\';

@@ -1,7 +1,7 @@
 /*
  * Applies a diff to an overlay. The files that the diff changes become a tree in a repository in
  * memory; libgit2 applies the diff to that tree, as git does; the changes are then written to the
- * overlay. All of a diff is applied, or nothing.
+ * overlay. Either the whole diff is applied, or nothing.
  */
 #include <string.h>
 #include <zlib.h>
@@ -71,7 +71,7 @@ static void append_file_header(GString *out, const char *line, gsize n)
         g_string_append_len(out, line, (gssize)n);
 }
 
-/* Which name of a renamed file a line gives, as a bit; 0: none. */
+/* Which name of a renamed file a line contains, as a bit; 0: none. */
 static guint name_bit(const char *line, gsize n)
 {
     static const char *const names[] = {"rename from ", "rename to ", "copy from ", "copy to "};
@@ -81,9 +81,9 @@ static guint name_bit(const char *line, gsize n)
     return 0;
 }
 
-/* Ends a header that no hunk follows, as an empty file has it when it is made or removed: libgit2 wants
- * a line of ids there, which other tools leave out, and does not see the end without a line that ends a
- * patch. `kind`: 'n' of a new file, 'd' of a deleted one; upper case: it has its ids. */
+/* Completes a header without hunks, as an empty file has it when it is created or deleted: libgit2
+ * requires a line of ids there, which other tools omit, and a line that ends the patch. `kind`: 'n'
+ * for a new file, 'd' for a deleted one; upper case: the header has its ids. */
 static void end_bare_header(GString *text, char kind)
 {
     if (g_ascii_islower(kind))
@@ -93,15 +93,15 @@ static void end_bare_header(GString *text, char kind)
 }
 
 /*
- * The diff in a form that libgit2 reads; owned: headers without hunks get an end, and so does the last
- * line, which text loses in a shell or a trim. NULL: a header gives the same name of a renamed file
- * twice, of which libgit2 would lose the first.
+ * Converts the diff to a form that libgit2 reads; owned: completes headers without hunks, and the
+ * last line, whose end a shell or a trim may have removed. NULL: a header gives the same name of a
+ * renamed file twice, and libgit2 would lose the first.
  */
 static GString *mend_headers(const char *diff, gsize len)
 {
     g_autoptr(GString) text = g_string_sized_new(len + 64);
-    char bare = 0;  /* the kind of a header that may end here */
-    guint seen = 0; /* names, as bits */
+    char bare = 0;  /* kind of a header that may end here */
+    guint seen = 0; /* names seen so far, as bits */
     for (gsize at = 0; at < len;) {
         const char *line = diff + at, *feed = memchr(line, '\n', len - at);
         gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
@@ -208,8 +208,8 @@ static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
     return true;
 }
 
-/* The mode of a file after the diff. If the diff does not give it, the mode stays: for a rename, or
- * a change without the line of ids, which libgit2 would make an ordinary file. */
+/* The mode of a file after the diff. If the diff does not state a mode, it stays: in a rename, or
+ * in a change without the line of ids, for which libgit2 would set an ordinary file's mode. */
 static guint32 mode_after(const Work *work, const git_diff_delta *delta)
 {
     const char *path = delta->old_file.path;

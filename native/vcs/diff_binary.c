@@ -1,8 +1,8 @@
 /*
  * Git's binary patches: both directions, each as the whole content or a delta, in git's base 85.
  *
- * libgit2 makes the deltas and chooses; but it compresses at zlib's default level where git uses
- * the fastest, so its data is decompressed and compressed again.
+ * libgit2 makes the deltas and chooses the form; but it compresses at zlib's default level where
+ * git uses the fastest, so its data is decompressed and compressed again.
  */
 #include <zlib.h>
 

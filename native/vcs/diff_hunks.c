@@ -7,7 +7,7 @@
 
 #include "vcs_private.h"
 
-#define MAX_CONTEXT 80 /* bytes of that line that git shows */
+#define MAX_CONTEXT 80 /* bytes of the function's line that git shows */
 
 typedef struct {
     GString *out;
@@ -15,11 +15,11 @@ typedef struct {
     gsize old_len, new_len;
     /* gsize: the offset of each line of `old`, and finally its length; NULL until needed */
     GArray *starts;
-    /* first line of the previous hunk, 0-based, minus one: where the backward search ends */
+    /* first line of the previous hunk, 0-based, minus one: the backward search ends here */
     gssize last;
     bool python;
     char context[MAX_CONTEXT];
-    /* kept from hunk to hunk: a hunk without such a line shows the previous one */
+    /* kept from hunk to hunk: a hunk without a function's line shows the previous one */
     gsize context_len;
 } Hunks;
 
@@ -85,7 +85,7 @@ static gsize shown_len(const char *text, gsize len)
             return len;
         if (*end)
             return (gsize)(end - text);
-        done = (gsize)(end - text) + 1; /* a NUL byte is shown */
+        done = (gsize)(end - text) + 1; /* git shows a NUL byte, too */
     }
     return len;
 }
@@ -132,7 +132,7 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
     GString *out = ((Hunks *)payload)->out;
     if (line->origin != GIT_DIFF_LINE_CONTEXT && line->origin != GIT_DIFF_LINE_ADDITION &&
         line->origin != GIT_DIFF_LINE_DELETION)
-        return 0; /* libgit2's own remarks on missing line ends */
+        return 0; /* skips libgit2's own remarks on missing line ends */
     g_string_append_c(out, line->origin);
     g_string_append_len(out, line->content, (gssize)line->content_len);
     if (!line->content_len || line->content[line->content_len - 1] != '\n')

@@ -1,9 +1,10 @@
 /*
- * Python files that a build has put into the packages of a working tree and that git ignores, such as
- * _version.py: a package cannot be imported without them, so a copy of the tree needs them too.
+ * Adds Python files that a build has put into the packages of a working tree and that git ignores,
+ * such as _version.py: a package cannot be imported without them, so a copy of the tree needs them
+ * too.
  *
- * Only small files that look generated are taken, by their name or a word at their beginning: what else
- * git ignores may be large, or secret.
+ * Only small files are taken that look generated, by their name or by a word at their beginning:
+ * other ignored files may be large, or secret.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,9 +12,9 @@
 
 #include "vcs_private.h"
 
-#define MAX_BYTES (64u * 1024) /* of one file */
+#define MAX_BYTES (64u * 1024) /* size of the largest file that is taken */
 #define MAX_FILES 200u
-#define HEAD_BYTES 400u /* in which a file says that it is generated */
+#define HEAD_BYTES 400u /* bytes in which a file may say that it is generated */
 
 static bool is_generated(const char *name, GBytes *content)
 {
@@ -29,7 +30,7 @@ static bool is_generated(const char *name, GBytes *content)
     return strstr(name, "version") != NULL;
 }
 
-/* A folder below `root`, with no link on the way; -1: there is none. */
+/* Opens a folder below `root` without following links; -1: there is none. */
 static int open_package(int root, const char *path)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -41,7 +42,7 @@ static int open_package(int root, const char *path)
     return fd;
 }
 
-/* Adds those of a package to `out`; `folder` ends in a slash, or is empty. */
+/* Adds the generated files of a package to `out`; `folder` ends in a slash, or is empty. */
 static void find_in_package(const AcrSnapshot *snapshot, int root, const char *folder,
                             GHashTable *out)
 {

@@ -18,9 +18,9 @@
 
 #define MAX_LINE_BYTES 8192u
 #define MAX_CONFIG_BYTES (16u * 1024 * 1024)
-#define MAX_INCLUDES 10u /* nested includes, git's limit */
+#define MAX_INCLUDES 10u /* most nested includes, git's limit */
 
-static int trusts_links; /* for the whole process, like libgit2's options */
+static int trusts_links; /* set for the whole process, like libgit2's options */
 
 void acr_vcs_trust_links(void)
 {
@@ -36,7 +36,7 @@ bool acr_vcs_trusts_links(void)
 typedef struct {
     char *tree;   /* NULL: a bare repository */
     char *git;    /* the git folder */
-    char *common; /* of a linked worktree: the repository's git folder; otherwise equal to `git` */
+    char *common; /* for a linked worktree, the repository's git folder; otherwise equal to `git` */
 } Family;
 
 static void family_clear(Family *family)
@@ -212,7 +212,8 @@ static bool check_entry(const Family *family, const char *path, unsigned char ty
     return acr_vcs_fail_outside(error, path, real);
 }
 
-/* Checks the contents of a folder, and with `depth` those of its subfolders; none has to exist. */
+/* Checks the contents of a folder, and with `depth` those of its subfolders; missing ones are
+ * fine. */
 static bool check_git_folder(const Family *family, const char *folder, guint depth, GError **error)
 {
     bool ok = true;

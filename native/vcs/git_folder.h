@@ -6,8 +6,8 @@
 #include "vcs/vcs.h"
 
 #define ACR_VCS_GIT_FILE "gitdir: " /* the beginning of a `.git` that is a file */
-/* Checks the git folder of `path` before libgit2 opens it, for files on which it would block, and
- * for indirections to another repository. Errors: FAILED. */
+/* Checks the git folder of `path` before libgit2 opens it, for files on which libgit2 would block,
+ * and for indirections to another repository. Errors: FAILED. */
 bool acr_vcs_check_git_folder(const char *path, GError **error) ACR_MUST_USE;
 /* The resolved path after `prefix` in the only line of a file; owned. NULL: none. */
 char *acr_vcs_read_path(const char *folder, const char *name, const char *prefix) ACR_MUST_USE;

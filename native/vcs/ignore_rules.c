@@ -18,12 +18,11 @@
 
 typedef struct {
     char *pattern;
-    bool takes_back;  /* "!" */
-    bool folder_only; /* ends in a slash */
-    bool anchored;    /* contains a slash: matched against the path, else against the name */
+    bool takes_back;  /* begins with "!": the rule re-includes */
+    bool folder_only; /* ends in a slash: the rule applies to folders only */
+    bool anchored;    /* contains a slash: matched against the path, otherwise against the name */
 } Rule;
 
-/* The rules of one file. */
 typedef struct {
     gsize base; /* length of the folder's path, with its slash */
     GArray *rules;
@@ -97,8 +96,8 @@ static void push(AcrVcsIgnore *ignore, char *text, gsize base)
     }
 }
 
-/* Adds the rules of an open file (taken); -1: there is none. False with errno: it cannot be opened
- * now. */
+/* Adds the rules of an open file (taken); -1: there is none. False with errno: the file exists, but
+ * cannot be opened now. */
 static bool push_file(AcrVcsIgnore *ignore, int fd, gsize base)
 {
     if (fd < 0 && acr_vcs_is_exhausted(errno))
@@ -192,7 +191,8 @@ bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folde
 
 /* ---- New files of an overlay ---- */
 
-/* Adds the rules of the .gitignore in a folder of the overlay; `len` of its path, with its slash. */
+/* Adds the rules of the .gitignore in a folder of the overlay; `len`: length of its path with the
+ * slash. */
 static void push_overlaid(AcrVcsIgnore *ignore, const AcrOverlay *overlay, const char *path,
                           gsize len)
 {

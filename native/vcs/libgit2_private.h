@@ -49,7 +49,8 @@ typedef struct {
     ACR_GIT_FUNCTIONS(MEMBER)
 #undef MEMBER
 } AcrGit;
-/* Loads and starts it, once; aborts if that fails, which acr_vcs_init() reports before. */
+/* Loads and initialises libgit2, once; aborts if that fails, which acr_vcs_init() reports
+ * earlier. */
 const AcrGit *acr_git_functions(void);
 #define acr_git (*acr_git_functions())
 

@@ -12,7 +12,7 @@
 #include "git_folder.h"
 #include "odb_private.h"
 
-#define MAX_DEPTH 5u /* of nested alternates, git's limit */
+#define MAX_DEPTH 5u /* deepest nesting of alternates, git's limit */
 #define MAX_FOLDERS 64u
 #define MAX_LIST_BYTES (256u * 1024)
 #define LOOSE_PRIORITY 1
@@ -20,14 +20,14 @@
 
 typedef struct {
     git_odb *odb;
-    GHashTable *seen; /* resolved paths of the folders that were added */
+    GHashTable *seen; /* resolved paths of the folders added so far */
     char *objects,
         *tree; /* resolved paths: the repository's own folder, and its working tree or NULL */
 } Adding;
 
 static bool add_folder(Adding *adding, const char *folder, guint depth, GError **error);
 
-/* Used by both backends. */
+/* Reads an object by the beginning of its id, for both backends. */
 static int read_prefix(git_oid *out_id, void **out, size_t *out_len, git_object_t *out_type,
                        git_odb_backend *backend, const git_oid *prefix, size_t len)
 {

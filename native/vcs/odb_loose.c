@@ -1,10 +1,10 @@
 /*
  * Loose objects: one file each, a zlib stream of "TYPE SIZE", a NUL and the content.
  *
- * A backend of our own, because libgit2 1.5 never returns from a truncated stream, and writes
+ * This is our own backend, because libgit2 1.5 never returns from a truncated stream, and writes
  * beyond its buffer if the content is longer than stated. The stream must contain exactly what its
- * header says. Commits and trees must have the id that was asked for; snapshot_read.c checks blobs
- * where it matters.
+ * header says. Commits and trees must have the requested id; snapshot_read.c checks blobs where it
+ * matters.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,9 @@
 #include "odb_private.h"
 
 #define MAX_HEADER 64u
-#define MAX_STREAM_BYTES (ACR_VCS_MAX_FILE_BYTES + (1u << 20)) /* of incompressible data */
-#define FIRST_BYTES 256u /* of a file: enough for its header */
+/* longest stream, for incompressible data */
+#define MAX_STREAM_BYTES (ACR_VCS_MAX_FILE_BYTES + (1u << 20))
+#define FIRST_BYTES 256u /* bytes of a file that contain its header */
 
 typedef struct {
     git_odb_backend parent;
@@ -45,7 +46,6 @@ static int open_object(const Loose *loose, const git_oid *id)
     return acr_file_open(AT_FDCWD, path, false);
 }
 
-/* Reads "TYPE SIZE" and the NUL after it. */
 static bool parse_header(const guint8 *text, gsize len, Header *out)
 {
     const char *start = (const char *)text;

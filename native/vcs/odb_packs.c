@@ -1,7 +1,7 @@
 /*
  * The packs of one folder. libgit2's backend reads each pack, but only after its index was found to
- * be valid, and only objects whose chain of deltas ends. Commits and trees must have the id that
- * was asked for, like loose ones, because copies are shared by the id of a tree.
+ * be valid, and only objects whose chain of deltas ends. Commits and trees must have the requested
+ * id, like loose ones, because copies are shared by the id of a tree.
  *
  * libgit2 1.5 multiplies numbers of an index in 32 bits and then reads unmapped memory, and it
  * follows circular deltas forever. A pack that fails the check is skipped: its objects are missing.
@@ -14,28 +14,28 @@
 #include "odb_private.h"
 
 #define MAX_PACKS 10000u
-#define MAX_DELTAS 10000u /* in one chain; git makes at most 4095 */
+#define MAX_DELTAS 10000u /* most deltas in one chain; git makes at most 4095 */
 #define INDEX_HEAD 8u
 #define FANOUT_BYTES 1024u
-#define TRAILER_BYTES 40u /* checksums of the pack and of the index */
+#define TRAILER_BYTES 40u /* bytes of the checksums of the pack and of the index */
 #define PACK_HEAD 12u
 #define PACK_TRAILER 20u
 #define FAR_OFFSET 0x80000000u
 #define MAX_INFLATED                                                                               \
-    (512ull << 20)     /* bytes of one object in a chain: git makes no deltas of larger ones */
+    (512ull << 20)     /* largest object in a chain, in bytes: git makes no deltas of larger ones */
 #define DELTA_HEAD 20u /* decompressed bytes that contain both sizes of a delta */
-#define TYPES 8u       /* more than there are types of objects */
-#define DELTA_FIRST ((gsize)4096) /* bytes of the pack in which these are found */
+#define TYPES 8u       /* more than the number of object types */
+#define DELTA_FIRST ((gsize)4096) /* bytes of the pack that contain these decompressed bytes */
 
 typedef struct {
     char *name; /* "pack-….idx" */
     git_odb_backend *inner;
     GMappedFile *index, *pack;
-    GHashTable *sound; /* offset -> deltas * TYPES + type, of objects that can be read */
+    GHashTable *sound; /* offset -> deltas * TYPES + type, for objects that can be read */
     /* reused, because initialising it takes longer than reading the head of a delta */
     z_stream stream;
     const guint8 *fanout, *ids, *offsets, *far;
-    guint32 n;     /* objects */
+    guint32 n;     /* number of objects */
     gsize n_far;   /* number of 64-bit offsets */
     gsize id_step; /* bytes from one id, or offset, to the next; version 1 stores them together */
     gsize offset_step;
@@ -43,10 +43,10 @@ typedef struct {
 
 typedef struct {
     git_odb_backend parent;
-    char *folder;     /* objects/pack */
-    GPtrArray *packs; /* of Pack, by name; the last used first */
+    char *folder;     /* the folder objects/pack */
+    GPtrArray *packs; /* Pack by name; the last used one is first */
     bool is_listed;
-    /* the object found last, because each is asked for twice: for its type and for itself */
+    /* the object found last, because each is requested twice: for its type and for its content */
     git_oid last;
     guint64 last_offset;
 } Packs;
@@ -153,8 +153,8 @@ static guint64 read_distance(const guint8 **at, const guint8 *end)
 /* An object as its entry describes it, without its base. */
 typedef struct {
     git_object_t type;
-    guint64 size; /* of the object; of a delta, of its result */
-    guint64 base; /* offset of the object on which it is based; 0: it is whole */
+    guint64 size; /* size of the object; of a delta, the size of its result */
+    guint64 base; /* offset of its base object; 0: it is no delta */
     guint deltas; /* length of its chain, if it was followed */
     bool bounded; /* needs no more memory than git's own objects */
 } Entry;
@@ -177,7 +177,6 @@ static bool read_delta(Pack *pack, const guint8 *at, const guint8 *end, Entry *e
     return taken != G_MAXUINT64 && entry->size != G_MAXUINT64;
 }
 
-/* Reads an object's entry; false: it is invalid. */
 static bool read_entry(Pack *pack, guint64 offset, Entry *out)
 {
     const guint8 *start = (const guint8 *)g_mapped_file_get_contents(pack->pack),
@@ -203,8 +202,8 @@ static bool read_entry(Pack *pack, guint64 offset, Entry *out)
     return out->type >= GIT_OBJECT_COMMIT && out->type <= GIT_OBJECT_TAG;
 }
 
-/* Finds out what an object is by following its chain of deltas, which must end; a bounded one is
- * then sound. */
+/* Finds out what an object is by following its chain of deltas, which must end; a bounded object is
+ * then recorded as sound. */
 static bool follow_chain(Pack *pack, guint64 offset, Entry *out)
 {
     if (!read_entry(pack, offset, out))
@@ -244,16 +243,15 @@ static Pack *pack_open(const char *folder, const char *name)
     g_autofree char *data = g_strdup_printf("%.*spack", (int)strlen(index) - 3, index);
     pack->name = g_strdup(name);
     pack->sound = g_hash_table_new(NULL, NULL);
-    (void)inflateInit(&pack->stream); /* a failure shows at each delta */
+    (void)inflateInit(&pack->stream); /* if this fails, each delta fails too and shows it */
     pack->index = map_regular(index, FANOUT_BYTES);
     pack->pack = map_regular(data, PACK_HEAD + PACK_TRAILER);
     if (!pack->index || !pack->pack || !lay_out(pack) ||
         acr_git.odb_backend_one_pack(&pack->inner, index) < 0)
-        pack->inner = NULL; /* kept by name, so that it is not checked again */
+        pack->inner = NULL; /* kept under its name, so that it is not checked again */
     return pack;
 }
 
-/* Opens the packs that are not open yet. */
 static int packs_refresh(git_odb_backend *backend)
 {
     Packs *packs = (Packs *)backend;
@@ -270,7 +268,6 @@ static int packs_refresh(git_odb_backend *backend)
     return 0;
 }
 
-/* The pack that contains an object; NULL: none. */
 static Pack *find_pack(Packs *packs, const git_oid *id, guint64 *out_offset)
 {
     if (!packs->is_listed)

@@ -1,6 +1,6 @@
 /*
  * Overlay: a snapshot and, by path, the files that differ from it. Writing the snapshot's own bytes
- * removes the path from the list, so the list is what a diff shows.
+ * removes the path from the list, so the list contains exactly what a diff shows.
  */
 #include <string.h>
 
@@ -48,7 +48,6 @@ void acr_overlay_free(AcrOverlay *overlay)
 
 /* ---- Which paths ---- */
 
-/* Whether anything lies below `path` in the snapshot. */
 static bool snapshot_has_folder(const AcrSnapshot *snapshot, const char *path)
 {
     g_autofree char *prefix = g_strconcat(path, "/", NULL);
@@ -80,7 +79,6 @@ static bool blocks(const AcrOverlay *overlay, const char *folder)
            was_left_out(overlay->snapshot, folder);
 }
 
-/* Whether the overlay has a file below `path`. */
 static bool overlay_has_folder(const AcrOverlay *overlay, const char *path)
 {
     gsize len = strlen(path);

@@ -1,7 +1,7 @@
 /*
  * Opens a repository: finds out what kind of folder a path is, and makes the libgit2 handle.
  *
- * No hook or filter is run, so neither the owner of a repository matters, nor extensions that
+ * No hook or filter is run, so the owner of a repository does not matter, nor do extensions that
  * concern writers only. Object ids and ref storage that libgit2 cannot read are rejected here by
  * name.
  */
@@ -50,7 +50,7 @@ static bool load_libgit2(GError **error)
         .package = "libgit2-" LIBGIT2_SOVERSION,
         .functions = functions,
         .n = G_N_ELEMENTS(functions),
-        .scope = RTLD_GLOBAL, /* for RTLD_NEXT above */
+        .scope = RTLD_GLOBAL, /* so that RTLD_NEXT above finds the library */
         .domain = ACR_VCS_ERROR,
         .code = ACR_VCS_ERROR_FAILED,
     };
@@ -76,7 +76,7 @@ static void init_libgit2(void)
     table.libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
     table.libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
     table.libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
-                       0); /* snapshot_read.c checks where it matters */
+                       0); /* snapshot_read.c checks ids where it matters */
     table.libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION,
                        0); /* a tree of a partial clone names missing files */
 }
@@ -228,7 +228,7 @@ static bool value_is(git_config *config, const char *name, const char *expected)
 
 #define SHA256 "'%s' uses SHA-256 object ids, which acr-host cannot read"
 
-/* The working tree of a repository whose objects cannot be read, as a folder without git. */
+/* Opens the working tree of a repository whose objects cannot be read, as a folder without git. */
 static AcrRepo *open_tree_only(const char *path, const char *workdir, GError **error)
 {
     if (!workdir)
@@ -247,7 +247,6 @@ static bool check_refs_format(git_config *config, const char *path, GError **err
                path);
 }
 
-/* Whether two paths are the same folder. */
 static bool is_same_folder(const char *a, const char *b)
 {
     struct stat x, y;

@@ -14,14 +14,14 @@ bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case);
 /* The ignore rules that apply in the folder of a walk. */
 typedef struct AcrVcsIgnore AcrVcsIgnore;
 AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
-    ACR_MUST_USE; /* owned; with the rules outside the working tree */
+    ACR_MUST_USE; /* owned; has the rules from outside the working tree */
 void acr_vcs_ignore_free(AcrVcsIgnore *ignore);
 /* The user's file that the configuration names under `key`, or git's default for it; owned; NULL: none. */
 char *acr_vcs_user_file(git_repository *git, const char *key, const char *name) ACR_MUST_USE;
 /* Adds the rules in an open folder's .gitignore; `base` is the length of its path with the slash (0
  * at the root). False with errno: it may exist but cannot be opened; nothing was added. */
 bool acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base) ACR_MUST_USE;
-void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* removes what the last enter added */
+void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* removes the rules that the last enter added */
 /* Whether `path`, in the folder entered last, is ignored. `folder`: it is a folder (a symlink is
  * not). */
 bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folder);
@@ -33,27 +33,27 @@ typedef enum {
     ACR_VCS_DIFF_AUTO,
     ACR_VCS_DIFF_TEXT,
     ACR_VCS_DIFF_BINARY,
-    ACR_VCS_DIFF_PYTHON, /* the Python driver: other text in hunk headers */
+    ACR_VCS_DIFF_PYTHON, /* the Python driver, which finds other text for hunk headers */
 } AcrVcsDiffKind;
 
 /* The rules of the .gitattributes files of `overlay` that concern `paths`. */
 typedef struct AcrVcsAttributes AcrVcsAttributes;
-/* Owned. Errors: those of acr_overlay_read. */
+/* Reads the rules; owned. Errors: those of acr_overlay_read. */
 AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
                                          GError **error) ACR_MUST_USE;
-/* The user's rules and the repository's own, of a walk through the working tree; owned. */
+/* The user's rules and the repository's own, for a walk through the working tree; owned. */
 AcrVcsAttributes *acr_vcs_attributes_of_worktree(git_repository *git) ACR_MUST_USE;
-/* Adds those of a folder that the walk enters; `path` without a slash at its end. */
+/* Adds the rules of a folder that the walk enters; `path` without a slash at its end. */
 void acr_vcs_attributes_enter(AcrVcsAttributes *attributes, int fd, const char *path);
 void acr_vcs_attributes_free(AcrVcsAttributes *attributes);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrVcsAttributes, acr_vcs_attributes_free)
-/* O(rules * (pattern * path)). */
+/* The meaning of the `diff` attribute of a path. O(rules * (pattern * path)). */
 AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path);
 /* Whether git stores CR LF of that file in the working tree as LF. */
 bool acr_vcs_attributes_converts(const AcrVcsAttributes *attributes, const char *path);
 
 /* `content` with LF for CR LF; owned; NULL: not all of its lines end in CR LF, or they are binary. */
 GBytes *acr_vcs_crlf_to_lf(GBytes *content) ACR_MUST_USE;
-GBytes *acr_vcs_lf_to_crlf(GBytes *content) ACR_MUST_USE; /* the way back */
+GBytes *acr_vcs_lf_to_crlf(GBytes *content) ACR_MUST_USE; /* converts back */
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The snapshot type: a sorted array of entries, the locations of their contents, and what was left
- * out.
+ * The snapshot type: a sorted array of entries, the locations of their contents, and the skipped
+ * paths.
  *
  * snapshot_commit.c and snapshot_worktree.c fill it, snapshot_save.c writes and reads it; after
  * sealing it never changes. snapshot_read.c reads contents.
@@ -139,7 +139,7 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(((const AcrEntry *)a)->path, ((const AcrEntry *)b)->path);
 }
 
-/* Sorts the entries; of several with the same path the first is kept. */
+/* Sorts the entries; keeps the first of several with the same path. */
 static void sort_entries(GArray *entries)
 {
     guint kept = 0;

@@ -1,21 +1,21 @@
 /*
- * Snapshot of a commit: resolves a revision to a commit, and turns its trees into entries. No blob
- * is read.
+ * Takes a snapshot of a commit: resolves a revision to a commit, and turns its trees into entries.
+ * No blob is read.
  *
- * Trees come from strangers: their depth and number are bounded, and names that no checkout could
- * have are left out.
+ * Trees may come from strangers: their depth and number are limited, and names that no checkout
+ * could have are skipped.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_REFERENCE_BYTES 8192u /* bytes of a reference's file */
-#define MAX_SYMBOLIC 10u          /* length of a chain of symbolic references */
+#define MAX_REFERENCE_BYTES 8192u /* most bytes of a reference's file */
+#define MAX_SYMBOLIC 10u          /* longest chain of symbolic references */
 #define SYMBOLIC "ref:"
 
 typedef struct {
     AcrSnapshot *snapshot;
-    git_oid folder; /* the folder entered last */
+    git_oid folder; /* the folder that was entered last */
     /* number of trees entered; bounded, because a few trees can refer to each other very often */
     gsize trees;
     GError *error;

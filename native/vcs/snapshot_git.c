@@ -9,7 +9,7 @@
 
 #define DIR_MODE 0755
 #define OBJECT_MODE 0444
-#define LEVEL 1 /* of zlib's compression */
+#define LEVEL 1 /* zlib's compression level */
 #define CONFIG                                                                                     \
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tautocrlf = "
 
@@ -18,8 +18,8 @@ typedef struct {
     git_odb *from, *to;
     const char *dir;
     const AcrVcsHistory *history;
-    GHashTable *copied; /* ids of trees (20 bytes) that were copied */
-    GPtrArray *trees;   /* to be copied: git_oid *, keys of `copied` */
+    GHashTable *copied; /* ids of trees (20 bytes) that were copied already */
+    GPtrArray *trees;   /* trees to copy: git_oid *, keys of `copied` */
 } Copying;
 
 /* ---- Objects ---- */
@@ -32,7 +32,7 @@ static bool copy_object(Copying *copying, const git_oid *id, GError **error)
     git_object_t type = GIT_OBJECT_INVALID;
     int rc = acr_git.odb_read_header(&size, &type, copying->from, id);
     if (rc == 0 && size > ACR_VCS_MAX_FILE_BYTES)
-        return true; /* its content is rejected everywhere */
+        return true; /* reading its content would be rejected everywhere */
     if (rc == 0)
         rc = acr_git.odb_read(&object, copying->from, id);
     if (rc < 0)
@@ -186,7 +186,7 @@ static bool write_all_blobs(Copying *copying, const AcrSnapshot *files, const ch
            write_blob_file(copying->dir, "HEAD", "ref: refs/heads/main\n", error);
 }
 
-/* Makes objects be written to a folder of their own there. False with libgit2's error. */
+/* Redirects writing of objects to a folder of their own. False with libgit2's error. */
 static bool open_target(Copying *copying, const char *objects)
 {
     git_odb_backend *loose = NULL;

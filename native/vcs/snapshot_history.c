@@ -1,24 +1,24 @@
 /*
  * The part of the repository's history that the git folder of one commit shows: the commits up to
- * the nearest tag, and the tags there.
+ * the nearest tag, and the tags on them.
  *
- * References come from strangers, so their number and depth are bounded. They are read here,
- * because libgit2 takes time proportional to the square of a loose reference's length, and may
- * follow links out of the repository.
+ * References may come from strangers, so their number and depth are limited. We read them
+ * ourselves, because libgit2 takes time proportional to the square of a loose reference's length,
+ * and may follow links out of the repository.
  */
 #include <string.h>
 
 #include "vcs_private.h"
 
-#define MAX_HISTORY 10000u /* commits that are searched for a tag */
-#define MAX_DEPTH 10u      /* nesting of folders of tags, and of tags of tags */
+#define MAX_HISTORY 10000u /* most commits that are searched for a tag */
+#define MAX_DEPTH 10u      /* deepest nesting of folders of tags, and of tags of tags */
 #define MAX_PACKED_REFS ((gsize)64 * 1024 * 1024)
 
 typedef struct {
     git_repository *git;
     git_odb *odb;
     AcrVcsHistory *history;
-    GHashTable *names; /* names of tags and of folders of tags that were read */
+    GHashTable *names; /* names of tags and of folders of tags read so far */
 } Finding;
 
 static void tag_free(gpointer data)
@@ -71,7 +71,7 @@ static void add_tag(Finding *finding, const char *name, const char *hex)
     g_ptr_array_add(tags, tag);
 }
 
-/* Whether a tag, or a folder of tags, is still to be read. */
+/* Whether a tag, or a folder of tags, has not been read yet. */
 static bool is_next(Finding *finding, const char *name)
 {
     if (g_hash_table_contains(finding->names, name))
@@ -115,7 +115,8 @@ static void add_packed_tags(Finding *finding, const char *folder)
         }
 }
 
-/* A loose reference overrides the packed one of the same name, which is older. */
+/* Reads loose tags first: a loose reference overrides the packed one of the same name, which is
+ * older. */
 static void find_tags(Finding *finding)
 {
     const char *folder = acr_git.repository_commondir(finding->git);
@@ -126,7 +127,6 @@ static void find_tags(Finding *finding)
 
 /* ---- The way ---- */
 
-/* Appends the parents of a commit; false: one is missing. */
 static bool add_parents(Finding *finding, const git_oid *id, GHashTable *seen)
 {
     g_autoptr(git_commit) commit = NULL;
@@ -143,8 +143,8 @@ static bool add_parents(Finding *finding, const git_oid *id, GHashTable *seen)
     return true;
 }
 
-/* Appends the commits between the first one and the nearest one with a tag, and cuts off what lies
- * beyond; without a tag, cuts after the first. */
+/* Appends the commits from the first one to the nearest one with a tag, and cuts off older ones;
+ * without a tag, cuts after the first. */
 static void find_way(Finding *finding)
 {
     g_autoptr(GHashTable) seen =

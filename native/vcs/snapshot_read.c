@@ -108,7 +108,8 @@ static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GE
     return g_steal_pointer(&bytes);
 }
 
-/* `odb` is a handle of the calling thread, or NULL: the repository's, under its lock. */
+/* Reads an entry; `odb` is a handle of the calling thread, or NULL: the repository's handle, under
+ * its lock. */
 static GBytes *read_entry(const AcrSnapshot *snapshot, git_odb *odb, gsize index, bool check,
                           GError **error)
 {
@@ -135,7 +136,7 @@ typedef struct {
     gsize n;
     gsize next;    /* the first entry that no thread has taken */
     char *objects; /* the folder of the repository's objects, or NULL */
-    bool check;    /* whether to check contents against their ids */
+    bool check;    /* check contents against their ids */
     AcrSnapshotSink *sink;
     void *user;
 } Reading;
@@ -161,7 +162,6 @@ static void *read_share(void *data)
     }
 }
 
-/* The folder of the repository's objects; owned; NULL: none. */
 static char *objects_folder(AcrRepo *repo)
 {
     git_buf path = {0};

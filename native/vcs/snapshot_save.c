@@ -2,7 +2,7 @@
  * Saves a snapshot to a folder, and loads it.
  *
  * `entries` is written last, atomically: a serialised GVariant and its checksum. For a commit it
- * holds only the id and the digest. For a working tree it holds every entry, and `blobs/ID` the
+ * has only the id and the digest. For a working tree it has every entry, and `blobs/ID` has the
  * contents that HEAD lacks.
  */
 #include <string.h>
@@ -10,14 +10,14 @@
 #include "vcs_private.h"
 
 #define FORMAT 2u
-/* Paths are byte strings. An omitted path: why, path; an entry: mode (above it `on_disk`), where, id,
- * path. */
+/* The format of the manifest: paths are byte strings. A skipped path: reason, path; an entry: mode
+ * (above it `on_disk`), where, id, path. */
 #define DISK_SHIFT 24
 #define LEFT_TYPE "a(yay)"
 #define ENTRIES_TYPE "a(uyayay)"
 #define MANIFEST_TYPE "(ubssay" LEFT_TYPE ENTRIES_TYPE ")"
 #define MANIFEST_FORMAT "(ubss^ay@" LEFT_TYPE "@" ENTRIES_TYPE ")" /* "^": converted from a text */
-#define SUM_BYTES 64u                                              /* of a SHA-256 in hex */
+#define SUM_BYTES 64u                                              /* length of a SHA-256 in hex */
 #define MAX_MANIFEST_BYTES (1024u * 1024 * 1024)
 
 /* ---- Writing ---- */
@@ -92,7 +92,6 @@ bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error)
 
 /* ---- Reading ---- */
 
-/* The saved manifest; NULL: damaged. */
 static GVariant *read_manifest(GBytes *bytes)
 {
     gsize len;
@@ -161,7 +160,6 @@ static bool needs_repo(const AcrSnapshot *snapshot)
     return needed;
 }
 
-/* The snapshot that a manifest describes. */
 static AcrSnapshot *find_snapshot(AcrSnapshot *saved, const char *dir, GError **error)
 {
     if (needs_repo(saved) && (!saved->repo || !saved->repo->git))

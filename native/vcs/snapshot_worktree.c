@@ -1,11 +1,11 @@
 /*
- * Snapshot of a working tree in its current state, or of a folder without git.
+ * Takes a snapshot of a working tree in its current state, or of a folder without git.
  *
  * We walk the tree ourselves, because libgit2's status and diff may refresh the index file and
  * compare converted contents. Every folder is opened relative to its parent without following
  * symlinks. Every file is read and hashed, because sizes and times in the index do not tell whether
  * a filter has changed the bytes. libgit2 is only asked which files the index names. We undo git's
- * conversion of line endings, so that a file that git calls unchanged is unchanged here.
+ * conversion of line endings, so that a file that git considers unchanged is unchanged here.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,25 +16,26 @@
 
 #include "rules_private.h"
 
-#define PIECE_BYTES ((gsize)1024 * 1024)    /* bytes of a large file that are read at a time */
-#define MAX_HASHED_BYTES ((goffset)1 << 30) /* of all large files together; the rest is left out */
+#define PIECE_BYTES ((gsize)1024 * 1024) /* bytes of a large file that are read at a time */
+/* limit for all large files together; further ones are skipped */
+#define MAX_HASHED_BYTES ((goffset)1 << 30)
 
 typedef struct {
     AcrSnapshot *snapshot;
     git_repository *git;          /* NULL: a folder without git */
     git_odb *odb;                 /* borrowed during the walk; NULL without git */
-    git_index *index;             /* NULL: without git, or it cannot be read */
+    git_index *index;             /* NULL: no git, or the index cannot be read */
     AcrVcsAttributes *attributes; /* NULL without git */
-    bool ignores_modes;     /* core.fileMode is off: the index says which files are executable */
+    bool ignores_modes;     /* core.fileMode is off: the index tells which files are executable */
     GHashTable *tracked;    /* paths of files in the index */
     GHashTable *folders;    /* paths of all folders that contain them */
-    GHashTable *submodules; /* paths */
+    GHashTable *submodules; /* their paths */
     AcrVcsIgnore *ignore;   /* NULL without git */
     GHashTable *head;       /* ids of HEAD's blobs, 20 bytes each */
-    AcrVcsMarks *marks;     /* borrowed; NULL: no marks are wanted */
-    GString *path;          /* of the current file or folder, without trailing slash */
+    AcrVcsMarks *marks;     /* borrowed; NULL: no marks are needed */
+    GString *path;          /* path of the current file or folder, without trailing slash */
     guint64 kept_bytes;
-    goffset hashed_bytes; /* of files that are too large to be kept */
+    goffset hashed_bytes; /* bytes of files that are too large to keep */
     gsize seen;
     GError *error; /* the first failure ends the walk */
 } Walk;
@@ -95,8 +96,8 @@ static bool has_bare_cr(const Walk *walk, const git_oid *id)
            memchr(acr_git.odb_object_data(object), '\r', acr_git.odb_object_size(object));
 }
 
-/* The content of a file as git stores it, where that has other line endings than the disk; owned. Git
- * leaves them where the stored file has CR itself. */
+/* The content of a file as git stores it, if its line endings differ from those on disk; owned. Git
+ * does not convert them if the stored file has CR itself. */
 static GBytes *stored_content(const Walk *walk, GBytes *content)
 {
     guint8 id[ACR_BLOB_ID_LEN];
@@ -112,7 +113,6 @@ static GBytes *stored_content(const Walk *walk, GBytes *content)
                : NULL;
 }
 
-/* The mode of a file as git has it. */
 static guint32 stored_mode(const Walk *walk, guint32 mode)
 {
     const git_index_entry *known = walk->ignores_modes ? index_entry(walk) : NULL;
@@ -146,13 +146,14 @@ static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
     return left == 0;
 }
 
-/* False: this process cannot open any more files, which is not the tree's fault. */
+/* Skips an unreadable path; false: this process cannot open any more files, which is not the tree's
+ * fault. */
 static bool leave_unreadable(Walk *walk)
 {
     if (acr_vcs_is_exhausted(errno))
         return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_FAILED, "cannot read '%s': %s",
                             walk->path->str, g_strerror(errno));
-    if (errno != ENOENT && errno != EINVAL) /* neither gone nor a FIFO or similar */
+    if (errno != ENOENT && errno != EINVAL) /* the path exists and is no FIFO or similar */
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
     return true;
 }
@@ -303,7 +304,6 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
 
 /* ---- What git knows ---- */
 
-/* Adds a path of the index, and the folders that contain it. */
 static void track(Walk *walk, const char *path)
 {
     g_autofree char *folder = g_strdup(path);
@@ -344,7 +344,8 @@ static void learn_head(Walk *walk, bool also_track)
         leave_submodule(walk, g_ptr_array_index(submodules, i));
 }
 
-/* *out_learnt: whether the index could be read. False: this process cannot open any more files. */
+/* Reads the index; *out_learnt: whether it could be read. False: this process cannot open any more
+ * files. */
 static bool learn_index(Walk *walk, bool *out_learnt)
 {
     errno = 0;
@@ -393,8 +394,8 @@ static bool config_is(git_repository *git, const char *name, bool value, bool de
     return !found == !value;
 }
 
-/* Tracked files that a sparse checkout does not have. An index that libgit2 cannot read, as one with
- * whole folders in it, does not say which they are: then all that the disk lacks. */
+/* Reports tracked files that a sparse checkout does not have. If libgit2 cannot read the index, for
+ * example one with whole folders in it, these are all files that the disk lacks. */
 static void leave_sparse(Walk *walk)
 {
     struct stat st;

@@ -1,6 +1,6 @@
 /*
- * vcs: repositories, immutable snapshots of them, overlays of changed files, and diffs. libgit2
- * stays inside.
+ * vcs: repositories, immutable snapshots of them, overlays of changed files, and diffs. No other
+ * library includes libgit2.
  *
  * Only acr_branch_write writes to a repository, and only acr_overlay_apply to a working tree.
  * Nothing runs a hook or a filter, or follows a symlink out of the tree.
@@ -24,7 +24,7 @@ typedef enum {
 GQuark acr_vcs_error_quark(void);
 
 #define ACR_VCS_MAX_FILE_BYTES                                                                     \
-    (128u * 1024 * 1024) /* a larger file is listed, but its content cannot be read */
+    (128u * 1024 * 1024) /* larger files are listed, but their content cannot be read */
 #define ACR_VCS_MAX_FILES 2000000u
 
 /* ---- Repository ---- */
@@ -61,7 +61,7 @@ acr_repo_path(const AcrRepo *repo); /* borrowed; the git folder (absolute), or t
 
 /* ---- Snapshot ---- */
 
-/* Git's file modes, the only ones that occur. */
+/* Git's file modes; no others occur. */
 #define ACR_MODE_FILE 0100644u
 #define ACR_MODE_EXEC 0100755u
 #define ACR_MODE_LINK 0120000u
@@ -73,7 +73,7 @@ typedef struct {
      * "..", ".git" */
     const char *path;
     guint32 mode;   /* one of ACR_MODE_… */
-    guint8 where;   /* private to vcs, as is the next */
+    guint8 where;   /* private to vcs, like the next member */
     guint8 on_disk; /* how a file in the working tree differs from what git stores of it */
     /* git blob id (SHA-1) of the content; for a symlink, of its target */
     guint8 id[ACR_BLOB_ID_LEN];
@@ -81,23 +81,23 @@ typedef struct {
 
 /*
  * An immutable view of one commit, or of a working tree at one time: entries sorted by path (byte
- * order), unique. Submodules are left out. Shared; reads are serialised inside, so several threads
+ * order), unique. Submodules are skipped. Shared; reads are serialised inside, so several threads
  * may use it.
  */
 typedef struct AcrSnapshot AcrSnapshot;
 
-/* `rev` is anything that git rev-parse accepts. Errors: NOT_FOUND, EMPTY, MISSING (a tree),
- * FAILED. */
+/* Takes a snapshot of a commit; `rev` is anything that git rev-parse accepts. Errors: NOT_FOUND,
+ * EMPTY, MISSING (a tree), FAILED. */
 AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
 /*
- * Snapshot of tracked files and of untracked files that are not ignored, with their current bytes
- * and executable bits. Two things are as git stores them: a tracked file whose lines all end in CR LF
- * has LF where git's attributes or core.autocrlf say so (acr_overlay_apply writes CR LF again), and
- * modes are the index's where core.fileMode is off. Contents that HEAD lacks are kept in the
- * snapshot (up to ACR_VCS_MAX_WORKTREE_BYTES), so that it does not change with the tree. Of a
- * folder without git: every regular file and symlink below it, except in nested `.git` folders.
+ * Takes a snapshot of tracked files and of untracked files that are not ignored, with their current
+ * bytes and executable bits. Two things are as git stores them: a tracked file whose lines all end
+ * in CR LF has LF where git's attributes or core.autocrlf say so (acr_overlay_apply writes CR LF
+ * again), and modes come from the index if core.fileMode is off. Contents that HEAD lacks are kept
+ * in the snapshot (up to ACR_VCS_MAX_WORKTREE_BYTES), so that it does not change with the tree. In
+ * a folder without git it takes every regular file and symlink, except in nested `.git` folders.
  * Untracked files in a Python environment (with pyvenv.cfg) count as ignored. A file that vanishes
- * meanwhile is left out. Errors: UNSUPPORTED (bare), TOO_BIG, FAILED.
+ * in the meantime is skipped. Errors: UNSUPPORTED (bare), TOO_BIG, FAILED.
  */
 #define ACR_VCS_MAX_WORKTREE_BYTES (2048ull * 1024 * 1024)
 AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error) ACR_MUST_USE;
@@ -118,7 +118,7 @@ gsize acr_snapshot_size(const AcrSnapshot *snapshot);
 const AcrEntry *acr_snapshot_entry(const AcrSnapshot *snapshot, gsize index); /* borrowed */
 gssize acr_snapshot_find(const AcrSnapshot *snapshot,
                          const char *path); /* index, or -1; O(log n) */
-/* 40 hex digits; for a worktree snapshot, of HEAD; NULL without git or without commits.
+/* The commit, 40 hex digits; for a worktree snapshot, HEAD; NULL without git or without commits.
  * Borrowed. */
 const char *acr_snapshot_commit(const AcrSnapshot *snapshot);
 bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot);
@@ -136,16 +136,17 @@ AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error) ACR_M
  */
 bool acr_snapshot_write_git(AcrSnapshot *snapshot, const char *dir, GError **error) ACR_MUST_USE;
 /*
- * 40 hex digits over what such a folder shows: the commit, the commits up to the nearest tag, and
- * the tags at the time when this or the folder is first asked for. Owned; NULL: no commit, or no
- * repository. `out_has_all_tags` (may be NULL): false if the repository has more than
+ * A digest (40 hex digits) of what such a folder shows: the commit, the commits up to the nearest
+ * tag, and the tags at the time when this digest or the folder is first requested. Owned; NULL: no
+ * commit, or no repository. `out_has_all_tags` (may be NULL): false if the repository has more than
  * ACR_VCS_MAX_TAGS tags and some were not read.
  */
 #define ACR_VCS_MAX_TAGS 20000u
 char *acr_snapshot_git_digest(AcrSnapshot *snapshot, bool *out_has_all_tags) ACR_MUST_USE;
 /* A remark for the user, such as "2 submodules were left out: a, b"; borrowed; NULL: none. */
 const char *acr_snapshot_remarks(const AcrSnapshot *snapshot);
-/* 40 hex digits over all entries (path, mode, id): equal for equal snapshots; owned (g_free). */
+/* A digest (40 hex digits) of all entries (path, mode, id): equal for equal snapshots; owned
+ * (g_free). */
 char *acr_snapshot_digest(const AcrSnapshot *snapshot) ACR_MUST_USE;
 /*
  * The content of one entry, checked against its id; owned. Errors: MISSING, TOO_BIG (over
@@ -153,11 +154,11 @@ char *acr_snapshot_digest(const AcrSnapshot *snapshot) ACR_MUST_USE;
  */
 GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error) ACR_MUST_USE;
 
-/* Small generated Python files that lie in the packages of a working tree and are not in its snapshot, as
- * git ignores them: path -> GBytes, as they are now; owned (g_hash_table_unref). */
+/* Small generated Python files in the packages of a working tree that its snapshot lacks, because
+ * git ignores them: path -> GBytes, with their current contents; owned (g_hash_table_unref). */
 GHashTable *acr_snapshot_generated(const AcrSnapshot *snapshot) ACR_MUST_USE;
 
-#define ACR_VCS_MAX_READERS 8u /* threads of one bulk read */
+#define ACR_VCS_MAX_READERS 8u /* most threads of one bulk read */
 
 /*
  * Receives entry `index` of a bulk read: its content, or NULL and the error that acr_snapshot_read
@@ -199,9 +200,9 @@ void acr_overlay_free(AcrOverlay *overlay);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrOverlay, acr_overlay_free)
 
 /*
- * Whether a path may be written: relative, without empty, ".", ".." or ".git" (any case) parts; no
- * leading part is a file, a symlink or left out of the snapshot; and it is neither a folder nor a
- * symlink of the snapshot. (A symlink may be removed.)
+ * Whether a path may be written: it is relative, without empty, ".", ".." or ".git" (any case)
+ * parts; no leading part is a file, a symlink or skipped in the snapshot; and it is neither a
+ * folder nor a symlink of the snapshot. (A symlink may be removed.)
  */
 bool acr_overlay_path_ok(const AcrOverlay *overlay, const char *path);
 /*
@@ -210,21 +211,22 @@ bool acr_overlay_path_ok(const AcrOverlay *overlay, const char *path);
  */
 bool acr_overlay_write(AcrOverlay *overlay, const char *path, guint32 mode, GBytes *content,
                        GError **error) ACR_MUST_USE;
-/* Errors: NOT_FOUND (no such file), FAILED (path not allowed). */
+/* Removes a file. Errors: NOT_FOUND (no such file), FAILED (path not allowed). */
 bool acr_overlay_remove(AcrOverlay *overlay, const char *path, GError **error) ACR_MUST_USE;
 /* The file's content in the overlay; owned. Errors: NOT_FOUND, and those of acr_snapshot_read. */
 GBytes *acr_overlay_read(const AcrOverlay *overlay, const char *path, GError **error) ACR_MUST_USE;
 bool acr_overlay_has(const AcrOverlay *overlay, const char *path);
 /* One of ACR_MODE_…; 0: no such file. */
 guint32 acr_overlay_mode(const AcrOverlay *overlay, const char *path);
-/* A remark that names the new files that git ignores, by the overlay's own .gitignore files and the rules
- * outside the working tree; owned; NULL: there are none. */
+/* A remark that names the new files that git ignores, by the overlay's own .gitignore files and the
+ * rules outside the working tree; owned; NULL: there are none. */
 char *acr_overlay_ignored(const AcrOverlay *overlay) ACR_MUST_USE;
 /* Paths that differ from the snapshot, sorted; owned (g_strfreev). */
 char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
 
-/* Whether the repository's objects hold all changed files as they are in the overlay: then a commit,
- * of whatever branch, may have the change. False without a repository or without changed files. */
+/* Whether the repository's objects contain all changed files with the overlay's contents: then a
+ * commit on some branch may have the change. False without a repository or without changed
+ * files. */
 bool acr_overlay_is_stored(const AcrOverlay *overlay);
 
 /*
@@ -267,13 +269,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBranch, acr_branch_clear)
 /*
  * Makes a branch with one commit on top of the commit of the overlay's snapshot (not of a working
  * tree): its objects and one reference. Author and committer come from git; everything else in the
- * repository stays as it is. `name` must be valid. `is_dry`: checks everything and writes nothing.
+ * repository stays unchanged. `name` must be valid. `is_dry`: checks everything and writes nothing.
  * Errors: FAILED (also: the branch exists with other files or another parent), NO_IDENTITY, EMPTY,
  * MISSING.
  */
 bool acr_branch_write(const AcrOverlay *overlay, const char *name, const char *message, bool is_dry,
                       AcrBranch *out, GError **error) ACR_MUST_USE;
-/* The addresses of a remote for fetching and pushing, as they are in the configuration (without
+/* The addresses of a remote for fetching and pushing, as the configuration has them (without
  * insteadOf); owned (g_free). Errors: NOT_FOUND. */
 bool acr_repo_remote(AcrRepo *repo, const char *name, char **out_url, char **out_push_url,
                      GError **error) ACR_MUST_USE;

@@ -1,5 +1,5 @@
 /*
- * Shared by the files of vcs. libgit2's types stay in this folder.
+ * Shared by the files of vcs. Only this folder uses libgit2's types.
  */
 #ifndef ACR_VCS_PRIVATE_H
 #define ACR_VCS_PRIVATE_H
@@ -10,20 +10,20 @@
 #include "vcs/libgit2_private.h"
 #include "vcs/vcs.h"
 
-#define ACR_VCS_MAX_DEPTH 200      /* nesting of folders, on disk and in trees */
-#define ACR_VCS_MAX_PATH 4096      /* bytes of one path */
-#define ACR_VCS_MAX_LEFT_SHOWN 10u /* names listed in a remark */
+#define ACR_VCS_MAX_DEPTH 200      /* deepest nesting of folders, on disk and in trees */
+#define ACR_VCS_MAX_PATH 4096      /* longest path in bytes */
+#define ACR_VCS_MAX_LEFT_SHOWN 10u /* most names that a remark lists */
 #define ACR_VCS_MODE_SUBMODULE 0160000u
 
 /* ---- error.c ---- */
 
-/* Sets an error; returns false, for `return`. The message is made printable as by
- * acr_vcs_show_path. */
+/* Sets an error, whose message acr_vcs_show_path makes printable; returns false, so that a caller
+ * can return it. */
 bool acr_vcs_fail(GError **error, AcrVcsError code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 /* The same with libgit2's message; call it right after the failed call. */
 bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
-/* `path` on one line as printable UTF-8; owned (g_free). */
+/* Makes `path` one line of printable UTF-8; owned (g_free). */
 char *acr_vcs_show_path(const char *path) ACR_MUST_USE;
 
 /* Whether an errno means that this process or the system cannot open any more files, which says
@@ -48,10 +48,9 @@ struct AcrRepo {
 bool acr_vcs_init(GError **error) ACR_MUST_USE;
 /* A repository that exists in memory only; owned (git_repository_free). False with libgit2's error. */
 bool acr_vcs_memory_open(git_repository **out) ACR_MUST_USE;
-/* Adds a file to an index of it. False with libgit2's error. */
 bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path, guint32 mode,
                         GBytes *content) ACR_MUST_USE;
-/* For g_ptr_array_sort of char *: by byte. */
+/* Compares char * by byte, for g_ptr_array_sort. */
 int acr_vcs_compare_names(const void *a, const void *b);
 
 /* ---- odb.c ---- */
@@ -62,19 +61,19 @@ git_odb *acr_vcs_odb_open(const char *objects, const char *tree, GError **error)
 
 /* ---- snapshot.c ---- */
 
-/* Where the content of an entry is (its `where`). */
+/* Where the content of an entry is stored (its `where`). */
 typedef enum {
     ACR_VCS_IN_ODB,   /* in the repository */
     ACR_VCS_KEPT,     /* in `kept`, or a file in `blob_dir` */
-    ACR_VCS_NOT_KEPT, /* larger than ACR_VCS_MAX_FILE_BYTES: nowhere */
+    ACR_VCS_NOT_KEPT, /* larger than ACR_VCS_MAX_FILE_BYTES, so nowhere */
     ACR_VCS_WHERE_LAST,
 } AcrVcsWhere;
 
 /* Bits of an entry's `on_disk`. */
 #define ACR_VCS_DISK_CRLF 1u /* its lines end in CR LF there */
-#define ACR_VCS_DISK_MODE 2u /* its mode says nothing there (core.fileMode is off) */
+#define ACR_VCS_DISK_MODE 2u /* its mode on disk means nothing (core.fileMode is off) */
 
-/* Why a path was left out. */
+/* Why a path was skipped. */
 typedef enum {
     ACR_VCS_LEFT_SUBMODULE,
     ACR_VCS_LEFT_NESTED, /* a repository inside the working tree */
@@ -90,15 +89,15 @@ struct AcrSnapshot {
     GStringChunk *paths;
     GArray *entries;  /* AcrEntry, sorted by path, unique once sealed */
     GHashTable *kept; /* id (20 bytes) -> GBytes */
-    /* of a loaded snapshot: the folder with KEPT contents, named by id; else NULL */
+    /* in a loaded snapshot, the folder with KEPT contents, named by id; else NULL */
     char *blob_dir;
-    GPtrArray *left[ACR_VCS_LEFT_LAST]; /* paths left out, by reason */
+    GPtrArray *left[ACR_VCS_LEFT_LAST]; /* skipped paths, by reason */
     char *note;                         /* a further remark, or NULL */
-    char *remarks;                      /* made when sealed */
+    char *remarks;                      /* made when the snapshot is sealed */
     char commit[41];                    /* empty: none */
     bool worktree;
     struct AcrVcsHistory *history; /* NULL: not read yet; protected by the repository's lock */
-    struct AcrVcsMarks *marks;     /* of a working tree, if they were wanted; else NULL */
+    struct AcrVcsMarks *marks;     /* marks of a working tree, if they were requested; else NULL */
 };
 
 /* The file system's data on a working tree at the time of the walk (worktree_marks.c). */
@@ -113,7 +112,7 @@ void acr_vcs_marks_add(AcrVcsMarks *marks, const char *path, const struct stat *
 void acr_vcs_marks_add_file(AcrVcsMarks *marks, const char *path);
 
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo) ACR_MUST_USE; /* shared; `repo` may be NULL */
-/* Adds an entry; false: there are ACR_VCS_MAX_FILES already. */
+/* Adds an entry; false: there are ACR_VCS_MAX_FILES entries already. */
 bool acr_vcs_snapshot_add(AcrSnapshot *snapshot, const char *path, guint32 mode, const guint8 *id,
                           AcrVcsWhere where, guint8 on_disk, GError **error) ACR_MUST_USE;
 void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *path);
@@ -123,7 +122,7 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot);
 /* Git's id of a blob with that content. */
 void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN]);
 void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41]);
-/* For GHashTable: keys point to 20 bytes. */
+/* Hash function for GHashTable: keys point to 20 bytes. */
 guint acr_vcs_id_hash(gconstpointer id);
 gboolean acr_vcs_id_equal(gconstpointer a, gconstpointer b);
 
@@ -152,23 +151,26 @@ typedef struct {
 
 typedef struct {
     char *name;
-    /* of git_oid: the object that it names, and those to which that leads; the last is the
+    /* git_oid: the object that it names, and those that this one leads to; the last is the
      * commit */
     GArray *ids;
 } AcrVcsTag;
 
 /* The history that a git folder for a snapshot's commit shows. */
 typedef struct AcrVcsHistory {
-    GArray *commits;  /* of AcrVcsCommit: the snapshot's own, then its ancestors, nearest first */
+    /* AcrVcsCommit: the snapshot's own commit, then its ancestors, nearest first */
+    GArray *commits;
     GHashTable *tags; /* id of a commit (20 bytes) -> GPtrArray of AcrVcsTag *, sorted if shown */
     bool has_all_tags;
-    const char *autocrlf; /* from the configuration: whether CR LF in a working tree is a change */
-    char *digest;         /* over all that is shown */
+    /* from the configuration: whether CR LF in a working tree counts as a change */
+    const char *autocrlf;
+    char *digest; /* digest of everything that is shown */
 } AcrVcsHistory;
 
-/* core.autocrlf: "true", "false" or "input". */
+/* The value of core.autocrlf: "true", "false" or "input". */
 const char *acr_vcs_autocrlf(git_repository *git);
-/* Borrowed from a snapshot with a repository and a commit; the caller holds its lock. */
+/* The history; borrowed from a snapshot with a repository and a commit; the caller holds its
+ * lock. */
 const AcrVcsHistory *acr_vcs_history(AcrSnapshot *snapshot);
 
 /* ---- overlay.c ---- */

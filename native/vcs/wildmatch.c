@@ -19,7 +19,7 @@ bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case)
 {
     g_auto(GStrv) wanted = g_strsplit(pattern, "/", -1), parts = g_strsplit(text, "/", -1);
     char *const *want = wanted, *const *part = parts;
-    char *const *want_again = NULL, *const *part_again = NULL; /* after the last "**" */
+    char *const *want_again = NULL, *const *part_again = NULL; /* positions after the last "**" */
     while (*part) {
         if (*want && is_any_folders(*want)) {
             if (!want[1])

@@ -21,7 +21,7 @@ typedef struct {
     const char *path;           /* borrowed from the list of paths */
     const AcrVcsChange *change; /* borrowed from the overlay */
     const AcrEntry *entry;      /* from the snapshot; NULL: a new file */
-    struct stat seen;           /* at the time of the check; of an existing file */
+    struct stat seen;           /* state of an existing file at the time of the check */
     char *temp;                 /* name of the staged file in the same folder, or NULL */
     bool done;                  /* the file already has its new contents */
 } Step;
@@ -68,9 +68,9 @@ static int open_parent_beneath(int root, const char *path, bool make)
 
 /* ---- Check ---- */
 
-/* What was found in place of a file. */
+/* What was found where a file should be. */
 typedef struct {
-    guint32 mode; /* git's mode; 0: nothing */
+    guint32 mode; /* git's mode; 0: nothing was found */
     guint8 id[ACR_BLOB_ID_LEN];
 } Found;
 
@@ -87,7 +87,8 @@ static GBytes *read_worktree_file(int folder, const char *name)
     return fd < 0 ? NULL : acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
 }
 
-/* False: neither a file nor a link, or unreadable. `entry`: the snapshot's, or NULL. */
+/* Looks at a path; false: it is neither a file nor a link, or unreadable. `entry`: the snapshot's,
+ * or NULL. */
 static bool look_at_file(int folder, const char *name, const AcrEntry *entry, struct stat *out_st,
                          Found *out)
 {

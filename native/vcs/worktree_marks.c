@@ -1,11 +1,11 @@
 /*
- * Whether a working tree has changed since a snapshot of it was taken, without reading a file
+ * Tells whether a working tree has changed since a snapshot of it was taken, without reading a file
  * again. The walk leaves a mark of each folder that it listed and each file that it took: a hash of
  * the file system's data on it (inode, size, mode, times). Any addition, removal or write changes a
- * mark; new names change that of their folder.
+ * mark; new names change the mark of their folder.
  *
- * Time stamps have limited resolution: what changed just before the walk could change once more
- * without a trace. Such a snapshot is not settled, and is never current.
+ * Time stamps have limited resolution: a file that changed just before the walk could change once
+ * more without a trace. Such a snapshot is not settled, and is never current.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,18 +18,18 @@
 
 #define NS_PER_S 1000000000ll
 #define FINE_GRAIN_NS (20ll * 1000 * 1000) /* longer than a tick of the kernel's clock */
-#define MAX_LOOKERS 8u                     /* threads that check marks */
-#define MIN_LOOK 500u                      /* marks for which a thread is worth its start */
+#define MAX_LOOKERS 8u                     /* most threads that check marks */
+#define MIN_LOOK 500u                      /* fewer marks do not justify a thread */
 #define COARSE_GRAIN_NS (2 * NS_PER_S)     /* for file systems that store whole seconds */
 
 typedef struct {
-    const char *path; /* in `paths`; relative to `root` */
+    const char *path; /* lies in `paths`; relative to `root` */
     guint64 hash;
 } Mark;
 
 struct AcrVcsMarks {
     GStringChunk *paths;
-    GArray *marks; /* of Mark */
+    GArray *marks; /* array of Mark */
     gint64 start_ns;
     bool unsettled;
 };
@@ -54,10 +54,10 @@ void acr_vcs_marks_free(AcrVcsMarks *marks)
     g_free(marks);
 }
 
-/* `st` NULL: the path does not exist. */
+/* Hashes the file system's data; `st` NULL: the path does not exist. */
 static guint64 hash_of(const struct stat *st)
 {
-    guint64 hash = 0xcbf29ce484222325ull; /* FNV-1a over whole numbers */
+    guint64 hash = 0xcbf29ce484222325ull; /* the FNV-1a hash over whole numbers */
     const guint64 parts[] = {
         (guint64)st->st_ino,         (guint64)st->st_dev,
         (guint64)st->st_mode,        S_ISDIR(st->st_mode) ? 0 : (guint64)st->st_size,
