@@ -71,7 +71,6 @@ static void add_tag(Finding *finding, const char *name, const char *hex)
     g_ptr_array_add(tags, tag);
 }
 
-/* Whether a tag, or a folder of tags, has not been read yet. */
 static bool is_next(Finding *finding, const char *name)
 {
     if (g_hash_table_contains(finding->names, name))
