@@ -70,6 +70,7 @@ class Pair:
         self.built = [{tail(at)} if isinstance(at, ast.Call) else set() for at in origins]
         self.is_made = all(map(_is_from_data, origins))
         self.is_vague = _is_vague(how, holds, left.get(), self.right.get(), self.built)
+        self.is_noted = False  # something else decides by the result
         self.tags = ("", "")  # of what is written out, and of its other side
 
     @property
@@ -96,13 +97,10 @@ def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, bui
         return tail(left) in ("hasattr", "callable")
     none = any(isinstance(at, ast.Constant) and at.value is None for at in (left, right))
     if (how, holds) in _EXCLUDES:
-        constant = none or any(tail(at).isupper() for at in (left, right))
-        return (
-            constant
-            or how in ("In", "NotIn")
-            or how in ("Eq", "NotEq")
-            and not built[0] & built[1] - set(dir(builtins))
-        )
+        same = built[0] & built[1] - set(dir(builtins))  # f(1) != f(2) states a relation
+        if none or how in ("In", "NotIn") or any(tail(at).isupper() for at in (left, right)):
+            return True
+        return "Eq" in how and not same
     if how in _CLASSES:
         return holds is False or _is_builtin_class(right)
     if how in ("Eq", "Is"):
@@ -111,11 +109,9 @@ def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, bui
         return tail(of_class) in ("type", "__class__") and _is_builtin_class(right)
     if how == "In":
         return tail(right) in ("dir", "vars", "__dict__", "__slots__")
-    bounds = (
-        (how, ast.unparse(right)) in (("Gt", "0"), ("GtE", "1")),
-        (how, ast.unparse(left)) in (("Lt", "0"), ("LtE", "1")),
-    )
-    return bounds[0] and tail(left) == "len" or bounds[1] and tail(right) == "len"
+    if how in ("Lt", "LtE"):
+        left, right, how = right, left, how.replace("Lt", "Gt")
+    return (how, ast.unparse(right)) in (("Gt", "0"), ("GtE", "1")) and tail(left) == "len"
 
 
 def _is_builtin_class(node: ast.expr) -> bool:
@@ -128,19 +124,33 @@ def is_literal(node: ast.AST) -> bool:
     return not any(isinstance(x, (ast.Name, ast.Call)) for x in ast.walk(node))
 
 
+def _top(node: ast.AST) -> ast.AST:
+    while hasattr(node, "up"):
+        node = node.up
+    return node
+
+
 def _origin(node: ast.expr) -> ast.expr:
     """What a name was computed by, if the script says so once."""
     if not isinstance(node, ast.Name):
         return node
-    top: ast.AST = node
-    while hasattr(top, "up"):
-        top = top.up
-    parts = [(t, x.value) for x in ast.walk(top) if isinstance(x, ast.Assign) for t in x.targets]
+    parts = [(t, x.value) for x in ast.walk(_top(node)) if isinstance(x, ast.Assign) for t in x.targets]
     parts += [
         at for t, v in parts if isinstance(t, ast.Tuple) and isinstance(v, ast.Tuple) for at in zip(t.elts, v.elts)
     ]
     given = [v for t, v in parts if isinstance(t, ast.Name) and t.id == node.id]
-    return given[0] if len(given) == 1 else node
+    return (
+        given[0] if len(given) == 1 and not any(getattr(x, "id", "") == node.id for x in ast.walk(given[0])) else node
+    )
+
+
+def _returned(call: ast.expr) -> ast.expr:
+    """What a function of the script gives that only returns an expression; else the call itself."""
+    own = [x for x in ast.walk(_top(call)) if isinstance(x, ast.FunctionDef) and x.name == tail(call)]
+    inner = [x for at in own for x in ast.walk(at)]
+    gives = [x.value for x in inner if isinstance(x, ast.Return)]
+    repeats = any(isinstance(x, ast.Call) and tail(x) == tail(call) for x in inner)
+    return gives[0] if len(gives) == 1 and gives[0] and isinstance(call, ast.Call) and not repeats else call
 
 
 def _is_from_data(node: ast.expr) -> bool:
@@ -172,7 +182,7 @@ def others(site: Site, known: list[Pair]) -> list[Pair]:
     found = []
     judges = {tail(pair.call.get()) for pair in known if pair.call} - {""}
     for at in ast.walk(site.tree):
-        if isinstance(at, ast.Assert):
+        if isinstance(at, ast.Assert) and at is not site.at:
             found += of_test(Slot(at, "test"), True)
         elif isinstance(at, ast.Compare):
             found += _of_compare(Slot([at], 0), None)
@@ -221,7 +231,7 @@ def _value(node: ast.expr) -> object:
 
 def _noted(node: ast.expr, value: object) -> list[Pair]:
     """What the tests compare whose results an expression holds, where it is to be `value`."""
-    node, tests = _origin(node), []
+    node, tests = _returned(_origin(node)), []
     if isinstance(node, ast.IfExp) and all(isinstance(at, ast.Constant) for at in (node.body, node.orelse)):
         tests = [(Slot(node, "test"), node.body.value == value)]  # type: ignore[attr-defined]
     elif isinstance(node, (ast.List, ast.Tuple)) and node.elts and all(map(_is_test, node.elts)):
@@ -231,7 +241,7 @@ def _noted(node: ast.expr, value: object) -> list[Pair]:
         tests = [(Slot([node], 0), bool(value))]
     found = [pair for at, want in tests for pair in of_test(at, want)]
     for pair in found:
-        pair.holds = None  # something else decides
+        pair.holds, pair.is_noted = None, True
     return found
 
 
@@ -281,7 +291,11 @@ def _of_test_call(test: ast.Call, place: Slot, want: bool | None) -> list[Pair]:
         if isinstance(test.args[0], (ast.GeneratorExp, ast.ListComp)):
             return of_test(Slot(test.args[0], "elt"), want)
         return (_noted(test.args[0], True) if name != "bool" else []) or of_test(Slot(test.args, 0), want)
-    return [Pair("truth", want, place), *_of_helper(place, want)]
+    given = _returned(test)
+    noted = _noted(given, True) if want and given is not test else []
+    truth = Pair("truth", want, place)
+    truth.is_vague = truth.is_vague or bool(noted)
+    return [truth, *noted, *_of_helper(place, want)]
 
 
 def _of_compare(place: Slot, want: bool | None) -> Iterator[Pair]:

@@ -271,11 +271,7 @@ class _Names:
 def _show(pair: Pair, names: _Names, judge: ast.expr | None) -> None:
     if pair.right is not pair.left:
         right = pair.right.get()
-        shows = (
-            names.call(names.evens, right, pair.tags[1], judge)
-            if judge
-            else names.call(names.name, right, pair.tags[1])
-        )
+        shows = names.call(names.evens if judge else names.name, right, pair.tags[1], *([judge] if judge else []))
         pair.right.put(shows)
     pair.left.put(names.call(names.name, pair.left.get(), pair.tags[0]))
 

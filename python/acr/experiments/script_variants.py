@@ -232,7 +232,13 @@ def pinned(script: Script, rows: dict[str, list[object]]) -> tuple[str, object] 
     for number, pair in enumerate(pairs(site) if site else []):
         known = rows.get(f"{'R' if pair.is_right else 'L'}{number}", [])
         looks = pair.equal or pair.how in (*ORDERS, *NEAR, "difference")
-        if looks and _is_computed(pair.expected.get()) and 0 < len(known) <= MAX_COUNT and all(map(is_plain, known)):
+        if (
+            looks
+            and not pair.is_noted
+            and _is_computed(pair.expected.get())
+            and 0 < len(known) <= MAX_COUNT
+            and all(map(is_plain, known))
+        ):
             pin(script, site, pair.expected, known)
             last = known[-1:]
     return (site.text(), last[0]) if site and last else None

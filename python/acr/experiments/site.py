@@ -206,7 +206,9 @@ class Site:
         values = []
         for x in ast.walk(self.tree):
             if isinstance(x, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name.id for t in x.targets):
-                if not isinstance(x.value, ast.Constant) and not _is_empty(x.value):
+                if isinstance(x.value, ast.Constant) and isinstance(x.value.value, bool):
+                    yield from self._around(x, want is x.value.value, depth)
+                elif not isinstance(x.value, ast.Constant) and not _is_empty(x.value):
                     values.append(x)
             elif isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name) and x.target.id == name.id:
                 if isinstance(x.value, ast.Constant) or not isinstance(x.value, (ast.UnaryOp, ast.Compare, ast.Name)):
@@ -237,13 +239,9 @@ def _compares(node: ast.AST) -> bool:
 
 
 def _is_empty(node: ast.AST) -> bool:
-    return (
-        isinstance(node, (ast.List, ast.Tuple))
-        and not node.elts
-        or isinstance(node, ast.Dict)
-        and not node.keys
-        or (isinstance(node, ast.Call) and tail(node) in ("list", "dict", "set") and not node.args)
-    )
+    if isinstance(node, ast.Call):
+        return tail(node) in ("list", "dict", "set") and not node.args
+    return isinstance(node, (ast.List, ast.Tuple, ast.Dict)) and not getattr(node, "elts", getattr(node, "keys", []))
 
 
 def find(source: str, lines: list[int]) -> Site | None:

@@ -159,9 +159,8 @@ class Judged:
 
     def _states(self, pair: Pair, base: Rows, patched: Rows) -> bool:
         is_own, (was, now) = pair.tags[0][:1] == "L", [[at.get(tag, []) for tag in pair.tags] for at in (base, patched)]
-        changed = was != now or any(
-            at is UNREADABLE or _has_object(at) or "..." in str(at) for row in now for at in row
-        )
+        values = [at for row in now for at in row]
+        changed = was != now or any(at is UNREADABLE or _has_object(at) or "..." in str(at) for at in values)
         if not now[0] or not changed and pair.how not in ("Is", "IsNot", "helper"):
             return False
         if pair.how == "truth":
