@@ -206,16 +206,16 @@ PIP = "python3 -m pip install"
     ],
 )  # fmt: skip
 def test_set_ups(files: dict[str, str], command: str | None) -> None:
-    plans = set_ups.detect(list(files), files, has_network=True)
+    plans = set_ups.find_set_ups(list(files), files, has_network=True)
     assert (plans[0]["command"] if plans else None) == command
-    offline = set_ups.detect(list(files), files, has_network=False)
+    offline = set_ups.find_set_ups(list(files), files, has_network=False)
     assert [plan["command"] for plan in offline] == [set_ups.OFFLINE + plan["command"] for plan in plans]
 
 
 def test_modules_that_tests_cannot_do_without() -> None:
     text = "import os, attr.b\nfrom pkg import a\nfrom . import c\ntry:\n    import d\nexcept ImportError:\n    d = 0\nimport e\n"
     texts = {"tests/test_a.py": text, "pkg/a.py": "import f\n", "tests/test_b.py": "not Python"}
-    assert set_ups.modules(list(texts), texts) == ["attr", "e"]
+    assert set_ups.modules_of_tests(list(texts), texts) == ["attr", "e"]
 
 
 # ---- Where modules are imported from ----

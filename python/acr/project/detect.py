@@ -59,7 +59,7 @@ def wanted(paths: Iterable[str]) -> list[str]:
     step = max(1, len(tests) // _MAX_SAMPLES)
     conftests = [path for path in paths if path.rpartition("/")[2] == "conftest.py"]
     found = [path for path in paths if path in _ROOT or _CI.fullmatch(path) or _DEVCONTAINER.fullmatch(path)]
-    found += [path for path in paths if _REQUIREMENTS.fullmatch(path)][:_MAX_SAMPLES] + guides.wanted(paths)
+    found += [path for path in paths if _REQUIREMENTS.fullmatch(path)][:_MAX_SAMPLES] + guides.guide_files(paths)
     return list(dict.fromkeys([*found, *tests[::step], *conftests[:3], *import_folders.wanted(paths)]))
 
 
@@ -126,7 +126,7 @@ def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
 
 def _of_guides(texts: dict[str, str], *, is_for_agents: bool) -> Iterator[tuple[str, str, str]]:
     """The commands in what people read, those under headings that speak of tests first."""
-    for name in guides.wanted(list(texts)):
+    for name in guides.guide_files(list(texts)):
         if guides.is_for_agents(name) == is_for_agents:
             yield from ((command, folder, name) for command, folder, _ in guides.commands(name, texts[name]))
 
@@ -150,7 +150,7 @@ def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
 def _unknown(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
     """Commands that guides call tests, although no runner here is known for them: tried last, as they are."""
     found = []
-    for name in guides.wanted(list(texts)):
+    for name in guides.guide_files(list(texts)):
         for command, folder, is_of_tests in guides.commands(name, texts[name]):
             if is_of_tests and _may_test(command, paths | commands.seen_from(folder, paths)):
                 before = f"cd {folder} && " if folder else ""

@@ -42,7 +42,7 @@ _NOT_THAT = re.compile(
 )
 
 
-def wanted(paths: list[str]) -> list[str]:
+def guide_files(paths: list[str]) -> list[str]:
     """The files of that kind, those for agents first: of the root, and those for agents of the folders below."""
     found = []
     for path in paths:

@@ -51,15 +51,15 @@ def folders(argument: bytes) -> bytes:
 
 def set_up_files(argument: bytes) -> bytes:
     """Paths -> those of the files that `set_up_plans` wants to see."""
-    return json.dumps(set_ups.wanted(list(map(_text, json.loads(argument)["paths"])))).encode()
+    return json.dumps(set_ups.files_of_set_ups(list(map(_text, json.loads(argument)["paths"])))).encode()
 
 
 def set_up_plans(argument: bytes) -> bytes:
     """{"paths", "texts", "given": "network" or null} -> {"plans": [{"command", "why"}], "modules": names that tests import}."""
     asked = json.loads(argument)
     paths, texts = list(map(_text, asked["paths"])), _texts(asked["texts"])
-    plans = set_ups.detect(paths, texts, has_network=asked["given"] is not None)
-    return json.dumps({"plans": plans, "modules": set_ups.modules(paths, texts)}).encode()
+    plans = set_ups.find_set_ups(paths, texts, has_network=asked["given"] is not None)
+    return json.dumps({"plans": plans, "modules": set_ups.modules_of_tests(paths, texts)}).encode()
 
 
 def order(argument: bytes) -> bytes:

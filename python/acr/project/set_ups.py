@@ -42,15 +42,15 @@ PIP = "python3 -m pip install"
 OFFLINE = "export PIP_NO_INDEX=1 PIP_NO_BUILD_ISOLATION=false; "  # what is installed has to suffice
 
 
-def wanted(paths: list[str]) -> list[str]:
-    """The files whose texts `detect` looks at."""
+def files_of_set_ups(paths: list[str]) -> list[str]:
+    """The files whose texts `find_set_ups` looks at."""
     kinds = (_DEVCONTAINER, _WORKFLOW, _REQUIREMENTS, _ENVIRONMENT)
     names = {*_PROJECT, "tox.ini", "pixi.toml"}
     found = [path for path in paths if path in names or any(kind.fullmatch(path) for kind in kinds)]
-    return [*found, *guides.wanted(paths), *filter(tests.is_test_file, tests.wanted(paths))]
+    return [*found, *guides.guide_files(paths), *filter(tests.is_test_file, tests.wanted(paths))]
 
 
-def modules(paths: list[str], texts: dict[str, str]) -> list[str]:
+def modules_of_tests(paths: list[str], texts: dict[str, str]) -> list[str]:
     """Modules from elsewhere that test files cannot do without: imported at their top level, without a try."""
     own = {part.removesuffix(".py") for path in paths if path.endswith(".py") for part in path.split("/")}
     known = own | {"__main__"} | set(getattr(sys, "stdlib_module_names", sys.builtin_module_names))
@@ -67,7 +67,7 @@ def modules(paths: list[str], texts: dict[str, str]) -> list[str]:
     return [name for name in found if name and name not in known][:_MAX_PACKAGES]
 
 
-def detect(paths: list[str], texts: dict[str, str], *, has_network: bool) -> list[dict]:
+def find_set_ups(paths: list[str], texts: dict[str, str], *, has_network: bool) -> list[dict]:
     """[{"command", "why"}], each a whole set-up."""
     found: dict[str, str] = {}
     for command, why in _plans(frozenset(paths), texts):
@@ -77,8 +77,8 @@ def detect(paths: list[str], texts: dict[str, str], *, has_network: bool) -> lis
 
 def _plans(paths: frozenset[str], texts: dict[str, str]) -> Iterator[tuple[str, str]]:
     project = _project(paths, texts)
-    agents = [path for path in guides.wanted(list(texts)) if guides.is_for_agents(path)]
-    people = [path for path in guides.wanted(list(texts)) if "README" not in path.upper() and path not in agents]
+    agents = [path for path in guides.guide_files(list(texts)) if guides.is_for_agents(path)]
+    people = [path for path in guides.guide_files(list(texts)) if "README" not in path.upper() and path not in agents]
     for path in agents:
         yield from _sequence([command for command, _, _ in guides.commands(path, texts[path])], project, paths, path)
     if project:
