@@ -24,7 +24,7 @@
 #define CHANGED "changed "
 
 /* $1: the rules; $2: where to write the script; $3: the environment's programs, or nothing; $4: the
- * project's folder, or nothing: the current one; then
+ * project's folder, or nothing: the current one; $5: a branch to check out first, or nothing; then
  * files to be kept unchanged. Version 5 starts each try on a clean tree, and counts a patch as
  * applied if it can be reverted. A tree without git folder gets one for the duration of a try.
  * Files that the patch changed are found by their ctime, which it cannot set. The word is in no
@@ -35,7 +35,9 @@ static const char driver[] =
     "exec </dev/null\n"
     "at=$2 rules=$1 PATH=${3:+$3:}$PATH; export PATH\n"
     "[ -z \"$4\" ] || cd \"$4\" || exit 125\n"
-    "shift 4\n"
+    "[ -z \"$5\" ] || git checkout -q \"$5\" || { git fetch -q && git checkout -q \"$5\"; } || "
+    "exit 125\n"
+    "shift 5\n"
     "for file; do mkdir -p /tmp/kept && cp --parents -- \"$file\" /tmp/kept; done 2>/dev/null\n"
     "tell() { printf '\\n%s %s\\n' \"$word\" \"$*\" >&2; }\n"
     "try() { \"$@\" /tmp/patch.diff >&2 2>&1 && tell " APPLIED "\"$*\"; }\n"
@@ -171,7 +173,8 @@ static GPtrArray *make_command(const AcrEvalOptions *options, const AcrGradingPl
                                  : bin ? "/tmp/" ACR_FILE_EVAL_SCRIPT
                                        : "/" ACR_FILE_EVAL_SCRIPT,
                                  bin ? bin : "",
-                                 plan->folder ? plan->folder : ""};
+                                 plan->folder ? plan->folder : "",
+                                 plan->checkout ? plan->checkout : ""};
     GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < G_N_ELEMENTS(first); i++)
         g_ptr_array_add(argv, g_strdup(first[i]));

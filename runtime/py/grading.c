@@ -46,7 +46,8 @@ void acr_grading_plan_clear(AcrGradingPlan *plan)
 {
     char **const texts[] = {&plan->script,   &plan->image,       &plan->key,     &plan->python,
                             &plan->packages, &plan->install,     &plan->kept,    &plan->row,
-                            &plan->test,     &plan->hidden_test, &plan->failing, &plan->folder};
+                            &plan->test,     &plan->hidden_test, &plan->failing, &plan->folder,
+                            &plan->checkout};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_clear_pointer(texts[i], g_free);
 }
@@ -68,7 +69,7 @@ bool acr_grading_plan_image(AcrPython *python, const char *row, int rules, AcrGr
     GByteArray *fields = g_byte_array_new();
     add_text(fields, row);
     add_rules(fields, rules);
-    g_autoptr(GPtrArray) texts = ask_plan(python, "prepare", fields, 4, error);
+    g_autoptr(GPtrArray) texts = ask_plan(python, "prepare", fields, 5, error);
     if (!texts)
         return false;
     *out = (AcrGradingPlan){
@@ -76,6 +77,7 @@ bool acr_grading_plan_image(AcrPython *python, const char *row, int rules, AcrGr
         .image = g_strdup(texts->pdata[1]),
         .test = g_strdup(texts->pdata[2]),
         .folder = g_strdup(texts->pdata[3]),
+        .checkout = g_strdup(texts->pdata[4]),
         .row = g_strdup(row),
     };
     return true;

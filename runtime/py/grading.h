@@ -19,8 +19,9 @@ typedef struct {
     char *row;  /* the row for grading in the environment: without tests that cannot pass there */
     char *test; /* the command that runs the project's tests; "": unknown */
     char *hidden_test; /* the same command for the files of the task's hidden tests only */
-    char *folder;  /* the project's folder in the image; NULL: the tests run in an environment */
-    char *failing; /* the hidden tests that must fail without a patch, one a line */
+    char *folder;   /* the project's folder in the image; NULL: the tests run in an environment */
+    char *checkout; /* a branch of the image's repository to check out first; "" or NULL: none */
+    char *failing;  /* the hidden tests that must fail without a patch, one a line */
 } AcrGradingPlan;
 void acr_grading_plan_clear(AcrGradingPlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGradingPlan, acr_grading_plan_clear)

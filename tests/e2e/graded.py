@@ -42,12 +42,13 @@ def lines(path: Path, rows: list[Any]) -> Path:
     return path
 
 
-def make_root(folder: Path, files: dict[str, str], more: Sequence[str] = ()) -> Path:
-    """An archive of an image's root: a repository of these files in /testbed, bash, git, patch and more programs; skips without them."""
+def make_root(folder: Path, files: dict[str, str], more: Sequence[str] = (), project: repos.Repo | None = None) -> Path:
+    """An archive of an image's root: a repository of these files in /testbed, or `project`, bash, git, patch and more
+    programs; skips without them."""
     programs = [found for name in ("git", "patch") if (found := shutil.which(name))]
     if len(programs) < 2 or not shutil.which("bash"):
         pytest.skip("bash, git or patch is not installed")
-    repo = repos.make_repo(folder / "repo", files)
+    repo = project or repos.make_repo(folder / "repo", files)
     tree = {str(path.relative_to(repo.path)): path.read_bytes() for path in repo.path.rglob("*") if path.is_file()}
     sandboxes.make_rootfs(tree, folder / "root.tar", ["/bin/bash", *programs, *more])
     return folder / "root.tar"

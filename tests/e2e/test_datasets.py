@@ -1,4 +1,5 @@
-"""Rows of other data sets than SWE-bench: a made task of each, graded in environments, in files of every kind.
+"""Rows of the data sets that people grade on: a made task of each, graded in environments and in containers, in files of
+every kind.
 
 The reference patch resolves, no patch and a wrong one do not; a row that is broken costs no other.
 """
@@ -8,18 +9,31 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import shutil
+import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import repos
 import sandboxes
-from graded import LOGS
+from graded import LOGS, make_root
 from host import Host, Result
-from test_eval_trust import FIXED, PYTEST_NEW, PYTEST_OLD, SHOP, VERSION, diff, make_environment
+from test_eval_trust import FIXED, PYTEST_NEW, PYTEST_OLD, SHOP, VERSION, copy_pytest, diff, make_environment
 
 FAIL, PASS = "tests/test_shop.py::test_total", "tests/test_shop.py::test_name"
 TEST = "python -m pytest -rA -p no:cacheprovider"
+IMAGE = "acr-host-test/shop"
+OF_PRO = "jefzda/sweap-images:own.shop"
+OF_GYM = "xingyaoww/sweb.eval.x86_64.own_s_shop-gym:latest"
+SCRIPT = f"""#!/bin/bash
+set -uxo pipefail
+cd /testbed
+: '>>>>> Start Test Output'
+{TEST}
+: '>>>>> End Test Output'
+"""
 CONFIG = {"python": VERSION, "install": "", "pip_packages": ["own"], "test_cmd": TEST, "log_parser": "parse_log_pytest"}
 PARSER = """import re
 
@@ -50,6 +64,13 @@ class Shop:
         )
         self.hidden: dict[str, str | None] = {"tests/test_shop.py": "import pytest\n\n" + PYTEST_OLD + PYTEST_NEW}
         self.patch = diff(self.repo, {"shop.py": FIXED})
+        (folder / "repos" / "iterative").mkdir()
+        (folder / "repos" / "iterative" / "dvc").symlink_to(self.repo.path)
+        recipes = [
+            {"repo": repo, "versions": ["1"], "python": VERSION, "pip": ["pytest"], "test": TEST}
+            for repo in ("own/pytest", "iterative/dvc")
+        ]
+        (folder / "recipes.json").write_text(json.dumps(recipes))
         make_environment(folder / "cache", {"python": VERSION, "pip": ["own", "pytest"]})
         make_environment(folder / "cache", {"python": VERSION, "pip": ["pytest"]})
 
@@ -59,9 +80,17 @@ class Shop:
         row |= {"test_patch": diff(self.repo, self.hidden), "FAIL_TO_PASS": [FAIL], "PASS_TO_PASS": [PASS]}
         return row | getattr(self, f"as_{which}")()
 
+    def as_bench(self) -> dict[str, Any]:
+        end = ": '>>>>> Start"
+        script = SCRIPT.replace(end, f"git apply - <<'EOF'\n{diff(self.repo, self.hidden)}EOF\n{end}", 1)
+        return {"version": "1", "image": IMAGE, "eval_script": script, "log_parser": "parse_log_pytest"}
+
+    def as_gym(self) -> dict[str, Any]:
+        return {"version": "1", "repo": "iterative/dvc"}
+
     def as_rebench(self) -> dict[str, Any]:
         return {
-            "docker_image": "x/y",
+            "docker_image": IMAGE,
             "install_config": CONFIG,
             "FAIL_TO_PASS": str([FAIL]),
             "meta": {"n": float("nan")},
@@ -70,7 +99,7 @@ class Shop:
     def as_rebench2(self) -> dict[str, Any]:
         names = {"FAIL_TO_PASS": [f"{FAIL} [12 ms]"], "PASS_TO_PASS": [f"{PASS} (1.2s)"]}
         return names | {
-            "image_name": "x/y",
+            "image_name": IMAGE,
             "install_config": {**CONFIG, "test_cmd": [f"{TEST} tests"]},
             "language": "python",
         }
@@ -78,6 +107,7 @@ class Shop:
     def as_live(self) -> dict[str, Any]:
         names = {"PASS_TO_PASS": [PASS, "tests/test_shop.py::test_gone"]}  # what is absent has not failed
         return names | {
+            "docker_image": IMAGE,
             "rebuild_cmds": [],
             "test_cmds": [f"{TEST} >log.txt"],
             "print_cmds": ["cat log.txt"],
@@ -85,7 +115,8 @@ class Shop:
         }
 
     def as_live_pytest(self) -> dict[str, Any]:
-        return {"rebuild_cmds": [], "test_cmds": [TEST], "print_cmds": [], "parser": "pytest"}
+        commands = {"rebuild_cmds": [], "test_cmds": [TEST], "print_cmds": []}
+        return {"docker_image": IMAGE, **commands, "parser": "pytest"}
 
     def as_pro(self) -> dict[str, Any]:
         place = self.folder / "run_scripts" / "own__shop-pro"
@@ -93,7 +124,10 @@ class Shop:
         (place / "run_script.sh").write_text(f"{TEST} ${{1//,/ }}\n")
         (place / "parser.py").write_text(PROGRAM)
         row = {"fail_to_pass": str([FAIL]), "pass_to_pass": str([PASS]), "FAIL_TO_PASS": None, "PASS_TO_PASS": None}
-        row |= {"dockerhub_tag": "own.shop", "before_repo_set_cmd": "git checkout x -- tests/test_shop.py"}
+        row |= {
+            "dockerhub_tag": "own.shop",
+            "before_repo_set_cmd": "git checkout own__shop-smith -- tests/test_shop.py",
+        }
         return row | {"selected_test_files_to_run": "['tests/test_shop.py']", "requirements": "r", "interface": "i"}
 
     def as_smith(self) -> dict[str, Any]:
@@ -107,18 +141,21 @@ class Shop:
         lines = self.patch.splitlines(keepends=True)
         turned = {"+": "-", "-": "+"}
         body = [turned.get(at[0], at[0]) + at[1:] if number > 3 else at for number, at in enumerate(lines)]
-        return {"image_name": "x/y", "patch": "".join(body), "base_commit": None, "test_patch": None}
+        return {"image_name": IMAGE, "patch": "".join(body), "base_commit": None, "test_patch": None}
 
-    def grade(self, rows: list[Any], predictions: Any, out: str, name: str = "data.jsonl") -> Result:
+    def grade(self, rows: list[Any], predictions: Any, out: str, name: str = "data.jsonl", **env: str) -> Result:
         (self.folder / name).write_text("".join(f"{at if isinstance(at, str) else json.dumps(at)}\n" for at in rows))
-        return self.eval(name, predictions, out)
+        return self.eval(name, predictions, out, **env)
 
     def eval(self, name: str, predictions: Any, out: str, **env: str) -> Result:
         if not isinstance(predictions, str):
             (self.folder / "preds.json").write_text(json.dumps(predictions))
             predictions = str(self.folder / "preds.json")
         options = ["--dataset", self.folder / name, "--predictions", predictions, "--run-id", "r"]
-        options += ["--out", self.folder / out, "--sandbox", "environment", "--repos", self.folder / "repos"]
+        options += ["--out", self.folder / out]
+        if "DOCKER_HOST" not in env:
+            options += ["--sandbox", "environment", "--repos", self.folder / "repos"]
+            options += ["--environments", self.folder / "recipes.json"]
         env["XDG_CACHE_HOME"] = str(self.folder / "cache")
         return self.host.run("eval", *map(str, options), "--jobs", "2", env=env, timeout=900)
 
@@ -133,22 +170,68 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     return Shop(Host(tmp_path_factory.mktemp("home")), tmp_path_factory.mktemp("shop"))
 
 
-SETS = ["rebench", "rebench2", "live", "live_pytest", "pro", "smith"]
+SETS = ["bench", "rebench", "rebench2", "live", "live_pytest", "pro", "smith", "gym"]
+IN_IMAGES = ["live", "smith"]  # two that differ most; with `full`, all
 
 
-def test_each_set_is_graded_gold_empty_and_wrong(shop: Shop) -> None:
-    rows = [shop.row(which) for which in SETS]
+@pytest.fixture(scope="module")
+def engine(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
+    """One image with the project in the folder of each set, with pytest, and with as much of conda as scripts need."""
+    folder = tmp_path_factory.mktemp("image")
+    shop.row("smith")  # makes its branch, which holds the hidden tests of Pro's row, too
+    root = make_root(folder, {}, [shutil.which("env") or "env"], project=shop.repo)
+    (folder / "packages").mkdir()
+    copy_pytest(folder / "packages")
+    (folder / "activate").write_text("conda() { :; }\n")
+    (folder / "pytest").write_text('#!/bin/sh\nexec python3 -m pytest "$@"\n')
+    (folder / "pytest").chmod(0o755)
+    with tarfile.open(root, "a") as tar:
+        tar.add(folder / "packages", "usr/lib/python3/dist-packages")
+        tar.add(folder / "activate", "opt/miniconda3/bin/activate")
+        tar.add(folder / "pytest", "bin/pytest")
+        for name, target in {"app": "testbed", "REPO": "testbed", "bin/python": "../usr/bin/python3"}.items():
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            tar.addfile(link)
+    started = sandboxes.start("podman", folder / "engine", {IMAGE: root})
+    for name in (OF_PRO, OF_GYM):
+        repo, tag = name.split(":")
+        status, answer = started.call("POST", f"/images/{IMAGE}/tag?repo={repo}&tag={tag}")
+        assert status == 201, answer
+    yield started
+    started.stop()
+
+
+def check_grades(shop: Shop, sets: list[str], place: str, **env: str) -> None:
+    """The reference patch resolves a task of each set; a wrong patch and none do not."""
+    rows = [shop.row(which) for which in sets]
     ids = sorted(row["instance_id"] for row in rows)
-    shop.grade(rows, "gold", "gold").check()
-    assert shop.report("gold", "gold")["resolved_ids"] == ids
+    shop.grade(rows, "gold", f"{place}-gold", **env).check()
     for name in ids:
-        verdict = json.loads((shop.folder / "gold" / LOGS / "r" / "gold" / name / "verdict.json").read_text())
-        assert (verdict["resolved"], verdict["why"]) == (True, None), name
+        folder = shop.folder / f"{place}-gold" / LOGS / "r" / "gold" / name
+        verdict = json.loads((folder / "verdict.json").read_text())
+        assert (verdict["resolved"], verdict["why"]) == (True, None), (folder / "test_output.txt").read_text()
+    assert shop.report(f"{place}-gold", "gold")["resolved_ids"] == ids
     wrong = diff(shop.repo, {"shop.py": SHOP.replace("[1:]", "[2:]")})
-    shop.eval("data.jsonl", [{"instance_id": name, "model_patch": wrong} for name in ids], "wrong").check()
-    assert shop.report("wrong", "None")["unresolved_ids"] == ids
-    shop.eval("data.jsonl", "empty", "empty").check()
-    assert shop.report("empty", "empty")["unresolved_ids"] == ids
+    predictions = [{"instance_id": name, "model_patch": wrong} for name in ids]
+    shop.eval("data.jsonl", predictions, f"{place}-wrong", **env).check()
+    assert shop.report(f"{place}-wrong", "None")["unresolved_ids"] == ids
+    shop.eval("data.jsonl", "empty", f"{place}-empty", **env).check()
+    assert shop.report(f"{place}-empty", "empty")["unresolved_ids"] == ids
+
+
+def test_each_set_is_graded_in_environments(shop: Shop) -> None:
+    check_grades(shop, SETS, "environment")
+
+
+@pytest.mark.parametrize("sets", [IN_IMAGES, pytest.param(SETS, marks=pytest.mark.full)], ids=["two", "all"])
+def test_each_set_is_graded_in_its_image(shop: Shop, engine: sandboxes.Engine, sets: list[str]) -> None:
+    check_grades(shop, sets, f"image-{len(sets)}", DOCKER_HOST=f"unix://{engine.socket}")
+
+
+def test_rows_of_swe_gym_need_a_recipe_outside_their_image(shop: Shop) -> None:
+    result = shop.grade([{**shop.row("gym"), "version": "2"}], "gold", "gym-2")
+    assert "there is no environment for iterative/dvc 2; add one with --environments" in result.err
 
 
 @pytest.mark.parametrize(("which", "file"), [("live", "results.json"), ("pro", "eval_results.json")])

@@ -268,7 +268,12 @@ def make_environment(cache: Path, described: dict[str, Any]) -> None:
     """The environment of a recipe, with this test's own pytest, so that no registry is asked."""
     place = cache / "acr-host" / "environments" / key_of(described)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
-    library = Path(sysconfig.get_path("purelib", vars={"base": str(place), "platbase": str(place)}))
+    copy_pytest(Path(sysconfig.get_path("purelib", vars={"base": str(place), "platbase": str(place)})))
+    (place / "acr-host-ready").touch()
+
+
+def copy_pytest(library: Path) -> None:
+    """Copies this test's own pytest, and what it needs, into a folder of packages."""
     for name in (
         "pytest",
         "_pytest",
@@ -289,7 +294,6 @@ def make_environment(cache: Path, described: dict[str, Any]) -> None:
                     shutil.copytree(found, library / found.name)
                 elif found.is_file():
                     shutil.copy(found, library)
-    (place / "acr-host-ready").touch()
 
 
 class Bench:

@@ -151,6 +151,20 @@ def test_a_row_s_own_script_tells_its_exit_code_under_5_only() -> None:
     assert "SWEBENCH_TEST_EXIT_CODE" not in scripts.script_of(row, 4)
 
 
+def test_a_project_of_swe_gym_has_its_command_image_and_parser() -> None:
+    patch = "--- a/check.test\n+++ b/check.test\n+[case testOne]\n+[case testTwo]\n"
+    row = {
+        "instance_id": "python__mypy-1",
+        "repo": "python/mypy",
+        "version": "1",
+        "base_commit": "0",
+        "test_patch": patch,
+    }
+    assert "\npytest -n0 -rA -k 'testOne or testTwo'\n" in scripts.script_of(row, 4)
+    assert service.image_of(row) == "xingyaoww/sweb.eval.x86_64.python_s_mypy-1:latest"
+    assert parser_of(row) is PARSERS["parse_log_pytest"]
+
+
 def test_directives_of_django_are_modules() -> None:
     patch = "diff --git a/tests/a/test_b.py b/tests/a/test_b.py\ndiff --git a/x.json b/x.json\n"
     assert scripts.directives({"repo": "django/django", "test_patch": patch}) == ["a.test_b"]

@@ -177,6 +177,7 @@ def _turned(row: Row) -> Row:
     return {
         "patch": reverse(str(row.get("patch") or "")),
         "base_commit": row.get("base_commit") or row.get("instance_id"),
+        "checkout": row.get("instance_id"),
         "test_patch": "",
         "test_files": list(files),
     }

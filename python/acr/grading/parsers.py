@@ -210,8 +210,13 @@ PARSERS: dict[str, Parser] = {
     for name in names
 }
 
+_OF_SWE_GYM = (
+    *("Project-MONAI/MONAI", "bokeh/bokeh", "conan-io/conan", "dask/dask", "facebookresearch/hydra", "getmoto/moto"),
+    *("iterative/dvc", "modin-project/modin", "pandas-dev/pandas", "pydantic/pydantic", "python/mypy"),
+)
 # Of rows that name no parser: by the project.
 _PROJECTS = {
+    **dict.fromkeys(_OF_SWE_GYM, "pytest"),
     "astropy/astropy": "astropy",
     "django/django": "django",
     "marshmallow-code/marshmallow": "marshmallow",

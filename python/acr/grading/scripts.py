@@ -20,6 +20,7 @@ _ACTIVATE = ["source /opt/miniconda3/bin/activate", "conda activate testbed"]
 _NOT_TESTS = (".json", ".png", "csv", ".txt", ".md", ".jpg", ".jpeg", ".pkl", ".yml", ".yaml", ".toml")
 _FILE = re.compile(r"^diff --git a/.* b/(.*)$", re.MULTILINE)
 _OLD_FILE = re.compile(r"^--- a/(.*?)\t?$", re.MULTILINE)
+_CASE = re.compile(r"^[+ ]?\[case (\w[\w.-]*)\]", re.MULTILINE)
 _EXIT_CODE = "SWEBENCH_TEST_EXIT_CODE"
 
 
@@ -32,13 +33,19 @@ def _projects() -> dict[str, dict]:
     return json.loads(Path(__file__).with_name("projects.json").read_text(encoding="utf-8"))
 
 
+def project_of(row: dict) -> dict:
+    """What projects.json says of the row's project; {}: nothing."""
+    return _projects().get(row.get("repo"), {})
+
+
 def specification(row: dict) -> dict:
-    """{"test", "install", "before"} of the row's project and version. Raises UnknownProject."""
-    project = _projects().get(row.get("repo"))
-    if project is None:
+    """{"test", "install", "before"} of the row's project and version; of SWE-Gym's projects also {"image"}, and
+    nothing is installed again. Raises UnknownProject."""
+    project = project_of(row)
+    if not project:
         raise UnknownProject(f"'{row.get('repo')}' is not a known project, and the row has no \"eval_script\"")
     exceptions = (other for other in project.get("except", ()) if row.get("version") in other["versions"])
-    return {"before": [], **project, **next(exceptions, {})}
+    return {"before": [], "install": ":", **project, **next(exceptions, {})}
 
 
 def script_of(row: dict, rules: int) -> str:
@@ -133,7 +140,9 @@ def added_files(patch: str) -> list[str]:
 
 
 def directives(row: dict) -> list[str]:
-    """What the test command runs: the test patch's files but for data; Django's as modules."""
+    """What the test command runs: the test patch's files but for data; Django's as modules; the cases of mypy's data files."""
+    if row.get("repo") == "python/mypy" and (cases := _CASE.findall(row["test_patch"])):
+        return ["-k", " or ".join(dict.fromkeys(cases))]
     files = [file for file in _FILE.findall(row["test_patch"]) if not file.endswith(_NOT_TESTS)]
     if row.get("repo") != "django/django":
         return files

@@ -9,7 +9,7 @@ from acr.grading import environments, rules
 from acr.grading.classes import class_of
 from acr.grading.failures import classify
 from acr.grading.parsers import UnknownParser, parser_of
-from acr.grading.scripts import FOLDER, UnknownProject, directives, script_of, test_command, words
+from acr.grading.scripts import FOLDER, UnknownProject, directives, project_of, script_of, test_command, words
 from acr.packing import pack, unpack
 
 TYPE_CHECKING = False
@@ -22,12 +22,12 @@ _TEXTS = ("instance_id", "repo", "version", "base_commit", "test_patch", "log_pa
 
 def prepare(argument: bytes) -> bytes:
     """Row (JSON), rules -> script and image of its task, the command that runs all of the project's tests there ("" if it
-    is unknown), and the project's folder there; or a message why it cannot be graded, alone.
+    is unknown), the project's folder there, and the branch to check out first ("": none); or a message why it cannot be graded, alone.
     """
     raw_row, version = unpack(argument)
 
     def describe(row: dict) -> list[str]:
-        return [script_of(row, int(version)), image_of(row), test_command(row), folder_of(row)]
+        return [script_of(row, int(version)), image_of(row), test_command(row), folder_of(row), row.get("checkout", "")]
 
     return _answer(json.loads(raw_row), describe)
 
@@ -105,12 +105,12 @@ def folder_of(row: dict) -> str:
 
 
 def image_of(row: dict) -> str:
-    """The image that holds the task: the row's own (5.x), or as version 4 calls the published one."""
+    """The image that holds the task: the row's own (5.x), or the published one as version 4 or SWE-Gym calls it."""
     given = row.get("image")
     if isinstance(given, str) and given:
         return given
-    name = str(row["instance_id"]).lower().replace("__", "_1776_")
-    return f"swebench/sweb.eval.x86_64.{name}:latest"
+    name, pattern = str(row["instance_id"]).lower(), project_of(row).get("image", "swebench/sweb.eval.x86_64.{id_1776}")
+    return pattern.format(id_1776=name.replace("__", "_1776_"), id_s=name.replace("__", "_s_")) + ":latest"
 
 
 def grade(argument: bytes) -> bytes:
