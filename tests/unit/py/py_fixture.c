@@ -33,9 +33,11 @@ const char *package_dir(void)
     g_autoptr(GError) error = NULL;
     shared_dir = g_dir_make_tmp("acr-py-XXXXXX", &error);
     g_assert_no_error(error);
-    g_autofree char *package = g_build_filename(shared_dir, "acr", NULL);
-    g_assert_true(acr_dir_make(package, NULL));
+    g_autofree char *package = g_build_filename(shared_dir, "acr", NULL),
+                    *experiments = g_build_filename(package, "experiments", NULL);
+    g_assert_true(acr_dir_make(experiments, NULL));
     copy_files(ACR_SOURCE_DIR "/python/acr", package);
+    copy_files(ACR_SOURCE_DIR "/python/acr/experiments", experiments);
     copy_files(ACR_SOURCE_DIR "/tests/unit/py", package);
     return shared_dir;
 }
