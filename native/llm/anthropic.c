@@ -106,7 +106,7 @@ static AcrJson *anthropic_request(const AcrDialect *dialect, const AcrModelReque
         g_steal_pointer(&turns.messages), "tools",
         acr_json_any(anthropic_tools(dialect, request->tools)), "temperature",
         ACR_TEMPERATURE(dialect), "output_config", acr_json_any(output_of(dialect, request)),
-        "stream", ACR_STREAM(dialect), NULL);
+        "service_tier", ACR_TIER(dialect), "stream", ACR_STREAM(dialect), NULL);
 }
 
 static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
@@ -134,6 +134,7 @@ static void grow(AcrPartial *partial, gint64 *counter, const AcrJson *usage, con
 static void read_anthropic_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
 {
     AcrUsage *counters = &partial->usage;
+    acr_partial_set(&partial->tier, acr_json_get_string(usage, "service_tier"));
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         return;
     grow(partial, &counters->input, usage, "input_tokens");
@@ -255,4 +256,5 @@ const AcrProvider acr_provider_anthropic = {
     .correct = anthropic_correct,
     .needs_limit = true,
     .calls_tools = true,
+    .services = {NULL, "standard_only"},
 };

@@ -51,4 +51,5 @@ const AcrProvider acr_provider_azure = {
     .base_variables = (const char *const[]){"AZURE_OPENAI_ENDPOINT", NULL},
     .prepare = azure_prepare,
     ACR_OPENAI_CHAT,
+    .services = {NULL, "default", "flex", "priority"},
 };

@@ -182,7 +182,8 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
                        acr_json_any(g_steal_pointer(&turns.system)), "toolConfig",
                        ACR_IF(request->tools, bedrock_tools(dialect, request->tools)),
                        "inferenceConfig", acr_json_any(inference), "outputConfig",
-                       acr_json_any(output), NULL);
+                       acr_json_any(output), "serviceTier",
+                       ACR_IF(dialect->tier, acr_json_of("type", ACR_TIER(dialect), NULL)), NULL);
 }
 
 /* inputTokens excludes tokens read from the cache or written to it; totalTokens may or may not
@@ -201,6 +202,13 @@ static void read_bedrock_usage(AcrPartial *partial, const AcrJson *usage)
         total != plain + MAX(found.cached, 0) + MAX(found.written, 0))
         partial->is_nonsense = true;
     acr_partial_use(partial, &found);
+}
+
+static void take_usage(AcrPartial *partial, const AcrJson *metadata)
+{
+    acr_partial_set(&partial->tier,
+                    acr_json_get_string(acr_json_get(metadata, "serviceTier"), "type"));
+    read_bedrock_usage(partial, acr_json_get(metadata, "usage"));
 }
 
 /* The frame, not the JSON, has the name of an exception. */
@@ -279,7 +287,7 @@ static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, co
     acr_partial_finish(partial, acr_json_get_string(json, "stopReason"));
     if (strcmp(event->name, "metadata") != 0)
         return ACR_PARSE_MORE;
-    read_bedrock_usage(partial, acr_json_get(json, "usage"));
+    take_usage(partial, json);
     return partial->finish ? ACR_PARSE_DONE : ACR_PARSE_MORE;
 }
 
@@ -297,7 +305,7 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
         end_block(partial);
     }
     acr_partial_finish(partial, acr_json_get_string(body, "stopReason"));
-    read_bedrock_usage(partial, acr_json_get(body, "usage"));
+    take_usage(partial, body);
     return ACR_PARSE_DONE;
 }
 
@@ -331,4 +339,5 @@ const AcrProvider acr_provider_bedrock = {
     .answer = bedrock_answer,
     .correct = bedrock_correct,
     .calls_tools = true,
+    .services = {NULL, "default", "flex", "priority"},
 };

@@ -311,3 +311,26 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
     g_ptr_array_add(out->headers, NULL);
     return true;
 }
+
+bool acr_endpoint_reach(const AcrEndpoint *endpoint, const char *ca_file, gint64 timeout_ms,
+                        const AcrInterrupt *interrupt, int *out_status, GError **error)
+{
+    g_auto(AcrHttpResponse) response = {0};
+    g_autoptr(GError) reason = NULL;
+    AcrHttpRequest request = {.url = endpoint->base_url,
+                              .unix_socket = endpoint->unix_socket,
+                              .connect_timeout_ms = timeout_ms,
+                              .total_timeout_ms = timeout_ms,
+                              .ca_file = ca_file,
+                              .interrupt = interrupt};
+    bool ok = acr_http_exchange(NULL, &request, &response, &reason);
+    *out_status = response.status;
+    if (ok || response.status > 0) /* any status shows that the server answers */
+        return true;
+    AcrLlmError code = g_error_matches(reason, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED)
+                           ? ACR_LLM_ERROR_INTERRUPTED
+                       : g_error_matches(reason, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TIMEOUT)
+                           ? ACR_LLM_ERROR_TIMEOUT
+                           : ACR_LLM_ERROR_NETWORK;
+    return acr_set_error(error, ACR_LLM_ERROR, code, "%s", reason->message);
+}

@@ -72,4 +72,9 @@ char *acr_key_bare(char *text);
 /* Whether a key can be sent in a header; otherwise AUTH, naming `source` ("OPENAI_API_KEY"). */
 bool acr_key_check(const char *key, const char *source, GError **error) ACR_MUST_USE;
 
+/* The `reach` of AcrModelOps, for this endpoint. `ca_file` NULL: the system's. */
+bool acr_endpoint_reach(const AcrEndpoint *endpoint, const char *ca_file, gint64 timeout_ms,
+                        const AcrInterrupt *interrupt, int *out_status,
+                        GError **error) ACR_MUST_USE;
+
 #endif

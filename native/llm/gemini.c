@@ -113,7 +113,8 @@ static AcrJson *gemini_request(const AcrDialect *dialect, const AcrModelRequest 
     return acr_json_of("contents", g_steal_pointer(&turns.messages), "systemInstruction",
                        ACR_IF(parts, acr_json_of("parts", parts, NULL)), "tools",
                        ACR_IF(request->tools, gemini_tools(dialect, request->tools)),
-                       "generationConfig", acr_json_any(config_of(dialect, request)), NULL);
+                       "generationConfig", acr_json_any(config_of(dialect, request)), "serviceTier",
+                       ACR_TIER(dialect), NULL);
 }
 
 static bool gemini_correct(AcrDialect *dialect, const AcrFailure *failure)
@@ -174,14 +175,16 @@ static AcrParseStep take_chunk(AcrPartial *partial, const AcrJson *json)
 {
     const AcrJson *candidates = acr_json_get(json, "candidates");
     const char *blocked = acr_json_get_string(acr_json_get(json, "promptFeedback"), "blockReason");
+    const AcrJson *usage = acr_json_get(json, "usageMetadata");
     acr_partial_set(&partial->model, acr_json_get_string(json, "modelVersion"));
+    acr_partial_set(&partial->tier, acr_json_get_string(usage, "serviceTier"));
     if (blocked && acr_json_size(candidates) == 0 &&
         strcmp(blocked, "BLOCK_REASON_UNSPECIFIED") != 0)
         partial->is_blocked = true;
     for (const AcrJson *at = acr_json_first(candidates); at; at = acr_json_next(at))
         if (acr_json_get_int(at, "index", 0) == 0 && !take_candidate(partial, at))
             return ACR_PARSE_FAILED;
-    read_gemini_usage(partial, acr_json_get(json, "usageMetadata"));
+    read_gemini_usage(partial, usage);
     return ACR_PARSE_MORE;
 }
 
@@ -226,4 +229,5 @@ const AcrProvider acr_provider_gemini = {
     .stream_end = ACR_END_BY_REASON,
     .correct = gemini_correct,
     .calls_tools = true,
+    .services = {NULL, "standard", "flex", "priority"},
 };

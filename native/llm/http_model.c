@@ -16,16 +16,15 @@
 #define TRY_TIMEOUT_MS (30ll * 60 * 1000)
 #define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
 #define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
-#define MAX_HONOURED_WAIT_MS                                                                       \
-    (60ll * 60 * 1000)     /* if a server asks for a longer wait, the call fails */
+#define MAX_HONOURED_WAIT_MS (60ll * 60 * 1000) /* a call that must wait longer fails */
+#define LIMIT_MS(given, ms, n)                                                                     \
+    ((given) > 0 ? (given) : self->service == ACR_SERVICE_FLEX ? (n) * (ms) : (ms))
 #define POSTSCRIPT_MS 5000 /* time for pings after a complete answer */
 #define ANSWER_EVERY_MS 500
 #define MIN_TRY_MS 100 /* no try begins if less time is left */
-/* times that the answer limit is lowered until the call fits under the ceiling */
-#define MAX_SHRINKS 3u
-/* The answer limit for providers that require one, if the caller sets none: DEFAULT_LIMIT for
- * models that no table knows; for others at most MAX_OWN_LIMIT, because the server counts the limit
- * against the key's tokens per minute. */
+#define MAX_SHRINKS 3u /* times that the answer limit is lowered to fit under the ceiling */
+/* The answer limit for providers that require one: DEFAULT_LIMIT for models that no table knows; for
+ * others at most MAX_OWN_LIMIT, because it counts against the key's tokens per minute. */
 #define DEFAULT_LIMIT 8192
 #define MAX_OWN_LIMIT 32000
 
@@ -37,14 +36,16 @@ typedef struct {
     AcrHttpClient *client; /* owned */
     AcrLimiter *limiter;   /* owned; NULL: no shared limits */
     AcrModelReport report;
-    char *model_name; /* owned; endpoint and dialect point to it */
-    char *effort;     /* owned, or NULL */
-    char *ca_file;    /* owned, or NULL */
-    char *authority;  /* owned; host and port or socket, for messages */
-    GRand *random;    /* owned; for jitter only, so that no answer depends on it */
+    char *model_name;   /* owned; endpoint and dialect point to it */
+    char *effort;       /* owned, or NULL */
+    AcrService service; /* asked for; ANY: none, or it is refused for this model */
+    char *ca_file;      /* owned, or NULL */
+    char *authority;    /* owned; host and port or socket, for messages */
+    GRand *random;      /* owned; for jitter only, so that no answer depends on it */
     guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
-    bool has_answered;             /* the key has already worked once */
+    bool has_answered,
+        has_told_refusal;          /* the key has worked once; the user knows of a refused tier */
     const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
@@ -59,8 +60,8 @@ typedef struct {
     guint retries[ACR_LLM_ERRORS]; /* counted by class of failure */
     guint total;
     gint64 wait_ms; /* wait before the next try */
-    /* the circuit breaker held it back: this failure must not be reported to it again */
-    bool is_kept_back;
+    AcrService service;
+    bool is_kept_back; /* by the circuit breaker: it must not hear of this failure again */
 } Call;
 
 static void http_free(AcrModel *model)
@@ -181,6 +182,7 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
     if (flow->reader) {
         attempt->streamed = acr_reader_partial(flow->reader)->began;
         attempt->request_id = g_strdup(acr_reader_partial(flow->reader)->request_id);
+        attempt->served = acr_service_of(acr_reader_partial(flow->reader)->tier);
     }
     if (response->status == 0 || (error && !broke_off && !is_refusal))
         return fail_transport(flow, error, failure);
@@ -356,8 +358,9 @@ static bool enter_try(Call *call, AcrFailure *failure)
 /* Returns the slot and tells the other users what the try has shown. */
 static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure *failure)
 {
-    bool is_throttled = !attempt->ok && (failure->code == ACR_LLM_ERROR_RATE_LIMIT ||
-                                         failure->code == ACR_LLM_ERROR_OVERLOADED);
+    bool is_throttled =
+        !attempt->ok && !acr_failure_is_of_tier(failure, attempt->asked) &&
+        (failure->code == ACR_LLM_ERROR_RATE_LIMIT || failure->code == ACR_LLM_ERROR_OVERLOADED);
     gint64 hold_ms = is_throttled ? failure->retry_after_ms : 0;
     if (hold_ms > MAX_HONOURED_WAIT_MS)
         hold_ms = 0; /* no one waits that long: each caller fails instead */
@@ -370,6 +373,8 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     HttpModel *self = call->self;
     AcrModelTry attempt = {.model = self->base.name, .usage = ACR_USAGE_UNKNOWN};
     AcrExchange said = {.asked = (gint64)acr_conversation_bytes(call->request->conversation)};
+    attempt.asked = call->service;
+    self->dialect.tier = self->endpoint.provider->services[call->service];
     guint64 id = 0;
     g_autoptr(GError) error = NULL;
     if (is_time_over(self))
@@ -456,11 +461,31 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     return acr_fail(failure, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
 }
 
+/* If the server refuses the tier, the call goes on at the standard one, and so do later calls if the
+ * model does not have the tier. */
+static bool leave_tier(Call *call, const AcrFailure *failure)
+{
+    HttpModel *self = call->self;
+    if (!acr_failure_is_of_tier(failure, call->service))
+        return false;
+    g_autofree char *why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
+    g_autofree char *text =
+        g_strdup_printf("model '%s': the %s tier is refused, so the standard tier is asked: %s",
+                        self->base.name, acr_service_name(call->service), why);
+    if (self->on_wait && !self->has_told_refusal)
+        self->on_wait(self->on_wait_ctx, text, 0);
+    self->has_told_refusal = true;
+    call->service = ACR_SERVICE_STANDARD;
+    if (failure->code == ACR_LLM_ERROR_BAD_REQUEST)
+        self->service = ACR_SERVICE_STANDARD;
+    return true;
+}
+
 static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                           GError **error)
 {
     HttpModel *self = (HttpModel *)model;
-    Call call = {.self = self, .request = request};
+    Call call = {.self = self, .request = request, .service = self->service};
     g_array_set_size(self->report.tries, 0);
     self->report.window = 0;
     self->dialect.asks_schema = request->schema != NULL;
@@ -470,7 +495,7 @@ static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
         g_auto(AcrFailure) failure = {0};
         if (try_once(&call, out, &failure))
             return true;
-        if (acr_move_to_responses(&self->endpoint, &failure) ||
+        if (leave_tier(&call, &failure) || acr_move_to_responses(&self->endpoint, &failure) ||
             acr_correct(self->endpoint.provider, &self->dialect, &failure)) {
             call.wait_ms = 0;
             continue;
@@ -492,7 +517,7 @@ static void http_facts(AcrModel *model, AcrModelFacts *out)
     *out = (AcrModelFacts){
         .address = self->authority,
         .key = endpoint->key ? (endpoint->key_variable ? endpoint->key_variable : "option") : NULL,
-        .price = self->spend.assumed,
+        .price = acr_spend_price(&self->spend, self->service),
         .has_price = self->spend.has_price,
         .is_free = self->spend.is_free,
         .calls_tools = endpoint->is_own && endpoint->provider->calls_tools,
@@ -501,25 +526,9 @@ static void http_facts(AcrModel *model, AcrModelFacts *out)
 
 static bool http_reach(AcrModel *model, gint64 timeout_ms, int *out_status, GError **error)
 {
-    HttpModel *self = (HttpModel *)model;
-    g_auto(AcrHttpResponse) response = {0};
-    g_autoptr(GError) reason = NULL;
-    AcrHttpRequest request = {.url = self->endpoint.base_url,
-                              .unix_socket = self->endpoint.unix_socket,
-                              .connect_timeout_ms = timeout_ms,
-                              .total_timeout_ms = timeout_ms,
-                              .ca_file = self->ca_file,
-                              .interrupt = self->interrupt};
-    bool ok = acr_http_exchange(NULL, &request, &response, &reason);
-    *out_status = response.status;
-    if (ok || response.status > 0) /* any status shows that the server answers */
-        return true;
-    AcrLlmError code = g_error_matches(reason, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED)
-                           ? ACR_LLM_ERROR_INTERRUPTED
-                       : g_error_matches(reason, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TIMEOUT)
-                           ? ACR_LLM_ERROR_TIMEOUT
-                           : ACR_LLM_ERROR_NETWORK;
-    return acr_set_error(error, ACR_LLM_ERROR, code, "%s", reason->message);
+    const HttpModel *self = (const HttpModel *)model;
+    return acr_endpoint_reach(&self->endpoint, self->ca_file, timeout_ms, self->interrupt,
+                              out_status, error);
 }
 
 static void take_options(HttpModel *self, const AcrProvider *provider,
@@ -529,10 +538,10 @@ static void take_options(HttpModel *self, const AcrProvider *provider,
     self->ca_file = g_strdup(options->ca_file);
     self->max_retries = options->max_retries;
     self->max_tokens = options->max_tokens;
-    self->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TRY_TIMEOUT_MS;
-    self->first_byte_ms =
-        options->first_byte_ms > 0 ? options->first_byte_ms : FIRST_BYTE_TIMEOUT_MS;
-    self->idle_ms = options->idle_ms > 0 ? options->idle_ms : IDLE_TIMEOUT_MS;
+    self->service = options->service;
+    self->timeout_ms = LIMIT_MS(options->timeout_ms, TRY_TIMEOUT_MS, 2);
+    self->first_byte_ms = LIMIT_MS(options->first_byte_ms, FIRST_BYTE_TIMEOUT_MS, 3);
+    self->idle_ms = LIMIT_MS(options->idle_ms, IDLE_TIMEOUT_MS, 5);
     self->retry_base_ms =
         options->retry_base_ms > 0 ? options->retry_base_ms : ACR_LLM_BACKOFF_BASE_MS;
     self->interrupt = options->interrupt;
@@ -575,6 +584,8 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     if (self->endpoint.no_sampling)
         self->dialect.temperature = -1;
     acr_spend_init(&self->spend, options, &self->endpoint);
+    if (!acr_spend_take_service(&self->spend, &self->endpoint, self->base.name, options, error))
+        return NULL;
     self->dialect.max_output = self->spend.has_price ? self->spend.price.max_output : 0;
     if (options->shared_dir &&
         !(self->limiter = acr_limiter_open(options->shared_dir, self->endpoint.base_url,

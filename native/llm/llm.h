@@ -150,6 +150,8 @@ typedef struct {
     AcrUsage usage;
     gint64 reserved_pico, reserved_tokens; /* 0 without a budget */
     gint64 charged_pico, charged_tokens;   /* the amount that the budget counts */
+    AcrService asked, served;              /* the service tier; ANY: none */
+    gint64 standard_pico; /* the cost at the standard tier; -1: unknown, or no tier was named */
 } AcrModelTry;
 
 void acr_model_try_clear(gpointer attempt); /* for arrays of them */
@@ -219,6 +221,7 @@ typedef struct {
     const char *instance_id;
     const char *const *labels; /* labels that a script may use; NULL-terminated; NULL: any */
     double temperature;        /* below 0: not sent */
+    AcrService service;        /* the service tier to ask for; its price must be known */
     const char *effort;        /* reasoning effort ("low", "medium", "high", …); NULL: not sent */
     /* NULL: from the environment, else the provider's. May be unix:PATH[:/v1] or
      * http+unix://PERCENT-ENCODED-PATH/v1 */
@@ -228,10 +231,10 @@ typedef struct {
     /* file that holds the key and only its owner may read (mode 0600); NULL: none */
     const char *key_file;
     const char *ca_file;  /* NULL: SSL_CERT_FILE, CURL_CA_BUNDLE, else the system's */
-    gint64 timeout_ms;    /* for one try including its stream; 0: 30 minutes */
+    gint64 timeout_ms;    /* for one try including its stream; 0: 30 minutes, 60 at flex */
     guint max_tokens;     /* for answers whose request sets no limit; 0: the model's default */
-    gint64 first_byte_ms; /* until the response begins; 0: 10 minutes */
-    gint64 idle_ms;       /* between pieces of the answer's content; 0: 2 minutes */
+    gint64 first_byte_ms; /* until the response begins; 0: 10 minutes, 30 at flex */
+    gint64 idle_ms;       /* between pieces of the answer's content; 0: 2 minutes, 10 at flex */
     /* in one call, for each retryable class of failures; 0: none; the program's default is
      * ACR_LLM_RETRIES */
     guint max_retries;
@@ -243,8 +246,8 @@ typedef struct {
      * NULL: not shared */
     const char *shared_dir;
     const AcrInterrupt *interrupt; /* kept; must outlive the model */
-    void (*on_wait)(void *ctx, const char *why,
-                    gint64 wait_ms); /* called before each wait; may be NULL */
+    /* called before each wait, and with 0 ms if a tier is refused; may be NULL */
+    void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
     /* Called when a request is sent, and at most twice a second while its answer arrives; may be
      * NULL. `begun_ms`: when it was sent, since 1970; `tokens`: of the answer so far, estimated if

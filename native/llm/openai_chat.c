@@ -152,6 +152,7 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
     return acr_json_of(
         "model", ACR_TEXT(dialect->model), "messages", messages_of(dialect, request, words),
         "temperature", ACR_TEMPERATURE(dialect), "reasoning_effort", ACR_EFFORT(dialect),
+        "service_tier", ACR_TIER(dialect),
         dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens", ACR_LIMIT(request),
         "tools", ACR_IF(request->tools, chat_tools(dialect, request->tools)), "response_format",
         ACR_IF(has_json, format_of(has_schema ? request->schema : NULL)), "stream",
@@ -310,6 +311,7 @@ AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const 
     if (!json)
         return ACR_PARSE_DONE;
     acr_partial_set(&partial->model, acr_json_get_string(json, "model"));
+    acr_partial_set(&partial->tier, acr_json_get_string(json, "service_tier"));
     if (!take_message(partial, acr_json_get(choice, "delta")))
         return ACR_PARSE_FAILED;
     acr_partial_finish(partial, acr_json_get_string(choice, "finish_reason"));
@@ -325,6 +327,7 @@ AcrParseStep acr_openai_answer(AcrPartial *partial, const AcrJson *body)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
                                 "the response has no choices[0].message");
     acr_partial_set(&partial->model, acr_json_get_string(body, "model"));
+    acr_partial_set(&partial->tier, acr_json_get_string(body, "service_tier"));
     if (!take_message(partial, message))
         return ACR_PARSE_FAILED;
     acr_partial_finish(partial, acr_json_get_string(choice, "finish_reason"));
@@ -340,4 +343,5 @@ const AcrProvider acr_provider_openai = {
     .prepare = openai_prepare,
     .calls_tools = true,
     ACR_OPENAI_CHAT,
+    .services = {NULL, "default", "flex", "priority"},
 };

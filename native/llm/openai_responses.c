@@ -93,9 +93,10 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
                        input_of(dialect, request, system ? 1 : 0, has_json && !has_schema),
                        "temperature", ACR_TEMPERATURE(dialect), "reasoning",
                        ACR_IF(dialect->effort, acr_json_of("effort", ACR_EFFORT(dialect), NULL)),
-                       "max_output_tokens", ACR_LIMIT(request), "text",
-                       ACR_IF(has_json, text_of_part(has_schema ? request->schema : NULL)), "tools",
-                       ACR_IF(request->tools, responses_tools(dialect, request->tools)), "include",
+                       "service_tier", ACR_TIER(dialect), "max_output_tokens", ACR_LIMIT(request),
+                       "text", ACR_IF(has_json, text_of_part(has_schema ? request->schema : NULL)),
+                       "tools", ACR_IF(request->tools, responses_tools(dialect, request->tools)),
+                       "include",
                        ACR_IF(has_thoughts, acr_json_constant("[\"reasoning.encrypted_content\"]")),
                        "store", acr_json_new_bool(false), "stream", ACR_STREAM(dialect), NULL);
 }
@@ -191,6 +192,7 @@ static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
     const char *reason =
         acr_json_get_string(acr_json_get(response, "incomplete_details"), "reason");
     acr_partial_set(&partial->model, acr_json_get_string(response, "model"));
+    acr_partial_set(&partial->tier, acr_json_get_string(response, "service_tier"));
     if (g_strcmp0(status, "failed") == 0 || g_strcmp0(status, "cancelled") == 0)
         return take_failure(partial, response);
     if (g_strcmp0(status, "completed") != 0 && g_strcmp0(status, "incomplete") != 0)
@@ -254,4 +256,5 @@ const AcrProvider acr_provider_openai_responses = {
     .answer = responses_answer,
     .correct = responses_correct,
     .calls_tools = true,
+    .services = {NULL, "default", "flex", "priority"},
 };

@@ -45,6 +45,7 @@ void acr_partial_clear(AcrPartial *partial)
     g_free(partial->finish);
     g_free(partial->model);
     g_free(partial->request_id);
+    g_free(partial->tier);
     acr_failure_clear(&partial->failure);
     memset(partial, 0, sizeof *partial);
 }

@@ -19,6 +19,7 @@ typedef struct {
     char *finish;     /* owned; as in AcrModelAnswer; NULL: not known yet */
     char *model;      /* owned */
     char *request_id; /* owned */
+    char *tier;       /* owned; the service tier, in the provider's word; NULL: not named */
     AcrUsage usage;
     bool is_nonsense;              /* a counter was invalid, so `usage` is not used */
     bool began;                    /* the server has begun to answer */

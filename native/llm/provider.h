@@ -10,10 +10,11 @@
 /* What is known about a server and its model besides the request: options, and what rejected
  * requests have taught us. */
 typedef struct {
-    const char *name;           /* borrowed; the name as the user gave it */
-    const char *model;          /* borrowed; the model's name at the provider */
-    double temperature;         /* below 0: not sent, or rejected */
-    const char *effort;         /* borrowed; NULL: not sent, or rejected */
+    const char *name;   /* borrowed; the name as the user gave it */
+    const char *model;  /* borrowed; the model's name at the provider */
+    double temperature; /* below 0: not sent, or rejected */
+    const char *effort; /* borrowed; NULL: not sent, or rejected */
+    const char *tier;   /* borrowed; the provider's word for the service tier; NULL: not sent */
     bool max_completion_tokens; /* the limit is named max_completion_tokens, else max_tokens */
     bool renamed_limit;         /* the other name has been tried */
     gint64 max_output; /* tokens of one answer, from the table or an error; not above 0: unknown */
@@ -47,7 +48,9 @@ struct AcrProvider {
      * reason, since many servers forget the event; or the finish reason alone. */
     enum { ACR_END_BY_EVENT, ACR_END_IN_ORDER, ACR_END_BY_REASON } stream_end;
     bool calls_tools; /* its models are made to call tools */
-    bool is_local;    /* runs on the user's machine and costs nothing */
+    /* its words for the service tiers that a request can ask for; NULL: it has no such tier */
+    const char *services[ACR_SERVICES];
+    bool is_local; /* runs on the user's machine and costs nothing */
     enum { ACR_FRAMES_SSE, ACR_FRAMES_EVENTSTREAM } framing;
     /* Finds the base URL if neither option nor variable gives one and the provider has none; may be
      * NULL. Owned; NULL without error: not found. */
@@ -130,6 +133,14 @@ bool acr_learn(bool *flag, bool is_so);
 bool acr_drop_temperature(AcrDialect *dialect, bool is_so);
 bool acr_drop_effort(AcrDialect *dialect, bool is_so);
 
+/* ---- Service tiers (service_tier.c) ---- */
+
+/* The service tier that an answer names in its provider's word (may be NULL). */
+AcrService acr_service_of(const char *word);
+/* Whether the server refuses the asked service tier, for now, or for this model; the same request may
+ * succeed at the standard tier. */
+bool acr_failure_is_of_tier(const AcrFailure *failure, AcrService asked);
+
 /* ---- JSON asked for in words (json_instruction.c) ---- */
 
 #define ACR_JSON_INSTRUCTION "Answer with one JSON object and nothing else."
@@ -189,6 +200,7 @@ AcrJson *acr_json_any(AcrJson *value) ACR_MUST_USE;
 /* Members of most requests; NULL: omitted. */
 #define ACR_TEMPERATURE(d) ACR_IF((d)->temperature >= 0, acr_json_new_double((d)->temperature))
 #define ACR_EFFORT(d) ACR_IF((d)->effort, ACR_TEXT((d)->effort))
+#define ACR_TIER(d) ACR_IF((d)->tier, ACR_TEXT((d)->tier))
 #define ACR_LIMIT(r) ACR_IF((r)->max_tokens > 0, acr_json_new_int((r)->max_tokens))
 #define ACR_STREAM(d) ACR_IF(!(d)->no_stream, acr_json_new_bool(true))
 

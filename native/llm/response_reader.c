@@ -124,6 +124,7 @@ AcrReader *acr_reader_new(const AcrProvider *provider, int status, GHashTable *h
     reader->whole = g_byte_array_new();
     acr_partial_init(&reader->partial);
     acr_partial_set(&reader->partial.request_id, acr_header_request_id(headers));
+    acr_partial_set(&reader->partial.tier, acr_http_header(headers, "x-gemini-service-tier"));
     return reader;
 }
 

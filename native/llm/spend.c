@@ -24,7 +24,7 @@ void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEn
 {
     g_autofree char *name = g_strconcat(endpoint->provider->name, "/", endpoint->model, NULL);
     *spend = (AcrSpend){.budget = options->budget,
-                        .refusals_are_free = endpoint->is_own,
+                        .is_own = endpoint->is_own,
                         .interrupt = options->interrupt,
                         .on_wait = options->on_wait,
                         .on_wait_ctx = options->on_wait_ctx};
@@ -37,8 +37,20 @@ void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEn
         spend->lowest = spend->price;
     else
         acr_prices_lowest(options->prices, &spend->lowest);
+    for (AcrService i = ACR_SERVICE_STANDARD; spend->has_price && i < ACR_SERVICES; i++)
+        spend->has_row[i] = acr_price_for(&spend->price, i, &spend->rows[i]);
     spend->is_free = !spend->has_price && endpoint->provider->is_local &&
                      (endpoint->unix_socket || acr_http_url_is_loopback(endpoint->base_url));
+}
+
+bool acr_spend_add_service(AcrSpend *spend, AcrService service)
+{
+    if (!spend->has_price || !spend->has_row[service])
+        return false;
+    spend->is_reserved[service] = true;
+    if (service == ACR_SERVICE_FLEX)
+        spend->lowest = spend->rows[service];
+    return true;
 }
 
 static guint usual_limit(const AcrSpend *spend)
@@ -55,13 +67,23 @@ guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room)
     return room > 0 ? MIN(usual_limit(spend), MAX(room, MIN_LIMIT)) : usual_limit(spend);
 }
 
+/* The most that the tokens cost at the standard tier or another reserved one. */
+static gint64 most_pico(const AcrSpend *spend, gint64 sent, gint64 received)
+{
+    gint64 most = acr_price_at_most(&spend->assumed, sent, received);
+    for (AcrService i = ACR_SERVICE_STANDARD; i < ACR_SERVICES; i++)
+        if (spend->is_reserved[i])
+            most = MAX(most, acr_price_at_most(&spend->rows[i], sent, received));
+    return most;
+}
+
 /* A limit that is not sent is assumed to be the usual one; only without a ceiling is none sent. */
 static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
 {
     gint64 sent = (gint64)body_len;
     limit = limit > 0 ? limit : usual_limit(spend);
     return (AcrAmount){
-        .pico = spend->is_free ? 0 : acr_price_at_most(&spend->assumed, sent, limit),
+        .pico = spend->is_free ? 0 : most_pico(spend, sent, limit),
         .tokens = sent + limit,
     };
 }
@@ -152,14 +174,45 @@ static bool is_whole(const AcrModelTry *attempt)
            attempt->code == ACR_LLM_ERROR_CONTENT_FILTER;
 }
 
+AcrPrice acr_spend_price(const AcrSpend *spend, AcrService service)
+{
+    return spend->has_row[service] ? spend->rows[service] : spend->assumed;
+}
+
+/* The cost at a service tier; -1: a count that it needs is unknown. */
+static gint64 cost_at(const AcrSpend *spend, const AcrUsage *usage, AcrService service)
+{
+    const AcrPrice price = acr_spend_price(spend, service);
+    return acr_price_of_usage(&price, usage);
+}
+
+/* The cost at the tier that the answer names; if it names none, at the dearer of the asked and the
+ * standard one. */
+static gint64 cost_served(const AcrSpend *spend, const AcrModelTry *attempt)
+{
+    gint64 named = cost_at(spend, &attempt->usage, attempt->served);
+    return attempt->served ? named : MAX(named, cost_at(spend, &attempt->usage, attempt->asked));
+}
+
+/* The same as far as the word of a server can be trusted. */
+static gint64 cost_trusted(const AcrSpend *spend, const AcrModelTry *attempt)
+{
+    gint64 asked = cost_at(spend, &attempt->usage, attempt->asked),
+           standard = cost_at(spend, &attempt->usage, ACR_SERVICE_STANDARD),
+           served = cost_served(spend, attempt);
+    if (!spend->is_own)
+        served = MAX(served, asked);
+    return MIN(served, MAX(attempt->reserved_pico, MAX(asked, standard)));
+}
+
 /* The amount for a billed try: from its usage if that is stated, else what was reserved. */
 static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
 {
     const AcrUsage *usage = &attempt->usage;
     AcrAmount reserved = {attempt->reserved_pico, attempt->reserved_tokens}, spent = reserved;
     gint64 tokens = acr_usage_tokens(usage), pico = usage->cost_pico;
-    if (pico < 0)
-        pico = spend->is_free ? 0 : acr_price_of_usage(&spend->assumed, usage);
+    if (!usage->cost_stated)
+        pico = spend->is_free ? 0 : cost_trusted(spend, attempt);
     if (tokens >= 0)
         spent.tokens = tokens;
     if (pico >= 0)
@@ -189,15 +242,18 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
     AcrUsage *usage = &attempt->usage;
     AcrAmount spent = {0, 0};
     /* It was sent, and not rejected by a server that does not bill rejected requests. */
-    bool is_billed =
-        attempt->sent && (attempt->ok || attempt->status < 400 || !spend->refusals_are_free);
+    bool is_billed = attempt->sent && (attempt->ok || attempt->status < 400 || !spend->is_own);
     g_autoptr(GError) failure = NULL;
     judge_spending(spend, exchange, usage);
     if (!usage->cost_stated && spend->is_free)
         usage->cost_pico = 0;
     else if (!usage->cost_stated)
-        usage->cost_pico =
-            spend->has_price && is_whole(attempt) ? acr_price_of_usage(&spend->price, usage) : -1;
+        usage->cost_pico = spend->has_price && is_whole(attempt) ? cost_served(spend, attempt) : -1;
+    attempt->standard_pico = -1;
+    if (spend->has_price && is_whole(attempt) && (attempt->asked || attempt->served))
+        attempt->standard_pico = cost_at(spend, usage, ACR_SERVICE_STANDARD);
+    if (attempt->served && cost_at(spend, usage, attempt->served) > attempt->standard_pico)
+        spend->is_reserved[attempt->served] = spend->has_row[attempt->served];
     if (!spend->budget)
         return true;
     if (is_billed)

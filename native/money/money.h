@@ -79,13 +79,24 @@ typedef struct {
     gint64 input, cached, written, output, reasoning;
 } AcrPriceTier;
 #define ACR_PRICE_TIERS 8
+/* The service tier of a request: how soon, and at which price, a provider serves it. */
+typedef enum {
+    ACR_SERVICE_ANY, /* not asked for, or not named by the answer */
+    ACR_SERVICE_STANDARD,
+    ACR_SERVICE_FLEX,     /* cheaper and slower; may be refused */
+    ACR_SERVICE_PRIORITY, /* dearer and faster */
+    ACR_SERVICES,
+} AcrService;
+#define ACR_SERVICE_WORDS "standard|flex|priority" /* from ACR_SERVICE_STANDARD on */
+const char *acr_service_name(AcrService service);  /* "standard", …; ANY: NULL */
 typedef struct {
     AcrPriceTier base;
+    AcrPriceTier flex, priority; /* of these service tiers; members not above 0: not given */
     /* Prices for a whole request of more than `above` tokens; sorted by `above`; an entry with 0
      * ends the list. */
     struct {
         gint64 above;
-        AcrPriceTier tier;
+        AcrPriceTier tier, flex, priority;
     } tiers[ACR_PRICE_TIERS];
     gint64 max_output; /* most tokens of an answer; -1: unknown */
 } AcrPrice;
@@ -107,6 +118,12 @@ void acr_prices_highest(const AcrPrices *prices, AcrPrice *out);
 void acr_prices_lowest(const AcrPrices *prices, AcrPrice *out);
 /* The cost of a usage; -1: a count that it needs is unknown. Saturates. */
 gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage);
+/*
+ * The prices of a service tier, as standard ones in *out. A price that the tier's row lacks is the
+ * highest that it can be: cached tokens cost the plain price, and long prompts at least the standard
+ * one. False: the model has no row for that tier; *out is the standard price.
+ */
+bool acr_price_for(const AcrPrice *price, AcrService service, AcrPrice *out);
 /* The most that these tokens can cost, however the provider caches them. */
 gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received);
 /* The least that these tokens can cost, if all were cached. */

@@ -2,8 +2,9 @@
  * Reads a price list in LiteLLM's format: an object of models, each with USD per token under names
  * like "input_cost_per_token" and "…_above_200k_tokens". Skipped are rows for other media than
  * text, the documentation row "sample_spec", rows with "tiered_pricing" (no provider of ours has
- * them), and prices that we never use: service tiers, batches, cache writes for an hour. If a price
- * depends on the hour, the highest counts. Used for the built-in table and for a user's file.
+ * them), and prices that we never use: batches, cache writes for an hour. Prices of the service
+ * tiers flex and priority have these words at the end of their names. If a price depends on the
+ * hour, the highest counts. Used for the built-in table and for a user's file.
  */
 #include "money/price_private.h"
 
@@ -39,22 +40,37 @@ static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
 }
 
 /* The tier for requests above that many tokens, added if missing; NULL: too many tiers. */
-static AcrPriceTier *tier_above(AcrPrice *price, gint64 above)
+static AcrPriceTier *tier_above(AcrPrice *price, gint64 above, AcrService service)
 {
     guint at = 0;
     if (above == 0)
-        return &price->base;
+        return acr_price_row(price, -1, service);
     while (at < ACR_PRICE_TIERS && price->tiers[at].above > 0 && price->tiers[at].above < above)
         at++;
-    if (at < ACR_PRICE_TIERS && price->tiers[at].above == above)
-        return &price->tiers[at].tier;
-    if (price->tiers[ACR_PRICE_TIERS - 1].above > 0)
-        return NULL;
-    memmove(&price->tiers[at + 1], &price->tiers[at],
-            (ACR_PRICE_TIERS - 1 - at) * sizeof price->tiers[0]);
-    price->tiers[at].above = above;
-    price->tiers[at].tier = nothing;
-    return &price->tiers[at].tier;
+    if (at == ACR_PRICE_TIERS || price->tiers[at].above != above) {
+        if (price->tiers[ACR_PRICE_TIERS - 1].above > 0)
+            return NULL;
+        memmove(&price->tiers[at + 1], &price->tiers[at],
+                (ACR_PRICE_TIERS - 1 - at) * sizeof price->tiers[0]);
+        memset(&price->tiers[at], 0, sizeof price->tiers[at]);
+        price->tiers[at].above = above;
+        price->tiers[at].tier = nothing;
+    }
+    return acr_price_row(price, (int)at, service);
+}
+
+/* The service tier at the end of a member's name, which is cut off. */
+static AcrService cut_service(char *member)
+{
+    for (AcrService service = ACR_SERVICE_FLEX; service < ACR_SERVICES; service++) {
+        const char *word = acr_service_name(service);
+        char *at = g_str_has_suffix(member, word) ? member + strlen(member) - strlen(word) : member;
+        if (at > member && at[-1] == '_') {
+            at[-1] = '\0';
+            return service;
+        }
+    }
+    return ACR_SERVICE_STANDARD;
 }
 
 /* The threshold of "…_above_200k_tokens", and the length of the text before it; 0: none. */
@@ -78,18 +94,20 @@ static bool read_prices(AcrPrice *price, const AcrJson *row, const char *where, 
 {
     for (const AcrJson *each = acr_json_first(row); each; each = acr_json_next(each)) {
         const char *member = acr_json_key(each);
+        g_autofree char *plain = g_strdup(member);
+        AcrService service = cut_service(plain);
         gsize len = 0;
-        gint64 threshold = threshold_of(member, &len);
+        gint64 threshold = threshold_of(plain, &len);
         AcrPriceTier probe = nothing;
-        if (!place_in(&probe, member, len) || acr_json_type(each) == ACR_JSON_NULL)
+        if (!place_in(&probe, plain, len) || acr_json_type(each) == ACR_JSON_NULL)
             continue;
         double pico = acr_json_get_double(row, member, NAN) * PICO_PER_USD + 0.5;
         if (!(pico >= 0.5 && pico < (double)ACR_PRICE_MAX + 1))
             return refuse(error, "%s: '%s' is not a price per token", where, member);
-        AcrPriceTier *tier = tier_above(price, threshold);
+        AcrPriceTier *tier = tier_above(price, threshold, service);
         if (!tier)
             return refuse(error, "%s: too many price thresholds, from '%s' on", where, member);
-        *place_in(tier, member, len) = (gint64)pico;
+        *place_in(tier, plain, len) = (gint64)pico;
     }
     return true;
 }

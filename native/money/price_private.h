@@ -13,6 +13,8 @@ extern const char acr_price_table[];
 
 /* ---- Arithmetic (usage.c) ---- */
 
+/* The row of a service tier: the base prices, or with `step` >= 0 those of that threshold. */
+AcrPriceTier *acr_price_row(AcrPrice *price, int step, AcrService service);
 /* Raises each base price of `highest` to the highest of all tiers of `price`. */
 void acr_price_raise_to(AcrPrice *highest, const AcrPrice *price);
 /* Lowers both sides of `lowest` to the lowest price above 0 of that side. */

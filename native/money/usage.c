@@ -87,6 +87,57 @@ static AcrPriceTier whole_tier(const AcrPriceTier *tier, const AcrPriceTier *bas
     return whole;
 }
 
+const char *acr_service_name(AcrService service)
+{
+    static const char *const names[ACR_SERVICES] = {NULL, "standard", "flex", "priority"};
+    return service < ACR_SERVICES ? names[service] : NULL;
+}
+
+AcrPriceTier *acr_price_row(AcrPrice *price, int step, AcrService service)
+{
+    switch (service) {
+    case ACR_SERVICE_FLEX:
+        return step < 0 ? &price->flex : &price->tiers[step].flex;
+    case ACR_SERVICE_PRIORITY:
+        return step < 0 ? &price->priority : &price->tiers[step].priority;
+    default:
+        return step < 0 ? &price->base : &price->tiers[step].tier;
+    }
+}
+
+/* A service's prices; `least`: those of its shorter prompts. */
+static AcrPriceTier service_tier(const AcrPriceTier *row, const AcrPriceTier *standard,
+                                 const AcrPriceTier *least)
+{
+    AcrPriceTier tier = {
+        .input = row->input > 0 ? row->input : MAX(standard->input, least->input),
+        .output = row->output > 0 ? row->output : MAX(standard->output, least->output),
+    };
+    tier.cached = row->cached > 0 ? row->cached : tier.input;
+    tier.written = row->written > 0 ? row->written : MAX(standard->written, tier.input);
+    tier.reasoning = row->reasoning > 0 ? row->reasoning : tier.output;
+    return tier;
+}
+
+bool acr_price_for(const AcrPrice *price, AcrService service, AcrPrice *out)
+{
+    static const AcrPriceTier none = {0};
+    AcrPrice made = *price;
+    const AcrPriceTier *row = acr_price_row(&made, -1, service);
+    *out = *price;
+    if (service <= ACR_SERVICE_STANDARD)
+        return true;
+    if (row->input <= 0 || row->output <= 0)
+        return false;
+    AcrPriceTier standard = whole_tier(&price->base, &price->base);
+    out->base = service_tier(row, &standard, &none);
+    for (int i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++) {
+        standard = whole_tier(&price->tiers[i].tier, &price->base);
+        out->tiers[i].tier = service_tier(acr_price_row(&made, i, service), &standard, &out->base);
+    }
+    return true;
+}
+
 gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage)
 {
     gint64 sent = acr_usage_sent(usage), reasoning = CLAMP(usage->reasoning, 0, usage->output);

@@ -15,12 +15,13 @@ struct AcrCost {
 /* The counters of a sum, and their names in cost.json, result.json and the summary of a batch. */
 static const struct {
     const char *name;
-    gsize offset;    /* in AcrCostSum, of 64 bits */
-    bool is_picousd; /* false: the value is written as it is */
+    gsize offset;     /* in AcrCostSum, of 64 bits */
+    bool is_picousd;  /* false: the value is written as it is */
+    bool is_of_tiers; /* written only if a call was served at another tier than the standard one */
 } members[] = {
 #define MEMBER(name, of)                                                                           \
     {                                                                                              \
-        name, offsetof(AcrCostSum, of), false                                                      \
+        name, offsetof(AcrCostSum, of), false, false                                               \
     }
     MEMBER("calls", calls),
     MEMBER("input_tokens", usage.input),
@@ -28,11 +29,14 @@ static const struct {
     MEMBER("written_tokens", usage.written),
     MEMBER("output_tokens", usage.output),
     MEMBER("reasoning_tokens", usage.reasoning),
-    {"cost_microusd", offsetof(AcrCostSum, usage.cost_pico), true},
-    {"charged_microusd", offsetof(AcrCostSum, charged_pico), true},
+    {"cost_microusd", offsetof(AcrCostSum, usage.cost_pico), true, false},
+    {"charged_microusd", offsetof(AcrCostSum, charged_pico), true, false},
     MEMBER("unknown_cost_calls", unknown_cost_calls),
     MEMBER("retries", retries),
     MEMBER("wait_ms", wait_ms),
+    {"flex_calls", offsetof(AcrCostSum, flex_calls), false, true},
+    {"priority_calls", offsetof(AcrCostSum, priority_calls), false, true},
+    {"standard_microusd", offsetof(AcrCostSum, standard_pico), true, true},
 };
 
 static gint64 *member_of(const AcrCostSum *sum, guint i)
@@ -103,6 +107,8 @@ AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
     AcrJson *json = acr_json_new_object();
     for (guint i = 0; i < G_N_ELEMENTS(members); i++) {
         gint64 value = *member_of(sum, i);
+        if (members[i].is_of_tiers && sum->flex_calls + sum->priority_calls == 0)
+            continue;
         acr_json_set_int(json, members[i].name,
                          members[i].is_picousd ? acr_microusd(value) : value);
     }

@@ -75,13 +75,20 @@ static AcrJson *try_to_json(const AcrModelTry *attempt)
     AcrJson *time = acr_json_of("wait_ms", acr_json_new_int(attempt->wait_ms), "first_byte_ms",
                                 acr_json_new_int(attempt->first_byte_ms), "wall_ms",
                                 acr_json_new_int(attempt->wall_ms), NULL);
-    return acr_json_of(
-        "model", ACR_TEXT(attempt->model), "class",
-        ACR_TEXT(attempt->ok ? NULL : acr_llm_error_name(attempt->code)), "sent",
-        acr_json_new_bool(attempt->sent), "status", acr_json_new_int(attempt->status), "request_id",
-        ACR_TEXT(attempt->request_id), "usage", usage_to_json(&attempt->usage), "reserved",
-        amount_to_json(attempt->reserved_pico, attempt->reserved_tokens), "charged",
-        amount_to_json(attempt->charged_pico, attempt->charged_tokens), "time", time, NULL);
+    AcrJson *tier = acr_json_of("asked", ACR_TEXT(acr_service_name(attempt->asked)), "served",
+                                ACR_TEXT(acr_service_name(attempt->served)), "standard_picousd",
+                                acr_json_new_int(attempt->standard_pico), NULL);
+    bool has_tier = attempt->asked || attempt->served;
+    if (!has_tier)
+        g_clear_pointer(&tier, acr_json_free);
+    return acr_json_of("model", ACR_TEXT(attempt->model), "class",
+                       ACR_TEXT(attempt->ok ? NULL : acr_llm_error_name(attempt->code)), "sent",
+                       acr_json_new_bool(attempt->sent), "status",
+                       acr_json_new_int(attempt->status), "request_id",
+                       ACR_TEXT(attempt->request_id), "usage", usage_to_json(&attempt->usage),
+                       "reserved", amount_to_json(attempt->reserved_pico, attempt->reserved_tokens),
+                       "charged", amount_to_json(attempt->charged_pico, attempt->charged_tokens),
+                       "tier", tier, "time", time, NULL);
 }
 
 void acr_record_add_tries(AcrJson *record, const AcrModelReport *report)
@@ -101,6 +108,12 @@ static void add_try(const AcrJson *json, AcrCostSum *out, guint *sent)
         .wait_ms = acr_json_get_int(acr_json_get(json, "time"), "wait_ms", 0),
     };
     usage_from_json(acr_json_get(json, "usage"), &attempt.usage);
+    const AcrJson *tier = acr_json_get(json, "tier");
+    const char *served = acr_json_get_string(tier, "served");
+    attempt.flex_calls = g_strcmp0(served, acr_service_name(ACR_SERVICE_FLEX)) == 0;
+    attempt.priority_calls = g_strcmp0(served, acr_service_name(ACR_SERVICE_PRIORITY)) == 0;
+    attempt.standard_pico =
+        acr_json_get_int(tier, "standard_picousd", MAX(attempt.usage.cost_pico, 0));
     acr_cost_sum_add(out, &attempt);
     if (!acr_json_get_bool(json, "sent", false))
         return;

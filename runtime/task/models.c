@@ -11,6 +11,8 @@ AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *li
         .instance_id = spec->instance_id,
         .temperature = spec->temperature,
         .effort = spec->effort,
+        .service = spec->service_tier < 0 ? ACR_SERVICE_ANY
+                                          : ACR_SERVICE_STANDARD + (AcrService)spec->service_tier,
         .timeout_ms = MAX(spec->verb == ACR_FOR_ASK ? spec->timeout_ms : spec->answer_ms, 0),
         .max_tokens = (guint)MAX(spec->max_tokens, 0),
         .shared_dir = spec->shared_dir,
@@ -38,8 +40,11 @@ AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelO
 
 static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 {
-    acr_progress_note(ctx, "waiting %.1f s to call the model again: %s", (double)wait_ms / 1000,
-                      why);
+    if (wait_ms == 0)
+        acr_progress_warn(ctx, why);
+    else
+        acr_progress_note(ctx, "waiting %.1f s to call the model again: %s", (double)wait_ms / 1000,
+                          why);
 }
 
 static void on_answer(void *ctx, gint64 begun_ms, gint64 tokens)

@@ -2,6 +2,7 @@
  * The table of all options, one row each. If two verbs give one name different meanings, each has a
  * row.
  */
+#include "money/money.h"
 #include "task/run_spec.h"
 
 #include <stddef.h>
@@ -302,6 +303,9 @@ const AcrOption acr_options[] = {
      .words = "auto|never"},
     {"effort", 0, ACR_OPTION_TEXT, AT(effort), CALL, BOUND | CONFIG | RARE, "WORD",
      .help = "Set the reasoning effort, in the provider's words (such as low, medium, high)"},
+    {"service-tier", 0, ACR_OPTION_WORD, AT(service_tier), CALL, BOUND | CONFIG | RARE, "TIER",
+     .help = "Ask for this service tier: flex is cheaper and slower, priority faster",
+     .words = ACR_SERVICE_WORDS},
     {"prompts", 0, ACR_OPTION_TEXT, AT(prompts), MODEL | ACR_FOR_MCP, CONFIG | RARE, "DIR",
      .help = "Override built-in prompts by those in DIR"},
     {"base-url", 0, ACR_OPTION_TEXT, AT(base_url), ASKED, RARE, "URL",
@@ -464,9 +468,10 @@ const AcrOptionGroup acr_option_groups[] = {
      "retry-failed in regex tests failing-test hidden-tests extension candidate issue-before "
      "issue-api instance-id "
      "trust-git-links"},
-    {"Model", "model system json-mode schema tools effort temperature context rounds tries "
-              "attempts samples fallback-model prompts repo-notes "
-              "prices retries base-url key-command key-file header online"},
+    {"Model",
+     "model system json-mode schema tools effort service-tier temperature context rounds tries "
+     "attempts samples fallback-model prompts repo-notes "
+     "prices retries base-url key-command key-file header online"},
     {"Verification",
      "verify validate regressions test-cmd sbfl trace formula imports grade run-id rules "
      "regrade baseline "

@@ -63,8 +63,9 @@ typedef struct {
     char *base_url, *key_command, *key_file, **headers, *prices, *prompts;
     double temperature;
     gint64 context, retries, retry_base_ms;
-    gint64 repo_notes; /* an AcrRepoNotes; ACR_UNSET: AUTO */
-    gint64 tools;      /* an AcrToolsMode; ACR_UNSET: AUTO */
+    gint64 repo_notes;   /* an AcrRepoNotes; ACR_UNSET: AUTO */
+    gint64 tools;        /* an AcrToolsMode; ACR_UNSET: AUTO */
+    gint64 service_tier; /* number of the word in ACR_SERVICE_WORDS */
 
     char **candidates; /* files with patches from elsewhere */
 

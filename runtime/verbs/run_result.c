@@ -6,6 +6,20 @@
 #include "layout/layout.h"
 #include "verbs/verbs_private.h"
 
+/* Adds the service tiers of the calls, and their cost at the standard one. */
+static void add_tiers(GString *line, const AcrCostSum *cost)
+{
+    static const char *const names[] = {"flex", "priority"};
+    const guint64 calls[] = {cost->flex_calls, cost->priority_calls};
+    for (gsize i = 0; i < G_N_ELEMENTS(calls); i++)
+        if (calls[i] > 0)
+            g_string_append_printf(line, ", %" G_GUINT64_FORMAT " at the %s tier", calls[i],
+                                   names[i]);
+    if (calls[0] + calls[1] > 0 && cost->standard_pico > 0)
+        g_string_append_printf(line, " (%.6f USD at standard)",
+                               (double)acr_microusd(cost->standard_pico) / 1e6);
+}
+
 /* What the run used, in one line; owned; NULL: nothing is known. */
 static char *cost_line(const AcrCostSum *cost)
 {
@@ -28,6 +42,7 @@ static char *cost_line(const AcrCostSum *cost)
         g_string_append_printf(line, "%.6f USD", known);
     else
         g_string_append(line, "free");
+    add_tiers(line, cost);
     g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " %s",
                            (double)cost->wait_ms / 1000, cost->retries,
                            cost->retries == 1 ? "retry" : "retries");

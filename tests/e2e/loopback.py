@@ -1,7 +1,7 @@
 """A strict model server on 127.0.0.1 that speaks the OpenAI chat dialect and answers from a script.
 
 The script's lines ({"agent", "content", "expect", "usage"}) are served in their order: on the wire no agent is
-named; `usage` takes the place of what would be counted. Each request is checked; what is wrong is answered with
+named; `usage` takes the place of what would be counted, `tier` is the service tier that the answer names. Each request is checked; what is wrong is answered with
 400 and kept in `violations`, which the fixture wants empty. Failures can be injected before the answer at a given
 position.
 """
@@ -34,7 +34,7 @@ _ALLOWED = {
         "max_completion_tokens",
         "response_format",
     ),
-    *("stream", "stream_options", "seed", "user", "n", "reasoning_effort"),
+    *("stream", "stream_options", "seed", "user", "n", "reasoning_effort", "service_tier"),
 }
 
 
@@ -245,7 +245,8 @@ class LoopbackOpenAI:
             assert line is not None
             self.position += 1
             reply = _completion(number, body["messages"], line["content"])
-            return reply | {"usage": line["usage"]} if "usage" in line else reply
+            given = {"usage": line["usage"]} if "usage" in line else {}
+            return reply | given | ({"service_tier": line["tier"]} if "tier" in line else {})
 
     def opened(self, connection: socket.socket) -> None:
         """A connection was made."""
@@ -398,7 +399,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pieces = [content[n : n + 100] for n in range(0, len(content), 100)]
         deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None)]
         deltas += [({"content": piece}, None) for piece in pieces] + [({}, "stop")]
-        head = {name: reply[name] for name in ("id", "created", "model")}
+        head = {name: reply[name] for name in ("id", "created", "model", "service_tier") if name in reply}
         chunks = [head | _chunk(delta, finish) for delta, finish in deltas]
         if usage:
             last = {"choices": [], "usage": reply["usage"]}

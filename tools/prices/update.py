@@ -43,7 +43,10 @@ MEMBERS = {
     "output_cost_per_token": "output",
     "output_cost_per_reasoning_token": "reasoning",
 }
-ABOVE = re.compile(r"(.+)_above_(\d+)k_tokens")
+# The ends of the members of each service tier; the program asks for them at these providers.
+SERVICES = ("", "_flex", "_priority")
+SERVED = ("openai", "azure", "bedrock", "gemini")
+PRICED = re.compile(r"(.+?)(?:_above_(\d+)k_tokens)?(_flex|_priority)?")
 MAX_TIERS = 3
 # What native/money/price_names.c takes off a name.
 ENDS = tuple(
@@ -64,7 +67,7 @@ ENDS = tuple(
 )
 REGIONS = ("us.", "eu.", "apac.", "global.", "jp.", "au.", "ca.", "sa.", "us-gov.")
 
-Tier = tuple[int, ...]  # pico-USD a token of each of KINDS; -1: not said
+Tier = tuple[int, ...]  # pico-USD a token of each of KINDS, for each of SERVICES; -1: not said
 
 
 class Price(NamedTuple):
@@ -90,18 +93,18 @@ def pico(usd: Any) -> int:
 
 def tier(said: dict[str, int]) -> Tier:
     """A tier: the price of each kind."""
-    return tuple(said.get(kind, -1) for kind in KINDS)
+    return tuple(said.get(kind + service, -1) for service in SERVICES for kind in KINDS)
 
 
-def read_price(row: dict[str, Any]) -> Price | None:
+def read_price(row: dict[str, Any], has_services: bool) -> Price | None:
     """A row's price; None where it has none for input or output, or costs nothing."""
     steps: dict[int, dict[str, int]] = {0: {}}
     for member, value in row.items():
-        step, name = 0, member
-        if match := ABOVE.fullmatch(member):
-            step, name = int(match[2]) * 1000, match[1]
-        if name in MEMBERS and value is not None:
-            steps.setdefault(step, {})[MEMBERS[name]] = pico(value)
+        match = PRICED.fullmatch(member)
+        if not match or match[1] not in MEMBERS or value is None or (match[3] and not has_services):
+            continue
+        step = int(match[2] or 0) * 1000
+        steps.setdefault(step, {})[MEMBERS[match[1]] + (match[3] or "")] = pico(value)
     base = steps.pop(0)
     if not base.get("input") or not base.get("output"):
         return None
@@ -129,7 +132,7 @@ def read_rows(listed: dict[str, Any]) -> dict[str, Price]:
         family = FAMILIES.get(row.get("litellm_provider", ""))
         if not family or row.get("mode") not in ("chat", "responses") or OTHER.search(key):
             continue
-        name, price = our_name(key, family), read_price(row)
+        name, price = our_name(key, family), read_price(row, family in SERVED)
         if name and price:
             rows[name] = price
     return rows
@@ -179,9 +182,10 @@ def json_row(name: str, price: Price) -> dict[str, Any]:
     row: dict[str, Any] = {"litellm_provider": name.split("/", 1)[0]}
     for above, values in ((0, price.base), *price.tiers):
         end = f"_above_{above // 1000}k_tokens" if above else ""
-        for (member, _), value in zip(MEMBERS.items(), values):
+        members = [member + end + service for service in SERVICES for member in MEMBERS]
+        for member, value in zip(members, values):
             if value >= 0:
-                row[member + end] = float(Decimal(value).scaleb(-12))
+                row[member] = float(Decimal(value).scaleb(-12))
     for side, limit in (("input", price.max_input), ("output", price.max_output)):
         if limit >= 0:
             row[f"max_{side}_tokens"] = limit

@@ -36,8 +36,8 @@ static AcrUsage usage_of(gint64 input, gint64 output)
     return usage;
 }
 
-/* Reserves for a limit of 100 tokens, then settles the try; what it counts for. */
-static AcrAmount charge(AcrSpend *spend, AcrModelTry *attempt)
+/* Reserves for a limit of 100 tokens, then settles the try; what all tries so far count for. */
+static AcrAmount charge_more(AcrSpend *spend, AcrModelTry *attempt)
 {
     g_auto(AcrFailure) failure = {0};
     AcrAmount spent, reserved;
@@ -48,6 +48,13 @@ static AcrAmount charge(AcrSpend *spend, AcrModelTry *attempt)
     g_assert_true(acr_spend_settle(spend, id, &said, attempt, NULL));
     g_assert_true(acr_budget_sums(spend->budget, "run", &spent, &reserved, NULL));
     g_assert_cmpint(reserved.pico, ==, 0);
+    return spent;
+}
+
+/* The same of the only try. */
+static AcrAmount charge(AcrSpend *spend, AcrModelTry *attempt)
+{
+    AcrAmount spent = charge_more(spend, attempt);
     g_assert_cmpint(spent.pico, ==, attempt->charged_pico);
     g_assert_cmpint(spent.tokens, ==, attempt->charged_tokens);
     return spent;
@@ -100,7 +107,7 @@ static void each_outcome_is_settled_by_its_rule(void)
                                .usage = usage_of(rows[i].input, rows[i].output)};
         AcrAmount spent;
         g_test_message("%s", rows[i].name);
-        spend.refusals_are_free = rows[i].own;
+        spend.is_own = rows[i].own;
         attempt.usage.cost_stated = rows[i].stated;
         attempt.usage.cost_pico = rows[i].cost;
         spent = charge(&spend, &attempt);
@@ -108,6 +115,52 @@ static void each_outcome_is_settled_by_its_rule(void)
         g_assert_cmpint(spent.pico, ==, rows[i].pico);
         g_assert_cmpint(spent.tokens, ==, rows[i].tokens);
         g_assert_cmpint(attempt.usage.cost_pico, ==, rows[i].reported);
+    }
+}
+
+/* Only the provider's own server is believed that it served a cheaper tier than was asked for; a
+ * dearer one is counted up to what was reserved, and reserved from then on. */
+static void no_word_of_a_tier_exceeds_what_was_reserved(void)
+{
+    static const struct {
+        bool own;
+        AcrService asked, served;
+        gint64 output, pico, reported, next;
+    } rows[] = {
+        {false, ACR_SERVICE_PRIORITY, ACR_SERVICE_STANDARD, 5, 120000000, 60000000, 2 * RESERVED},
+        {true, ACR_SERVICE_PRIORITY, ACR_SERVICE_STANDARD, 5, 60000000, 60000000, 2 * RESERVED},
+        {true, ACR_SERVICE_FLEX, ACR_SERVICE_FLEX, 5, 30000000, 30000000, RESERVED},
+        {true, ACR_SERVICE_FLEX, ACR_SERVICE_ANY, 5, 60000000, 60000000, RESERVED},
+        {true, ACR_SERVICE_FLEX, ACR_SERVICE_PRIORITY, 200, RESERVED, 3240000000, 2 * RESERVED},
+        {false, ACR_SERVICE_ANY, ACR_SERVICE_PRIORITY, 5, 120000000, 120000000, 2 * RESERVED},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
+        AcrSpend spend = spend_of(budget);
+        spend.is_own = rows[i].own;
+        for (AcrService n = ACR_SERVICE_STANDARD; n < ACR_SERVICES; n++) {
+            spend.rows[n] = price;
+            spend.has_row[n] = true;
+        }
+        spend.rows[ACR_SERVICE_FLEX].base = (AcrPriceTier){1000000, -1, -1, 4000000, -1};
+        spend.rows[ACR_SERVICE_PRIORITY].base = (AcrPriceTier){4000000, -1, -1, 16000000, -1};
+        g_assert_true(!rows[i].asked || acr_spend_add_service(&spend, rows[i].asked));
+        for (guint n = 0; n < 2; n++) {
+            AcrModelTry attempt = {.ok = true,
+                                   .sent = true,
+                                   .status = 200,
+                                   .asked = rows[i].asked,
+                                   .served = rows[i].served,
+                                   .usage = usage_of(10, rows[i].output)};
+            AcrAmount before, reserved, after;
+            g_assert_true(acr_budget_sums(budget, "run", &before, &reserved, NULL));
+            after = charge_more(&spend, &attempt);
+            g_assert_cmpint(attempt.usage.cost_pico, ==, rows[i].reported);
+            if (n == 0)
+                g_assert_cmpint(after.pico - before.pico, ==, rows[i].pico);
+            else
+                g_assert_cmpint(attempt.reserved_pico, ==, rows[i].next);
+        }
     }
 }
 
@@ -333,6 +386,7 @@ void add_spend_tests(void)
 {
 #define ADD(name) g_test_add_func("/llm/spend/" #name, name)
     ADD(each_outcome_is_settled_by_its_rule);
+    ADD(no_word_of_a_tier_exceeds_what_was_reserved);
     ADD(a_stated_cost_is_believed_as_far_as_it_can_be);
     ADD(an_unknown_price_is_the_highest_and_its_cost_stays_unknown);
     ADD(a_server_of_ones_own_costs_nothing_but_tokens);

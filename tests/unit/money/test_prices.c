@@ -399,6 +399,48 @@ static void litellm_rows_go_before_the_table(void)
     g_assert_cmpint(price.base.input, ==, 2500000);
 }
 
+/* A tier's row must not be cheaper than what the provider may charge: missing prices are the highest
+ * possible. */
+static void service_tiers_have_prices_of_their_own(void)
+{
+    static const char text[] =
+        "{\"openai/m\":{\"input_cost_per_token\":4e-06,\"output_cost_per_token\":8e-06,"
+        "\"cache_read_input_token_cost\":1e-06,\"cache_creation_input_token_cost\":5e-06,"
+        "\"input_cost_per_token_above_200k_tokens\":6e-06,"
+        "\"input_cost_per_token_flex\":2e-06,\"output_cost_per_token_flex\":4e-06,"
+        "\"input_cost_per_token_above_200k_tokens_flex\":3e-06,"
+        "\"input_cost_per_token_priority\":9e-06,\"output_cost_per_token_priority\":2e-05,"
+        "\"cache_read_input_token_cost_priority\":2e-06},"
+        "\"openai/plain\":{\"input_cost_per_token\":1e-06,\"output_cost_per_token\":1e-06,"
+        "\"input_cost_per_token_flex\":1e-07}}";
+    static const struct {
+        AcrService service;
+        AcrPriceTier base, above;
+    } rows[] = {
+        {ACR_SERVICE_ANY, {4000000, 1000000, 5000000, 8000000, -1}, {6000000, -1, -1, -1, -1}},
+        {ACR_SERVICE_FLEX,
+         {2000000, 2000000, 5000000, 4000000, 4000000},
+         {3000000, 3000000, 5000000, 8000000, 8000000}},
+        {ACR_SERVICE_PRIORITY,
+         {9000000, 2000000, 9000000, 20000000, 20000000},
+         {9000000, 9000000, 9000000, 20000000, 20000000}},
+    };
+    g_autoptr(AcrPrices) prices = prices_from(text, NULL);
+    AcrPrice price, served;
+    g_assert_true(acr_prices_find(prices, "openai/m", &price));
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_assert_true(acr_price_for(&price, rows[i].service, &served));
+        g_assert_cmpmem(&served.base, sizeof served.base, &rows[i].base, sizeof served.base);
+        g_assert_cmpmem(&served.tiers[0].tier, sizeof served.base, &rows[i].above,
+                        sizeof served.base);
+    }
+    g_assert_true(acr_prices_find(prices, "openai/plain", &price));
+    g_assert_false(acr_price_for(&price, ACR_SERVICE_FLEX, &served));
+    g_assert_true(acr_prices_find(prices, "openai/gpt-5.4", &price));
+    g_assert_true(acr_price_for(&price, ACR_SERVICE_FLEX, &served));
+    g_assert_cmpint(served.base.input * 2, ==, price.base.input);
+}
+
 /* Their first price would not bound the others. */
 static void rows_of_ranges_are_left_out(void)
 {
@@ -474,6 +516,7 @@ void add_prices_tests(void)
     ADD(the_highest_and_lowest_prices_are_those_of_any);
     ADD(bare_names_belong_to_a_provider_or_to_none);
     ADD(litellm_rows_go_before_the_table);
+    ADD(service_tiers_have_prices_of_their_own);
     ADD(rows_of_ranges_are_left_out);
     ADD(a_malformed_file_is_told_with_its_member);
     ADD(a_missing_file_is_wrong_usage);
