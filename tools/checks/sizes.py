@@ -23,7 +23,7 @@ BUDGETS = {
     "native/index": 3_450,
     "native/journal": 770,
     "native/llm": 7_670,
-    "native/money": 1_730,
+    "native/money": 1_740,
     "native/patch": 8_580,
     "native/sandbox": 7_050,
     "native/search": 6_100,
@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/report": 1_120,
     "runtime/serve": 2_330,
     "runtime/task": 6_230,
-    "runtime/verbs": 7_570,
+    "runtime/verbs": 7_590,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
