@@ -41,6 +41,9 @@ static const Field fields[] = {
     {ACR_PROGRESS_WAITING, "since_ms", AMOUNT, AT(since_ms)},
     {ACR_PROGRESS_WAITING, "tokens", AMOUNT, AT(tokens)},
     {ACR_PROGRESS_NOTE, "text", TEXT, AT(text)},
+    {ACR_PROGRESS_ACTION, "action", TEXT, AT(action)},
+    {ACR_PROGRESS_ACTION, "text", TEXT, AT(text)},
+    {ACR_PROGRESS_ACTION, "places", JSON, AT(places)},
     {ACR_PROGRESS_WARNING, "text", TEXT, AT(text)},
     {ACR_PROGRESS_SPENT, "calls", AMOUNT, AT(spent.calls)},
     {ACR_PROGRESS_SPENT, "tokens", AMOUNT, AT(spent.tokens)},
@@ -118,6 +121,7 @@ static const Kind kinds[ACR_PROGRESS_KINDS] = {
     [ACR_PROGRESS_WAITING] = {"waiting", ACR_SHOWN_IF_LONG, NULL, waiting_words, "waiting",
                               .is_brief = true},
     [ACR_PROGRESS_NOTE] = {"note", ACR_SHOWN_VERBOSE},
+    [ACR_PROGRESS_ACTION] = {"action", ACR_SHOWN_VERBOSE},
     [ACR_PROGRESS_WARNING] = {"warning", ACR_SHOWN_ANYWHERE, warning_words},
     [ACR_PROGRESS_SPENT] = {"spent", ACR_SHOWN_NOWHERE, spent_words, NULL, "spent"},
     [ACR_PROGRESS_TASK] = {"task", ACR_SHOWN_LOGGED, end_words, held_tasks, "task"},
@@ -159,6 +163,19 @@ void acr_progress_note(const AcrProgress *progress, const char *format, ...)
     g_autofree char *line = g_strdup_vprintf(format, args);
     va_end(args);
     acr_progress_tell(progress, (AcrProgressEvent){.kind = ACR_PROGRESS_NOTE, .text = line});
+}
+
+void acr_progress_action(const AcrProgress *progress, const char *action, AcrJson *places,
+                         const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *line = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_autoptr(AcrJson) list = places ? places : acr_json_new_array();
+    acr_progress_tell(
+        progress, (AcrProgressEvent){
+                      .kind = ACR_PROGRESS_ACTION, .action = action, .text = line, .places = list});
 }
 
 void acr_progress_warn(const AcrProgress *progress, const char *line)

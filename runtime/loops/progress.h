@@ -18,7 +18,8 @@ typedef struct {
 typedef enum {
     ACR_PROGRESS_STAGE,   /* a stage begins */
     ACR_PROGRESS_WAITING, /* the run waits for a model's answer */
-    ACR_PROGRESS_NOTE,    /* something happened, e.g. "search_class(\"A\"): 2 places" */
+    ACR_PROGRESS_NOTE,    /* something happened, e.g. "validation accepted patch 1" */
+    ACR_PROGRESS_ACTION,  /* a search call was made or a script executed */
     ACR_PROGRESS_WARNING, /* something the user must not miss: a thing was skipped or repaired */
     ACR_PROGRESS_SPENT,   /* sent after each call of a model */
     ACR_PROGRESS_TASK,    /* a task of a batch has ended */
@@ -33,7 +34,9 @@ typedef struct {
     gint64 time_ms;        /* milliseconds since 1970; acr_progress_tell sets it */
     const char *stage;     /* STAGE: "search", … */
     guint attempt, number; /* STAGE: attempt from 0; round or try from 1 (0: none) */
-    const char *text;      /* NOTE, WARNING, TASK, GRADED: a line; RESULT: the error, or NULL */
+    const char *text; /* NOTE, ACTION, WARNING, TASK, GRADED: a line; RESULT: the error, or NULL */
+    const char *action;    /* ACTION: "search", "execute" */
+    const AcrJson *places; /* ACTION: the places found, as acr_place_to_json writes them; a list */
     AcrSpent spent;        /* SPENT */
     gint64 tokens;         /* WAITING: tokens of the answer so far */
     gint64 since_ms; /* when the reported thing began, in milliseconds since 1970; 0: unknown */
@@ -57,6 +60,9 @@ void acr_progress_tell(const AcrProgress *progress, AcrProgressEvent event);
 void acr_progress_stage(const AcrProgress *progress, guint attempt, const char *stage,
                         guint number);
 void acr_progress_note(const AcrProgress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* What was done, of the kind `action`; `places` is taken, NULL: none. */
+void acr_progress_action(const AcrProgress *progress, const char *action, AcrJson *places,
+                         const char *format, ...) G_GNUC_PRINTF(4, 5);
 void acr_progress_warn(const AcrProgress *progress, const char *line); /* NULL: no line */
 
 /* Converts an event to JSON as in runtime/schemas/events.json; owned. */

@@ -100,8 +100,8 @@ AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guin
         return ACR_STEP_FAILED;
     g_autofree char *with =
         patch ? g_strdup_printf("patch %u", patch->number) : g_strdup("no patch");
-    acr_loops_note(work->run, "reproducer %u with %s: %s", work->reproducer.number, with,
-                   verdict.why);
+    acr_progress_action(work->run->progress, "execute", NULL, "reproducer %u with %s: %s",
+                        work->reproducer.number, with, verdict.why);
     for (guint i = 0; i < verdict.doubts->len; i++)
         acr_loops_note(work->run, "doubt: %s", (const char *)verdict.doubts->pdata[i]);
     if (repeat == 0 && !save_execution(work, patch ? patch->number : 0, &verdict, error))

@@ -7,6 +7,7 @@
 
 /* number of the first answer, after the system prompt and the text */
 #define EXTRACT_FIRST_ANSWER 2u
+#define MAX_TOLD 20u /* places of a call in the progress event */
 
 typedef struct {
     const AcrRun *run;
@@ -207,6 +208,20 @@ static AcrJson *call_to_json(const AcrCall *call, bool ok)
                        ACR_BOOL("call_ok", ok), NULL);
 }
 
+static void tell_call(const AcrRun *run, const char *printed, const AcrAnswer *answer)
+{
+    guint n = answer->ok ? answer->places->len : 0;
+    AcrJson *places = acr_json_new_array();
+    for (guint i = 0; i < n && i < MAX_TOLD; i++)
+        acr_json_append(places, acr_place_to_json(answer->places->pdata[i]));
+    if (n)
+        acr_progress_action(run->progress, "search", places, "%s: %u place%s", printed, n,
+                            n == 1 ? "" : "s");
+    else
+        acr_progress_action(run->progress, "search", places, "%s: %s", printed,
+                            answer->ok ? "answered" : "nothing found");
+}
+
 /* Makes a call, unless an extension vetoes it. */
 static bool make_call(Driver *driver, const AcrCall *call, const char *printed, AcrAnswer *out)
 {
@@ -222,11 +237,7 @@ static bool make_call(Driver *driver, const AcrCall *call, const char *printed, 
     }
     if (!acr_search_run(run->search, call, out, &driver->failure))
         return false;
-    if (!out->ok || out->places->len == 0)
-        acr_loops_note(run, "%s: %s", printed, out->ok ? "answered" : "nothing found");
-    else
-        acr_loops_note(run, "%s: %u place%s", printed, out->places->len,
-                       out->places->len == 1 ? "" : "s");
+    tell_call(run, printed, out);
     return acr_observe_result(run, printed, out, &driver->failure);
 }
 

@@ -92,7 +92,11 @@ static bool read_object(const AcrJson *json, AcrServeMessage *out, AcrServeFault
 bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out, AcrServeFault *fault)
 {
     g_autoptr(GError) error = NULL;
-    *out = (AcrServeMessage){.json = acr_json_parse(line, len, &error)};
+    *out = (AcrServeMessage){0};
+    if (!line)
+        return acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST,
+                                "a message is longer than %u bytes", ACR_SERVE_MAX_LINE) != NULL;
+    out->json = acr_json_parse(line, len, &error);
     if (!out->json) {
         acr_serve_refuse(fault, ACR_SERVE_PARSE, "%s", error->message);
         return false;

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "http/server.h"
+#include "serve/lines.h"
 #include "serve/serve.h"
 
 /* ---- Messages (message.c) ---- */
@@ -54,8 +55,8 @@ AcrJson *acr_serve_refuse(AcrServeFault *fault, int code, const char *format, ..
     G_GNUC_PRINTF(3, 4);
 
 /*
- * Parses a line. False with a fault if it is not a message; `out` then has the id, if it could be
- * read. A message that needs no answer (a response) has no method.
+ * Parses a line; NULL: it was too long. False with a fault if it is not a message; `out` then has
+ * the id, if it could be read. A message that needs no answer (a response) has no method.
  */
 bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out,
                             AcrServeFault *fault) ACR_MUST_USE;
@@ -77,8 +78,6 @@ void acr_serve_set_ttl(AcrJson *result, const AcrServeMessage *message, gint64 t
 
 /* ---- The server that a transport feeds (server.c) ---- */
 
-/* Blocks the signals that end the program, in this thread; *out_before is for pthread_sigmask. */
-void acr_serve_block_signals(sigset_t *out_before);
 typedef struct AcrServeServer AcrServeServer;
 /*
  * Gives the answer to a request, once, from any thread. `line` NULL: the request was cancelled and

@@ -17,14 +17,16 @@
 #define MAX_TASKS_AT_ONCE 256
 
 #define ISSUE (ACR_FOR_RUN | ACR_FOR_REPRODUCE)
-#define MODEL (ISSUE | ACR_FOR_SWE_BENCH)
+#define RUN (ACR_FOR_RUN | ACR_FOR_ACP) /* what works on one issue up to its patch */
+#define PATCHED (RUN | ACR_FOR_SWE_BENCH)
+#define MODEL (ACR_FOR_REPRODUCE | PATCHED)
 #define TASKS (ACR_FOR_SWE_BENCH | ACR_FOR_EVAL)
 #define CALL (MODEL | ACR_FOR_ASK)
 #define ASKED (CALL | ACR_FOR_DOCTOR)
 #define LOOK (ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX)
 #define SUITE (ACR_FOR_TESTS | ACR_FOR_LOCALIZE)
 #define CODE (MODEL | ACR_FOR_EXEC | SUITE)
-#define INDEXING (ISSUE | ACR_FOR_REPLAY | LOOK | ACR_FOR_MCP | ACR_FOR_LOCALIZE)
+#define INDEXING (ISSUE | ACR_FOR_ACP | ACR_FOR_REPLAY | LOOK | ACR_FOR_MCP | ACR_FOR_LOCALIZE)
 
 #define EXTENDED (MODEL | ACR_FOR_EVAL | ACR_FOR_SEARCH | ACR_FOR_MCP | ACR_FOR_EXTENSIONS)
 
@@ -215,25 +217,25 @@ const AcrOption acr_options[] = {
     {"extension-time", 0, ACR_OPTION_SECONDS, AT(extension_ms), EXTENDED, CONFIG | RARE, "SECONDS",
      .help = "Stop each call of an extension after SECONDS", .default_value = "30"},
     /* ---- Proof ---- */
-    {"verify", 0, ACR_OPTION_WORD, AT(verify), ACR_FOR_RUN | ACR_FOR_SWE_BENCH, BOUND | CONFIG,
+    {"verify", 0, ACR_OPTION_WORD, AT(verify), PATCHED, BOUND | CONFIG,
      "WHEN", .help = "Verify the patch by running code",
      .words = "auto|always|never", .default_value = "auto", .implicit_value = "always"},
-    {"validate", 0, ACR_OPTION_TEXT, AT(validate), ACR_FOR_RUN | ACR_FOR_SWE_BENCH,
+    {"validate", 0, ACR_OPTION_TEXT, AT(validate), PATCHED,
      BOUND | CONFIG, "CMD",
      .help = "Run CMD on each patched copy; a non-zero exit rejects the patch"},
-    {"regressions", 0, ACR_OPTION_WORD, AT(regressions), ACR_FOR_RUN | ACR_FOR_SWE_BENCH,
+    {"regressions", 0, ACR_OPTION_WORD, AT(regressions), PATCHED,
      BOUND | CONFIG, "WHEN",
      .help = "Reject patches that break tests; --test-cmd implies auto",
      .words = "auto|always|never", .implicit_value = "always"},
-    {"test-cmd", 0, ACR_OPTION_TEXT, AT(test_command), ACR_FOR_RUN | ACR_FOR_SWE_BENCH,
+    {"test-cmd", 0, ACR_OPTION_TEXT, AT(test_command), PATCHED,
      BOUND | CONFIG, "CMD", .help = "Run the project's tests by this command (default: found in the project)"},
-    {"test-time", 0, ACR_OPTION_SECONDS, AT(test_ms), ACR_FOR_RUN | ACR_FOR_SWE_BENCH,
+    {"test-time", 0, ACR_OPTION_SECONDS, AT(test_ms), PATCHED,
      CONFIG | RARE, "SECONDS", .help = "Stop checking a patch with the project's tests after SECONDS",
      .default_value = "1800"},
-    {"sbfl", 0, ACR_OPTION_WORD, AT(sbfl), ACR_FOR_RUN | ACR_FOR_SWE_BENCH, BOUND | CONFIG | RARE, "WHEN",
+    {"sbfl", 0, ACR_OPTION_WORD, AT(sbfl), PATCHED, BOUND | CONFIG | RARE, "WHEN",
      .help = "Show the model which methods the failing tests run",
      .words = "auto|always|never", .implicit_value = "always"},
-    {"trace", 0, ACR_OPTION_WORD, AT(trace), ACR_FOR_RUN | ACR_FOR_SWE_BENCH, BOUND | CONFIG | RARE, "WHEN",
+    {"trace", 0, ACR_OPTION_WORD, AT(trace), PATCHED, BOUND | CONFIG | RARE, "WHEN",
      .help = "Show the model what the script calls until it fails (default: never)",
      .words = "auto|never", .implicit_value = "auto"},
     {"failing-test", 0, ACR_OPTION_LIST, AT(failing_tests), ACR_FOR_RUN, BOUND | RARE, "ID",
@@ -255,7 +257,7 @@ const AcrOption acr_options[] = {
     {"image", 0, ACR_OPTION_TEXT, AT(image), CODE | ACR_FOR_DOCTOR, BOUND | CONFIG, "NAME",
      .help = "Run code in this container image, which holds the project in /testbed"},
     /* ---- Ceilings ---- */
-    {"max-cost", 0, ACR_OPTION_USD, AT(max_cost), ISSUE | ACR_FOR_ASK, CONFIG, "USD",
+    {"max-cost", 0, ACR_OPTION_USD, AT(max_cost), ISSUE | ACR_FOR_ACP | ACR_FOR_ASK, CONFIG, "USD",
      .help = "Spend at most USD; each call's cost is reserved before it is sent"},
     {"max-cost", 0, ACR_OPTION_USD, AT(max_cost), ACR_FOR_SWE_BENCH, CONFIG, "USD",
      .help = "Spend at most USD on all tasks together"},
@@ -280,12 +282,12 @@ const AcrOption acr_options[] = {
      "N", .help = "Make at most N retrieval rounds", 1, 1000, .default_value = "15"},
     {"tries", 0, ACR_OPTION_COUNT, AT(tries), MODEL, BOUND | CONFIG | RARE, "N",
      .help = "Ask the patch writer, or the script writer, at most N times", 1, 100, .default_value = "3"},
-    {"attempts", 0, ACR_OPTION_COUNT, AT(attempts), ACR_FOR_RUN, BOUND | CONFIG | RARE, "N",
+    {"attempts", 0, ACR_OPTION_COUNT, AT(attempts), RUN, BOUND | CONFIG | RARE, "N",
      .help = "Make at most N attempts; 0: choose among the --candidate patches", 0, 100,
      .default_value = "1"},
-    {"attempts", 0, ACR_OPTION_COUNT, AT(attempts), MODEL & ~ACR_FOR_RUN, BOUND | CONFIG | RARE,
+    {"attempts", 0, ACR_OPTION_COUNT, AT(attempts), MODEL & ~RUN, BOUND | CONFIG | RARE,
      "N", .help = "Make at most N attempts", 1, 100, .default_value = "1"},
-    {"samples", 0, ACR_OPTION_COUNT, AT(samples), ACR_FOR_RUN | ACR_FOR_SWE_BENCH, BOUND | CONFIG | RARE,
+    {"samples", 0, ACR_OPTION_COUNT, AT(samples), PATCHED, BOUND | CONFIG | RARE,
      "N", .help = "Gather N patches, run all scripts on each, choose the best (default: 1)", 1, 100},
     {"candidate", 0, ACR_OPTION_LIST, AT(candidates), ACR_FOR_RUN, RARE, "FILE",
      .help = "Let this diff compete with the run's own patches; may be repeated"},
@@ -298,7 +300,7 @@ const AcrOption acr_options[] = {
     {"tools", 0, ACR_OPTION_WORD, AT(tools), MODEL & ~ACR_FOR_REPRODUCE, BOUND | CONFIG | RARE,
      "HOW", .help = "Let models call searches as tools (native) or in text",
      .words = "auto|native|text"},
-    {"repo-notes", 0, ACR_OPTION_WORD, AT(repo_notes), ACR_FOR_RUN, CONFIG | RARE, "WHEN",
+    {"repo-notes", 0, ACR_OPTION_WORD, AT(repo_notes), RUN, CONFIG | RARE, "WHEN",
      .help = "Quote the repository's AGENTS.md to the patch writer (default: auto)",
      .words = "auto|never"},
     {"effort", 0, ACR_OPTION_TEXT, AT(effort), CALL, BOUND | CONFIG | RARE, "WORD",

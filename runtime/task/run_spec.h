@@ -31,6 +31,7 @@ typedef enum {
     ACR_FOR_WATCH = 1 << 18,
     ACR_FOR_PR = 1 << 19,
     ACR_FOR_RUNS = 1 << 20,
+    ACR_FOR_ACP = 1 << 21,
 } AcrForVerb;
 
 #define ACR_MAX_CANDIDATES 64u /* number of patches from elsewhere */

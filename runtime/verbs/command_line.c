@@ -138,7 +138,8 @@ static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, G
 static void bound_time(AcrHost *host, const AcrRunSpec *spec)
 {
     static const guint by_signal = ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX | ACR_FOR_REPLAY;
-    gint64 ms = spec->max_ms > 0 ? spec->max_ms : G_MAXINT64;
+    bool is_of_runs = spec->verb & ACR_FOR_ACP; /* each of its runs has the limit */
+    gint64 ms = spec->max_ms > 0 && !is_of_runs ? spec->max_ms : G_MAXINT64;
     if (spec->batch_deadline_us > 0)
         ms = MIN(ms, MAX(spec->batch_deadline_us - g_get_monotonic_time(), 0) / 1000);
     struct itimerval timer = {.it_value.tv_sec = (time_t)(ms / 1000 + 1 + ACR_GRACE_S)};

@@ -46,8 +46,7 @@ static char *find_repository(GError **error)
     }
 }
 
-/* Makes a new folder, named after the repository and the time, where programs keep their state. */
-static char *make_run_folder(const char *repo, GError **error)
+char *acr_verb_new_run_folder(const char *repo, GError **error)
 {
     g_autofree char *runs = acr_user_path("XDG_STATE_HOME", ".local/state", "runs");
     g_autofree char *real = g_canonicalize_filename(repo, NULL);
@@ -104,7 +103,7 @@ bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
         take_latest_run(spec);
     if (!(spec->verb & issue) || spec->out || spec->dry_run || spec->resume)
         return true;
-    spec->out = make_run_folder(spec->repo, error);
+    spec->out = acr_verb_new_run_folder(spec->repo, error);
     if (spec->out)
         acr_verb_say("the run folder is %s", spec->out);
     return spec->out != NULL;

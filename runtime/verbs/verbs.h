@@ -48,6 +48,7 @@ extern const AcrVerb acr_verb_ask;
 extern const AcrVerb acr_verb_reproduce;
 extern const AcrVerb acr_verb_exec;
 extern const AcrVerb acr_verb_mcp;
+extern const AcrVerb acr_verb_acp;
 extern const AcrVerb acr_verb_tests;
 extern const AcrVerb acr_verb_help;
 extern const AcrVerb acr_verb_localize;

@@ -38,11 +38,11 @@ BUDGETS = {
     "runtime/eval": 2_925,
     "runtime/extensions": 1_150,
     "runtime/layout": 80,
-    "runtime/loops": 5_400,
+    "runtime/loops": 5_450,
     "runtime/project": 2_520,
     "runtime/py": 1_930,
     "runtime/report": 1_120,
-    "runtime/serve": 2_330,
+    "runtime/serve": 3_330,
     "runtime/task": 6_230,
     "runtime/verbs": 7_590,
 }

@@ -71,6 +71,7 @@ EXAMPLES = {
         ("Run a test in the sandbox, on a private copy", "exec -- python -m pytest -q tests/test_add.py"),
         ("The same with a patch applied", "exec --patch patch.diff -- python -m pytest -q tests/test_add.py"),
     ],
+    "acp": [("Work for an editor that starts it", "acp --model openai/gpt-4.1 --max-cost 2")],
     "mcp": [("Serve the search calls to Claude Code", "mcp --repo ~/project")],
     "tests": [("Report which tests a patch breaks and fixes", "tests --patch patch.diff")],
     "extensions": [

@@ -1,0 +1,351 @@
+/*
+ * The Agent Client Protocol: reads messages, and answers all but prompts at once. This thread owns
+ * the sessions.
+ */
+#include "serve/acp_private.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define VERSION 1
+#define MAX_ISSUE_BYTES (1024u * 1024)
+#define MAX_SHOWN 80u
+
+typedef struct {
+    AcrAcp *acp;
+    const AcrServeMessage *message;
+    AcrServeFault *fault;
+} Request;
+
+/* ---- Sessions ---- */
+
+static void free_session(void *data)
+{
+    AcrAcpSession *session = data;
+    acr_acp_prompt_cancel(session);
+    acr_acp_prompt_join(session);
+    if (!session->issue)
+        (void)rmdir(session->folder); /* nothing was started in it */
+    acr_serve_message_clear(&session->prompt);
+    acr_json_free(session->answer);
+    g_free(session->id);
+    g_free(session->repo);
+    g_free(session->folder);
+    g_free(session->issue);
+    g_free(session);
+}
+
+static const char *text_param(const Request *request, const char *name)
+{
+    const char *text = acr_json_get_string(request->message->params, name);
+    if (!text)
+        acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS, "%s needs params.%s, a string",
+                         request->message->method, name);
+    return text;
+}
+
+static AcrAcpSession *find_session(const Request *request)
+{
+    const char *id = text_param(request, "sessionId");
+    AcrAcpSession *session = id ? g_hash_table_lookup(request->acp->sessions, id) : NULL;
+    if (id && !session) {
+        g_autofree char *shown = acr_text_quote(id, MAX_SHOWN);
+        acr_serve_refuse(request->fault, ACR_SERVE_NO_RESOURCE,
+                         "there is no session %s on this connection; load it, or make a new one",
+                         shown);
+    }
+    return session;
+}
+
+/* The repository of params.cwd; owned; NULL with a fault. */
+static char *repository_of(const Request *request)
+{
+    const char *cwd = text_param(request, "cwd");
+    g_autoptr(GError) error = NULL;
+    if (!cwd)
+        return NULL;
+    if (!g_path_is_absolute(cwd))
+        return (void *)acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
+                                        "params.cwd must be an absolute path");
+    g_autoptr(AcrRepo) repo = acr_repo_open(cwd, &error);
+    const char *workdir = repo ? acr_repo_workdir(repo) : NULL;
+    if (workdir)
+        return acr_path_real(workdir);
+    return (void *)acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
+                                    "no run can begin in params.cwd: %s",
+                                    error ? error->message : "the repository has no working tree");
+}
+
+/* Takes the folder; NULL with a fault if there are too many sessions. */
+static AcrAcpSession *add_session(const Request *request, char *repo, char *folder)
+{
+    AcrAcp *acp = request->acp;
+    AcrAcpSession *session = g_new0(AcrAcpSession, 1);
+    session->acp = acp;
+    session->repo = repo;
+    session->folder = folder;
+    session->id = g_path_get_basename(folder);
+    g_hash_table_replace(acp->sessions, session->id, session);
+    return session;
+}
+
+static bool has_room(const Request *request)
+{
+    if (g_hash_table_size(request->acp->sessions) < ACR_ACP_MAX_SESSIONS)
+        return true;
+    acr_serve_refuse(request->fault, ACR_SERVE_BUSY, "a connection has at most %u sessions",
+                     ACR_ACP_MAX_SESSIONS);
+    return false;
+}
+
+/* ---- Methods ---- */
+
+static AcrJson *initialize(const Request *request)
+{
+    gint64 version = acr_json_get_int(request->message->params, "protocolVersion", -1);
+    if (version < 0)
+        return acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
+                                "initialize needs params.protocolVersion, a number");
+    request->acp->is_initialized = true;
+    AcrJson *prompt = acr_json_of(ACR_BOOL("image", false), ACR_BOOL("audio", false),
+                                  ACR_BOOL("embeddedContext", true), NULL);
+    AcrJson *agent =
+        acr_json_of(ACR_BOOL("loadSession", true), ACR_JSON("promptCapabilities", prompt), NULL);
+    AcrJson *about = acr_json_of(ACR_STRING("name", "acr-host"), ACR_STRING("title", "acr-host"),
+                                 ACR_STRING("version", ACR_VERSION), NULL);
+    return acr_json_of(ACR_INT("protocolVersion", VERSION), ACR_JSON("agentCapabilities", agent),
+                       ACR_JSON("agentInfo", about), ACR_JSON("authMethods", acr_json_new_array()),
+                       NULL);
+}
+
+static AcrJson *authenticate(const Request *request)
+{
+    return acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
+                            "acr-host has no methods to authenticate by: it takes the models' keys "
+                            "from its environment");
+}
+
+static AcrJson *new_session(const Request *request)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *repo = has_room(request) ? repository_of(request) : NULL;
+    char *folder = repo ? request->acp->options->new_folder(repo, &error) : NULL;
+    if (error)
+        return acr_serve_refuse(request->fault, ACR_SERVE_INTERNAL, "%s", error->message);
+    if (!folder)
+        return NULL;
+    AcrAcpSession *session = add_session(request, g_steal_pointer(&repo), folder);
+    return acr_json_of(ACR_STRING("sessionId", session->id), NULL);
+}
+
+/* The text of a file of the session's folder; owned; NULL: there is none. */
+static char *read_text(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_ISSUE_BYTES, NULL);
+    return bytes ? acr_utf8_repair_bytes(bytes) : NULL;
+}
+
+static void tell_history(AcrAcpSession *session)
+{
+    g_autofree char *text = read_text(session->folder, ACR_FILE_RESULT);
+    g_autoptr(AcrJson) result = text ? acr_json_parse(text, strlen(text), NULL) : NULL;
+    const char *verdict = acr_json_get_string(result, "verdict"),
+               *why = acr_json_get_string(result, "why");
+    g_autofree char *ended = g_strdup_printf("The run has ended: %s%s%s", verdict ? verdict : "?",
+                                             why ? ": " : "", why ? why : "");
+    acr_acp_say(session, ACR_ACP_USER, session->issue);
+    acr_acp_say(session, ACR_ACP_MESSAGE,
+                result ? ended
+                       : "The run has not ended; the next prompt, of any text, resumes it.");
+}
+
+static AcrJson *load_session(const Request *request)
+{
+    AcrAcp *acp = request->acp;
+    const char *id = text_param(request, "sessionId");
+    g_autofree char *repo = id && has_room(request) ? repository_of(request) : NULL;
+    if (!repo)
+        return NULL;
+    AcrAcpSession *known = g_hash_table_lookup(acp->sessions, id);
+    bool is_name = *id && !strchr(id, '/') && strcmp(id, ".") != 0 && strcmp(id, "..") != 0;
+    g_autofree char *folder = g_build_filename(acp->options->runs, id, NULL),
+                    *meta_text = is_name ? read_text(folder, ACR_FILE_META) : NULL,
+                    *issue = meta_text ? read_text(folder, ACR_FILE_ISSUE) : NULL;
+    g_autoptr(AcrJson) meta = meta_text ? acr_json_parse(meta_text, strlen(meta_text), NULL) : NULL;
+    const char *of = acr_json_get_string(acr_json_get(meta, "options"), "repo");
+    g_autofree char *shown = acr_text_quote(id, MAX_SHOWN);
+    if (!issue || known || g_strcmp0(of, repo) != 0)
+        return acr_serve_refuse(request->fault, ACR_SERVE_NO_RESOURCE,
+                                known ? "session %s is open on this connection already"
+                                : !issue
+                                    ? "there is no run of the name %s; acr-host runs lists them"
+                                    : "the run %s is of another repository than params.cwd",
+                                shown);
+    AcrAcpSession *session = add_session(request, g_steal_pointer(&repo), g_steal_pointer(&folder));
+    session->issue = g_steal_pointer(&issue);
+    session->is_going_on = true;
+    tell_history(session);
+    return acr_json_new_object();
+}
+
+/* The text of the prompt's blocks; owned. */
+static char *prompt_text(const AcrJson *blocks)
+{
+    GString *text = g_string_new(NULL);
+    for (const AcrJson *at = acr_json_first(blocks); at; at = acr_json_next(at)) {
+        const char *part = acr_json_get_string(at, "text"),
+                   *embedded = acr_json_get_string(acr_json_get(at, "resource"), "text"),
+                   *link = acr_json_get_string(at, "uri");
+        const char *said = part ? part : embedded ? embedded : link;
+        if (said)
+            g_string_append_printf(text, "%s%s", text->len ? "\n\n" : "", said);
+    }
+    return g_string_free(text, FALSE);
+}
+
+/* Takes the issue of the prompt, with a new folder if the session's last run has ended. */
+static bool take_issue(const Request *request, AcrAcpSession *session)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *text =
+        g_strstrip(prompt_text(acr_json_get(request->message->params, "prompt")));
+    bool is_new = session->issue && !session->is_going_on && strcmp(text, session->issue) != 0;
+    if (!*text || strlen(text) > MAX_ISSUE_BYTES)
+        return acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
+                                "params.prompt must hold the text of an issue, of at most %u bytes",
+                                MAX_ISSUE_BYTES) != NULL;
+    char *folder = is_new ? request->acp->options->new_folder(session->repo, &error) : NULL;
+    if (is_new && !folder)
+        return acr_serve_refuse(request->fault, ACR_SERVE_INTERNAL, "%s", error->message) != NULL;
+    if (folder) {
+        g_free(session->folder);
+        session->folder = folder;
+    }
+    if (!session->issue || is_new) {
+        g_free(session->issue);
+        session->issue = g_steal_pointer(&text);
+    }
+    session->is_going_on = false;
+    return true;
+}
+
+/* NULL without a fault: it is answered later. */
+static AcrJson *prompt(const Request *request)
+{
+    AcrAcp *acp = request->acp;
+    AcrAcpSession *session = find_session(request);
+    if (!session)
+        return NULL;
+    pthread_mutex_lock(&acp->lock);
+    bool is_busy = session->is_busy;
+    guint runs = acp->runs;
+    pthread_mutex_unlock(&acp->lock);
+    if (is_busy || runs >= ACR_ACP_MAX_RUNS)
+        return acr_serve_refuse(request->fault, ACR_SERVE_BUSY,
+                                is_busy ? "the session works on another prompt; cancel that first"
+                                        : "%u prompts are worked on; wait until one has ended",
+                                ACR_ACP_MAX_RUNS);
+    acr_acp_prompt_join(session);
+    if (!take_issue(request, session))
+        return NULL;
+    acr_serve_message_clear(&session->prompt);
+    session->prompt.json = acr_json_copy(request->message->json);
+    session->prompt.id = acr_json_get(session->prompt.json, "id");
+    if (!acr_acp_prompt_start(session))
+        return acr_serve_refuse(request->fault, ACR_SERVE_BUSY, "no thread can be started");
+    return NULL;
+}
+
+static AcrJson *cancel(const Request *request)
+{
+    AcrAcpSession *session = find_session(request);
+    if (session)
+        acr_acp_prompt_cancel(session);
+    return NULL;
+}
+
+static const struct {
+    const char *name;
+    bool is_notification;
+    AcrJson *(*answer)(const Request *request);
+} methods[] = {
+    {"initialize", false, initialize},   {"authenticate", false, authenticate},
+    {"session/new", false, new_session}, {"session/load", false, load_session},
+    {"session/prompt", false, prompt},   {"session/cancel", true, cancel},
+};
+
+/* ---- Messages ---- */
+
+/* The client's answer to a request of a session. */
+static void take_answer(AcrAcp *acp, const AcrServeMessage *message)
+{
+    gint64 id = acr_json_int(message->id, 0);
+    AcrAcpSession *session;
+    GHashTableIter all;
+    g_hash_table_iter_init(&all, acp->sessions);
+    pthread_mutex_lock(&acp->lock);
+    while (id > 0 && g_hash_table_iter_next(&all, NULL, (void **)&session))
+        if (session->asked == id && !session->answer)
+            session->answer = acr_json_copy(message->json);
+    pthread_cond_broadcast(&acp->told);
+    pthread_mutex_unlock(&acp->lock);
+}
+
+/* The result of a request; NULL: the fault, or nothing is answered now. */
+static AcrJson *answer_request(AcrAcp *acp, const AcrServeMessage *message, AcrServeFault *fault)
+{
+    Request request = {.acp = acp, .message = message, .fault = fault};
+    if (!acp->is_initialized && strcmp(message->method, "initialize") != 0)
+        return acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST, "initialize comes first");
+    for (gsize i = 0; i < G_N_ELEMENTS(methods); i++)
+        if (strcmp(methods[i].name, message->method) == 0 &&
+            methods[i].is_notification == !message->id)
+            return methods[i].answer(&request);
+    g_autofree char *shown = acr_text_quote(message->method, MAX_SHOWN);
+    return acr_serve_refuse(fault, ACR_SERVE_NO_METHOD, "there is no method %s", shown);
+}
+
+static void take_acp_line(void *ctx, const char *line, gsize len)
+{
+    AcrAcp *acp = ctx;
+    g_auto(AcrServeMessage) message = {0};
+    g_auto(AcrServeFault) fault = {0};
+    bool is_read = acr_serve_message_read(line, len, &message, &fault);
+    if (is_read && !message.method) {
+        take_answer(acp, &message);
+        return;
+    }
+    AcrJson *result = is_read ? answer_request(acp, &message, &fault) : NULL;
+    bool is_asked = message.id || !is_read;
+    g_autofree char *reply =
+        is_asked && (result || fault.code) ? acr_serve_reply(&message, result, &fault) : NULL;
+    if (reply)
+        acr_serve_pipe_write(&acp->pipe, reply);
+    else
+        acr_json_free(result);
+}
+
+bool acr_acp_stdio(const AcrAcpOptions *options, GError **error)
+{
+    g_autoptr(GError) failed = NULL;
+    AcrAcp acp = {
+        .options = options, .lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
+    acr_serve_pipe_open(&acp.pipe, options->in, options->out, options->host->interrupt);
+    acp.pipe.lines.take = take_acp_line;
+    acp.pipe.lines.ctx = &acp;
+    acp.sessions = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_session);
+    while (!acr_interrupted(options->host->interrupt) &&
+           acr_serve_pipe_read(&acp.pipe, -1, &failed))
+        ;
+    GHashTableIter all;
+    AcrAcpSession *session;
+    g_hash_table_iter_init(&all, acp.sessions);
+    while (g_hash_table_iter_next(&all, NULL, (void **)&session))
+        acr_acp_prompt_cancel(session); /* all of them at once; then each is awaited */
+    g_hash_table_unref(acp.sessions);
+    pthread_cond_destroy(&acp.told);
+    pthread_mutex_destroy(&acp.lock);
+    bool is_written = acr_serve_pipe_close(&acp.pipe, failed ? NULL : error);
+    return failed ? acr_pass_error(error, &failed) : is_written;
+}

@@ -1,0 +1,30 @@
+/*
+ * acp: editors drive runs by the Agent Client Protocol, version 1, over two descriptors, a JSON
+ * object a line. A session is a run folder, and its prompt is an issue. The run is a process of its
+ * own; what it reports becomes the session's updates, and the patch is written to the working tree
+ * only after the client has allowed it.
+ */
+#ifndef ACR_ACP_H
+#define ACR_ACP_H
+
+#include "base/base.h"
+#include "task/task.h"
+
+#define ACR_ACP_MAX_SESSIONS 64u /* of one connection */
+#define ACR_ACP_MAX_RUNS 8u      /* prompts that are worked on at the same time */
+
+/* All borrowed. */
+typedef struct {
+    const AcrHost *host;
+    const AcrRunSpec *spec; /* what each run is given beside its repository, issue and folder */
+    const char *runs;       /* the folder of run folders, absolute */
+    /* Makes a new folder there for a run in that repository; owned. Errors: those of task. */
+    char *(*new_folder)(const char *repo, GError **error);
+    int in, out;
+} AcrAcpOptions;
+
+/* Answers until the input ends, the output is closed, or the host is interrupted; then ends all
+ * runs. Errors: FAILED of serve (`in` or `out` fails). */
+bool acr_acp_stdio(const AcrAcpOptions *options, GError **error) ACR_MUST_USE;
+
+#endif
