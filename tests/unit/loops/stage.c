@@ -59,7 +59,7 @@ static bool write_file(void *ctx, const char *path, const void *data, gsize len,
 
 static void take_event(void *ctx, const AcrProgressEvent *event)
 {
-    if (event->kind == ACR_PROGRESS_NOTE)
+    if (event->kind == ACR_PROGRESS_NOTE || event->kind == ACR_PROGRESS_ACTION)
         g_string_append_printf(((Stage *)ctx)->notes, "%s\n", event->text);
 }
 
