@@ -10,6 +10,9 @@
 #define VERSION 1
 #define MAX_ISSUE_BYTES (1024u * 1024)
 #define MAX_SHOWN 80u
+#define MAX_LISTED 256u
+/* -32000, which other protocols use, makes a client of this one ask for authentication. */
+#define BUSY ACR_SERVE_INVALID_REQUEST
 
 typedef struct {
     AcrAcp *acp;
@@ -93,7 +96,7 @@ static bool has_room(const Request *request)
 {
     if (g_hash_table_size(request->acp->sessions) < ACR_ACP_MAX_SESSIONS)
         return true;
-    acr_serve_refuse(request->fault, ACR_SERVE_BUSY, "a connection has at most %u sessions",
+    acr_serve_refuse(request->fault, BUSY, "a connection has at most %u sessions",
                      ACR_ACP_MAX_SESSIONS);
     return false;
 }
@@ -109,8 +112,10 @@ static AcrJson *initialize(const Request *request)
     request->acp->is_initialized = true;
     AcrJson *prompt = acr_json_of(ACR_BOOL("image", false), ACR_BOOL("audio", false),
                                   ACR_BOOL("embeddedContext", true), NULL);
+    AcrJson *session = acr_json_of(ACR_JSON("list", acr_json_new_object()), NULL);
     AcrJson *agent =
-        acr_json_of(ACR_BOOL("loadSession", true), ACR_JSON("promptCapabilities", prompt), NULL);
+        acr_json_of(ACR_BOOL("loadSession", true), ACR_JSON("sessionCapabilities", session),
+                    ACR_JSON("promptCapabilities", prompt), NULL);
     AcrJson *about = acr_json_of(ACR_STRING("name", "acr-host"), ACR_STRING("title", "acr-host"),
                                  ACR_STRING("version", ACR_VERSION), NULL);
     return acr_json_of(ACR_INT("protocolVersion", VERSION), ACR_JSON("agentCapabilities", agent),
@@ -189,6 +194,37 @@ static AcrJson *load_session(const Request *request)
     return acr_json_new_object();
 }
 
+/* A run that the client may load, from a row of list_runs. */
+static AcrJson *describe_session(const AcrJson *row)
+{
+    g_autofree char *id = g_path_get_basename(acr_json_get_string(row, "folder"));
+    gint64 changed_s = g_get_real_time() / G_USEC_PER_SEC - acr_json_get_int(row, "age_seconds", 0);
+    g_autoptr(GDateTime) changed = g_date_time_new_from_unix_utc(changed_s);
+    g_autofree char *time = changed ? g_date_time_format_iso8601(changed) : NULL;
+    return acr_json_of(ACR_STRING("sessionId", id), "cwd", ACR_MEMBER(row, "repo"), "title",
+                       ACR_MEMBER(row, "issue"), ACR_STRING("updatedAt", time), NULL);
+}
+
+static AcrJson *list_sessions(const Request *request)
+{
+    const AcrJson *params = request->message->params;
+    bool is_of_all = acr_json_type(acr_json_get(params, "cwd")) == ACR_JSON_NULL;
+    if (acr_json_type(acr_json_get(params, "cursor")) != ACR_JSON_NULL)
+        return acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
+                                "the list has one page: there is no such cursor");
+    g_autofree char *repo = is_of_all ? NULL : repository_of(request);
+    if (!repo && !is_of_all)
+        return NULL;
+    g_autoptr(AcrJson) rows = request->acp->options->list_runs(repo);
+    AcrJson *sessions = acr_json_new_array();
+    guint n = 0;
+    for (const AcrJson *row = acr_json_first(rows); row && n < MAX_LISTED; n++) {
+        acr_json_append(sessions, describe_session(row));
+        row = acr_json_next(row);
+    }
+    return acr_json_of(ACR_JSON("sessions", sessions), NULL);
+}
+
 /* The text of the prompt's blocks; owned. */
 static char *prompt_text(const AcrJson *blocks)
 {
@@ -242,7 +278,7 @@ static AcrJson *prompt(const Request *request)
     guint runs = acp->runs;
     pthread_mutex_unlock(&acp->lock);
     if (is_busy || runs >= ACR_ACP_MAX_RUNS)
-        return acr_serve_refuse(request->fault, ACR_SERVE_BUSY,
+        return acr_serve_refuse(request->fault, BUSY,
                                 is_busy ? "the session works on another prompt; cancel that first"
                                         : "%u prompts are worked on; wait until one has ended",
                                 ACR_ACP_MAX_RUNS);
@@ -253,7 +289,7 @@ static AcrJson *prompt(const Request *request)
     session->prompt.json = acr_json_copy(request->message->json);
     session->prompt.id = acr_json_get(session->prompt.json, "id");
     if (!acr_acp_prompt_start(session))
-        return acr_serve_refuse(request->fault, ACR_SERVE_BUSY, "no thread can be started");
+        return acr_serve_refuse(request->fault, BUSY, "no thread can be started");
     return NULL;
 }
 
@@ -265,14 +301,28 @@ static AcrJson *cancel(const Request *request)
     return NULL;
 }
 
+/* A general notification of JSON-RPC clients: here it cancels a prompt. */
+static AcrJson *cancel_request(const Request *request)
+{
+    const AcrJson *id = acr_json_get(request->message->params, "requestId");
+    AcrAcpSession *session;
+    GHashTableIter all;
+    g_hash_table_iter_init(&all, request->acp->sessions);
+    while (id && g_hash_table_iter_next(&all, NULL, (void **)&session))
+        if (session->prompt.id && acr_json_equal(session->prompt.id, id, NULL))
+            acr_acp_prompt_cancel(session);
+    return NULL;
+}
+
 static const struct {
     const char *name;
     bool is_notification;
     AcrJson *(*answer)(const Request *request);
 } methods[] = {
-    {"initialize", false, initialize},   {"authenticate", false, authenticate},
-    {"session/new", false, new_session}, {"session/load", false, load_session},
-    {"session/prompt", false, prompt},   {"session/cancel", true, cancel},
+    {"initialize", false, initialize},      {"authenticate", false, authenticate},
+    {"session/new", false, new_session},    {"session/load", false, load_session},
+    {"session/list", false, list_sessions}, {"session/prompt", false, prompt},
+    {"session/cancel", true, cancel},       {"$/cancel_request", true, cancel_request},
 };
 
 /* ---- Messages ---- */
@@ -338,6 +388,7 @@ bool acr_acp_stdio(const AcrAcpOptions *options, GError **error)
     while (!acr_interrupted(options->host->interrupt) &&
            acr_serve_pipe_read(&acp.pipe, -1, &failed))
         ;
+    __atomic_store_n(&acp.pipe.is_ending, 1, __ATOMIC_RELAXED);
     GHashTableIter all;
     AcrAcpSession *session;
     g_hash_table_iter_init(&all, acp.sessions);

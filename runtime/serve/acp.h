@@ -20,6 +20,9 @@ typedef struct {
     const char *runs;       /* the folder of run folders, absolute */
     /* Makes a new folder there for a run in that repository; owned. Errors: those of task. */
     char *(*new_folder)(const char *repo, GError **error);
+    /* The run folders there of a repository, or of all (NULL), the latest first; rows as those of
+     * `runs --json`; owned. */
+    AcrJson *(*list_runs)(const char *repo);
     int in, out;
 } AcrAcpOptions;
 

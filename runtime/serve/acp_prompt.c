@@ -155,7 +155,8 @@ static bool is_allowed(AcrAcpSession *session, const AcrJson *call)
                                            acr_json_of(ACR_STRING("sessionId", session->id),
                                                        ACR_JSON("toolCall", acr_json_copy(call)),
                                                        ACR_JSON("options", options), NULL));
-    const AcrJson *outcome = acr_json_get(acr_json_get(answer, "result"), "outcome");
+    const AcrJson *result = acr_json_get(answer, "error") ? NULL : acr_json_get(answer, "result"),
+                  *outcome = acr_json_get(result, "outcome");
     return g_strcmp0(acr_json_get_string(outcome, "outcome"), "selected") == 0 &&
            g_strcmp0(acr_json_get_string(outcome, "optionId"), "apply") == 0;
 }

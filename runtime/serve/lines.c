@@ -14,6 +14,7 @@
 #define READ_BYTES (64u * 1024)
 #define WRITE_BYTES 4096u /* fits into any pipe or socket that has room */
 #define WRITE_WAIT_MS 100
+#define MAX_LAST_WAIT_MS 3000 /* for a client that has closed the input and does not read */
 
 static void add_bytes(AcrServeLines *lines, const char *data, gsize len)
 {
@@ -83,12 +84,17 @@ bool acr_serve_pipe_read(AcrServePipe *pipe, int timeout_ms, GError **error)
 /* 0 or an errno; ECANCELED: interrupted. */
 static int write_patiently(const AcrServePipe *pipe, const char *at, gsize len)
 {
-    while (len > 0) {
+    for (int waited_ms = 0; len > 0;) {
         struct pollfd fd = {.fd = pipe->out, .events = POLLOUT};
         if (acr_interrupted(pipe->interrupt))
             return ECANCELED;
-        if (poll(&fd, 1, WRITE_WAIT_MS) <= 0)
+        if (poll(&fd, 1, WRITE_WAIT_MS) <= 0) {
+            waited_ms += WRITE_WAIT_MS;
+            if (__atomic_load_n(&pipe->is_ending, __ATOMIC_RELAXED) && waited_ms > MAX_LAST_WAIT_MS)
+                return EPIPE;
             continue;
+        }
+        waited_ms = 0;
         ssize_t n = write(pipe->out, at, MIN(len, (gsize)WRITE_BYTES));
         if (n < 0 && errno != EINTR && errno != EAGAIN)
             return errno;

@@ -28,7 +28,8 @@ typedef struct {
     const AcrInterrupt *interrupt;
     AcrServeLines lines;
     pthread_mutex_t writing;
-    int closed; /* the errno after which `out` cannot be written to; atomic */
+    int closed;    /* the errno after which `out` cannot be written to; atomic */
+    int is_ending; /* a client that does not read is given up soon; atomic */
 } AcrServePipe;
 void acr_serve_pipe_open(AcrServePipe *pipe, int in, int out, const AcrInterrupt *interrupt);
 /*

@@ -28,6 +28,7 @@ static int run_acp(AcrHost *host, AcrRunSpec *spec)
         .spec = spec,
         .runs = runs,
         .new_folder = acr_verb_new_run_folder,
+        .list_runs = acr_runs_list,
         .in = STDIN_FILENO,
         .out = STDOUT_FILENO,
     };

@@ -55,14 +55,19 @@ static char *read_title(const AcrFolder *folder)
     return g_strconcat(cut, "…", NULL);
 }
 
-/* Reads the run of a folder; owned; NULL: it belongs to another repository, or cannot be read. */
+static const char *repo_of(const AcrJson *meta)
+{
+    return acr_json_get_string(acr_json_get(meta, "options"), "repo");
+}
+
+/* Reads the run of a folder; owned; NULL: it belongs to another repository than `repo` (NULL: any), or cannot be read. */
 static Run *read_run(const char *path, const char *repo)
 {
     g_auto(AcrFolder) folder = {0};
     g_autofree char *meta_path = g_build_filename(path, ACR_FILE_META, NULL);
     struct stat status;
     if (stat(meta_path, &status) != 0 || !acr_folder_read(path, &folder, NULL) ||
-        g_strcmp0(acr_json_get_string(acr_json_get(folder.meta, "options"), "repo"), repo) != 0)
+        !repo_of(folder.meta) || (repo && strcmp(repo_of(folder.meta), repo) != 0))
         return NULL;
     AcrLiveRun live = {0};
     acr_live_run_read(path, NULL, &live);
@@ -79,13 +84,13 @@ static Run *read_run(const char *path, const char *repo)
     return run;
 }
 
-/* The runs of a repository (of Run), the latest first; owned. */
+/* The runs of a repository, or of all (NULL), the latest first (of Run); owned. */
 static GPtrArray *read_runs(const char *repo)
 {
     GPtrArray *runs = g_ptr_array_new_with_free_func(free_run);
-    g_autofree char *real = acr_path_real(repo),
+    g_autofree char *real = repo ? acr_path_real(repo) : NULL,
                     *top = acr_user_path("XDG_STATE_HOME", ".local/state", "runs");
-    g_autoptr(GDir) dir = top && real ? g_dir_open(top, 0, NULL) : NULL;
+    g_autoptr(GDir) dir = top && (real || !repo) ? g_dir_open(top, 0, NULL) : NULL;
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         g_autofree char *path = g_build_filename(top, name, NULL);
         Run *run = read_run(path, real);
@@ -121,12 +126,12 @@ char *acr_runs_unfinished(const AcrRunSpec *spec, GError **error)
 
 /* ---- The list ---- */
 
-static AcrJson *describe_run(const Run *run, const char *repo)
+static AcrJson *describe_run(const Run *run)
 {
     AcrJson *json = acr_json_new_object();
     const AcrJson *cost = acr_json_get(acr_json_get(run->result, "cost"), "cost_microusd");
     acr_json_set_string(json, "folder", run->path);
-    acr_json_set_string(json, "repo", repo);
+    acr_json_set_string(json, "repo", repo_of(run->meta));
     acr_json_set_string(json, "issue", run->title);
     acr_json_set_string(json, "state", run->state);
     acr_json_set_string(json, "verdict", acr_json_get_string(run->result, "verdict"));
@@ -134,6 +139,20 @@ static AcrJson *describe_run(const Run *run, const char *repo)
     acr_json_set_int(json, "age_seconds",
                      MAX(g_get_real_time() / G_USEC_PER_SEC - run->changed_s, 0));
     return json;
+}
+
+static AcrJson *describe_runs(const GPtrArray *runs)
+{
+    AcrJson *rows = acr_json_new_array();
+    for (guint i = 0; i < runs->len; i++)
+        acr_json_append(rows, describe_run(runs->pdata[i]));
+    return rows;
+}
+
+AcrJson *acr_runs_list(const char *repo)
+{
+    g_autoptr(GPtrArray) runs = read_runs(repo);
+    return describe_runs(runs);
 }
 
 /* "3 d", "2 h", "5 min"; owned. */
@@ -208,9 +227,7 @@ static int list_runs(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(GPtrArray) runs = read_runs(spec->repo);
     if (spec->prune)
         return prune_runs(host, spec, runs);
-    g_autoptr(AcrJson) rows = acr_json_new_array();
-    for (guint i = 0; i < runs->len; i++)
-        acr_json_append(rows, describe_run(runs->pdata[i], spec->repo));
+    g_autoptr(AcrJson) rows = describe_runs(runs);
     if (spec->json)
         return acr_out_exit(acr_out_json(rows), ACR_EXIT_OK);
     if (runs->len == 0)

@@ -145,6 +145,8 @@ bool acr_verb_apply_patch(AcrHost *host, const char *path, AcrOverlay *overlay,
 
 /* ---- Runs (run.c, run_result.c, issue_text.c) ---- */
 
+/* The run folders of a repository, or of all (NULL), the latest first: rows as in `runs --json`; owned. */
+AcrJson *acr_runs_list(const char *repo) ACR_MUST_USE;
 /* The latest run folder of a repository below the user's state folder; owned; NULL: there is none. (run_list.c) */
 char *acr_runs_latest(const char *repo) ACR_MUST_USE;
 /* The latest unfinished run with the verb and issue of `spec`. Errors: USAGE of task: there is

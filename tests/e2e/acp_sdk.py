@@ -1,5 +1,5 @@
-"""A client by the official Python SDK (package `agent-client-protocol`): a job as JSON on standard input, {"command", "cwd",
-"issue"}; on standard output what it saw until the patch was applied."""
+"""A client by the official Python SDK (package `agent-client-protocol`): a job as JSON on standard input,
+{"command", "cwd", "issue"}; on standard output what it saw. It cancels the run after its first tool call, loads the session in a new process and allows the patch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 import acp
-from acp.schema import AllowedOutcome
+from acp.schema import AllowedOutcome, DeniedOutcome
 
 
 class Editor(acp.Client):
@@ -19,26 +19,44 @@ class Editor(acp.Client):
     def __init__(self) -> None:
         self.updates: dict[str, int] = {}
         self.asked = 0
+        self.called, self.cancelled = asyncio.Event(), asyncio.Event()
+        self.may_write = False
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         kind = update.session_update
         self.updates[kind] = self.updates.get(kind, 0) + 1
+        if kind == "tool_call":
+            self.called.set()
 
     async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:
+        if not self.may_write:
+            await self.cancelled.wait()
+            return acp.RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         self.asked += 1
         allowed = next(option for option in options if option.kind == "allow_once")
         return acp.RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=allowed.option_id))
 
 
 async def talk(job: dict[str, Any]) -> dict[str, Any]:
-    """One session with one prompt."""
-    editor = Editor()
+    """One session over two connections."""
+    editor, where = Editor(), {"cwd": job["cwd"], "mcp_servers": []}
     command, *args = job["command"]
+    issue = [acp.text_block(job["issue"])]
     async with acp.spawn_agent_process(editor, command, *args, env=dict(os.environ)) as (agent, _):
         await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
-        session = await agent.new_session(cwd=job["cwd"], mcp_servers=[])
-        done = await agent.prompt(session_id=session.session_id, prompt=[acp.text_block(job["issue"])])
-    return {"stop": done.stop_reason, "updates": editor.updates, "asked": editor.asked}
+        session = (await agent.new_session(**where)).session_id
+        prompt = asyncio.create_task(agent.prompt(session_id=session, prompt=issue))
+        await editor.called.wait()
+        await agent.cancel(session_id=session)
+        editor.cancelled.set()
+        told = {"cancelled": (await prompt).stop_reason}
+    editor.may_write = True
+    async with acp.spawn_agent_process(editor, command, *args, env=dict(os.environ)) as (agent, _):
+        await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
+        told["listed"] = [at.session_id for at in (await agent.list_sessions(cwd=job["cwd"])).sessions] == [session]
+        await agent.load_session(session_id=session, **where)
+        told["stop"] = (await agent.prompt(session_id=session, prompt=issue)).stop_reason
+    return {**told, "updates": editor.updates, "asked": editor.asked}
 
 
 print(json.dumps(asyncio.run(talk(json.load(sys.stdin)))))
