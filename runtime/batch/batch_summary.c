@@ -19,7 +19,8 @@ typedef struct {
 
 struct AcrBatchSummary {
     char *path;
-    GArray *rows; /* of Row */
+    char *dataset; /* as it was given; NULL: not known */
+    GArray *rows;  /* of Row */
 };
 
 /* A group of tasks that are counted together. */
@@ -79,6 +80,8 @@ AcrBatchSummary *acr_batch_summary_new(const char *out)
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id)
 {
     const Row *row = find_task_row(from, id);
+    if (!summary->dataset)
+        summary->dataset = g_strdup(from->dataset);
     if (!row)
         return;
     Row copy = {acr_json_copy(row->json), true};
@@ -99,6 +102,7 @@ AcrBatchSummary *acr_batch_summary_open(const char *out, GError **error)
     if (acr_json_type(tasks) != ACR_JSON_ARRAY)
         return ACR_NULL(acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
                                       "'%s' is damaged; move it away and rerun", summary->path));
+    summary->dataset = g_strdup(acr_json_get_string(json, "dataset"));
     for (const AcrJson *at = acr_json_first(tasks); at; at = acr_json_next(at)) {
         Row row = {.json = acr_json_copy(at)};
         g_array_append_val(summary->rows, row);
@@ -112,7 +116,14 @@ void acr_batch_summary_free(AcrBatchSummary *summary)
         return;
     g_clear_pointer(&summary->rows, g_array_unref);
     g_free(summary->path);
+    g_free(summary->dataset);
     g_free(summary);
+}
+
+void acr_batch_summary_set_dataset(AcrBatchSummary *summary, const char *dataset)
+{
+    g_free(summary->dataset);
+    summary->dataset = g_strdup(dataset);
 }
 
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id)
@@ -226,6 +237,8 @@ bool acr_batch_summary_write(const AcrBatchSummary *summary, GError **error)
         ACR_JSON("by_error_class", count_by(summary, false, "error_class")),
         ACR_JSON("seconds", acr_json_new_double(all.seconds)),
         ACR_JSON("cost", acr_cost_sum_to_json(&all.cost)), NULL);
+    if (summary->dataset)
+        acr_json_set_string(json, "dataset", summary->dataset);
     acr_json_set(json, "tasks", tasks);
     acr_json_set(json, "totals", totals);
     g_autofree char *text = acr_json_print_pretty(json);

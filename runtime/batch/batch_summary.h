@@ -17,7 +17,7 @@
 const char *acr_batch_status(const AcrRunResult *result);
 
 /*
- * {"tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared", "seconds",
+ * {"dataset", "tasks": [{"instance_id", "status", "verdict", "exit", "error", "error_class", "not_compared", "seconds",
  *            "cost": SUM}],
  *  "totals": {"tasks", "by_status", "by_verdict", "by_error_class", "seconds", "cost": SUM}}, a SUM as in
  * cost.json. Tasks are in the order in which they ended first.
@@ -32,6 +32,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBatchSummary, acr_batch_summary_free)
 AcrBatchSummary *acr_batch_summary_new(const char *out) ACR_MUST_USE;
 /* Adds the row that `from` has about a task, if it has one. */
 void acr_batch_summary_take(AcrBatchSummary *summary, const AcrBatchSummary *from, const char *id);
+/* Names the data set as the user gave it. */
+void acr_batch_summary_set_dataset(AcrBatchSummary *summary, const char *dataset);
 /* The status of a task; borrowed, NULL: it has not ended. */
 const char *acr_batch_summary_status(const AcrBatchSummary *summary, const char *id);
 /* The sum of what all its tasks have spent. */

@@ -11,13 +11,17 @@
 /*
  * The report of a folder; owned.
  *   form     a word of --format, or "live": the page that `watch --serve` gives, also of a folder that holds nothing yet.
- *   compare  of many runs: a folder of others that they are compared with; NULL: none.
+ *   compare  of many runs, or of one (html only): the folder that they are compared with; NULL: none.
  *   only     of many runs: the names of the tasks to report on; NULL: all.
  * Errors: USAGE of task (neither a run folder nor one of many; a form or a comparison that there is not for it), those
  * of acr_python_call and base.
  */
 GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
                         const char *const *only, GError **error) ACR_MUST_USE;
+/* Writes the page of each run of a batch into its run folder, unless it is newer than the journal.
+ * Errors: those of acr_report_make. */
+bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterrupt *interrupt,
+                            GError **error) ACR_MUST_USE;
 
 /* ---- Pull requests (pull_request.c) ---- */
 

@@ -2,6 +2,7 @@
  * Selects the files of a run folder, or of a folder of many runs, for a report. It reads them
  * within limits and never through a link; the report lists unreadable files.
  */
+#include <glib/gstdio.h>
 #include <string.h>
 
 #include "layout/layout.h"
@@ -39,6 +40,7 @@ void acr_report_files_clear(AcrReportFiles *files)
 
 typedef struct {
     const AcrFolder *folder;
+    bool with_calls; /* the form shows the search calls of each round */
     AcrReportFiles *files;
     GString *unread;
 } Reader;
@@ -84,7 +86,8 @@ static void take_attempt(Reader *reader, const char *attempt)
     g_autofree char *places = g_build_filename(attempt, ACR_DIR_SEARCH ACR_FILE_LOCATIONS, NULL),
                     *calls = g_build_filename(attempt, ACR_DIR_SEARCH ACR_FILE_TOOL_CALLS, NULL);
     take_file(reader, places, MAX_FILE);
-    take_file(reader, calls, MAX_FILE);
+    if (reader->with_calls)
+        take_file(reader, calls, MAX_FILE);
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *name = g_build_filename(attempt, names->pdata[i], NULL);
         take_file(reader, name, MAX_FILE);
@@ -92,7 +95,7 @@ static void take_attempt(Reader *reader, const char *attempt)
 }
 
 /* Adds the files of a run folder; unreadable ones are listed in an extra file. */
-static bool add_run(const char *dir, AcrReportFiles *files, GError **error)
+static bool add_run(const char *dir, const char *form, AcrReportFiles *files, GError **error)
 {
     static const char *const names[] = {ACR_FILE_META,  ACR_FILE_RESULT, ACR_FILE_COST,
                                         ACR_FILE_ISSUE, ACR_FILE_PATCH,  ACR_FILE_SELECTED};
@@ -101,7 +104,11 @@ static bool add_run(const char *dir, AcrReportFiles *files, GError **error)
     g_autoptr(GString) unread = g_string_new(NULL);
     if (!acr_folder_read(dir, &folder, error))
         return false;
-    Reader reader = {&folder, files, unread};
+    bool with_calls = strcmp(form, "json") == 0 || strcmp(form, "atif") == 0;
+    Reader reader = {&folder, with_calls, files, unread};
+    g_autofree char *path = g_canonicalize_filename(dir, NULL);
+    g_autoptr(GBytes) place = g_bytes_new(path, strlen(path));
+    acr_report_files_add(files, "(folder)", place);
     for (guint i = 0; i < G_N_ELEMENTS(names); i++)
         take_file(&reader, names[i], MAX_FILE);
     take_file(&reader, ACR_FILE_JOURNAL, MAX_JOURNAL);
@@ -116,7 +123,8 @@ static bool add_run(const char *dir, AcrReportFiles *files, GError **error)
 
 /* ---- Many ---- */
 
-static void take_task(const char *dir, const char *name, AcrReportFiles *files)
+/* `part`: the shard of the batch, before the path of the task's page; "": none. */
+static void take_task(const char *dir, const char *part, const char *name, AcrReportFiles *files)
 {
     static const char *const names[] = {ACR_FILE_RESULT, ACR_FILE_COST};
     g_auto(AcrFolder) folder = {0};
@@ -129,6 +137,10 @@ static void take_task(const char *dir, const char *name, AcrReportFiles *files)
         g_autoptr(GBytes) nothing = g_bytes_new_static("{}", 2);
         acr_report_files_add(files, inside, bytes ? bytes : nothing);
     }
+    g_autofree char *page = g_build_filename(part, name, ACR_FILE_REPORT, NULL),
+                    *page_of = g_build_filename(name, "(page)", NULL);
+    g_autoptr(GBytes) link = g_bytes_new(page, strlen(page));
+    acr_report_files_add(files, page_of, link);
 }
 
 /* Takes a final report; `part`: the shard of the batch, "" if none. A shard may have no task. */
@@ -148,7 +160,24 @@ static void take_final_report(const char *dir, const char *part, const char *nam
         acr_report_files_add(files, told, bytes);
 }
 
-/* Adds times and reasons, which final reports lack. */
+/* Adds the official reports on a model's predictions, which name the failing tests. */
+static void take_predictions(const char *dir, AcrReportFiles *files)
+{
+    g_autoptr(GPtrArray) names = list_names(dir, NULL, MAX_TASKS);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *task = g_build_filename(dir, names->pdata[i], NULL),
+                        *path = g_build_filename(task, ACR_FILE_EVAL_REPORT, NULL),
+                        *inside = g_build_filename(names->pdata[i], ACR_FILE_EVAL_REPORT, NULL);
+        g_autoptr(GBytes) bytes =
+            g_file_test(path, G_FILE_TEST_IS_SYMLINK) || g_file_test(task, G_FILE_TEST_IS_SYMLINK)
+                ? NULL
+                : acr_file_read(path, MAX_FILE, NULL);
+        if (bytes)
+            acr_report_files_add(files, inside, bytes);
+    }
+}
+
+/* Adds times, reasons and failing tests, which final reports lack. */
 static void take_evaluations(const char *dir, const char *part, AcrReportFiles *files)
 {
     g_autofree char *path = g_build_filename(dir, ACR_DIR_EVALUATIONS, NULL);
@@ -156,8 +185,15 @@ static void take_evaluations(const char *dir, const char *part, AcrReportFiles *
     for (guint i = 0; i < names->len; i++) {
         g_autofree char *run = g_build_filename(path, names->pdata[i], NULL),
                         *prefix = g_strconcat(part, names->pdata[i], NULL);
-        if (!g_file_test(run, G_FILE_TEST_IS_SYMLINK))
-            take_final_report(run, prefix, ACR_FILE_SUMMARY, files);
+        if (g_file_test(run, G_FILE_TEST_IS_SYMLINK))
+            continue;
+        take_final_report(run, prefix, ACR_FILE_SUMMARY, files);
+        g_autoptr(GPtrArray) models = list_names(run, NULL, MAX_TASKS);
+        for (guint j = 0; j < models->len; j++) {
+            g_autofree char *model = g_build_filename(run, models->pdata[j], NULL);
+            if (!g_file_test(model, G_FILE_TEST_IS_SYMLINK))
+                take_predictions(model, files);
+        }
     }
 }
 
@@ -168,7 +204,7 @@ static void take_many(const char *dir, const char *part, AcrReportFiles *files)
     for (guint i = 0; i < names->len; i++) {
         const char *name = names->pdata[i];
         if (!g_str_has_suffix(name, ".json"))
-            take_task(dir, name, files);
+            take_task(dir, part, name, files);
         else if (strcmp(name, ACR_FILE_SHARD) != 0 && strcmp(name, ACR_FILE_GRADES) != 0)
             take_final_report(dir, part, name, files);
     }
@@ -185,6 +221,55 @@ static void take_shards(const char *dir, AcrReportFiles *files)
         if (!acr_folder_exists(path) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
             take_many(path, names->pdata[i], files);
     }
+}
+
+/* The run folders of a batch and of its shards; owned. */
+static GPtrArray *list_runs(const char *dir)
+{
+    static const char *const formats[] = {ACR_DIR_SHARD, NULL};
+    GPtrArray *runs = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) places = list_names(dir, formats, MAX_TASKS);
+    g_ptr_array_add(places, g_strdup("."));
+    for (guint i = 0; i < places->len; i++) {
+        g_autofree char *place = g_build_filename(dir, places->pdata[i], NULL);
+        g_autoptr(GPtrArray) names = list_names(place, NULL, MAX_TASKS);
+        for (guint j = 0; j < names->len && runs->len < MAX_TASKS; j++) {
+            g_autofree char *run = g_build_filename(place, names->pdata[j], NULL);
+            if (acr_folder_exists(run) && !g_file_test(run, G_FILE_TEST_IS_SYMLINK))
+                g_ptr_array_add(runs, g_steal_pointer(&run));
+        }
+    }
+    return runs;
+}
+
+/* Adds what the title of the page says: the models, the data set, and the day of the results. */
+static void take_about(const char *dir, AcrReportFiles *files)
+{
+    g_autoptr(GPtrArray) runs = list_runs(dir);
+    g_autofree char *summary_path = g_build_filename(dir, ACR_FILE_SUMMARY, NULL);
+    g_autoptr(GBytes) bytes = g_file_test(summary_path, G_FILE_TEST_IS_SYMLINK)
+                                  ? NULL
+                                  : acr_file_read(summary_path, MAX_FINAL_REPORT, NULL);
+    g_autoptr(AcrJson) summary = bytes ? acr_json_parse_bytes(bytes, NULL) : NULL,
+                       about = acr_json_new_object(), meta = NULL;
+    g_auto(AcrFolder) folder = {0};
+    if (runs->len && acr_folder_read(runs->pdata[0], &folder, NULL))
+        meta = acr_folder_read_json(&folder, ACR_FILE_META, NULL);
+    const AcrJson *models = acr_json_get(acr_json_get(meta, "options"), "model");
+    const char *dataset = acr_json_get_string(summary, "dataset");
+    GStatBuf status;
+    if (models)
+        acr_json_set(about, "models", acr_json_copy(models));
+    if (dataset)
+        acr_json_set_string(about, "dataset", dataset);
+    if (g_stat(summary_path, &status) == 0) {
+        g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(status.st_mtime);
+        g_autofree char *day = g_date_time_format(time, "%Y-%m-%d");
+        acr_json_set_string(about, "date", day);
+    }
+    g_autofree char *text = acr_json_print(about);
+    g_autoptr(GBytes) told = g_bytes_new(text, strlen(text));
+    acr_report_files_add(files, "(about)", told);
 }
 
 /* Adds the results of the run folders below a folder, and the folder's final reports. */
@@ -224,7 +309,7 @@ GBytes *acr_report_of_run(AcrPython *python, const char *dir, const char *form,
                           const AcrReportFiles *more, GError **error)
 {
     g_auto(AcrReportFiles) files = {0};
-    if (!add_run(dir, &files, error))
+    if (!add_run(dir, form, &files, error))
         return NULL;
     GByteArray *fields = g_byte_array_new();
     pack_word(fields, form);
@@ -249,6 +334,7 @@ static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
     if (!add_many(dir, strcmp(form, "live") == 0, &files, error) ||
         (compare && !add_many(compare, false, &others, error)) || !add_only(only, &files))
         return NULL;
+    take_about(dir, &files);
     GByteArray *fields = g_byte_array_new();
     pack_word(fields, form);
     pack_word(fields, ACR_VERSION);
@@ -260,13 +346,47 @@ static GBytes *report_many(AcrPython *python, const char *dir, const char *form,
     return call_service(python, "tasks", fields, error);
 }
 
+/* A page of two runs side by side. */
+static GBytes *report_pair(AcrPython *python, const char *dir, const char *other, GError **error)
+{
+    g_auto(AcrReportFiles) files = {0};
+    g_autoptr(GBytes) nothing = g_bytes_new_static("", 0);
+    return acr_report_files_add(&files, "(other run)", nothing) &&
+                   add_run(other, "html", &files, error)
+               ? acr_report_of_run(python, dir, "html", &files, error)
+               : NULL;
+}
+
+bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterrupt *interrupt,
+                            GError **error)
+{
+    g_autoptr(GPtrArray) runs = list_runs(dir);
+    for (guint i = 0; i < runs->len && !acr_interrupted(interrupt); i++) {
+        g_autofree char *page = g_build_filename(runs->pdata[i], ACR_FILE_REPORT, NULL),
+                        *journal = g_build_filename(runs->pdata[i], ACR_FILE_JOURNAL, NULL);
+        GStatBuf made, changed;
+        if (g_stat(page, &made) == 0 && g_stat(journal, &changed) == 0 &&
+            made.st_mtime > changed.st_mtime)
+            continue;
+        g_autoptr(GBytes) report = acr_report_of_run(python, runs->pdata[i], "html", NULL, error);
+        gsize len = 0;
+        const void *data = report ? g_bytes_get_data(report, &len) : NULL;
+        if (!data || !acr_file_write_atomic(page, data, len, 0600, error))
+            return false;
+    }
+    return true;
+}
+
 GBytes *acr_report_make(AcrPython *python, const char *dir, const char *form, const char *compare,
                         const char *const *only, GError **error)
 {
     bool is_run = acr_folder_exists(dir);
-    if (is_run && (compare || only))
-        return ACR_NULL(acr_task_refuse(error, "--%s needs a folder of many runs",
-                                        compare ? "compare" : "instances"));
+    if (is_run && only)
+        return ACR_NULL(acr_task_refuse(error, "--instances needs a folder of many runs"));
+    if (is_run && compare && strcmp(form, "html") != 0)
+        return ACR_NULL(acr_task_refuse(error, "--compare of two runs makes a page only"));
+    if (is_run && compare)
+        return report_pair(python, dir, compare, error);
     if (!is_run && (strcmp(form, "sarif") == 0 || strcmp(form, "atif") == 0))
         return ACR_NULL(acr_task_refuse(error, "--format %s needs the folder of one run", form));
     return is_run ? acr_report_of_run(python, dir, form, NULL, error)

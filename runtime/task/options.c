@@ -400,7 +400,7 @@ const AcrOption acr_options[] = {
     {"output", 'o', ACR_OPTION_TEXT, AT(report_file), ACR_FOR_REPORT, 0, "FILE",
      .help = "Write to FILE; - is standard output (default: OUT/report.html for html, else -)"},
     {"compare", 0, ACR_OPTION_TEXT, AT(compare), ACR_FOR_REPORT, 0, "DIR",
-     .help = "Compare a folder of many runs with this one"},
+     .help = "Compare with this folder: of many runs, or of one run (html: side by side)"},
     {"json", 0, ACR_OPTION_FLAG, AT(json), ACR_FOR_REPORT, 0, NULL, .help = "Write JSON; the same as --format json"},
     {"once", 0, ACR_OPTION_FLAG, AT(once), ACR_FOR_WATCH, 0, NULL,
      .help = "Print the present state, and exit", .conflicts_with = "serve"},

@@ -41,6 +41,9 @@ static int run_report(AcrHost *host, AcrRunSpec *spec)
     if (!report)
         return acr_verb_fail(host, error);
     g_autofree char *place = report_place(spec);
+    if (place && !spec->report_file &&
+        !acr_report_write_pages(python, spec->arguments[0], host->interrupt, &error))
+        return acr_verb_fail(host, error);
     if (!place)
         return acr_out_exit(acr_out_bytes(report), ACR_EXIT_OK);
     gsize len = 0;

@@ -112,6 +112,7 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
     g_autoptr(AcrBatchSummary) summary = acr_batch_summary_open(spec->out, &error);
     if (!summary)
         return acr_verb_fail(host, error);
+    acr_batch_summary_set_dataset(summary, spec->dataset);
     g_auto(AcrBatchResult) result = {0};
     g_autoptr(AcrBatchRows) rows = NULL;
     g_autoptr(AcrBatchGrading) grading = NULL;

@@ -48,7 +48,7 @@ class Page(html.parser.HTMLParser):
         assert not {"img", "iframe", "link", "object", "embed", "base", "form"} & set(tags)
         for tag, attributes in self.elements:
             assert not [name for name in attributes if name.startswith("on") or name in ("src", "style")], tag
-            assert re.fullmatch(r"#[a-z]+", attributes.get("href") or "#x"), attributes
+            assert re.fullmatch(r"#[a-z]+|[\w-]+/report\.html", attributes.get("href") or "#x"), attributes
         (policy,) = [a["content"] or "" for tag, a in self.elements if tag == "meta" and "http-equiv" in a]
         for tag in ("script", "style"):
             digest = base64.b64encode(hashlib.sha256(self.inside[tag].encode()).digest()).decode()
@@ -200,6 +200,8 @@ def test_many_runs_have_a_table(run_host: RunHost, run_folder: Path, tmp_path: P
     page = Page(first / "report.html")
     page.check()
     assert "0 better, 1 worse" in page.text and "6 tasks: " in page.text
+    assert '<a href="task-0/report.html">task-0</a>' in page.text
+    Page(first / "task-0" / "report.html").check()
     told = json.loads(run_host("report", first, "--compare", second, "--json").check().stdout)
     rows = [(row["task"], row["outcome"], row["before"], row["cost_microusd"]) for row in told["tasks"]]
     assert rows.pop(1)[1:] == ("failed", "failed", 0) and rows.pop()[0] == "x"
@@ -220,7 +222,8 @@ def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: 
     (tmp_path / "empty").mkdir()
     run_host("report", tmp_path / "empty").one_line(2, "is not the folder of a run")
     run_host("report").one_line(2, "give one folder")
-    run_host("report", run_folder, "--compare", run_folder).one_line(2, "--compare needs a folder of many runs")
+    run_host("report", run_folder, "--compare", run_folder, "-f", "text").one_line(2, "makes a page only")
+    run_host("report", run_folder, "--instances", run_folder / "issue.md").one_line(2, "--instances needs a folder of many")
     run_host("report", run_folder, "-f", "pdf").one_line(2, "html, text, markdown")
     run_host("report", run_folder, "-o", tmp_path / "no" / "x.html").one_line(3, "no/x.html")
     batch = many(tmp_path / "a", run_folder, ["none"], [])

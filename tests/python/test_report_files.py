@@ -109,5 +109,37 @@ def test_a_batch_has_its_rate_and_the_words_of_the_terminal() -> None:
     assert b"1 rejected, 1 no patch, 1 verified\n" in service.tasks(pack([b"text", b"0", b"0", b"6", *fields]))
     final = json.dumps({"resolved_ids": ["t2"], "unresolved_ids": ["t0"], "empty_patch_ids": ["t1"]}).encode()
     page = service.tasks(pack([b"html", b"0", b"0", b"7", *fields, b"m.r.json", final])).decode()
-    assert "resolved 1 of 3 (33.3 %, 95 % interval 6.1 to 79.2 %), 0.0030 USD for each" in page
+    assert "resolved 1 of 3 (33.3 %, 95 %: 6.1 to 79.2 %), 0.0030 USD for each" in page
     assert "empty patch" in page and "Why tasks failed" not in page
+    about = json.dumps({"models": ["a/b"], "dataset": "tasks.jsonl", "date": "2024-05-31"}).encode()
+    failing = {"t0": {"tests_status": {"FAIL_TO_PASS": {"failure": [f"test_{n}" for n in range(5)]}}}}
+    more = [b"(about)", about, b"t0/report.json", json.dumps(failing).encode(), b"t1/(page)", b"t1/report.html"]
+    page = service.tasks(pack([b"html", b"0", b"0", b"10", *fields, b"m.r.json", final, *more])).decode()
+    assert "<h1>3 tasks, 1 resolved: a/b, tasks.jsonl, 2024-05-31</h1>" in page
+    assert "test_0, test_1, test_2 and 2 more" in page and '<a href="t1/report.html">t1</a>' in page
+
+
+def test_two_runs_stand_side_by_side() -> None:
+    runs = [{"result.json": json.dumps({"verdict": verdict}).encode(), "patch.diff": b"", "(folder)": folder}
+            for verdict, folder in (("verified", b"/a"), ("refused", b"/b"))]  # fmt: skip
+    one, other = ([part for name, data in run.items() for part in (name.encode(), data)] for run in runs)
+    page = service.run(pack([b"html", b"0", *one, b"(other run)", b"", *other])).decode()
+    assert page.index("/a") < page.index("verified") < page.index("/b") < page.index("rejected")
+
+
+def test_a_run_has_the_command_that_applies_its_patch_and_words_for_codes() -> None:
+    meta = json.dumps({"options": {"repo": "/my repo"}}).encode()
+    result = json.dumps({"verdict": "unverified", "status": "NO_PATCH"}).encode()
+    files = [
+        b"meta.json",
+        meta,
+        b"result.json",
+        result,
+        b"(folder)",
+        b"/out",
+        b"patch.diff",
+        diff_of("a\n", "b\n").encode(),
+    ]
+    page = service.run(pack([b"html", b"0", *files])).decode()
+    assert "git -C &#x27;/my repo&#x27; apply /out/patch.diff" in page and ">Copy</button>" in page
+    assert "the model wrote no edit" in service.run(pack([b"text", b"0", *files])).decode()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from acr import layout
 from acr.evaluation import wilson
@@ -13,9 +14,11 @@ from acr.report import plots
 from acr.report.junit import Case
 from acr.report.markup import Html, fold, join, page, section, table, tag
 from acr.report.plain import count_of, line_of, load, member, number_of, rows_of, seconds_of, usd
-from acr.report.story import VERDICTS
+from acr.report.story import VERDICTS, status_words
 
 MAX_ROWS = 10_000
+_PAGE = "(page)"  # not in a task's folder: where its page is
+_MAX_FAILING = 3  # named in a row
 _GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # as final reports name their lists
 
 
@@ -33,6 +36,10 @@ class Task:
     calls: int = 0
     run_seconds: float = 0
     grade_seconds: float = 0
+    page: str = ""  # the page of its run, from the batch's folder
+    failing: list[str] = field(
+        default_factory=list
+    )  # tests of the issue, or of the project, that failed when it was graded
     other: str = ""  # the grade, or the verdict, in the folder compared with
 
     @property
@@ -72,6 +79,16 @@ def _take_summary(found: dict[str, Task], summary: object) -> None:
         task.failure = line_of(member(row, "failure"), 60) or task.failure
 
 
+def _take_report(task: Task, data: bytes) -> None:
+    """The failing tests of a graded patch, from SWE-bench's report on it."""
+    tests = member(load(data), task.name, "tests_status")
+    for kind in ("FAIL_TO_PASS", "PASS_TO_PASS"):
+        names = member(tests, kind, "failure")
+        task.failing += (
+            [line_of(name, 200) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+        )
+
+
 def _task(found: dict[str, Task], name: object) -> Task:
     """The one of that name; more than MAX_ROWS are not kept."""
     shown = line_of(name, 200)
@@ -87,6 +104,10 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
         folder, _, inside = name.partition("/")
         if inside in (layout.RESULT, layout.COST):
             _take_result(_task(found, folder), inside, data)
+        elif inside == _PAGE:
+            _task(found, folder).page = data.decode("utf-8", "replace")
+        elif inside == layout.EVAL_REPORT:
+            _take_report(_task(found, folder), data)
         report = load(data) if not inside else None
         _take_summary(found, report)
         for grade in _GRADES:
@@ -113,16 +134,29 @@ def _kind(outcome: str) -> str:
     return {"resolved": "good", "verified": "good", "validated": "good", "unverified": "warn"}.get(outcome, "bad")
 
 
+def _failing(task: Task) -> str:
+    """The first failing tests, and how many more there are."""
+    named = ", ".join(task.failing[:_MAX_FAILING])
+    more = len(task.failing) - _MAX_FAILING
+    return f"{named} and {more} more" if more > 0 else named
+
+
 def _rows(tasks: list[Task], is_compared: bool) -> Html:
     heads = ["task", "outcome", "patch", "cost", "calls", "time", "error", "why", *(["before"] if is_compared else [])]
+    has_failing = any(task.failing for task in tasks)
+    if has_failing:
+        heads.insert(8, "failing tests")
     top = tag("tr", *(tag("th", tag("button", head, type="button"), scope="col") for head in heads))
     rows = []
     for task in tasks:
+        name = tag("a", task.name, href=quote(task.page)) if task.page else task.name
+        status = status_words(task.status) if task.status.isupper() else ""
         cells = [
-            tag("td", task.name), tag("td", _words(task.outcome), class_=_kind(task.outcome)), tag("td", task.status),
+            tag("td", name), tag("td", _words(task.outcome), class_=_kind(task.outcome)), tag("td", status),
             tag("td", usd(task.cost), class_="n", data_key=task.cost), tag("td", task.calls, class_="n"),
             tag("td", f"{task.seconds:.1f} s", class_="n", data_key=f"{task.seconds:.1f}"),
-            tag("td", task.failure), tag("td", task.why), *([tag("td", _words(task.other))] if is_compared else []),
+            tag("td", task.failure), tag("td", task.why),
+            *([tag("td", _failing(task))] if has_failing else []), *([tag("td", _words(task.other))] if is_compared else []),
         ]  # fmt: skip
         rows.append(tag("tr", *cells))
     shown = tag("table", tag("thead", top), tag("tbody", *rows), class_="sortable")
@@ -141,7 +175,7 @@ def _rate(tasks: list[Task]) -> str:
         return ""
     share, low, high = (100 * part for part in (resolved / n, *wilson(resolved, n)))
     cost = f", {usd(round(sum(task.cost for task in tasks) / resolved))} for each" if resolved else ""
-    return f"; resolved {resolved} of {n} ({share:.1f} %, 95 % interval {low:.1f} to {high:.1f} %){cost}"
+    return f"; resolved {resolved} of {n} ({share:.1f} %, 95 %: {low:.1f} to {high:.1f} %){cost}"
 
 
 def _changed(tasks: list[Task]) -> Html:
@@ -167,27 +201,42 @@ def _most(title: str, amounts: list[tuple[str, float, str]]) -> Html:
     return plots.bars(title, sorted(known, key=lambda each: -each[1])[:15]) if known else Html("")
 
 
-def render_batch(tasks: list[Task], is_compared: bool, version: str, is_live: bool = False) -> str:
-    """The page, as text."""
+def _about(about: object) -> str:
+    """Which models solved which tasks, and when."""
+    models = member(about, "models")
+    listed = ", ".join(line_of(each, 200) for each in models[:20]) if isinstance(models, list) else ""
+    parts = (listed, line_of(member(about, "dataset"), 300), line_of(member(about, "date"), 30))
+    return ", ".join(filter(None, parts))
+
+
+def render_batch(
+    tasks: list[Task], is_compared: bool, version: str, is_live: bool = False, about: object = None
+) -> str:
+    """The page, as text. `about`: an object with models, dataset and date, or nothing."""
     counts = [(_words(name), count) for name, count in _counts(tasks)]
     total = usd(sum(task.cost for task in tasks))
     listed = ", ".join(f"{count} {name}" for name, count in counts)
     said = f"{count_of(len(tasks), 'task')}: {listed}; {total}{_rate(tasks)}"
-    field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
+    filter_field = tag("label", "Filter: ", Html('<input id="filter" type="search">'))
     count = tag("span", f"{len(tasks)} of {len(tasks)}", id="count", role="status", class_="soft")
     costs = _most("dearest tasks", [(task.name, float(task.cost), usd(task.cost)) for task in tasks])
     times = _most("longest tasks", [(task.name, task.seconds, f"{task.seconds:.1f} s") for task in tasks])
     sections = [
-        section("outcomes", "Outcomes", plots.bars("tasks by outcome", [(n, float(c), str(c)) for n, c in counts])),
+        section(
+            "outcomes",
+            "Outcomes",
+            *([plots.bars("tasks by outcome", [(n, float(c), str(c)) for n, c in counts])] if counts else []),
+        ),
         section("errors", "Why tasks failed", _errors(tasks)),
         section("cost", "Cost and time", *([tag("div", costs, times, class_="pair")] if costs or times else [])),
-        section("tasks", "Tasks", tag("p", field, " ", count), _rows(tasks, is_compared)),
+        section("tasks", "Tasks", tag("p", filter_field, " ", count), _rows(tasks, is_compared)),
     ]
     if is_compared:
         sections.insert(1, section("changed", "Compared", _changed(tasks)))
     resolved = sum(task.grade == "resolved" for task in tasks)
     title = count_of(len(tasks), "task") + (f", {resolved} resolved" if any(task.grade for task in tasks) else "")
-    return page(title, tag("p", said), sections, version, is_live)
+    made = _about(about)
+    return page(f"{title}: {made}" if made else title, tag("p", said), sections, version, is_live)
 
 
 def batch_text(tasks: list[Task]) -> str:
@@ -211,7 +260,7 @@ def batch_summary(tasks: list[Task], is_compared: bool) -> dict[str, Any]:
     """What `--format json` prints."""
     rows = [
         {"task": task.name, "outcome": task.outcome, "verdict": task.verdict or None, "grade": task.grade or None,
-         "why": task.why, "error_class": task.failure or None, "seconds": task.seconds,
+         "why": task.why, "error_class": task.failure or None, "failing_tests": task.failing, "seconds": task.seconds,
          "cost_microusd": task.cost, "calls": task.calls,
          **({"before": task.other} if is_compared else {})}
         for task in tasks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +13,7 @@ from acr.report.difftext import FileDiff
 from acr.report.journal import Step
 from acr.report.markup import Html, fold, join, page, pre, section, table, tag
 from acr.report.plain import count_of, line_of, member, number_of, rows_of, text_of, usd
-from acr.report.story import Attempt, Execution, Run, cost_of
+from acr.report.story import RESULTS, Attempt, Execution, Run, cost_of, status_words
 
 MAX_CONVERSATION = 600_000  # characters of all steps together
 MAX_DIFF_LINES = 4000
@@ -40,11 +41,10 @@ def _summary(run: Run) -> Html:
 
 
 def _execution(title: str, found: Execution) -> Html:
-    ended = f"exit {'-' if found.exit is None else found.exit}: {found.result}"
-    limit = f", limit: {found.limit}" if found.limit else ""
-    return tag(
-        "div", tag("h3", title), tag("p", ended, limit), tag("p", found.why), pre(found.output, f"output {title}")
-    )
+    ended = "it had no exit code" if found.exit is None else f"exit code {found.exit}"
+    limit = f", stopped by the limit of {found.limit}" if found.limit else ""
+    return tag("div", tag("h3", title), tag("p", f"{RESULTS.get(found.result, found.result)} ({ended}{limit})"),
+               tag("p", found.why), pre(found.output, f"output {title}"))  # fmt: skip
 
 
 def _review(row: dict[str, Any]) -> Html:
@@ -65,9 +65,7 @@ def _experiments(run: Run) -> list[Html]:
             for row in rows_of(member(run.experiments, "table"), 60)]  # fmt: skip
     seconds = member(run.experiments, "seconds")
     took = f", {seconds:.1f} s" if isinstance(seconds, (int, float)) else ""
-    caption = (
-        f"experiments: {number_of(member(run.experiments, 'runs'))} runs of changed copies of script and patch{took}"
-    )
+    caption = f"experiments: {count_of(number_of(member(run.experiments, 'runs')), 'run')} of changed copies of script and patch{took}"
     return [table([*names, "agrees"], rows, caption)] if rows else []
 
 
@@ -103,13 +101,23 @@ def _file_diff(file: FileDiff, left: list[int]) -> Html:
                                            aria_label=f"diff of {file.path[:200]}")])  # fmt: skip
 
 
+def _apply_command(run: Run) -> list[Html]:
+    """The command that applies the patch, with a button that copies it."""
+    if not (run.files and run.folder and run.repo):
+        return []
+    command = f"git -C {shlex.quote(run.repo)} apply {shlex.quote(f'{run.folder}/{layout.PATCH}')}"
+    button = tag("button", "Copy", type="button", class_="copy")
+    return [tag("div", tag("code", command), " ", button, class_="command")]
+
+
 def _patch(run: Run) -> Section:
     left = [MAX_DIFF_LINES]
-    content: list[object] = [_file_diff(file, left) for file in run.files[:100]]
+    content: list[object] = [*_apply_command(run)]
+    content += [_file_diff(file, left) for file in run.files[:100]]
     if left[0] < 0:
         content.append(tag("p", "The rest of the diff is in patch.diff.", class_="soft"))
-    if not content:
-        content.append(tag("p", f"There is no patch ({run.status or 'no status'})."))
+    if not run.files:
+        content.append(tag("p", f"There is no patch{f': {status_words(run.status)}' if run.status else ''}."))
     for place in run.places[:20]:
         named = f"{place.file}, {place.span}"
         content.append(fold(f"As located: {named}", pre(place.code, named)))
@@ -155,9 +163,10 @@ def _candidates(run: Run) -> Section:
         for one in attempt.tries[:50]:
             number = number_of(one.get("try"))
             ran = [(test, found) for (patch, test), found in sorted(attempt.executions.items()) if patch == number]
-            results = "; ".join(f"script {test}: {found.result}" for test, found in ran[:5])
+            results = "; ".join(f"script {test}: {RESULTS.get(found.result, found.result)}" for test, found in ran[:5])
             chosen = "selected" if run.selected == (attempt.number, number) else ""
-            rows.append([f"{attempt.number}.{number}", line_of(one.get("status"), 60), results, chosen])
+            status = status_words(line_of(one.get("status"), 60))
+            rows.append([f"{attempt.number}.{number}", status, results, chosen])
     shown = table(["candidate", "status", "with it", "chosen"], rows, "attempt.try")
     return section("candidates", "Candidates", *([shown] if rows else []), *_compared(run))
 
@@ -192,7 +201,7 @@ def _localisation(run: Run) -> Section:
 
 def _stages(run: Run) -> Section:
     stages = list(run.journal.stages.items())[:40]
-    time = [(name, sums[1] / 1000, f"{sums[1] / 1000:.1f} s, {sums[0]} steps") for name, sums in stages]
+    time = [(name, sums[1] / 1000, f"{sums[1] / 1000:.1f} s, {count_of(sums[0], 'step')}") for name, sums in stages]
     cost = [(name, float(sums[2]), usd(sums[2])) for name, sums in stages if sums[2]]
     content: list[object] = [tag("h3", "Time"), plots.bars("seconds by stage", time)] if time else []
     if cost:
@@ -226,9 +235,37 @@ def _conversation(run: Run) -> Section:
 
 def render_run(run: Run, version: str, is_live: bool = False) -> str:
     """The page, as text."""
-    where = tag("p", f"{run.name}, commit {run.commit or 'none'}", class_="soft")
+    where = tag("p", f"{run.name}, {f'commit {run.commit}' if run.commit else 'the working tree'}", class_="soft")
     sections = [
         section("issue", "Issue", where, pre(run.issue, "the issue")),
         _evidence(run), _patch(run), _landing(run), _candidates(run), _localisation(run), _stages(run), _conversation(run),
     ]  # fmt: skip
     return page(run.title, _summary(run), sections, version, is_live)
+
+
+# ---- Two runs ----
+
+
+def _column(run: Run) -> Html:
+    """One of two runs: verdict, evidence and patch."""
+    left, cost = [MAX_DIFF_LINES // 2], cost_of(run)
+    seconds = sum(sums[1] for sums in run.journal.stages.values()) / 1000
+    used = f"{count_of(cost['calls'], 'call')}, {usd(cost['cost_microusd'])}, {seconds:.1f} s"
+    badge = tag("span", run.said, class_=f"badge {_KINDS[run.verdict]}")
+    content: list[object] = [tag("h3", run.folder or run.name), tag("p", badge, " ", run.why),
+                             tag("p", ", ".join(run.models), "; ", used, class_="soft"),
+                             *([tag("p", run.error, class_="bad")] if run.error else [])]  # fmt: skip
+    if found := run.evidence():
+        content += [_execution(f"{layout.REPRODUCER % found[0]} with the patch", found[2])]
+    content += [_file_diff(file, left) for file in run.files[:50]] or [tag("p", "There is no patch.")]
+    return tag("div", *content)
+
+
+def render_pair(run: Run, other: Run, version: str) -> str:
+    """Two runs side by side, as a page."""
+    is_same = run.patch == other.patch
+    said = "Both runs wrote the same patch." if is_same else "The patches differ."
+    sections = [section("runs", "Side by side", tag("div", _column(run), _column(other), class_="pair"))]
+    if run.issue:
+        sections.append(section("issue", "Issue", pre(run.issue, "the issue")))
+    return page(f"{run.title}: two runs", tag("p", said), sections, version)

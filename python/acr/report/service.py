@@ -10,6 +10,8 @@ from acr.report import atif, batch_page, junit, pull_request, run_page, sarif, w
 from acr.report.plain import load, member
 from acr.report.story import run_of
 
+OTHER = b"(other run)"  # what follows is of the run compared with
+
 
 def _pairs(fields: list[bytes]) -> dict[str, bytes]:
     return {name.decode("utf-8", "replace"): data for name, data in zip(fields[::2], fields[1::2])}
@@ -30,6 +32,10 @@ def run(argument: bytes) -> bytes:
     """Form, version, then names and contents of a run folder's files."""
     form, version, *fields = unpack(argument)
     files = _pairs(fields)
+    if OTHER in fields[::2]:
+        end = fields[::2].index(OTHER) * 2
+        pair = run_of(_pairs(fields[:end])), run_of(_pairs(fields[end + 2 :]))
+        return run_page.render_pair(*pair, version.decode()).encode("utf-8", "replace")
     told, shown = run_of(files), version.decode()
     made = {
         b"html": lambda: run_page.render_run(told, shown),
@@ -50,11 +56,12 @@ def tasks(argument: bytes) -> bytes:
     and contents of the files of both. There is no SARIF or ATIF of many runs."""
     form, version, compared, count, *fields = unpack(argument)
     split, is_compared = int(count) * 2, compared == b"1"
-    found = batch_page.tasks_of(_pairs(fields[:split]))
+    files = _pairs(fields[:split])
+    found, about = batch_page.tasks_of(files), load(files.get("(about)"))
     if is_compared:
         batch_page.compare_batches(found, batch_page.tasks_of(_pairs(fields[split:])))
     made = {
-        b"html": lambda: batch_page.render_batch(found, is_compared, version.decode()),
+        b"html": lambda: batch_page.render_batch(found, is_compared, version.decode(), about=about),
         b"live": lambda: batch_page.render_batch(found, False, version.decode(), True),
         b"text": lambda: batch_page.batch_text(found),
         b"markdown": lambda: batch_page.batch_markdown(found),

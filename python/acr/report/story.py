@@ -19,6 +19,27 @@ VERDICTS = {name: name for name in ("verified", "validated", "unverified")} | {
     "none": "no patch",
 }
 
+# Results of a script, as files have them -> in words.
+RESULTS = {
+    "reproduced": "the script fails and shows the issue",
+    "passed": "the script passes",
+    "broken": "the script fails in another way",
+}
+_STATUSES = {
+    "APPLICABLE_PATCH": "the patch can be applied",
+    "NO_PATCH": "the model wrote no edit",
+    "RAW_PATCH_BUT_UNPARSED": "the model's edits could not be read",
+    "RAW_PATCH_BUT_UNMATCHED": "the model's edits quote code that is not there",
+    "MATCHED_BUT_BREAKS_SYNTAX": "the edits break the syntax",
+    "MATCHED_BUT_EMPTY_DIFF": "the edits change nothing",
+    "MATCHED_BUT_EMPTY_ORIGIN": "an edit does not say what it replaces",
+}
+
+
+def status_words(status: str) -> str:
+    """An extract status in words; one that is not known as it is."""
+    return _STATUSES.get(status, status)
+
 
 @dataclass(frozen=True)
 class Place:
@@ -88,6 +109,8 @@ class Run:
     journal: journal.Journal
     unread: str  # a line for each file that could not be read
     is_exact: bool  # the patch is whole, and as it was written
+    folder: str  # the run folder's path; "": not known
+    repo: str  # the repository that the patch is for
     tests: Any  # of result.json: the project's own tests, before and after; None: they were not run
     experiments: Any  # of result.json: what the verdict rests on; None: none were made
 
@@ -196,6 +219,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         issue=decode(files.get(layout.ISSUE), 40_000), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
         experiments=member(result, "experiments"),
+        folder=decode(files.get("(folder)"), 4000), repo=line_of(member(options, "repo"), 4000),
         models=[line_of(each, 200) for each in models[:20]] if isinstance(models, list) else [],
         commit=line_of(member(meta, "snapshot", "commit"), 64),
         name=line_of(name, 200), cost=load(files.get(layout.COST)) or {}, selected=_selected(files),

@@ -8,7 +8,7 @@ from acr import layout
 from acr.report.junit import Case
 from acr.report.markdown import block, code
 from acr.report.plain import count_of, line_of, rows_of, usd, visible
-from acr.report.story import Run, cost_of
+from acr.report.story import RESULTS, Run, cost_of, status_words
 
 MAX_COMMENT_DIFF = 40_000  # characters
 
@@ -34,12 +34,15 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     cost, evidence = cost_of(run), run.evidence()
     verdict = f"{run.said} ({run.why})" if run.why else run.said
     rows = [("run", run.name), ("verdict", verdict), ("error", run.error), ("unread", " ".join(run.unread.split()))]
-    rows += [("status", run.status)]
+    rows += [("status", status_words(run.status))]
     rows += [("model", model) for model in run.models] + [("commit", run.commit)]
     if evidence:
         script, without, ran = evidence
         rows.append(
-            ("evidence", f"{layout.REPRODUCER % script}: {without.result} without the patch, {ran.result} with it")
+            (
+                "evidence",
+                f"{layout.REPRODUCER % script}: {RESULTS.get(without.result, without.result)} without the patch; {RESULTS.get(ran.result, ran.result)} with it",
+            )
         )
     rows += [
         ("place", f"{at.file}:{'-'.join(map(str, at.lines))} {line_of(at.behavior, 200)}") for at in run.places[:20]
@@ -52,7 +55,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 def run_text(run: Run) -> str:
     """A line for each fact."""
     sums = run.journal.stages.items()
-    stages = [("stage", f"{name}: {steps} steps, {ms / 1000:.1f} s") for name, (steps, ms, _) in sums]
+    stages = [("stage", f"{name}: {count_of(steps, 'step')}, {ms / 1000:.1f} s") for name, (steps, ms, _) in sums]
     return "".join(f"{name:9} {value}\n" for name, value in [*_facts(run), *stages])
 
 
