@@ -223,7 +223,9 @@ def test_what_cannot_be_reported(run_host: RunHost, run_folder: Path, tmp_path: 
     run_host("report", tmp_path / "empty").one_line(2, "is not the folder of a run")
     run_host("report").one_line(2, "give one folder")
     run_host("report", run_folder, "--compare", run_folder, "-f", "text").one_line(2, "makes a page only")
-    run_host("report", run_folder, "--instances", run_folder / "issue.md").one_line(2, "--instances needs a folder of many")
+    run_host("report", run_folder, "--instances", run_folder / "issue.md").one_line(
+        2, "--instances needs a folder of many"
+    )
     run_host("report", run_folder, "-f", "pdf").one_line(2, "html, text, markdown")
     run_host("report", run_folder, "-o", tmp_path / "no" / "x.html").one_line(3, "no/x.html")
     batch = many(tmp_path / "a", run_folder, ["none"], [])
