@@ -59,7 +59,7 @@ static void add_cost(GString *text, const AcrJson *limits)
         put_row(text, "time", "at most %.1f s", (double)ms / 1000);
 }
 
-static void add_code(GString *text, const AcrJson *code)
+static void add_code(GString *text, const AcrRunSpec *spec, const AcrJson *code)
 {
     const char *setup = acr_json_get_string(code, "setup");
     if (acr_json_get_bool(code, "runs", false))
@@ -72,10 +72,14 @@ static void add_code(GString *text, const AcrJson *code)
         put_row(text, "set-up", "%s", setup);
     if (acr_json_get_string(code, "validate"))
         put_row(text, "validation", "%s", acr_json_get_string(code, "validate"));
-    put_row(text, "tests", "%s",
-            acr_json_get_bool(code, "regressions", false)
-                ? text_or(code, "test_command", "the project's own, detected from its files")
-                : "none (use --regressions to run the project's tests)");
+    if (acr_json_get_bool(code, "regressions", false))
+        put_row(text, "tests",
+                "%s; run once without a patch, unless that result is cached, and once with each "
+                "patch, at most %" G_GINT64_FORMAT " s each time; failures are run again",
+                text_or(code, "test_command", "the project's own, detected from its files"),
+                spec->test_ms / 1000);
+    else
+        put_row(text, "tests", "none (use --regressions to run the project's tests)");
 }
 
 static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
@@ -102,7 +106,7 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
             " retrieval rounds and %" G_GINT64_FORMAT " answers of the patch writer",
             n_attempts, n_attempts == 1 ? "" : "s", acr_json_get_int(loops, "rounds", 0),
             acr_json_get_int(loops, "tries", 0));
-    add_code(text, acr_json_get(plan, "code"));
+    add_code(text, spec, acr_json_get(plan, "code"));
     put_row(text, "writes", "%s",
             spec->apply ? "the run folder; unless the patch is rejected, also the working tree"
                         : "the run folder");
