@@ -79,7 +79,7 @@ STAND_INS = {
     "COMMIT": "HEAD",
     "run … ": "run --issue issue.md ",
     "swe-bench … ": f"swe-bench --dataset tasks.jsonl --repos ../repos --model script:{SCRIPT} --verify=never --out ../many ",
-    '"__mul__", "Prefix"': '"usage_charge", "BlockTariff"',
+    "Prefix.__mul__": "BlockTariff.usage_charge",
     "pr ../out": "pr ../done",
     "ID": "one",
     "DIR": "../graded",
