@@ -46,7 +46,8 @@ static AcrJson *describe_run_of(const AcrEvalOptions *options, const AcrGradingP
             ACR_STRING("failure", run->timed_out ? "time_out" : "patch_does_not_apply"), NULL);
     g_autofree char *row = acr_eval_row_with(options, plan->row, &run->output, 1, error);
     g_autofree char *report =
-        row ? acr_grading_report(options->python, row, rules, run->output, &failure, error) : NULL;
+        row ? acr_grading_report(options->python, row, rules, run->output, &failure, NULL, error)
+            : NULL;
     AcrJson *tests =
         report ? acr_grading_tests(options->python, row, rules, run->output, error) : NULL;
     return tests ? acr_json_of(ACR_STRING("failure", failure), ACR_JSON("tests", tests),

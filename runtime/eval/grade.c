@@ -23,6 +23,7 @@ typedef struct {
     char *ungradable;         /* why the task cannot be graded here; NULL: it can */
     bool is_partial;          /* the second run failed, so its results are not kept */
     AcrJson *trust, *repeats; /* about a resolved task; NULL: not checked */
+    AcrJson *reward;          /* that a Harbor task's verifier wrote; NULL: none */
 } Work;
 
 static void grading_clear(Work *work)
@@ -34,6 +35,7 @@ static void grading_clear(Work *work)
     g_free(work->ungradable);
     acr_json_free(work->trust);
     acr_json_free(work->repeats);
+    acr_json_free(work->reward);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, grading_clear)
 
@@ -184,20 +186,6 @@ static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *j
         acr_json_set(json, "repeats", acr_json_copy(work->repeats));
 }
 
-/* The reward that a Harbor task's verifier wrote, unchanged; owned; NULL: none. */
-static AcrJson *find_reward(const Work *work)
-{
-    static const char mark[] = "\n>>>>> Reward: ";
-    if (!work->run.output || !strstr(work->plan.row, "\"parse_log_harbor\""))
-        return NULL;
-    g_autofree char *log = acr_utf8_repair_bytes(work->run.output);
-    const char *at = g_strrstr(log, mark);
-    g_autofree char *text =
-        at ? g_strndup(at + strlen(mark), strcspn(at + strlen(mark), "\n")) : NULL;
-    AcrJson *reward = text ? acr_json_parse(text, strlen(text), NULL) : NULL;
-    return reward || !text || !*text ? reward : acr_json_new_string(text);
-}
-
 static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
 {
     const AcrEvalRun *run = &work->run;
@@ -209,9 +197,8 @@ static AcrJson *describe_verdict(const Work *work, const AcrGraded *graded)
     describe_trust(work, graded, json);
     if (graded->audit)
         acr_json_set(json, "audit", acr_json_copy(graded->audit));
-    AcrJson *reward = find_reward(work);
-    if (reward)
-        acr_json_set(json, "reward", reward);
+    if (work->reward)
+        acr_json_set(json, "reward", acr_json_copy(work->reward));
     if (!run->log)
         return json;
     acr_json_set_string(json, "image", work->plan.image);
@@ -318,7 +305,7 @@ static bool grade_log(Work *work, GBytes *log, AcrGraded *out, GError **error)
     g_autofree char *row = acr_eval_row_with(work->options, work->plan.row, &log, 1, error);
     g_autofree char *report =
         row ? acr_grading_report(work->options->python, row, (int)work->options->spec->rules, log,
-                                 &out->failure, error)
+                                 &out->failure, &work->reward, error)
             : NULL;
     if (!report ||
         !acr_eval_folder_write(&work->folder, ACR_FILE_EVAL_REPORT, report, strlen(report), error))

@@ -12,9 +12,7 @@
 
 #define MB ((gint64)1024 * 1024)
 #define TASKS_FOLDER "tasks" /* folder of tasks in a task repository */
-#define ENVIRONMENT_FOLDER "environment"
 /* prefix of the names that python/acr/dataset/harbor.py gives */
-#define HARBOR_IMAGE "acr-host-harbor/"
 #define PUBLISHED "swebench/sweb.eval."
 
 typedef enum { CACHE_NONE, CACHE_BASE, CACHE_ENV, CACHE_INSTANCE } Cache;
@@ -140,18 +138,18 @@ static bool build_image(AcrEvalImages *images, AcrImages *engine, const char *na
     return ok;
 }
 
-/* The folder of the Dockerfile that builds a task's image; owned; NULL: none. A Harbor task has it
- * in the data set, in its folder environment; an image that the task names otherwise is pulled. */
-static char *find_context(const AcrEvalImages *images, const char *image, const char *task)
+/* The folder of the Dockerfile that builds a task's image; owned; NULL: none. The row of a Harbor
+ * task names a folder in the data set. */
+static char *find_context(const AcrEvalImages *images, const char *task)
 {
-    g_autofree char *own = g_build_filename(images->dockerfiles, task, NULL);
-    const char *set = images->options->spec->dataset;
-    g_autofree char *alone = g_build_filename(set, ENVIRONMENT_FOLDER, NULL),
-                    *one = g_build_filename(set, task, ENVIRONMENT_FOLDER, NULL),
-                    *deep = g_build_filename(set, TASKS_FOLDER, task, ENVIRONMENT_FOLDER, NULL);
-    const char *const folders[] = {own, one, deep, alone};
-    guint n = g_str_has_prefix(image, HARBOR_IMAGE) ? G_N_ELEMENTS(folders) : 1;
-    for (guint i = 0; i < n; i++) {
+    const AcrInstance *instance = g_hash_table_lookup(images->tasks, task);
+    g_autoptr(AcrJson) row = acr_json_parse(instance->row, strlen(instance->row), NULL);
+    const char *named = acr_json_get_string(row, "build_folder");
+    g_autofree char *set = g_canonicalize_filename(images->options->spec->dataset, NULL),
+                    *inside = named ? g_canonicalize_filename(named, set) : NULL,
+                    *own = g_build_filename(images->dockerfiles, task, NULL);
+    const char *const folders[] = {own, named && acr_path_is_below(inside, set) ? inside : NULL};
+    for (guint i = 0; i < G_N_ELEMENTS(folders) && folders[i]; i++) {
         g_autofree char *file = g_build_filename(folders[i], "Dockerfile", NULL);
         if (g_file_test(file, G_FILE_TEST_IS_REGULAR))
             return g_strdup(folders[i]);
@@ -165,7 +163,7 @@ static bool fetch(AcrEvalImages *images, AcrImages *engine, Image *image, const 
     const AcrRunSpec *spec = images->options->spec;
     bool has_recipe =
         spec->verb == ACR_FOR_EVAL && spec->setup; /* in other verbs --setup means another set-up */
-    g_autofree char *folder = find_context(images, image->name, task);
+    g_autofree char *folder = find_context(images, task);
     g_autoptr(GError) reason = NULL;
     if (!folder && !has_recipe && spec->no_pull)
         return acr_set_error(

@@ -115,16 +115,18 @@ bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **
 }
 
 char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
-                         char **out_failure, GError **error)
+                         char **out_failure, AcrJson **out_reward, GError **error)
 {
     GByteArray *fields = g_byte_array_new();
     add_text(fields, row);
     add_rules(fields, rules);
     acr_py_fields_add_bytes(fields, log);
-    g_autoptr(GPtrArray) texts = ask_grading(python, "grade", fields, LOG_TIMEOUT_MS, 2, 2, error);
+    g_autoptr(GPtrArray) texts = ask_grading(python, "grade", fields, LOG_TIMEOUT_MS, 3, 3, error);
     if (!texts)
         return NULL;
-    const char *failure = texts->pdata[1];
+    const char *failure = texts->pdata[1], *reward = texts->pdata[2];
+    if (out_reward)
+        *out_reward = acr_json_parse(reward, strlen(reward), NULL);
     *out_failure = *failure ? g_strdup(failure) : NULL;
     return g_strdup(texts->pdata[0]);
 }

@@ -38,9 +38,10 @@ bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
 /* Checks a user's recipes. Errors: BAD_CALL (says what is wrong with them). */
 bool acr_grading_check_recipes(AcrPython *python, const char *recipes, GError **error) ACR_MUST_USE;
 /* report.json for a patch whose tests left this log; owned. *out_failure: why it is not "resolved",
- * a word of grading/classes.py, owned; NULL: it is. */
+ * a word of grading/classes.py, owned; NULL: it is. *out_reward: what a Harbor task's
+ * verifier wrote, owned; NULL: nothing; out_reward may be NULL. */
 char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
-                         char **out_failure, GError **error) ACR_MUST_USE;
+                         char **out_failure, AcrJson **out_reward, GError **error) ACR_MUST_USE;
 
 /* The part of the log that is passed to a parser; owned. */
 char *acr_grading_output(AcrPython *python, GBytes *log, GError **error) ACR_MUST_USE;

@@ -63,17 +63,21 @@ def test_a_task_is_a_row(tmp_path: Path) -> None:
     write_task(tmp_path / "tasks" / "one")
     toml = '[environment]\n[[steps]]\nname = "a"\n'
     write_task(tmp_path / "tasks" / "steps", **{"task.toml": toml})
+    hook = '[[verifier.collect]]\nservice = "db"\ncommand = "true"\n'
+    write_task(tmp_path / "tasks" / "hook", hook)
     write_task(tmp_path / "tasks" / "torn", **{"task.toml": "[task\n"})
     docker = f"FROM x\nWORKDIR /src\nRUN git clone https://github.com/own/x && git checkout {COMMIT}\n"
     write_task(tmp_path / "tasks" / "made", **{"task.toml": "", "environment/Dockerfile": docker})
     rows = {row["instance_id"]: row for row in read(tmp_path)}
-    assert [row["instance_id"] for row in read(tmp_path / "tasks")] == ["made", "one", "steps", "torn"]
+    assert [row["instance_id"] for row in read(tmp_path / "tasks")] == ["hook", "made", "one", "steps", "torn"]
     assert read(tmp_path / "tasks" / "one") == [rows["one"]]
     one, made = rows["one"], rows["made"]
     assert (one["repo"], one["base_commit"], one["image"]) == ("own/brook", COMMIT, IMAGE)
     assert (one["problem_statement"], one["patch"], one["folder"]) == ("f adds nothing.\n", FIX, "/testbed")
     assert (made["repo"], made["base_commit"], made["folder"]) == ("own/x", COMMIT, "/src")
     assert made["image"].startswith("acr-host-harbor/made:")
+    assert (made["build_folder"], "build_folder" in one) == ("tasks/made/environment", False)
+    assert "is for the service 'db'" in rows["hook"]["fault"]
     assert "it has several steps" in rows["steps"]["fault"] and "torn" in rows["torn"]["fault"]
     (tmp_path / "tasks" / "one" / "tests" / "test.sh").unlink()
     assert "it has no tests/test.sh" in read(tmp_path / "tasks" / "one")[0]["fault"]
@@ -106,7 +110,8 @@ def test_the_verifier_grades_in_its_container(host: Host, tmp_path: Path, engine
     toml = '[environment.env]\nPLACE = "/src"\n'
     write_task(data / "built", **{"task.toml": toml, "environment/Dockerfile": docker})
     apply = "#!/bin/bash\ncd /testbed && git apply /logs/artifacts/model.patch && python3 /tests/check.py\n"
-    separate = 'environment_mode = "separate"\n'
+    apply = apply.replace("&& python3", "&& grep -q 'return x + 1' /logs/artifacts/code && python3")
+    separate = 'environment_mode = "separate"\n[[verifier.collect]]\ncommand = "cp m.py /logs/artifacts/code"\n'
     write_task(data / "separate", separate, **{"tests/test.sh": apply})
     write_task(data / "text", **{"tests/test.sh": "#!/bin/bash\necho 0 >/logs/verifier/reward.txt\n"})
     write_task(data / "silent", **{"tests/test.sh": "#!/bin/bash\ntrue\n"})

@@ -36,12 +36,14 @@ def folders_of(path: Path) -> list[Path]:
     return sorted(file.parent for pattern in ("*/task.toml", "tasks/*/task.toml") for file in path.glob(pattern))
 
 
-def row_of(folder: Path) -> dict[str, Any]:
+def row_of(folder: Path, data: Path) -> dict[str, Any]:
     """The row of a task; what is wrong with it stands in its "fault"."""
     name = folder.resolve().name
     try:
-        return _row(folder, name, _toml(folder / "task.toml"))
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        row = _row(folder, name, _toml(folder / "task.toml"))
+        is_built = row["image"].startswith(f"{IMAGE}/")
+        return row | ({"build_folder": str((folder / "environment").relative_to(data))} if is_built else {})
+    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
         return {"instance_id": name, "fault": f"(the Harbor task '{name}') cannot be used: {error}"}
 
 
@@ -55,7 +57,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
     if task.get("steps"):
-        raise ValueError("it has several steps")
+        raise ValueError("it has several steps ([[steps]]), but one patch can only be graded in one")
     if not (folder / "tests" / "test.sh").is_file():
         raise ValueError("it has no tests/test.sh")
     environment, verifier = task.get("environment") or {}, task.get("verifier") or {}
@@ -80,7 +82,9 @@ def _row(folder: Path, name: str, task: dict[str, Any]) -> dict[str, Any]:
         "image": own.get("docker_image") or environment.get("docker_image") or _image(folder, name),
         "log_parser": "parse_log_harbor",
         "eval_type": "pass_and_fail",
-        "eval_script": _script(folder, place, variables, float(verifier.get("timeout_sec") or 600), is_separate),
+        "eval_script": _script(
+            folder, place, variables, _hooks(verifier), float(verifier.get("timeout_sec") or 600), is_separate
+        ),
     }
 
 
@@ -136,7 +140,18 @@ def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
     return info
 
 
-def _script(folder: Path, place: str, variables: dict[str, Any], seconds: float, is_separate: bool) -> str:
+def _hooks(verifier: dict[str, Any]) -> list[str]:
+    """The commands that [[verifier.collect]] runs with the patch applied, before what they wrote is verified."""
+    hooks = verifier.get("collect") or []
+    others = [at["service"] for at in hooks if at.get("service", "main") != "main"]
+    if others:
+        raise ValueError(f"[[verifier.collect]] is for the service '{others[0]}', but only one container is started")
+    return [f"bash -c {shlex.quote(str(at['command']))} </dev/null" for at in hooks]
+
+
+def _script(
+    folder: Path, place: str, variables: dict[str, Any], hooks: list[str], seconds: float, is_separate: bool
+) -> str:
     """What runs the verifier in the container, after the patch. No variable of this machine gets there."""
     values = {name: re.sub(r"\$\{\w+(?::-([^}]*))?\}", r"\1", str(value)) for name, value in variables.items()}
     back = "git apply -R /tmp/patch.diff || patch -R -p1 -i /tmp/patch.diff"
@@ -145,6 +160,7 @@ def _script(folder: Path, place: str, variables: dict[str, Any], seconds: float,
         *(f"export {name}={shlex.quote(value)}" for name, value in values.items() if re.fullmatch(r"\w+", name)),
         "rm -rf /tests /logs/verifier; mkdir -p /logs/verifier /logs/artifacts /logs/agent",
         "cp /tmp/patch.diff /logs/artifacts/model.patch",
+        *hooks,
         *([f"[ ! -s /tmp/patch.diff ] || {{ {back}; }}"] if is_separate else []),
         f"base64 -d <<'END_OF_TESTS' | tar -xzf - -C /\n{_packed(folder / 'tests')}END_OF_TESTS",
         "chmod +x /tests/test.sh",

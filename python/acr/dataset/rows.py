@@ -51,7 +51,7 @@ def rows_of(path: Path, split: str | None) -> Iterator[dict[str, Any]]:
     if path.is_file():
         return _csv(path) if ".csv" in path.suffixes[-2:] else _json(path)
     if harbor := folders_of(path):
-        return map(row_of, harbor)
+        return (row_of(at, path) for at in harbor)
     if (path / "sweb.yaml").exists() or (path / "tasks").is_dir():
         return _tasks(path, split)
     if (path / "state.json").exists():

@@ -14,6 +14,7 @@ import re
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
     Parser = Callable[[str, int], dict[str, str]]
 
@@ -180,14 +181,23 @@ def _short_option(test: str) -> str:
     return f"{main}[{option}]"
 
 
+def reward_of(log: str) -> Any:
+    """What the verifier of a Harbor task wrote: the value of its JSON, else its text; None: nothing."""
+    found = re.findall(r"^>>>>> Reward: (.+)$", log, re.MULTILINE)
+    try:
+        return json.loads(found[-1], parse_constant=_refuse_constant) if found else None
+    except ValueError:
+        return found[-1]
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
 def harbor(log: str, rules: int) -> dict[str, str]:
     """The last line ">>>>> Reward: VALUE", a number or an object of numbers: the one test passes with a reward of 1 or more,
     of an object with its "reward", else with all of its values."""
-    found = re.findall(r"^>>>>> Reward: (.+)$", log, re.MULTILINE)
-    try:
-        value = json.loads(found[-1]) if found else None
-    except ValueError:
-        return {}
+    value = reward_of(log)
     values = [value.get("reward")] if isinstance(value, dict) and "reward" in value else value
     values = list(values.values()) if isinstance(values, dict) else values if isinstance(values, list) else [values]
     if not values or not all(type(at) in (int, float) and abs(at) < float("inf") for at in values):

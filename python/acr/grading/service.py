@@ -8,7 +8,7 @@ import re
 from acr.grading import environments, rules
 from acr.grading.classes import class_of
 from acr.grading.failures import classify
-from acr.grading.parsers import UnknownParser, parser_of
+from acr.grading.parsers import UnknownParser, parser_of, reward_of
 from acr.grading.scripts import FOLDER, UnknownProject, directives, project_of, script_of, test_command, words
 from acr.packing import pack, unpack
 
@@ -120,7 +120,9 @@ def grade(argument: bytes) -> bytes:
     report = rules.report(row, "a patch", log, int(version))
     is_resolved = report[row["instance_id"]]["resolved"]
     failure = "" if is_resolved else class_of(row, log, report, int(version))
-    return pack([json.dumps(report, indent=4).encode(), failure.encode()])
+    reward = reward_of(log) if row.get("log_parser") == "parse_log_harbor" else None
+    told = "" if reward is None else json.dumps(reward)
+    return pack([json.dumps(report, indent=4).encode(), failure.encode(), told.encode()])
 
 
 def output(argument: bytes) -> bytes:
