@@ -154,6 +154,16 @@ static bool find_diff(const char *folder, const char *name, char **out_path, cha
     return true;
 }
 
+/* The file ID.pred or ID/ID.pred in which SWE-agent keeps one prediction; owned; NULL: none. */
+static char *find_pred(const char *folder, const char *name)
+{
+    g_autofree char *file = g_strconcat(name, ".pred", NULL),
+                    *path = g_str_has_suffix(name, ".pred")
+                                ? g_build_filename(folder, name, NULL)
+                                : g_build_filename(folder, name, file, NULL);
+    return g_file_test(path, G_FILE_TEST_IS_REGULAR) ? g_steal_pointer(&path) : NULL;
+}
+
 static bool take_diff(Reader *reader, const char *path, const char *id, const char *model,
                       guint number, GError **error)
 {
@@ -182,9 +192,13 @@ static bool read_prediction_folder(Reader *reader, GError **error)
         g_ptr_array_add(names, g_strdup(name));
     g_ptr_array_sort(names, by_file_name);
     for (guint i = 0; i < names->len; i++) {
-        g_autofree char *path = NULL, *id = NULL;
-        if (find_diff(reader->source, names->pdata[i], &path, &id) &&
-            !take_diff(reader, path, id, model, i + 1, error))
+        g_autofree char *path = NULL, *id = NULL,
+                        *pred = find_pred(reader->source, names->pdata[i]);
+        Reader inside = *reader;
+        inside.source = pred;
+        if (pred ? !read_prediction_file(&inside, error)
+                 : find_diff(reader->source, names->pdata[i], &path, &id) &&
+                       !take_diff(reader, path, id, model, i + 1, error))
             return false;
     }
     return dir != NULL;

@@ -127,11 +127,22 @@ def test_the_forms_of_predictions(host: Host, folder: Path, form: str, around: s
     assert json.loads((folder / "out" / LOGS / RUN / "run.json").read_text())["task_repo"] is None
 
 
-@pytest.mark.parametrize("name", ["all_preds.jsonl", "preds.json", "a__b-1.diff", "a__b-1.patch", "a__b-1/patch.diff"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "all_preds.jsonl",
+        "preds.json",
+        "a__b-1.diff",
+        "a__b-1.patch",
+        "a__b-1/patch.diff",
+        "a__b-1.pred",
+        "a__b-1/a__b-1.pred",
+    ],
+)
 def test_a_folder_holds_a_file_of_predictions_or_a_diff_each(host: Host, folder: Path, name: str) -> None:
     place = folder / "m__x"
     (place / name).parent.mkdir(parents=True)
-    (place / name).write_text("diff\n" if name.startswith("a__b") else json.dumps({"a__b-1": PREDICTION}))
+    (place / name).write_text("diff\n" if name.endswith(("diff", "patch")) else json.dumps(PREDICTION))
     (place / "other.txt").write_text("no prediction")
     saved(folder, PASSED)
     report = json.loads(grade(host, folder, "--regrade", "--predictions", str(place), "--json").check().stdout)
