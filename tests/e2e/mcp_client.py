@@ -157,8 +157,8 @@ def many(make_repo: Callable[..., Repo], n: int = 400, name: str = "repo") -> Re
     return make_repo({f"p{i % 20}/m{i}.py": CLASS.format(f"C{i}") * 20 for i in range(n)}, name)
 
 
-def run_sdk(host: Host, command: list[object], job: Message) -> Message:
-    """What an official client reports of a job."""
+def run_client(host: Host, command: list[object], job: Message) -> Message:
+    """What a client by an official SDK reports of a job, which it reads from standard input."""
     done = subprocess.run(
         list(map(str, command)),
         input=json.dumps(job),
@@ -169,9 +169,14 @@ def run_sdk(host: Host, command: list[object], job: Message) -> Message:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    told = json.loads(done.stdout)
+    return dict(json.loads(done.stdout))
+
+
+def run_sdk(host: Host, command: list[object], job: Message) -> Message:
+    """The same of one that uses all that is served."""
+    told = run_client(host, command, job)
     assert told["tools"] == list(CALLS) and told["cancelled"]
-    return dict(told)
+    return told
 
 
 def check_sdk(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import runs
 from acp_client import ISSUE, SCRIPTED, SDK, SDK_VERSION, Editor, Message, check_by_schema
 from host import Host
 from loopback import Failure, LoopbackOpenAI
+from mcp_client import run_client
 from packages import npm_package
 from repos import Repo
 
@@ -134,17 +133,7 @@ def test_wrong_messages_are_refused(host: Host, sample_repo: Repo, tmp_path: Pat
 
 def _drive(host: Host, command: list[object], sample_repo: Repo) -> Message:
     job = {"command": [str(host.program), "acp", "--model", SCRIPTED], "cwd": str(sample_repo.path), "issue": ISSUE}
-    done = subprocess.run(
-        list(map(str, command)),
-        input=json.dumps(job),
-        env=host.environment({}),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    told: Message = json.loads(done.stdout)
+    told = run_client(host, command, job)
     assert told["stop"] == "end_turn" and told["asked"] == 1 and set(told["updates"]) == KINDS | {"user_message_chunk"}
     assert told["cancelled"] == "cancelled" and told["listed"]
     assert runs.CHANGED in sample_repo.git("diff", "--stat")
