@@ -240,7 +240,9 @@ def work(env: dict[str, str]) -> int:
     code = subprocess.run(command, env=env, check=False, stdout=None if is_dry else subprocess.DEVNULL).returncode
     result = {} if is_dry else read_result(out)
     verdict = str(result.get("verdict") or "none")
-    micro = (result.get("cost") or {}).get("cost_microusd") or 0
+    cost = result.get("cost") or {}
+    # Where the price is unknown, what was charged against the ceiling is the safe figure.
+    micro = max(cost.get("cost_microusd") or 0, cost.get("charged_microusd") or 0)
     outputs = {"verdict": verdict, "cost": f"{micro / 1e6:.6f}", "patch": "", "request": ""}
     if result.get("patch"):
         outputs["patch"] = str(out / "patch.diff")
