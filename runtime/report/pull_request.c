@@ -63,8 +63,11 @@ static bool make_branch(AcrPull *pull, AcrPullServer *server, GError **error)
           !acr_pull_check_address(pull, error))) ||
         (spec->open && !acr_pull_find_server(pull, server, error)))
         return false;
-    return acr_branch_write(overlay, spec->branch, acr_json_get_string(pull->text, "message"),
-                            spec->dry_run, &pull->branch, error);
+    const char *message = acr_json_get_string(pull->text, "message");
+    const char *trailer = acr_json_get_string(pull->text, "trailer");
+    g_autofree char *whole =
+        g_strconcat(message, spec->assisted_by == 0 && trailer ? trailer : "", NULL);
+    return acr_branch_write(overlay, spec->branch, whole, spec->dry_run, &pull->branch, error);
 }
 
 static void add_branch(const AcrPull *pull, AcrJson *out)

@@ -25,6 +25,10 @@ bool acr_report_write_pages(AcrPython *python, const char *dir, const AcrInterru
 
 /* ---- Pull requests (pull_request.c) ---- */
 
+/* What the run's repository says about patches by programs (ai_policy.c), from the commit on which
+ * the patch is based: {"path", "lines": [at most 60 lines, safe to print]}; owned; NULL: nothing. */
+AcrJson *acr_pull_policy(const AcrRunSpec *spec) ACR_MUST_USE;
+
 /* Makes the text of a request from the run folder `spec->arguments[0]` and, as `spec` asks, a
  * branch, a push and the request. *out: what `pr --json` prints, owned; after a failure what was
  * done until then (NULL: not even the text). Errors: USAGE, ENVIRONMENT, UNFINISHED of task, those

@@ -26,7 +26,7 @@ typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
     AcrOrigin origin;
-    AcrJson *text; /* {"title", "body", "message", "issue", "verdict", "files"} */
+    AcrJson *text; /* {"title", "body", "message", "trailer", "issue", "verdict", "files"} */
     AcrRepo *repo;
     AcrBranch branch;
     char *url, *push_url; /* addresses of the remote */

@@ -415,6 +415,9 @@ const AcrOption acr_options[] = {
      .help = "Write the body from this Markdown file with {{placeholders}}"},
     {"branch", 0, ACR_OPTION_TEXT, AT(branch), ACR_FOR_PR, 0, "NAME",
      .help = "Commit the patch to a new branch on the run's base commit"},
+    {"assisted-by", 0, ACR_OPTION_WORD, AT(assisted_by), ACR_FOR_PR, CONFIG, "WHEN",
+     .help = "Name the model in the commit's Assisted-by trailer",
+     .words = "always|never", .default_value = "always"},
     {"push", 0, ACR_OPTION_TEXT, AT(push), ACR_FOR_PR, 0, "REMOTE",
      .help = "Push that branch to REMOTE, never by force", .needs = "branch"},
     {"open", 0, ACR_OPTION_FLAG, AT(open), ACR_FOR_PR, 0, NULL,
@@ -486,7 +489,7 @@ const AcrOptionGroup acr_option_groups[] = {
      "task-max-tokens timeout answer-time test-time setup-timeout extension-time memory processes "
      "output-limit min-free jobs fail-fast ledger"},
     {"Output", "out resume prune yes apply dry-run format output limit all count "
-               "files-with-matches vimgrep list json compare branch push "
+               "files-with-matches vimgrep list json compare branch assisted-by push "
                "open base no-draft "
                "forge api-url template "
                "once serve http port tag events clear no-cache verbose quiet"},

@@ -121,6 +121,7 @@ typedef struct {
     char *template, *branch, *push, *base, *api_url;
     gint64 forge; /* an AcrForgeKind; ACR_UNSET: by the remote's address */
     bool open, no_draft;
+    gint64 assisted_by; /* number of the word: 0 always, 1 never */
 
     /* Only for `search`. */
     char *in_file;

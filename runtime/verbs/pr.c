@@ -56,6 +56,20 @@ static void say_done(const AcrRunSpec *spec, const AcrJson *out)
         acr_verb_say("request: %s, %s", state_of(out, "request"), shown);
 }
 
+/* Shows what the repository says about patches by programs, before anything is written. */
+static void say_policy(const AcrRunSpec *spec)
+{
+    g_autoptr(AcrJson) policy = acr_pull_policy(spec);
+    const AcrJson *lines = acr_json_get(policy, "lines");
+    if (!policy)
+        return;
+    g_autofree char *path = acr_one_line(acr_json_get_string(policy, "path"));
+    acr_verb_say(
+        "the repository has a policy on patches by AI; read it before you open a request:");
+    for (const AcrJson *line = acr_json_first(lines); line; line = acr_json_next(line))
+        acr_verb_say("%s: %s", path, acr_json_string(line));
+}
+
 static int run_pr(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
@@ -65,6 +79,7 @@ static int run_pr(AcrHost *host, AcrRunSpec *spec)
     g_autoptr(AcrJson) out = NULL;
     if (spec->no_draft)
         acr_verb_say("the request will not be a draft (--no-draft)");
+    say_policy(spec);
     bool ok = acr_pull_request(host, spec, &out, &error);
     if (out && !spec->dry_run)
         say_done(spec, out);

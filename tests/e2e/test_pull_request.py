@@ -277,6 +277,65 @@ def test_who_commits_must_be_known(run_host: RunHost, out: Path, repo: Repo) -> 
     assert digest(repo.path) == before
 
 
+def rebase(out: Path, repo: Repo, files: dict[str, str]) -> None:
+    """Let the run have begun at a commit that also has these files."""
+    repo.write(files)
+    repo.git("add", "--all")
+    base = repo.git("commit-tree", repo.git("write-tree"), "-m", "base")
+    repo.git("branch", "base", base)
+    meta = json.loads((out / "meta.json").read_text())
+    meta["snapshot"]["commit"] = base
+    (out / "meta.json").write_text(json.dumps(meta))
+
+
+@pytest.mark.parametrize(
+    ("models", "more", "trailer"),
+    [
+        (["openai/gpt-5.4", "gemini/g"], [], "Assisted-by: acr-host:openai/gpt-5.4\nAssisted-by: acr-host:gemini/g"),
+        (None, [], "Assisted-by: acr-host"),
+        (None, ["--assisted-by", "never"], ""),
+    ],
+)
+def test_the_commit_names_who_helped(
+    run_host: RunHost, out: Path, repo: Repo, models: list[str] | None, more: list[str], trailer: str
+) -> None:
+    meta = json.loads((out / "meta.json").read_text())
+    if models:
+        meta["options"]["model"] = models
+    (out / "meta.json").write_text(json.dumps(meta))
+    run_host("pr", out, "--repo", repo, "--branch", "fix", *more).check()
+    message = repo.git("log", "-1", "--format=%B", "fix")
+    assert repo.git("log", "-1", "--format=%(trailers:key=Assisted-by)", "fix").strip() == trailer, message
+
+
+POLICY = "# Patches by AI\n\nSay which model wrote them.\x1b[2J\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "shown", "hidden"),
+    [
+        ({"AI_POLICY.md": POLICY}, "AI_POLICY.md: Say which model wrote them.\\u001b[2J", "\x1b"),
+        ({".github/ai-policy.txt": POLICY, "CONTRIBUTING.md": "# AI\nother\n"}, "ai-policy.txt: Say which", "other"),
+        ({"CONTRIBUTING.md": "# Style\nmain\n## Use of LLMs\nNone.\n### Why\nWork.\n## Tests\nx\n"}, "Work.", "Tests"),
+        (
+            {"docs/contributing.rst": "Start\n=====\na\n\nGenerative AI\n-------------\nAsk first.\n"},
+            "Ask first.",
+            "Start",
+        ),
+        ({"CONTRIBUTING.md": "# Maintainers\nWe said: email us, again.\n"}, "", "policy"),
+        ({"vendor/AI_POLICY.md": POLICY}, "", "policy"),
+        ({"AI_POLICY.md": "line\n" * 5000}, "AI_POLICY.md: line", "\n" * 2),
+    ],
+)
+def test_a_policy_on_ai_is_shown_before_anything_is_written(
+    run_host: RunHost, out: Path, repo: Repo, files: dict[str, str], shown: str, hidden: str
+) -> None:
+    rebase(out, repo, files)
+    told = run_host("pr", out, "--repo", repo, "--branch", "fix").check().err
+    assert shown in told and hidden not in told and told.count("\n") < 64
+    assert told.index(shown) < told.index("branch fix: written")
+
+
 def test_kinds_of_repositories(run_host: RunHost, out: Path, repo: Repo, tmp_path: Path) -> None:
     """A linked work tree, one with a submodule and a name that is not UTF-8, a bare one, one without the commit."""
     repo.git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "linked")

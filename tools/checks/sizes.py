@@ -41,10 +41,10 @@ BUDGETS = {
     "runtime/loops": 5_450,
     "runtime/project": 2_520,
     "runtime/py": 1_930,
-    "runtime/report": 1_210,
+    "runtime/report": 1_330,
     "runtime/serve": 3_330,
     "runtime/task": 6_230,
-    "runtime/verbs": 7_660,
+    "runtime/verbs": 7_670,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}

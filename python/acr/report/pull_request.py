@@ -134,6 +134,11 @@ def _message(run: Run, issue: str | None) -> str:
     return "\n".join([*rows, *([f"Issue: {issue}"] if issue else [])]) + "\n"
 
 
+def _trailer(run: Run) -> str:
+    names = [f":{plain_line(model, 200)}" for model in run.models if not model.startswith("script:")]
+    return "\n" + "".join(f"Assisted-by: acr-host{name}\n" for name in names or [""])
+
+
 def _filled(template: str, values: dict[str, str]) -> str:
     """Errors: ValueError (a placeholder that there is not)."""
     unknown = sorted({name for name in _PLACEHOLDER.findall(template) if name not in values})
@@ -143,7 +148,7 @@ def _filled(template: str, values: dict[str, str]) -> str:
 
 
 def make(run: Run, issue: Any, template: str | None) -> str:
-    """JSON: {"title", "body", "message", "issue", "files"}, or {"error"} where the template is at fault."""
+    """JSON: {"title", "body", "message", "trailer", "issue", "files"}, or {"error"} where the template is at fault."""
     place = address(issue)
     values = {
         "title": escaped(title(run)), "verdict": run.verdict, "status": _status(run), "fixes": f"Fixes {place}" if place else "",
@@ -158,4 +163,4 @@ def make(run: Run, issue: Any, template: str | None) -> str:
         body = _filled(template if template is not None else TEMPLATE, values | {"script": "", "places": ""})
     body = re.sub(r"\n{3,}", "\n\n", body).strip()[:MAX_BODY] + "\n"
     made = {"title": title(run), "body": body, "message": _message(run, place), "issue": place}
-    return json.dumps(made | {"verdict": run.verdict, "files": _files(run)})
+    return json.dumps(made | {"trailer": _trailer(run), "verdict": run.verdict, "files": _files(run)})
