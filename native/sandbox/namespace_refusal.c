@@ -53,9 +53,12 @@ static bool applies(const char *root, const Row *row)
 
 char *acr_namespace_refusal(const char *root, int err)
 {
-    const char *cause = err == ENOSPC ? "the limit of user namespaces is reached" : g_strerror(err),
-               *remedy = "a security module or the kernel forbids them: allow them to this "
-                         "program" ELSEWHERE;
+    bool is_full = err == ENOSPC; /* in a container, the machine's limit, which is not seen here */
+    const char *cause = is_full ? "the limit of user namespaces is reached" : g_strerror(err),
+               *remedy = is_full ? "raise it by 'sysctl -w user.max_user_namespaces=15000' as "
+                                   "root, on the machine if this is a container" ELSEWHERE
+                                 : "a security module or the kernel forbids them: allow them to "
+                                   "this program" ELSEWHERE;
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         if ((rows[i].err && rows[i].err != err) || !applies(root, &rows[i]))
             continue;

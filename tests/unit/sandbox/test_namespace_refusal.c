@@ -11,7 +11,7 @@ typedef struct {
 } Machine;
 
 static const Machine machines[] = {
-    {ENOSPC, {NULL}, "the limit of user namespaces is reached", "a security module or the kernel"},
+    {ENOSPC, {NULL}, "the limit of user namespaces is reached", "user.max_user_namespaces=15000"},
     {EPERM, {NULL}, "Operation not permitted", "a security module or the kernel"},
     {ENOSPC,
      {"proc/sys/user/max_user_namespaces", "0\n"},
