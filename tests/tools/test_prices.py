@@ -54,13 +54,19 @@ def test_a_row_has_tiers_and_limits(update: ModuleType) -> None:
             input_cost_per_token_above_200k_tokens="2e-6",
             cache_creation_input_token_cost_above_200k_tokens="5e-6",
             input_cost_per_token_batches="9e-6",
+            output_cost_per_token_flex="5e-7",
+            input_cost_per_token_above_200k_tokens_priority="4e-6",
+            cache_creation_input_token_cost_above_12hr_flex="7e-6",
             max_input_tokens=1000,
-        )
+        ),
+        True,
     )
-    assert price.base == (1_000_000, -1, -1, 1_000_000, -1)
-    assert price.tiers == ((200_000, (2_000_000, -1, 5_000_000, -1, -1)),)
+    none = (-1,) * 5
+    assert price.base == (1_000_000, -1, -1, 1_000_000, -1, -1, -1, -1, 500_000, -1, *none)
+    assert price.tiers == ((200_000, (2_000_000, -1, 5_000_000, -1, -1, *none, 4_000_000, -1, -1, -1, -1)),)
     assert (price.max_input, price.max_output) == (1000, -1)
-    assert update.read_price(row("0")) is None
+    assert update.read_price(row("1e-6", input_cost_per_token_flex="5e-7"), False).base[5:] == none + none
+    assert update.read_price(row("0"), True) is None
 
 
 def test_names_that_are_found_under_shorter_ones_are_left_out(
