@@ -128,7 +128,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(
     assert told["folder"] == {"path": None, "state": "new"} and told["repository"]["python_files"] > 10
     assert plan(run_host(*words, "--json", env=env))["limits"]["most_microusd"] is None
     text = run_host(*words, "--rev", "HEAD", "--test-cmd", "pytest -q x", env=env).check()
-    assert "\ntests       pytest -q x\n" in text.out
+    assert "\ntests       pytest -q x; run once without a patch, unless that result is cached" in text.out
     assert sample_repo.head in text.out and "--max-cost USD" in text.out and KEY not in text.out
     assert server.seen == [] and not state.exists() and digest(sample_repo.path) == before
 
