@@ -156,7 +156,7 @@ AcrJson *acr_json_added(AcrJson *list, AcrJson *object);
 #define ACR_INT(key, value) key, acr_json_new_int(value)
 #define ACR_BOOL(key, value) key, acr_json_new_bool(value)
 #define ACR_JSON(key, value) key, acr_json_or_null(value)
-AcrJson *acr_json_or_null(AcrJson *value) ACR_MUST_USE; /* taken; null of NULL; owned */
+AcrJson *acr_json_or_null(AcrJson *value) ACR_MUST_USE; /* takes `value`; NULL gives null; owned */
 /* The string member `key` as a new value; null if the object has no such string. */
 #define ACR_MEMBER(object, key) acr_json_new_string(acr_json_get_string(object, key))
 

@@ -33,7 +33,7 @@ struct AcrExtensions {
     GPtrArray *list, *rows; /* arrays of Extension and of Row */
     GStringChunk *strings;  /* memory of the rows' strings */
     AcrCalls *calls;
-    pthread_mutex_t turn; /* taken by threads that parse logs */
+    pthread_mutex_t turn; /* held by a thread while it parses a log */
 };
 
 static void free_extension(gpointer data)
