@@ -231,9 +231,11 @@ def test_words_lets_terms_be_paraphrased_in_tests_alone(tmp_path: Path) -> None:
 def test_sentences_of_a_suspicious_form_are_warned_of(tmp_path: Path) -> None:
     text = "Where it is, if it is, it stays. What is missing is named. It takes that of it.\n\nThe host reads a file.\n"
     (tmp_path / "README.md").write_text(text)
+    (tmp_path / "a.c").write_text("int n; /* of each */\n/* What the run comes to. */\n")
     command = [sys.executable, str(CHECKS / "words.py"), "--kinds", str(tmp_path)]
     found = subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()
     kinds = ["the subject comes after two clauses", "the subject is a clause", "a riddle"]
+    kinds += ["a fragment without its noun", "a clause for a noun"]
     assert [line.split(": ")[1] for line in found] == kinds
 
 

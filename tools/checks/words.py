@@ -24,6 +24,8 @@ KINDS = {
     "the subject is a clause": r"^(?:What|Whatever|Whoever) (?:is|are|was|has|comes|lies|stands|can|cannot|may|must)\b",
     "a chain of 'that'": r"(?:\bthat\b[^.;]*){4}",
     "an article is missing": rf"\b(?:of|in|by|with|from|to|on) (?:{_ARTICLE})(?=[.,;)]|$)",
+    "a fragment without its noun": r"^(?:of|by|from|likewise|the same|as) [^.:=>]{0,60}$",
+    "a clause for a noun": r"\b(?:comes? to\b|came of|become of|where there (?:is|are) (?:none|no)\b|is told\b)",
     "a riddle": r"\b(?:of (?:it|them) that|that of|of those that|what it is|as it (?:is|was|lies|stands)|so does|likewise of|but for)\b",
 }
 
