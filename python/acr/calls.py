@@ -1,7 +1,7 @@
-"""The text of one search call -> its name and arguments, bound to the registered signature.
+"""Parses the text of one search call into its name and arguments, bound to the registered signature.
 
-Messages are read by a model: each says what is wrong and how the call is written. A process may be started for one call
-only, so the parser is used without the module `ast` around it, which is loaded where a call is out of the ordinary.
+A model reads the messages: each says what is wrong and shows how the call is written. A process may be started for a
+single call, so this module uses the parser without the module `ast` around it, which is loaded only for unusual calls.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ if TYPE_CHECKING:
 
 from acr.packing import pack, unpack  # noqa: E402
 
-MAX_TEXT = 64 * 1024  # characters of a call
+MAX_TEXT = 64 * 1024  # longest call in characters
 MAX_INTEGER = 2**31 - 1
-MAX_SHOWN = 80  # characters of a call's text that a message repeats
+MAX_SHOWN = 80  # characters of a call's text that a message quotes
 
-# (name, ((parameter, "str" | "int", or as "int = 10" what it is where it is left out), ...))
+# (name, ((parameter, "str" | "int", or with its default: "int = 10"), ...))
 Spec = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class BadCall(ValueError):
-    """Not a call, an unknown name, or arguments that do not fit."""
+    """The text is not a call, names an unknown call, or has wrong arguments."""
 
 
 def bind(payload: bytes) -> bytes:
-    """Bind a call. Takes fields: its text (UTF-8), and for each call that there is its name, parameters and kinds.
+    """Bind a call. Takes fields: its text (UTF-8), and each known call: name, parameters and kinds, separated by NUL.
 
-    These are divided by NUL. Gives fields: `ok`, the call's name, for each parameter "=" and its value, or nothing
-    where it is left out; or `bad`, the message.
+    Returns fields: `ok`, the name, and for each parameter "=" and its value, or nothing if omitted; or `bad`, message.
     """
     text, *known = (field.decode("utf-8", "replace") for field in unpack(payload))
     try:
@@ -50,7 +49,7 @@ def _spec(row: str) -> Spec:
 
 
 def bind_text(specs: Iterable[Spec], text: str) -> tuple[str, list[str | None]]:
-    """Return the call's name and its values as text, integers in decimal, None where left out. Raises BadCall."""
+    """Return the call's name and its values as text: integers in decimal, None if omitted. Raises BadCall."""
     table = dict(specs)
     call = _parse(text)
     name = _name(call, table)
@@ -131,7 +130,7 @@ def _unparsed(node: _ast.expr) -> str:
 def _bind(
     params: tuple[tuple[str, str], ...], arguments: list[object], keywords: dict[str, object]
 ) -> dict[str, object]:
-    """Values by parameter, without those that may be left out and are. Raises TypeError."""
+    """Return the values by parameter, without omitted optional ones. Raises TypeError."""
     if len(arguments) > len(params):
         raise TypeError("too many positional arguments")
     names = [param for param, _ in params]

@@ -1,5 +1,5 @@
-"""What ends a job that takes too long; the host raises it (runtime/py/interpreter_thread.c)."""
+"""The exception that ends a job which takes too long; the host raises it (runtime/py/interpreter_thread.c)."""
 
 
 class Deadline(BaseException):
-    """Raised in a job whose deadline has passed. No Exception, so that `except Exception` lets it through."""
+    """Raised in a job whose deadline has passed. It is no Exception, so `except Exception` does not catch it."""

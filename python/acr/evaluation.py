@@ -1,4 +1,4 @@
-"""What grading many predictions came to: the final report, a summary of our own, and another run to compare with."""
+"""The results of grading many predictions: the final report, our own summary, and the comparison with another run."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from acr.grading.failures import Failure
 
 _Z95 = 1.959963984540054  # the normal distribution's 97.5%
 _MB = 1024.0 * 1024
-_MAX_NAMED = 5  # ids of a class that are printed
+_MAX_NAMED = 5  # most ids of a class that are printed
 _MAX_DEPTH = 5  # logs/run_evaluation/RUN_ID/MODEL/ID
 _MAX_REPORT_BYTES = 256 * 1024 * 1024
 _SUBMITTED = ("submitted_ids", "completed_ids", "error_ids", "empty_patch_ids", "resolved_ids")
-# Classes of failures, as people read them. Others stand for themselves.
+# Classes of failures in words for people. Other classes are shown by their names.
 _WORDS = {
     "patch_does_not_apply": "the patch does not apply",
     "issue_remains": "tests of the issue fail",
@@ -32,7 +32,7 @@ _WORDS = {
 
 
 def finish(argument: bytes) -> bytes:
-    """What a run came to (JSON, as runtime/eval/final.c sends it) -> the texts of its files and of the terminal (JSON)."""
+    """Make the texts of a run's files and of the terminal (JSON) from the JSON that runtime/eval/final.c sends."""
     run = json.loads(argument)
     graded = [row for row in run["rows"] if row["grade"]]
     endings = {row["task"]: row["grade"] for row in graded}
@@ -113,7 +113,7 @@ def _counts(run: dict, graded: list[dict]) -> str:
 
 
 def _audited(run: dict, audits: list[dict]) -> str:
-    """How many tasks are of each class, and what the runs had different."""
+    """Say how many tasks each class has, and in what the runs differed."""
     kinds, total = [audit["class"] for audit in audits], len(run["tasks"])
     sound = kinds.count("sound")
     others = [f"{kinds.count(kind)} {kind.replace('_', ' ')}" for kind in CLASSES[1:] if kind in kinds]
@@ -125,7 +125,7 @@ def _audited(run: dict, audits: list[dict]) -> str:
 
 
 def _costs(rows: list[dict], lines: list[str]) -> dict:
-    """What grading took, the greatest memory of one task, and images as often as they were used."""
+    """The cost of grading, the greatest memory of one task, and how often each image was used."""
     total, tests, images = (sum(row[key] for row in rows) for key in ("total_ms", "tests_ms", "image_bytes"))
     peak = max((row["peak_bytes"] for row in rows), default=0)
     if total:
@@ -147,7 +147,7 @@ def _instance(row: dict) -> dict:
 
 
 def wilson(good: int, total: int) -> list[float]:
-    """The interval in which a share lies with 95% (E. B. Wilson, 1927); 0 to 1 for no tries."""
+    """The interval that contains a share with 95 % probability (E. B. Wilson, 1927); 0 to 1 without tries."""
     if total == 0:
         return [0, 1]
     share, z2 = good / total, _Z95 * _Z95 / total
@@ -157,13 +157,13 @@ def wilson(good: int, total: int) -> list[float]:
 
 
 def _mcnemar(gained: int, lost: int) -> float:
-    """McNemar's exact test, two-sided: how likely changes as uneven as these, or more, are by chance."""
+    """McNemar's exact test, two-sided: the probability that chance alone makes changes at least as uneven as these."""
     n = gained + lost
     return min(1, 2 * sum(math.comb(n, k) for k in range(min(gained, lost) + 1)) / 2**n)
 
 
 def _needed(changed: int) -> int | None:
-    """The smallest net change, of that many changed tasks, that is more than noise (p < 0.05); None: there is none."""
+    """The smallest net change, among that many changed tasks, that exceeds noise (p < 0.05); None: no change does."""
     nets = (changed - 2 * lost for lost in range(changed // 2, -1, -1) if _mcnemar(changed - lost, lost) < 0.05)
     return next(nets, None)
 
@@ -176,8 +176,8 @@ class _Unusable(Exception):
 
 
 def read_other(argument: bytes) -> bytes:
-    """The path of a final report, of a folder that holds one, or of one with the reports of a run's predictions (a JSON
-    text) -> {"path", "submitted", "resolved"}, or {"fault"}: why it cannot be compared with."""
+    """Read a path (JSON text) to compare with: a final report, its folder, or the folder of a run's reports. Returns
+    {"path", "submitted", "resolved"}, or {"fault"}: the reason."""
     path = json.loads(argument)
     try:
         submitted, resolved = _read(Path(path))
@@ -205,7 +205,7 @@ def _read(path: Path) -> tuple[set[str], set[str]]:
 
 
 def _load(path: Path) -> object:
-    """A file's JSON; None where it holds none."""
+    """The JSON in a file; None if it is not JSON."""
     try:
         if path.stat().st_size <= _MAX_REPORT_BYTES:
             return json.loads(path.read_bytes())
@@ -242,7 +242,7 @@ def _walk(path: Path, depth: int, submitted: set[str], resolved: set[str]) -> No
 
 
 def _compare(other: dict, graded: list[dict], lines: list[str]) -> dict:
-    """Which tasks were gained and lost; a task is compared where both runs had a prediction for it."""
+    """Find which tasks were gained and lost; only tasks with a prediction in both runs are compared."""
     groups: dict[str, list[str]] = {name: [] for name in ("gained", "lost", "both", "neither", "only_here")}
     submitted, resolved = set(other["submitted"]), set(other["resolved"])
     names = {(True, True): "both", (True, False): "gained", (False, True): "lost", (False, False): "neither"}

@@ -1,7 +1,7 @@
-"""In the process of one extension: loads its file, calls its functions, and asks the program about the repository.
+"""The process of one extension: loads its file, calls its functions, and forwards its questions.
 
-Questions and answers are JSON. While one of its functions runs, it may ask back over the socket that the question came
-by: it sends the head of an answer of the kind ASKS, and reads the reply as a question (native/base/peer.h).
+Questions and answers are JSON. While a function of the extension runs, it may ask the program over the socket that
+brought the question: it sends the head of an answer of the kind ASKS, and reads the reply (native/base/peer.h).
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ GROUP = "acr_host.extensions"
 MAX_PARAMS = 4
 MAX_HOOKS = 50  # ACR_EXTENSION_MAX_HOOKS
 MAX_NAME = 64
-MAX_TEXT = 64 * 1024  # characters of an answer, or of why a patch is wrong
+MAX_TEXT = 64 * 1024  # most characters of an answer, or of the reason why a patch is wrong
 MAX_NOTE = 4000
 MAX_PLACES = 1000
 MAX_MESSAGE = 300
 MAX_DEFAULT = 40
 MAX_FRAMES = 4
 MAX_SUSPECTS = 10
-MAX_ISSUE = 1024 * 1024  # characters
+MAX_ISSUE = 1024 * 1024  # most characters of an issue
 
 _HEAD = struct.Struct("=II")
 _state: dict[str, Any] = {}
 
 
 class Unusable(Exception):
-    """The file is not an extension for this program; the message says why."""
+    """The file is not an extension for this program; the message gives the reason."""
 
 
 # ---- Asking back
 
 
 def begin(descriptor: bytes) -> bytes:
-    """Take the number of the socket that questions come by."""
+    """Remember the number of the socket that questions arrive on."""
     imports.add_site_packages()
     for codec in (
         "encodings.idna",
         "encodings.punycode",
-    ):  # barred where hostile code is parsed; names of hosts need them
+    ):  # disabled where hostile code is parsed; resolving host names needs them
         sys.modules.pop(codec, None)
     _state.update(fd=int(descriptor), pid=os.getpid(), turn=threading.Lock(), asked=False)
     return b""
@@ -72,7 +72,7 @@ def _read(length: int) -> bytes:
 
 
 def _ask(question: dict[str, Any]) -> dict[str, Any]:
-    """What the program says; threads take turns, and those that go on after the answer get none."""
+    """Ask the program and return its reply. Threads take turns; a thread that outlives its call gets no reply."""
     out = _printed(question)
     out = _HEAD.pack(ASKS, len(out)) + out
     if os.getpid() != _state.get("pid", os.getpid()):
@@ -97,7 +97,7 @@ def _printed(value: object) -> bytes:
 
 
 def locate(question: bytes) -> bytes:
-    """The file of the entry point {"name"}: {"path"}, which is None where no installed package has it."""
+    """Find the file of the entry point {"name"}: {"path"}, which is None if no installed package has it."""
     _state["path"] = ""
     return _guarded(lambda: {"path": _located(json.loads(question)["name"])})
 
@@ -113,7 +113,7 @@ def _located(name: str) -> str | None:
 
 
 def load(question: bytes) -> bytes:
-    """Run the file {"path", "source"}; gives what it adds, or {"error"}."""
+    """Run the file {"path", "source"}; returns what it adds, or {"error"}."""
     asked = json.loads(question)
     _state.update(path=os.fsdecode(extensions.as_bytes(asked["path"])), source=extensions.as_bytes(asked["source"]))
     return _guarded(_load)
@@ -150,13 +150,13 @@ def _load() -> dict[str, Any]:
 
 
 def _hook(value: object) -> tuple[str, str]:
-    """Its mark; another decorator above ours keeps that."""
+    """The mark of a decorated function; another decorator above ours keeps the mark."""
     held = getattr(value, "__dict__", None) if callable(value) else None
     return held.get(extensions.MARK, ()) if isinstance(held, dict) else ()
 
 
 def _check_hooks(hooks: list[tuple[str, str]], own: list[tuple[str, str]]) -> None:
-    """Each function that the file decorates can be asked for by its name, and all of them are."""
+    """Check that every function which the file decorates can be found by its name."""
     for (kind, name), times in (Counter(hooks) | Counter(own)).items():
         if not name.isprintable() or len(name) > MAX_NAME:
             raise Unusable(f"the name {name[:MAX_NAME]!r} is not printable, or longer than {MAX_NAME} characters")
@@ -204,7 +204,7 @@ def _described_param(function: Any, param: inspect.Parameter, text: str) -> dict
 
 
 def ask(question: bytes) -> bytes:
-    """Call a function: {"kind", "name", "argument"}; gives what it returned as JSON, or {"error"}."""
+    """Call a function: {"kind", "name", "argument"}; returns its result as JSON, or {"error"}."""
     asked = json.loads(question)
     _state["asked"] = True
     said = _guarded(lambda: _call(asked["kind"], asked["name"], asked["argument"]))
@@ -270,7 +270,7 @@ def _outcomes(said: object) -> dict[str, str]:
 
 
 def _suspects(said: object) -> str | None:
-    """The places of the highest scores, a line each."""
+    """The places with the highest scores, one a line."""
     try:
         rows = sorted(((float(score), place) for place, score in said), key=lambda row: -row[0])
         if not all(isinstance(place, (Place, Symbol)) and math.isfinite(score) for score, place in rows):
@@ -294,7 +294,7 @@ def _place(place: Place) -> dict[str, Any]:
 
 
 def _guarded(work: Any) -> bytes:
-    """What `work` gives, or {"error"}: one line with the frames of the extension's file."""
+    """Return the result of `work`, or {"error"}: one line with the frames of the extension's file."""
     try:
         return _printed(work())
     except Unusable as error:
@@ -303,7 +303,7 @@ def _guarded(work: Any) -> bytes:
         return _printed({"error": _described_error(error)})
     finally:
         if os.getpid() != _state.get("pid", os.getpid()):
-            os._exit(0)  # a fork of it: one answer is enough
+            os._exit(0)  # this is a fork of the process: one answer is enough
 
 
 def _described_error(error: BaseException) -> str:
@@ -319,7 +319,7 @@ def _described_error(error: BaseException) -> str:
 
 
 def _frames(error: BaseException) -> str:
-    """Where it came from: " (line 12 in check, line 4 in helper)", only of the extension's own file."""
+    """The frames of the error in the extension's own file: " (line 12 in check, line 4 in helper)"."""
     path, frames, at = _state["path"], [], error.__traceback__
     while at:
         if at.tb_frame.f_code.co_filename == path:
@@ -335,5 +335,5 @@ def _shown(value: object) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without halves of surrogate pairs and NUL, which no UTF-8 text of the program holds."""
+    """Remove lone surrogates and NUL, which no UTF-8 text of the program may contain."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")

@@ -53,9 +53,9 @@ API = 1  # the version that is described here; an extension for another one is n
 MARK = "acr_extension_hook"  # attribute of a decorated function: (kind, name)
 EVENTS = ("call", "result", "answer", "patch", "verdict")
 
-PREFIX = "ACR_EXTENSION_"  # of the variables of the environment that are passed on
-settings: list[dict[str, str]] = []  # of this process' extension, as they are listed
-marked: list[FunctionType] = []  # those that were decorated
+PREFIX = "ACR_EXTENSION_"  # prefix of the environment variables that are passed on
+settings: list[dict[str, str]] = []  # settings of this process's extension, in the form in which they are listed
+marked: list[FunctionType] = []  # functions that were decorated
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 Value = TypeVar("Value", str, int, float, bool)
@@ -64,7 +64,7 @@ EventName = Literal["call", "result", "answer", "patch", "verdict"]
 
 
 class RepoError(LookupError):
-    """What was asked of the repository is not there: a file, a call, an argument."""
+    """The repository does not have the requested file, call or argument."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Symbol:
-    """What a file defines: a "class", "function", "method", "assignment" or "import", with its lines.
+    """A definition in a file: a "class", "function", "method", "assignment" or "import", with its lines.
 
     `qualname` is dotted within the file: "Outer.method".
     """
@@ -102,7 +102,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Repo:
-    """The code that a run works on, as it was when the run began; nothing can be written."""
+    """The code that a run works on, in its state when the run began; it is read-only."""
 
     ask: Callable[[dict[str, Any]], dict[str, Any]] = field(repr=False)
 
@@ -116,23 +116,23 @@ class Repo:
         return self.ask({"what": "files"})["files"]
 
     def read(self, path: str) -> bytes:
-        """Bytes of a file. Raises RepoError where there is no such file."""
+        """Return the bytes of a file. Raises RepoError if there is no such file."""
         return as_bytes(self.ask({"what": "read", "path": path})["data"])
 
     def text(self, path: str) -> str:
-        """A file's text; what is not UTF-8 becomes U+FFFD. Raises RepoError."""
+        """Return a file's text; bytes that are not UTF-8 become U+FFFD. Raises RepoError."""
         return self.read(path).decode("utf-8", "replace")
 
     def symbols(self, *, file: str | None = None, name: str | None = None) -> list[Symbol]:
-        """Classes, functions, assignments and imports of the files outside tests, by path and line.
+        """Return classes, functions, assignments and imports of the files outside tests, by path and line.
 
-        `file`: an exact path; `name`: a bare name. At most 10,000 are given.
+        `file`: an exact path; `name`: a bare name. Returns at most 10,000.
         """
         rows = self.ask({"what": "symbols", "file": file, "name": name})["symbols"]
         return [Symbol(**row) for row in rows]
 
     def call(self, name: str, **arguments: str | int) -> Answer:
-        """Answer of a built-in search call: repo.call("search_method", method_name="save"). Raises RepoError."""
+        """Return a built-in search call's answer: repo.call("search_method", method_name="save"). Raises RepoError."""
         answer = self.ask({"what": "call", "name": name, "arguments": arguments})
         places = [Place(row["file"], row["start"], row["end"]) for row in answer["results"]]
         return Answer(answer["ok"], answer["output"], places)
@@ -140,7 +140,7 @@ class Repo:
 
 @dataclass(frozen=True)
 class ChangedFile:
-    """A file that a patch touches; `before` or `after` is None where it does not exist on that side."""
+    """A file that a patch touches; `before` or `after` is None if the file does not exist on that side."""
 
     path: str
     before: bytes | None
@@ -158,12 +158,12 @@ class Patch:
 
 @dataclass(frozen=True)
 class Event:
-    """What happened in a run. `data` by `kind`:
+    """An event of a run. `data` by `kind`:
 
-    call     {"call"}: a search call, before it is answered; a Veto keeps it from being made
-    result   {"call", "ok", "output"}: its answer; a text that is returned is added to it
+    call     {"call"}: a search call before it is answered; a Veto prevents it
+    result   {"call", "ok", "output"}: its answer; a text that the observer returns is added to it
     answer   {"role", "text"}: an answer of the model
-    patch    {"attempt", "try", "status", "diff"}: what an answer of the patch writer came to
+    patch    {"attempt", "try", "status", "diff"}: the result of the patch writer's answer
     verdict  {"verdict", "diff"}: how the run ended
     """
 
@@ -174,7 +174,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Veto:
-    """Returned by an observer of "call": the call is not made, and the model reads why."""
+    """An observer of "call" returns it to prevent the call; the model reads the reason."""
 
     reason: str
 
@@ -213,7 +213,7 @@ def patch_check(function: Function) -> Function:
 
 
 def on(event: EventName) -> Callable[[Function], Function]:
-    """Observe an event: `def name(event)` returns None, a note, or a Veto. See Event for what there is."""
+    """Observe an event: `def name(event)` returns None, a note, or a Veto. Event lists the events."""
     _refuse_bare("on", event)
     if event not in EVENTS:
         raise ValueError(f"there is no event {event!r}; there are: {', '.join(EVENTS)}")
@@ -230,9 +230,9 @@ def log_parser(name: str) -> Callable[[Function], Function]:
 
 
 def localiser(function: Function) -> Function:
-    """Say where a bug may be: `def name(repo, issue: str)` returns [(Place or Symbol, score)], most suspect first or not.
+    """Suggest where a bug may be: `def name(repo, issue: str)` returns [(Place or Symbol, score)], in any order.
 
-    The model is shown the ten of the highest scores with the issue, before it searches.
+    The model is shown the ten places with the highest scores together with the issue, before it searches.
     """
     return _mark(function, "localiser")
 
@@ -262,5 +262,5 @@ def _mark(function: Function, kind: str, name: str | None = None) -> Function:
 
 
 def as_bytes(value: str | dict[str, str]) -> bytes:
-    """Bytes from the program's JSON: a text, or {"base64"} where they are not UTF-8."""
+    """Convert the program's JSON to bytes: a text, or {"base64"} for bytes that are not UTF-8."""
     return base64.b64decode(value["base64"]) if isinstance(value, dict) else value.encode("utf-8")

@@ -1,4 +1,4 @@
-"""What the process that looks at a repository's code can import: what is installed with the interpreter, nothing else.
+"""Restricts what the process that parses a repository's code can import to what is installed with the interpreter.
 
 pylint puts the folder that it checks on sys.path, where its own late imports would find the repository's files.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Installed:
-    """Finds modules in the folders it was made with, whatever stands in sys.path."""
+    """Finds modules only in the folders that it was made with, whatever sys.path contains."""
 
     def __init__(self, folders: list[str]) -> None:
         self._folders = folders
@@ -26,24 +26,24 @@ class _Installed:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """As an importer is asked; `path` is that of the package, for a module in one."""
+        """Find a module, as the import system asks; `path` is the path of the package, for a module in a package."""
         within = self._folders if path is None else [each for each in path if each.startswith(self._below)]
         return PathFinder.find_spec(name, within, target)
 
     def invalidate_caches(self) -> None:
-        """Forget what was in the folders."""
+        """Forget the contents of the folders."""
         PathFinder.invalidate_caches()
 
 
 def freeze(_: bytes) -> bytes:
-    """Import from now on only from the folders in sys.path and the installed packages'."""
+    """Restrict imports from now on to the folders in sys.path and those of installed packages."""
     add_site_packages()
     sys.meta_path[:] = [_Installed(list(sys.path)) if each is PathFinder else each for each in sys.meta_path]
     return b""
 
 
 def add_site_packages() -> None:
-    """Add the folders of installed packages to sys.path, where this Python was started without them (`site`).
+    """Add the folders of installed packages to sys.path, if this Python was started without them (`site`).
 
     Their .pth files are not read: they add folders from elsewhere, and run code.
     """

@@ -25,7 +25,7 @@ EVAL_REPORT = "report.json"
 
 
 def numbers(name: str, path: object) -> tuple[int, ...] | None:
-    """The numbers of a path that is formatted as `name` says; None where it is another one."""
+    """The numbers in a path that has the format `name`; None if the path does not have it."""
     pattern = r"(\d{1,6})".join(map(re.escape, re.split("%u", name)))
     found = re.fullmatch(pattern, path) if isinstance(path, str) else None
     return tuple(map(int, found.groups())) if found else None

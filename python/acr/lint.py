@@ -1,8 +1,8 @@
-"""The referee among versions of a file that all compile: which brings fewer new pylint errors?
+"""The referee between versions of a file that all compile: which version adds the fewest pylint errors?
 
 It runs in a process of its own that has given up its rights (runtime/py/worker.c) and imports only what is installed
-(imports.py). pylint never sees the repository: the files are written from memory into a private folder, laid out by their
-paths, and nothing there is imported or run.
+(imports.py). pylint never sees the repository: the files are written from memory into a private folder, laid out by
+their paths, and nothing there is imported or run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 from acr.packing import unpack
 
-# Errors that only say that the rest of the repository is not there.
+# Errors that only say that the rest of the repository is missing.
 _BLIND = "import-error,no-name-in-module,relative-beyond-top-level"
 _OPTIONS = (
     "--rcfile=", "--persistent=n", "--jobs=1", "--disable=all", "--enable=E,F", f"--disable={_BLIND}",
@@ -42,7 +42,7 @@ Finding = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Question:
-    """A changed file: its text before (None: a new file), and its versions, one of which is to be chosen."""
+    """A changed file: its text before (None: a new file), and the versions to choose from."""
 
     path: str
     before: bytes | None
@@ -50,11 +50,11 @@ class Question:
 
 
 def lint(payload: bytes) -> bytes:
-    """By how many new errors is each version of the changed files worse than the file's best one?
+    """Count by how many new errors each version exceeds the best version of its file.
 
-    Takes for each file the fields path; before, with `+` in front, or empty for a new file; the number of versions in
-    decimal; the versions. A file with one version is not linted: it is there for the others to import. Gives a line a
-    file with a decimal number for each version, or `?` where pylint broke on one of the file's versions.
+    Takes for each file the fields path; text before, preceded by `+`, or empty for a new file; the number of versions
+    in decimal; the versions. A file with one version is not linted: it is only there so that the others can import it.
+    Returns one line for each file with a decimal number for each version, or `?` if pylint failed on one of them.
     """
     questions = _questions(unpack(payload))
     asked = [question for question in questions if len(set(map(_tree, question.versions))) > 1]
@@ -79,7 +79,7 @@ def _questions(fields: list[bytes]) -> list[Question]:
 
 
 def _tree(text: bytes) -> str | bytes:
-    """What a version says to Python: versions with equal trees have equal errors."""
+    """The syntax tree of a version: versions with equal trees have equal errors."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -89,7 +89,7 @@ def _tree(text: bytes) -> str | bytes:
 
 
 def _compare(questions: list[Question], asked: list[Question]) -> dict[str, list[int | None]]:
-    """Path -> a number for each version; the files before are linted only where their errors can decide."""
+    """Path -> a number for each version; the texts before are linted only if their errors can decide."""
     found: dict[str, list[Counter[Finding] | None]] = {question.path: [] for question in asked}
     for k in range(max(len(question.versions) for question in asked)):
         files = {each.path: each.versions[min(k, len(each.versions) - 1)] for each in questions}
@@ -110,9 +110,9 @@ def _worse(found: list[Counter[Finding] | None], before: Counter[Finding] | None
 
 
 def errors(files: dict[str, bytes], asked: list[str]) -> dict[str, Counter[Finding] | None]:
-    """The errors of the files that are asked for, without lines, so that what only moved is the same error.
+    """The errors of the requested files without line numbers, so that moved code keeps its errors.
 
-    All files are there to be imported. None for a file on which pylint itself broke. Raises whatever pylint lets out.
+    All files can be imported. None for a file on which pylint itself failed. Raises whatever pylint raises.
     """
     if not asked:
         return {}
@@ -164,7 +164,7 @@ def _run(paths: list[str]) -> list[Any]:
 
 
 def _pylint() -> tuple[type, type]:
-    """Import pylint (0.3 s and 28 MB the first time), with a home that nobody can make: it unpickles what lies there."""
+    """Import pylint (0.3 s and 28 MB the first time) with a home that nobody can create: it unpickles files there."""
     environ = os.environ
     os.environ = {**environ, "PYLINTHOME": _NO_HOME}  # type: ignore[assignment]  # noqa: B003
     try:
@@ -176,32 +176,32 @@ def _pylint() -> tuple[type, type]:
 
 
 def _brain(name: str, default: Any) -> Any:
-    """A part of astroid's shared state, or `default` where this version has none of that name."""
+    """A part of astroid's shared state, or `default` if this version does not have it."""
     from astroid.manager import AstroidManager
 
     return AstroidManager.brain.get(name, default)
 
 
 def _forget_modules(root: Path) -> None:
-    """Make room for the next version of the same modules; what else was read stays for it."""
+    """Forget the modules of one version, to make room for the next; keep everything else."""
     modules = _brain("astroid_cache", {})
     for name in [name for name, module in modules.items() if str(module.file or "").startswith(f"{root}{os.sep}")]:
         del modules[name]
-    _brain("_mod_file_cache", {}).clear()  # where modules were found, and which were not
+    _brain("_mod_file_cache", {}).clear()  # where modules were found, and which were missing
 
 
 def _clear_caches() -> None:
-    """Empty every cache of pylint and astroid, as a batch before left them: else memory grows with each.
+    """Empty every cache of pylint and astroid that an earlier batch filled; otherwise memory grows with each batch.
 
-    Takes as long as pylint on a small file, so a process that lints one batch does without.
+    Takes as long as pylint on a small file, so a process that lints only one batch does not call it.
     """
     if "astroid.manager" not in sys.modules:
         return
     hooks = _brain("_failed_import_hooks", [])
     known = len(hooks)
-    with _no_collection():  # of what is being made anew
+    with _no_collection():  # avoids collecting objects that are being made again
         sys.modules["astroid.manager"].AstroidManager().clear_cache()
-    del hooks[known:]  # clearing registers them once more each time
+    del hooks[known:]  # clearing registers the hooks again each time
     for cached in gc.get_objects():
         if isinstance(cached, functools._lru_cache_wrapper):
             module = getattr(cached, "__module__", None) or ""
@@ -224,7 +224,7 @@ def _no_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Give back sys.path and its importers, the streams and the recursion limit as they were."""
+    """Restore sys.path and its importers, the streams and the recursion limit afterwards."""
     path, limit, importers = list(sys.path), sys.getrecursionlimit(), set(sys.path_importer_cache)
     sink = io.StringIO()
     try:

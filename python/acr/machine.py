@@ -1,4 +1,4 @@
-"""What Python the program embeds, and whether pylint is installed beside it."""
+"""Tells which Python the program embeds, and whether pylint is installed for it."""
 
 from __future__ import annotations
 

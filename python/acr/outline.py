@@ -1,8 +1,8 @@
-"""Outline of one Python file as flat rows: classes, functions, methods, assignments, imports.
+"""Outlines one Python file as flat rows: classes, functions, methods, assignments, imports.
 
-The row format is the one stated in native/index/index.h. Only bodies of statements are descended, never expressions,
-so the cost beside parsing is small. A process may be started for one small file only, so `ast` and `tokenize` are loaded
-where a file needs them.
+native/index/index.h defines the row format. The walk enters only bodies of statements, never expressions, so it costs
+little beside parsing. A process may be started for a single small file, so `ast` and `tokenize` are loaded only for
+files that need them.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MAX_MESSAGE = 300  # characters of the reason in an X row
-MAX_INDENTED = 4 * 1024 * 1024  # bytes of a file that is outlined by its indentation
+MAX_INDENTED = 4 * 1024 * 1024  # size of the largest file that is outlined by its indentation
 _STRINGS = (
     r"\"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\.)*?(?:'''|\Z)"
     r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*"
 )
-TREE_BYTES_PER_BYTE = 1024  # more than a byte of source takes while it is parsed: `1,` takes 470, `{a}` in f"" 660
+TREE_BYTES_PER_BYTE = 1024  # more than a byte of source needs while it is parsed: `1,` needs 470, `{a}` in f"" 660
 
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\", "\x1f": "\\u", "\0": "\ufffd"})
 
 
 def outline(source: bytes) -> bytes:
-    """Return the rows of one file (UTF-8, a line each).
+    """Return the rows of one file (UTF-8, one a line).
 
     A file that cannot be parsed gives an X row, and its classes and functions by their indentation.
 
-    Never raises for what is in `source`, whatever it is. Raises MemoryError where a process with more memory might
-    give other rows.
+    Never raises because of the contents of `source`. Raises MemoryError if a process with more memory might give other
+    rows.
     """
     collecting = gc.isenabled()
     gc.disable()
@@ -41,12 +41,12 @@ def outline(source: bytes) -> bytes:
         return _outline(source)
     except SyntaxError as error:
         return _failed(error.lineno or 1, error.msg) + _by_indentation(source)
-    except ValueError as error:  # null bytes
+    except ValueError as error:  # the source has null bytes
         return _failed(1, str(error))
     except RecursionError:
         return _failed(1, "nested too deeply")
     except MemoryError:
-        pass  # what was made so far is let go of here
+        pass  # releases the rows made so far
     finally:
         if collecting:
             gc.enable()
@@ -54,9 +54,9 @@ def outline(source: bytes) -> bytes:
 
 
 def _out_of_memory(source: bytes) -> bytes:
-    """The row of a file that is too deep: for that, too, the parser raises MemoryError, at the same depth everywhere."""
+    """The row of a file too deep for the parser, which then raises MemoryError, at the same depth everywhere."""
     try:
-        bytes(TREE_BYTES_PER_BYTE * len(source))  # zeros that are asked for, not touched
+        bytes(TREE_BYTES_PER_BYTE * len(source))  # requests this memory without touching it
     except MemoryError:
         raise MemoryError("too deep or too large for the parser here") from None
     return _failed(1, "too deep for the parser")
@@ -72,7 +72,7 @@ def _outline(source: bytes) -> bytes:
 
 
 def _parse(source: bytes) -> tuple[_ast.Module, Callable[[], bytes]]:
-    """Parse; also give a function that makes the text in UTF-8, to whose bytes the tree's columns belong."""
+    """Parse; also return a function that gives the text in UTF-8, to whose bytes the tree's columns refer."""
     try:
         return _tree(source), lambda: _as_utf8(source)
     except SyntaxError:
@@ -104,7 +104,7 @@ def _as_utf8(source: bytes) -> bytes:
 
 
 def _encoding(source: bytes) -> str:
-    """What the file declares, or UTF-8. Raises SyntaxError."""
+    """The encoding that the file declares, or UTF-8. Raises SyntaxError."""
     import tokenize
 
     return tokenize.detect_encoding(io.BytesIO(source).readline)[0]
@@ -120,7 +120,7 @@ def _escape(text: str) -> str:
 
 
 def _by_indentation(source: bytes) -> bytes:
-    """Rows of classes and functions, from the lines that begin with their keywords and from the indentation."""
+    """Find classes and functions by lines that begin with their keywords, and by the indentation."""
     import re
 
     if len(source) > MAX_INDENTED:
@@ -156,7 +156,7 @@ def _by_indentation(source: bytes) -> bytes:
 
 
 def _bases(lines: list[str], row: list[str | int]) -> str:
-    """The last field of a class's row: its plainly named bases."""
+    """The last field of a class's row: the bases that are plain names."""
     import re
 
     if row[0] != "C":
@@ -168,7 +168,7 @@ def _bases(lines: list[str], row: list[str | int]) -> str:
 
 
 class _Walk:
-    """Collects rows. A scope is the letter of the row format: m(odule), c(lass), f(unction)."""
+    """Collects rows. `scope` is one letter: m(odule), c(lass), f(unction)."""
 
     def __init__(self, utf8: Callable[[], bytes]) -> None:
         self.rows: list[str] = []
@@ -176,7 +176,7 @@ class _Walk:
         self._lines: list[bytes] | None = None
 
     def body(self, statements: list[_ast.stmt], prefix: str, scope: str) -> None:
-        """Rows of a body and of all bodies in it; `prefix` ends in a dot or is empty."""
+        """Add the rows of a body and of all bodies in it; `prefix` ends in a dot or is empty."""
         wanted = _IN_FUNCTIONS if scope == "f" else _ELSEWHERE
         todo = [node for node in reversed(statements) if type(node) in wanted]
         while todo:
@@ -221,7 +221,7 @@ class _Walk:
         return self._colon(line, column, body_line)
 
     def _colon(self, line: int, column: int, body_line: int) -> int:
-        """The first line from (line, column) on with a colon outside a comment; no string can stand there."""
+        """The first line from (line, column) on with a colon outside a comment; there is no string in between."""
         if self._lines is None:
             self._lines = self._utf8().splitlines()
         for number in range(line, body_line):
@@ -236,7 +236,7 @@ _DEFS = frozenset({_ast.ClassDef, _ast.FunctionDef, _ast.AsyncFunctionDef})
 _SIMPLE = frozenset(
     getattr(_ast, name) for name in ("Assign", "AnnAssign", "TypeAlias", "Import", "ImportFrom") if hasattr(_ast, name)
 )
-#: The lists of a compound statement and its parts, the last of the file first.
+# The lists of a compound statement and its parts; the last one in the file comes first.
 _BLOCKS = {
     getattr(_ast, name): blocks
     for names, blocks in (
@@ -259,7 +259,7 @@ def _first_line(node: _ast.stmt) -> int:
 
 
 def _header_parts(node: _ast.AST) -> list[_ast.AST]:
-    """Nodes among which is the last one of the header."""
+    """The nodes among which the header's last node is."""
     parts = list(getattr(node, "type_params", ())[-1:])
     if isinstance(node, _ast.ClassDef):
         return parts + node.bases[-1:] + node.keywords[-1:]
@@ -271,7 +271,7 @@ def _header_parts(node: _ast.AST) -> list[_ast.AST]:
 
 
 def _dotted(node: _ast.AST | None) -> str:
-    """`a.b.c` for names and attributes of names, else the empty text."""
+    """`a.b.c` for names and attributes of names, otherwise the empty text."""
     parts = []
     while isinstance(node, _ast.Attribute):
         parts.append(node.attr)
@@ -318,7 +318,7 @@ def _pairs(target: _ast.expr, value: _ast.expr | None) -> Iterator[tuple[str, st
 
 
 def _slots(node: _ast.stmt) -> Iterator[tuple[str, int, int]]:
-    """(name, first line, last line) of each attribute that `__slots__ = ...` declares in plain words."""
+    """(name, first line, last line) of each attribute that `__slots__ = ...` declares by constants."""
     value = getattr(node, "value", None)
     parts = value.keys if isinstance(value, _ast.Dict) else getattr(value, "elts", [value])
     for part in parts:

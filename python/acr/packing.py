@@ -1,6 +1,6 @@
-"""Lists of byte strings as one byte string: how arguments and results with several parts cross the border to C.
+"""Packs lists of byte strings into one byte string, to pass several arguments or results to and from C.
 
-Each field is its length (8 bytes, little-endian) and its bytes. runtime/py/packing.c is the other side.
+Each field is its length (8 bytes, little-endian) and its bytes. runtime/py/packing.c does the same in C.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def pack(fields: Iterable[bytes]) -> bytes:
 
 
 def unpack(data: bytes) -> list[bytes]:
-    """Split what `pack` joined. Raises ValueError when `data` is not such a string."""
+    """Split a byte string that `pack` has made. Raises ValueError if `data` is not one."""
     fields = []
     at = 0
     while at < len(data):

@@ -1,9 +1,9 @@
-"""What a person should look at in a reproducer before trusting its exit code.
+"""Finds what a person should check in a reproducer before trusting its exit code.
 
-A script that shows an issue runs the project and asserts. One that only looks at the project, reads its source,
-swallows errors, leaves the judgement to a child process, or goes by clock or chance may be red and green for reasons
-of its own. What it asserts is put to the test by experiments (`experiments/`). Nothing here is a proof: a script that
-means to deceive finds another way, and the reviewer still reads it.
+A good script runs the project and asserts. A script that only inspects the project, reads its source, swallows errors,
+leaves the judgement to a child process, or depends on clock or chance may fail and pass for reasons of its own.
+Experiments test what the script asserts (`experiments/`). Nothing here is a proof: a script that wants to deceive finds
+another way, and the reviewer still reads it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_DOUBTS = 8
-MAX_NAME = 60  # characters of the script's own text that a doubt repeats
+MAX_NAME = 60  # characters of the script's own text that a doubt quotes
 
 _CALLS = {
     "calls {}": {"os._exit", "os.abort", "os.kill", "os.fork", "_exit"},
@@ -58,7 +58,7 @@ _READERS = {"cat", "grep", "egrep", "sed", "awk", "head", "tail", "git", "diff"}
 
 
 def find(source: bytes) -> bytes:
-    """The doubts about a script, as fields of UTF-8, in the order of its lines; at most MAX_DOUBTS."""
+    """Return the doubts about a script as fields of UTF-8, in the order of its lines; at most MAX_DOUBTS."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -70,7 +70,7 @@ def find(source: bytes) -> bytes:
 
 
 def _find(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Each doubt with its line."""
+    """Yield each doubt with its line."""
     seeded = any(tail(node.func) in _SEEDS for node in ast.walk(tree) if isinstance(node, ast.Call))
     for node in ast.walk(tree):
         for text in _of_node(node, seeded):
@@ -92,7 +92,7 @@ def _find(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _judges(source: str) -> bool:
-    """Whether a program ends by its own judgement: with a status that depends on something."""
+    """Whether a program chooses its own exit status, depending on something."""
     try:
         calls = [at for at in ast.walk(ast.parse(source)) if isinstance(at, ast.Call)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -102,8 +102,8 @@ def _judges(source: str) -> bool:
 
 
 def _runs_nothing(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """A script that neither uses what it imports of the project nor starts anything does not run the project."""
-    library = getattr(sys, "stdlib_module_names", None)  # from 3.10 on
+    """Doubt a script that neither uses its imports from the project nor starts a program."""
+    library = getattr(sys, "stdlib_module_names", None)  # exists in Python 3.10 and later
     if library is None:
         return
     foreign: set[str] = set()
@@ -130,7 +130,7 @@ def _first(name: str) -> str:
 
 
 def _uses(node: ast.AST, names: set[str]) -> bool:
-    """Whether a node may run code of what the names stand for: a call but one that only looks, an operator, a loop."""
+    """Whether a node may run the code behind these names: a call (except one that only inspects), an operator, a loop."""
     if isinstance(node, ast.Call):
         parts = [node.func, *node.args, *(at.value for at in node.keywords)]
         parts = [] if _dotted(node.func) in _LOOKS else parts
@@ -206,7 +206,7 @@ def _reads_python(node: ast.Call, name: str, last: str) -> bool:
 
 
 def _is_repr(node: ast.Call) -> bool:
-    """eval(repr(x)), which looks whether a value's text is the value again."""
+    """Whether it is eval(repr(x)), which checks that a value's text gives the value again."""
     inner = node.args[0] if len(node.args) == 1 else None
     return isinstance(inner, ast.Call) and tail(inner.func).endswith(("repr", "str"))
 

@@ -1,4 +1,4 @@
-"""Which changes are the same but for whitespace, comments and line breaks."""
+"""Finds changes that are equal except for whitespace, comments and line breaks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from acr.packing import unpack
 
 
 def key(files: bytes) -> bytes:
-    """A digest of what a patch makes of its files; Python is compared as it is parsed.
+    """A digest of the files that a patch produces; Python files are compared by their syntax trees.
 
-    `files` is packed as path, before, after of each; a side that does not exist is empty, one that does is b"+" and its bytes.
+    `files` is packed as path, before, after for each file; a missing side is empty, an existing one b"+" and its bytes.
     """
     parts = unpack(files)
     whole = hashlib.sha256()

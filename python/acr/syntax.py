@@ -1,6 +1,6 @@
-"""The referee: does a file compile, or, of a data file, can the standard library read it?
+"""The referee: does a file compile, or can the standard library read it, if it is a data file?
 
-Asked in every run, so it imports nothing that is not there already, but for data files and files that do not compile.
+Every run asks it, so it imports nothing new, except for data files and for files that do not compile.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import warnings
 
 from acr.packing import unpack
 
-MAX_MESSAGE = 500  # characters
+MAX_MESSAGE = 500  # most characters of a message
 MAX_BREAKS = 8
-MAX_SEARCHED = 256 * 1024  # bytes of a file in which more than its first error is looked for
+MAX_SEARCHED = 256 * 1024  # size of the largest file in which more than the first error is searched for
 _SPACE = b" \t\f"
 
 
 def compiles(payload: bytes) -> bytes:
-    """Whether a file compiles. Takes fields path, source; gives nothing if it does, else why not (UTF-8, one line).
+    """Whether a file compiles. Takes fields path, source; returns nothing if it does, else why not (UTF-8, one line).
 
-    Of Python that does not compile all errors are listed that are found when each line in error is passed over, so
-    that those of a file before an edit and after it can be compared.
+    For Python that does not compile, it lists all errors that are found when each line with an error is skipped, so
+    that the errors of a file before and after an edit can be compared.
     """
     path, source = unpack(payload)
     suffix = os.path.splitext(path)[1].lower()
@@ -30,7 +30,7 @@ def compiles(payload: bytes) -> bytes:
 
 
 def _breaks(path: bytes, source: bytes) -> list[str]:
-    """What does not compile, in the order of the parser."""
+    """List the errors, in the order in which the parser finds them."""
     found: list[str] = []
     while True:
         try:
@@ -66,7 +66,7 @@ def _shown(error: SyntaxError, source: bytes) -> str:
 
 
 def _is_newer(line: bytes, message: str) -> bool:
-    """Whether a line in error may be syntax of a later Python: type parameters, `type`, `except A, B`, t-strings."""
+    """Whether a line with an error may be later syntax: type parameters, `type`, `except A, B`, t-strings."""
     import re
 
     forms = rb"\s*(?:async\s+def|def|class)\s+\w+\s*\[|\s*type\s+\w+.*=|\s*except\s+[\w.]+\s*,|.*\b[tT][rR]?['\"]"
@@ -74,7 +74,7 @@ def _is_newer(line: bytes, message: str) -> bool:
 
 
 def _without_line(source: bytes, number: int) -> bytes | None:
-    """The source with one line replaced by one that compiles, or None where that is not to be tried."""
+    """The source with one line replaced by one that compiles, or None if that should not be tried."""
     import re
 
     lines = source.split(b"\n")
@@ -94,12 +94,12 @@ def _without_line(source: bytes, number: int) -> bytes | None:
     return b"\n".join(lines)
 
 
-#: What an edit may not break; of YAML the standard library has no reader.
+# Data files that an edit may not break; the standard library cannot read YAML.
 _DATA = (b".json", b".ipynb", b".toml", b".xml", b".ini", b".cfg")
 
 
 def _read(suffix: bytes, text: str) -> None:
-    """Raise what the standard library has against the text of a data file."""
+    """Raise the error that the standard library finds in a data file."""
     if suffix in (b".json", b".ipynb"):
         importlib.import_module("json").loads(text)
     elif suffix == b".toml":

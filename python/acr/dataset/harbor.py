@@ -1,8 +1,8 @@
-"""Harbor tasks (task.toml, instruction.md, environment/, tests/test.sh) -> rows with SWE-bench's fields.
+"""Converts Harbor tasks (task.toml, instruction.md, environment/, tests/test.sh) to rows with SWE-bench's fields.
 
-The one test of a row is the task's own verifier. It runs in the task's container and nowhere else: the row's script puts
-tests/ into /tests, runs /tests/test.sh, and prints the reward that it wrote ("parse_log_harbor" in grading/parsers.py reads it).
-The patch lies in /logs/artifacts/model.patch, too; a verifier with an environment of its own ("separate") applies it there.
+The only test of a row is the task's own verifier. It runs only in the task's container: the row's script puts tests/
+into /tests, runs /tests/test.sh, and prints the reward that this wrote ("parse_log_harbor" in grading/parsers.py reads
+it). The patch is in /logs/artifacts/model.patch; a verifier with an environment of its own ("separate") uses it.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from typing import Any
 
 TEST = "verifier"
-IMAGE = "acr-host-harbor"  # the images that environment/ makes; runtime/eval/images.c builds them
-FOLDER = "/app"  # where a project lies by custom
-MAX_TESTS = 64 * 1024 * 1024  # bytes of tests/
+IMAGE = "acr-host-harbor"  # prefix of the images that environment/ builds; runtime/eval/images.c builds them
+FOLDER = "/app"  # usual folder of the project in the container
+MAX_TESTS = 64 * 1024 * 1024  # most bytes of tests/
 _COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
 _REPOSITORY = re.compile(r"(?:github|gitlab)\.com[/:]([\w.-]+/[\w.-]+?)(?:\.git)?(?=[\s/\"']|$)")
-_WRITTEN = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n(.*?\n)\1(?:\n|$)", re.DOTALL)  # a here-document
+_WRITTEN = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n(.*?\n)\1(?:\n|$)", re.DOTALL)  # matches a here-document
 
 
 def folders_of(path: Path) -> list[Path]:
-    """The tasks in a folder: itself, or those below it or below its folder tasks."""
+    """The tasks in a folder: the folder itself, or the tasks below it or below its folder tasks."""
     if (path / "task.toml").is_file():
         return [path]
     return sorted(file.parent for pattern in ("*/task.toml", "tasks/*/task.toml") for file in path.glob(pattern))
 
 
 def row_of(folder: Path, data: Path) -> dict[str, Any]:
-    """The row of a task; what is wrong with it stands in its "fault"."""
+    """The row of a task; its "fault" says what is wrong with it."""
     name = folder.resolve().name
     try:
         row = _row(folder, name, _toml(folder / "task.toml"))
@@ -93,7 +93,7 @@ def _text(path: Path) -> str:
 
 
 def _origin(folder: Path, metadata: dict[str, Any], dockerfile: str) -> tuple[str, str]:
-    """The project's owner/name and its commit: of the metadata, of a SWE-bench row in tests/, or of the Dockerfile."""
+    """The project's owner/name and its commit: from metadata, a SWE-bench row in tests/, or the Dockerfile."""
     kept = _text(folder / "tests" / "config.json")
     row = json.loads(kept) if kept.lstrip()[:1] == "{" else {}
     texts = [str(at.get(key) or "") for at in (metadata, row) for key in ("repository_url", "repository", "repo")]
@@ -107,14 +107,14 @@ def _origin(folder: Path, metadata: dict[str, Any], dockerfile: str) -> tuple[st
 
 
 def _reference(solution: Path) -> str:
-    """The patch that the solution brings as its one file, or in a here-document of solve.sh; "": none."""
+    """The reference patch: the only patch file of the solution, or a here-document of solve.sh; "": none."""
     files = [path for path in solution.glob("*") if path.suffix in (".patch", ".diff")] if solution.is_dir() else []
     texts = [_text(files[0])] if len(files) == 1 else [at[1] for at in _WRITTEN.findall(_text(solution / "solve.sh"))]
     return next((text for text in texts if re.search(r"^--- \S", text, re.MULTILINE)), "")
 
 
 def _image(folder: Path, name: str) -> str:
-    """The image that environment/ makes, called by its content."""
+    """The name of the image that environment/ builds, derived from its contents."""
     digest = hashlib.sha256()
     for path in sorted((folder / "environment").rglob("*")):
         if path.is_file():
@@ -123,14 +123,14 @@ def _image(folder: Path, name: str) -> str:
 
 
 def _packed(tests: Path) -> str:
-    """tests/ as a tar archive, in base64, the same for the same files."""
+    """tests/ as a tar archive in base64; equal files give an equal archive."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
         archive.add(tests, "tests", filter=_plain)
     if data.tell() > MAX_TESTS:
         raise ValueError(f"its tests/ has more than {MAX_TESTS} bytes")
     packed = bytearray(data.getvalue())
-    packed[4:8] = bytes(4)  # the time at which it was packed
+    packed[4:8] = bytes(4)  # clears the time at which it was packed
     return base64.encodebytes(bytes(packed)).decode()
 
 
@@ -141,7 +141,7 @@ def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _hooks(verifier: dict[str, Any]) -> list[str]:
-    """The commands that [[verifier.collect]] runs with the patch applied, before what they wrote is verified."""
+    """The commands that [[verifier.collect]] runs with the patch applied; the verifier then checks what they wrote."""
     hooks = verifier.get("collect") or []
     others = [at["service"] for at in hooks if at.get("service", "main") != "main"]
     if others:
@@ -152,7 +152,7 @@ def _hooks(verifier: dict[str, Any]) -> list[str]:
 def _script(
     folder: Path, place: str, variables: dict[str, Any], hooks: list[str], seconds: float, is_separate: bool
 ) -> str:
-    """What runs the verifier in the container, after the patch. No variable of this machine gets there."""
+    """The script that runs the verifier in the container, after the patch. It passes on no variable of this machine."""
     values = {name: re.sub(r"\$\{\w+(?::-([^}]*))?\}", r"\1", str(value)) for name, value in variables.items()}
     back = "git apply -R /tmp/patch.diff || patch -R -p1 -i /tmp/patch.diff"
     lines = [

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SHARD = re.compile(r"(.+?)(?:-\d{5}-of-\d{5}.*)?\.parquet")
-MAX_FIELD = 64 * 1024 * 1024  # bytes of a field of a CSV file
+MAX_FIELD = 64 * 1024 * 1024  # largest field of a CSV file, in bytes
 _ID = re.compile(r"\w[\w.-]*")
 _PARTS = {
     "patch": "gold.patch",
@@ -39,7 +39,7 @@ _PARTS = {
 
 
 class Unreadable(Exception):
-    """Why a data set cannot be read, in a line."""
+    """Why a data set cannot be read, in one line."""
 
 
 def rows_of(path: Path, split: str | None) -> Iterator[dict[str, Any]]:
@@ -90,7 +90,7 @@ def _read_text(path: Path) -> str:
 
 
 def _json(path: Path) -> Iterator[dict[str, Any]]:
-    """Rows of a list or of lines; NaN is read as Python writes it."""
+    """Rows of a list or of JSON lines; NaN is read as Python writes it."""
     text = _read_text(path)
     try:
         whole = json.loads(text) if text.lstrip()[:1] == "[" else None
@@ -135,7 +135,7 @@ def _parquet(files: list[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _saved(folder: Path) -> Iterator[dict[str, Any]]:
-    """A split that `datasets` has saved; state.json names its files in order."""
+    """A split that `datasets` has saved; state.json lists its files in order."""
     try:
         state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
         files = [folder / Path(file["filename"]).name for file in state["_data_files"]]
@@ -166,7 +166,7 @@ def _arrow(files: list[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _tasks(repo: Path, split: str | None) -> Iterator[dict[str, Any]]:
-    """Tasks by their names. Without a split those of the published ones, `sweb.yaml` says which."""
+    """Tasks by name. Without a split, the published tasks that `sweb.yaml` lists."""
     config = _yaml(repo / "sweb.yaml") if (repo / "sweb.yaml").exists() else {}
     published = [split] if split else config.get("splits") or ["test"]
     seen = set()
@@ -192,7 +192,7 @@ def _task(folder: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    """A file with its line ends as they are: a patch's count."""
+    """Read a file with its line ends unchanged, because they matter in a patch."""
     return path.read_bytes().decode()
 
 
@@ -214,7 +214,7 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON cannot hold, as text; not a number: null."""
+    """Convert values that JSON cannot hold to text; not-a-number becomes null."""
     if isinstance(value, float) and value != value:
         return None
     if isinstance(value, dict):
@@ -225,7 +225,7 @@ def _plain(value: Any) -> Any:
 
 
 def usable(rows: Iterable[Any], path: Path) -> Iterator[dict[str, Any]]:
-    """The rows in SWE-bench's fields; what is wrong with one stands in its "fault", and the others go on."""
+    """The rows in SWE-bench's fields; a faulty row gets a "fault", and the others continue."""
     known, seen = tables(), set()
     for number, row in enumerate(rows, 1):
         given = _plain(row) if isinstance(row, dict) else {"fault": "is not an object"}
@@ -258,7 +258,7 @@ def _faulty(row: dict[str, Any], number: int, fault: str, seen: set[str]) -> dic
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the rows, in ASCII; the exit code."""
+    """Print the rows in ASCII; returns the exit code."""
     path = Path(arguments[0])
     try:
         for row in usable(rows_of(path, arguments[1] if len(arguments) > 1 else None), path):

@@ -14,7 +14,7 @@ OUTCOMES = {"pass": "PASSED", "fail": "FAILED", "skip": "SKIPPED", "error": "ERR
 
 
 def of_function(source, log):
-    """What the function of that name, or else the last one that is defined, says of the log."""
+    """Call the function of that name, or else the last one that is defined, with the log."""
     space = {"__name__": "parser"}
     exec(compile(source, "<parser>", "exec"), space)
     defined = re.findall(r"^def (\w+)", source, re.MULTILINE)
@@ -22,7 +22,7 @@ def of_function(source, log):
 
 
 def of_program(source, log):
-    """What the program writes; the log is its output, and its errors are empty."""
+    """Run the program; it gets the log as output and no errors, and writes the results to a file."""
     out, err, found = (Path("/tmp") / name for name in ("out", "err", "found.json"))
     out.write_text(log)
     err.write_text("")
@@ -32,7 +32,7 @@ def of_program(source, log):
 
 
 def outcome(word):
-    """A word of the data set's as an outcome."""
+    """Convert a word of the data set to an outcome."""
     lower = str(word).lower()
     return next((OUTCOMES[at] for at in sorted(OUTCOMES, key=len, reverse=True) if lower.startswith(at)), str(word))
 

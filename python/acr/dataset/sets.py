@@ -29,11 +29,11 @@ LISTS = ("FAIL_TO_PASS", "PASS_TO_PASS")
 
 
 class BadRow(ValueError):
-    """What is wrong with a row: the field and why, in a line."""
+    """What is wrong with a row: the field and the reason, in one line."""
 
 
 def tables() -> list[Row]:
-    """The user's tables, then the program's, each from the most to the least particular. Raises BadRow."""
+    """The user's tables, then the program's, each sorted from the most to the least specific. Raises BadRow."""
     config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     found: list[Row] = []
     for folder in (Path(config) / "acr-host" / "datasets", Path(__file__).with_name("sets")):
@@ -48,7 +48,7 @@ def tables() -> list[Row]:
 
 
 def canonical(row: Row, known: list[Row], folder: Path) -> Row:
-    """The row in SWE-bench's fields. `folder` holds the data set. Raises BadRow."""
+    """The row in SWE-bench's fields. `folder` contains the data set. Raises BadRow."""
     table = next((at for at in known if all(_get(row, field) is not None for field in at["known_by"])), {})
     if table.get("reversed") and row.get("test_patch"):
         table = {}
@@ -72,7 +72,7 @@ def canonical(row: Row, known: list[Row], folder: Path) -> Row:
 
 
 def _described(row: Row, table: Row) -> Row:
-    """What the table says of its rows, beside the fields that they share with SWE-bench's."""
+    """What the table says about its rows, in addition to the fields that they share with SWE-bench's."""
     activate = ["source /opt/miniconda3/bin/activate", "conda activate testbed"] if table.get("activates") else []
     setter = str(_get(row, table.get("sets_tests", "")) or "").strip().split("\n")[-1]
     runs = {
@@ -121,7 +121,7 @@ def _image(row: Row, table: Row) -> str:
 
 
 def _get(row: Row, field: str) -> Any:
-    """A field, or one inside another: "a.b"; also of an object that is given as its text."""
+    """A field, or a field inside another: "a.b"; also of an object that is given as text."""
     value: Any = row
     for part in field.split(".") if field else ():
         if isinstance(value, str) and value.startswith("{"):
@@ -131,7 +131,7 @@ def _get(row: Row, field: str) -> Any:
 
 
 def _parsed(text: str) -> Any:
-    """A value that is given as its text, in JSON or as Python writes it; None: it is neither."""
+    """A value that is given as text, in JSON or as Python writes it; None: it is neither."""
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text)
@@ -141,7 +141,7 @@ def _parsed(text: str) -> Any:
 
 
 def _list(value: Any, field: str) -> list[str]:
-    """A list of texts, which may be given as its text."""
+    """A list of texts; the list itself may be given as text."""
     found = _parsed(value) if isinstance(value, str) and value.strip() else value or []
     if not isinstance(found, list) or not all(isinstance(at, str) for at in found):
         raise BadRow(f'"{field}" is not a list of texts')
@@ -149,7 +149,7 @@ def _list(value: Any, field: str) -> list[str]:
 
 
 def _commands(row: Row, fields: list[str]) -> list[str]:
-    """The commands of some fields: one, or a list of them, each."""
+    """The commands in some fields, each of which has one command or a list of them."""
     values = [(field, _get(row, field)) for field in fields]
     found = [[at] if isinstance(at, str) and at[:1] != "[" else _list(at, field) for field, at in values]
     return [at for some in found for at in some if at.strip()]
@@ -161,7 +161,7 @@ def _packages(value: Any) -> list[str]:
 
 
 def _scripted(row: Row, table: Row, folder: Path) -> Row:
-    """The instance's own script and parser; the latter is a program: parser.py OUT ERR JSON."""
+    """The instance's own script and parser; the parser is a program: parser.py OUT ERR JSON."""
     place = folder / "run_scripts" / str(row.get("instance_id"))
     files = _list(row.get(table["run_scripts"]), table["run_scripts"])
     try:
@@ -172,7 +172,7 @@ def _scripted(row: Row, table: Row, folder: Path) -> Row:
 
 
 def _turned(row: Row) -> Row:
-    """A row whose patch breaks the code of a branch with the instance's name."""
+    """A row whose patch breaks the code of a branch that is named after the instance."""
     files = dict.fromkeys(test.split("::")[0] for key in LISTS for test in _list(row[key], key) if "::" in test)
     return {
         "patch": reverse(str(row.get("patch") or "")),
@@ -187,9 +187,9 @@ _HUNK = re.compile(r"@@ -(\S+) \+(\S+) @@(.*)", re.DOTALL)
 
 
 def reverse(patch: str) -> str:
-    """A unified diff that takes back what another does."""
+    """A unified diff that reverts another one."""
     out: list[str] = []
-    left, right = 0, 0  # lines of the hunk that are still to come, of each side
+    left, right = 0, 0  # remaining lines of the hunk on each side
     for line in patch.splitlines(keepends=True):
         if left > 0 or right > 0:
             left -= line[:1] in (" ", "-", "\n")

@@ -12,12 +12,12 @@ import re
 import shlex
 
 _WRAPPERS = {"poetry", "pipenv", "pipx", "uv", "pdm", "hatch", "rye", "pixi", "conda", "mamba", "micromamba"}
-# Their options that have a value.
+# Options of wrapper programs that take a value.
 _OF_WRAPPERS = ("-p", "--python", "-n", "--name", "-e", "--environment", "--env-file", "--extra", "--group", "--no-group", "--only-group",
     "--with", "--with-editable", "--with-requirements", "--directory", "--project", "--package", "--manifest-path", "--from", "--feature")  # fmt: skip
 _PREFIXES = {"env", "time", "exec", "command", "xvfb-run", "nice", "sudo", "-", "@"}
 _SEPARATORS = {"&&", "||", ";", "|", "&"}
-# Options of pytest that change what is shown, stop early, or hide that a test fails now and then.
+# Options of pytest that change the output, stop early, or hide flaky tests.
 _WITH_VALUE = re.compile(
     r"(-n|-r|--numprocesses|--dist|--maxprocesses|--maxfail|--tb|--color|--durations|--durations-min|--junit-?xml|--junit-prefix|"
     r"--verbosity|--cov-config|--cov-report|--cov-fail-under|--cov-context|--html|--report-log|--reruns|--reruns-delay|--timeout|"
@@ -38,7 +38,7 @@ def plan_of(runner: str, args: list[str], command: str, **more: object) -> dict:
 
 
 def parse(text: str, paths: frozenset[str]) -> dict | None:
-    """The plan of the tests that a command runs; None: it runs none that are known. `paths`: the project's files."""
+    """The plan of the tests that a command runs; None: it runs no tests that we know. `paths`: the project's files."""
     try:
         lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
         lexer.whitespace_split, lexer.commenters = True, "#"
@@ -82,7 +82,7 @@ def _part(words: list[str], paths: frozenset[str], cwd: str) -> dict | None:
 
 
 def _own_folders(path: str) -> list[str]:
-    """The folders of a PYTHONPATH that are the project's."""
+    """The folders of a PYTHONPATH that lie in the project."""
     folders = [folder.removeprefix("./").rstrip("/") or "." for folder in path.split(":") if folder]
     return [folder for folder in folders if not folder.startswith(("/", "..", "~"))]
 
@@ -113,7 +113,7 @@ def _skip_options(words: list[str], with_value: tuple[str, ...]) -> list[str]:
 
 
 def _unwrap(words: list[str]) -> list[str]:
-    """Without what starts the command proper: "poetry run", "uvx", "coverage run -m"."""
+    """Remove wrappers that start the real command: "poetry run", "uvx", "coverage run -m"."""
     while words and words[0].rsplit("/", 1)[-1] in _WRAPPERS and "run" in words:
         words = _skip_options(words[words.index("run") + 1 :], _OF_WRAPPERS)
         if words:
@@ -210,7 +210,7 @@ _DISCOVERY = {"start-directory": "s", "pattern": "p", "top-level-directory": "t"
 
 
 def _unittest(args: list[str], paths: frozenset[str]) -> dict | None:
-    """Of `-k` nothing is left: all tests run, which the plan's command says."""
+    """A plan for unittest; `-k` is dropped, so all tests run, and the plan's command shows that."""
     named, values, rest = [], {}, iter(args)
     for arg in rest:
         option = re.fullmatch(r"-([sptk])(?:=?(.+))?|--(start-directory|pattern|top-level-directory)(?:=(.*))?", arg)
@@ -231,7 +231,7 @@ def _unittest(args: list[str], paths: frozenset[str]) -> dict | None:
 
 
 def discover(start: str = "", pattern: str = "", top: str = "") -> dict:
-    """unittest's own search; "" is its default."""
+    """The plan for unittest's own discovery; "" selects its default."""
     words = ["python", "-m", "unittest", "discover"]
     for option, value in (("-s", start), ("-p", pattern), ("-t", top)):
         words += [option, value] if value else []
@@ -239,32 +239,32 @@ def discover(start: str = "", pattern: str = "", top: str = "") -> dict:
 
 
 def sympy(files: list[str] | None = None) -> dict:
-    """sympy's own runner, of these files alone; with the cache, as graders run it: tests end alike without it, but later."""
+    """The plan for sympy's own runner, for these files only; its cache saves time and changes no outcome."""
     args = ["bin/test", "--verbose", *(files or [])]
     return plan_of("sympy", [*args, "--no-subprocess"], " ".join(args), select="sympy", parser="sympy")
 
 
 def django(labels: list[str] | None = None) -> dict:
-    """Django's own suite, or these parts of it."""
+    """The plan for Django's own suite, or for these parts of it."""
     args = ["runtests.py", "--parallel=1", "--verbosity=1", *(labels or [])]
     command = " ".join(["cd tests && python", *args])
     return plan_of("hooked", args, command, cwd="tests", path=["."], select="labels", labels_at=3)
 
 
 def manage(script: str) -> dict:
-    """The tests of a Django site."""
+    """The plan for the tests of a Django site."""
     folder, _, name = script.rpartition("/")
     args = [name, "test", "--noinput"]
     return plan_of("hooked", args, f"python {script} test --noinput", cwd=folder, select="labels", labels_at=3)
 
 
 def whole(text: str, why: int = 9) -> dict:
-    """A command that is run as it is."""
+    """A plan that runs a command unchanged."""
     return plan_of("command", [], text, parser="any", narrow=why)
 
 
 def given(text: str, paths: frozenset[str]) -> dict:
-    """The command that a user gives: run as it is, where it is not one of the known ones."""
+    """The plan for the user's command, which runs unchanged unless it is one of the known commands."""
     plan = parse(text, paths)
     is_plain = plan is not None and not re.search(r"&&|\|\||[;|&\n`$]", text)
     return {**plan, "narrow": 0} if plan and is_plain else whole(text)

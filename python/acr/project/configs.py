@@ -1,4 +1,4 @@
-"""Files in which a project says how it is tested -> the commands that stand there, as text."""
+"""Reads files in which a project says how it is tested; returns the commands in them, as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POSARGS = re.compile(r"\{(?:posargs|args|\[\]):?((?:[^{}]|\{[^{}]*\})*)\}")
 
 
 def read_toml(text: str) -> dict:
-    """A TOML file; {} where it cannot be read."""
+    """A TOML file; {} if it cannot be read."""
     for name in ("tomllib", "tomli", "pip._vendor.tomli"):
         try:
             return import_module(name).loads(text)
@@ -36,19 +36,19 @@ def read_ini(text: str) -> configparser.RawConfigParser:
     try:
         parser.read_string(text)
     except configparser.Error:
-        return parser  # what could be read is in it
+        return parser  # it contains everything that could be read
     return parser
 
 
 def table(value: object, *names: str) -> dict:
-    """A table in tables; {} where there is none."""
+    """A table in nested tables; {} if there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def substitute(command: str) -> str:
-    """tox's and hatch's substitutions, as far as they have a value without them."""
+    """Replace tox's and hatch's substitutions, as far as their values are known."""
     for _ in range(3):
         command = _POSARGS.sub(r"\1", command)
         command = re.sub(r"\{env:\w+:([^{}]*)\}", r"\1", command)
@@ -57,7 +57,7 @@ def substitute(command: str) -> str:
 
 
 def tox(text: str) -> Iterator[tuple[str, str, str]]:
-    """(command, folder, where it stands) of tox.ini; those of [testenv] first."""
+    """(command, folder, source) of tox.ini; those of [testenv] first."""
     parser = read_ini(text)
     sections = [name for name in parser.sections() if name.startswith("testenv")]
     for section in sorted(sections, key=lambda name: name != "testenv"):
@@ -68,7 +68,7 @@ def tox(text: str) -> Iterator[tuple[str, str, str]]:
         for line in lines.replace("\\\n", " ").splitlines():
             command = substitute(_FACTOR.sub("", line.strip()).lstrip("- "))
             folder = substitute(changed or "")
-            is_own = folder.startswith("/") or "{" in folder  # of tox's, or of the machine
+            is_own = folder.startswith("/") or "{" in folder  # a folder of tox, or elsewhere
             if command:
                 yield command, "" if is_own else folder, f"[{section}] of tox.ini"
 
@@ -83,7 +83,7 @@ def _references(parser: configparser.RawConfigParser, text: str) -> str:
 
 
 def pyproject(text: str) -> Iterator[tuple[str, str]]:
-    """(command, where it stands) of tox's, hatch's, pdm's, poe's and others' tables in pyproject.toml."""
+    """(command, source) of the tables of tox, hatch, pdm, poe and others in pyproject.toml."""
     tool = table(read_toml(text), "tool")
     legacy = table(tool, "tox").get("legacy_tox_ini")
     if isinstance(legacy, str):
@@ -98,7 +98,7 @@ def pyproject(text: str) -> Iterator[tuple[str, str]]:
 
 
 def pixi(text: str) -> Iterator[tuple[str, str]]:
-    """(command, where it stands) of the test tasks of pixi.toml."""
+    """(command, source) of the test tasks of pixi.toml."""
     yield from _scripts({"pixi": read_toml(text)}, "", "pixi.toml")
 
 
@@ -143,7 +143,7 @@ def _of_script(script: object) -> Iterator[str]:
 
 
 def nox(text: str) -> Iterator[tuple[str, str]]:
-    """(command, where it stands) of the test sessions of noxfile.py."""
+    """(command, source) of the test sessions of noxfile.py."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -171,7 +171,7 @@ def _literals(node: ast.expr) -> Iterator[str]:
 
 
 def workflow(name: str, text: str) -> Iterator[tuple[str, str]]:
-    """(command, where it stands): each line of a CI file that may be one."""
+    """(command, source) for each line of a CI file that may be a command."""
     joined = re.sub(r"\\\n\s*", " ", text)
     for line in joined.splitlines():
         command = re.sub(r"^\s*(?:-\s+)?(?:(?:run|script|test|command|bash):\s*)?[|>]?-?\s*", "", line)
@@ -183,7 +183,7 @@ def workflow(name: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def devcontainer(name: str, text: str) -> Iterator[tuple[str, str]]:
-    """(command, where it stands) of the tests that devcontainer.json runs, or the settings of its editor name."""
+    """(command, source) of the tests that devcontainer.json runs, or that its editor settings name."""
     whole = read_json(text)
     for key in LIFECYCLE:
         yield from ((command, f"{key} of {name}") for command in lifecycle(whole.get(key)))
@@ -210,7 +210,7 @@ def lifecycle(value: object) -> Iterator[str]:
 
 
 def read_json(text: str) -> dict:
-    """A JSON file with comments and trailing commas; {} where it cannot be read."""
+    """A JSON file with comments and trailing commas; {} if it cannot be read."""
     text = re.sub(
         r'("(?:\\.|[^"\\])*(?:"|\\?\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', lambda match: match[1] or " ", text, flags=re.DOTALL
     )

@@ -1,4 +1,4 @@
-"""Which commands run a project's tests, told from its files: plans (see `commands`), best guess first."""
+"""Finds the commands that run a project's tests from its files: plans (see `commands`), the best guess first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CI = re.compile(
     r"\.github/workflows/[^/]+\.ya?ml|\.travis\.yml|\.gitlab-ci\.yml|azure-pipelines\.yml|\.circleci/.*|\.cirrus\.yml"
 )
 _TEST_FILE = re.compile(r"(.*/)?(test[^/]*|[^/]*_tests?)\.py")
-_NO_TESTS = set(  # programs whose arguments may speak of tests, and words of Python
+_NO_TESTS = set(  # programs whose arguments may mention tests, and words of Python
     "pip pip3 uv conda mamba apt apt-get brew git gh cd ls cat echo docker pre-commit ruff flake8 mypy black pyright pylint "
     "python python3 def with class import from assert for if async return".split()
 )
@@ -49,12 +49,12 @@ _MAX_SAMPLES = 40
 
 
 def is_test_file(path: str) -> bool:
-    """Whether it looks like one that holds tests."""
+    """Whether a path looks like a file of tests."""
     return _TEST_FILE.fullmatch(path) is not None
 
 
 def wanted(paths: Iterable[str]) -> list[str]:
-    """The files whose texts `detect` looks at."""
+    """The files whose texts `detect` reads."""
     tests = sorted(filter(is_test_file, paths))
     step = max(1, len(tests) // _MAX_SAMPLES)
     conftests = [path for path in paths if path.rpartition("/")[2] == "conftest.py"]
@@ -64,7 +64,7 @@ def wanted(paths: Iterable[str]) -> list[str]:
 
 
 def detect(paths: list[str], texts: dict[str, str]) -> list[dict]:
-    """Plans with their "why", best guess first."""
+    """Plans with their "why", the best guess first."""
     known = frozenset(paths)
     found: list[dict] = []
     told = _told(known, texts)
@@ -78,12 +78,12 @@ def detect(paths: list[str], texts: dict[str, str]) -> list[dict]:
 
 
 def _key(plan: dict) -> tuple[object, ...]:
-    """What makes two plans the same."""
+    """A key that is equal for equal plans."""
     return plan["runner"], plan["args"], plan["cwd"], plan["command"] if plan["runner"] == "command" else ""
 
 
 def with_paths(plan: dict, paths: list[str], texts: dict[str, str]) -> dict:
-    """The plan, which finds the project's packages although it is not installed."""
+    """Complete the plan so that it finds the project's packages although the project is not installed."""
     is_moved = plan["cwd"] not in ("", ".") and not plan["path"]
     path = [*plan["path"], *import_folders.find(paths, texts), *(["."] if is_moved else [])]
     return {**plan, "path": list(dict.fromkeys(path)), "command": commands.printed(plan)}
@@ -102,7 +102,7 @@ def _own(paths: frozenset[str]) -> Iterator[dict]:
 
 
 def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
-    """(command, folder, where it stands), from what is trusted most to what is least."""
+    """(command, folder, source), the most trusted first."""
     yield from _of_guides(texts, is_for_agents=True)
     if "tox.ini" in texts:
         yield from configs.tox(texts["tox.ini"])
@@ -125,14 +125,14 @@ def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_guides(texts: dict[str, str], *, is_for_agents: bool) -> Iterator[tuple[str, str, str]]:
-    """The commands in what people read, those under headings that speak of tests first."""
+    """The commands in guides for people, those under headings about tests first."""
     for name in guides.guide_files(list(texts)):
         if guides.is_for_agents(name) == is_for_agents:
             yield from ((command, folder, name) for command, folder, _ in guides.commands(name, texts[name]))
 
 
 def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
-    """What guides, tox, nox, CI files and Makefiles run; commands that run the whole suite first."""
+    """The commands of guides, tox, nox, CI files and Makefiles; commands that run the whole suite first."""
     found: dict[str, dict] = {}
     for command, folder, where in _lines(texts):
         folder = folder.removeprefix("./").rstrip("/").removeprefix(".")
@@ -140,7 +140,7 @@ def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
         if plan:
             plan["cwd"] = "/".join(filter(None, (folder, plan["cwd"])))
             if not commands.seen_from(plan["cwd"], paths):
-                plan["cwd"] = ""  # made by a build, or the clone itself
+                plan["cwd"] = ""  # the folder is made by a build, or is the clone itself
             plan["narrow"] += 3 * (where in texts and folder != "")  # a guide or CI file of a part
             is_guide = where in texts and not _CI.fullmatch(where)
             found.setdefault(str(_key(plan)), {**plan, "why": f"{where} {'says so' if is_guide else 'runs it'}"})
@@ -148,7 +148,7 @@ def _told(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
 
 
 def _unknown(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
-    """Commands that guides call tests, although no runner here is known for them: tried last, as they are."""
+    """Commands that guides call tests although no runner is known for them: tried last and unchanged."""
     found = []
     for name in guides.guide_files(list(texts)):
         for command, folder, is_of_tests in guides.commands(name, texts[name]):
@@ -161,7 +161,7 @@ def _unknown(paths: frozenset[str], texts: dict[str, str]) -> list[dict]:
 def _may_test(command: str, paths: frozenset[str]) -> bool:
     words = [*command.split(), ""]
     if command.endswith((".", ",")) or "``" in command:
-        return False  # prose
+        return False  # this is prose
     is_path = "/" in words[0] and words[0].removeprefix("./") in paths and not words[0].endswith(".py")
     is_program = len(words) > 2 and re.fullmatch(r"[\w.-]*[a-z]", words[0]) is not None and words[0] not in _NO_TESTS
     return (
@@ -170,7 +170,7 @@ def _may_test(command: str, paths: frozenset[str]) -> bool:
 
 
 def _settings(texts: dict[str, str]) -> str | None:
-    """The file that holds pytest's settings."""
+    """The file with pytest's settings."""
     for name in ("pytest.ini", ".pytest.ini"):
         if name in texts:
             return name

@@ -18,11 +18,11 @@ _NAMES = re.compile(
     re.IGNORECASE,
 )
 _FOR_AGENTS = re.compile(r"(.*/)?(AGENTS?|CLAUDE|GEMINI|copilot-instructions)(\.md)?", re.IGNORECASE)
-_FOLDERS = ("", ".github", "docs", "doc")  # their commands start in the root
+_FOLDERS = ("", ".github", "docs", "doc")  # folders of guides whose commands start in the root
 _MAX_FILES = 12
 _MAX_DEPTH = 3
 _MAX_TEXT = 256 * 1024
-_MAX_COMMANDS = 60  # of a file
+_MAX_COMMANDS = 60  # most commands of a file
 _MAX_COMMAND = 1000
 _SHELLS = {"", "sh", "bash", "shell", "zsh", "console", "shell-session", "shellsession", "terminal", "text", "txt", "plaintext", "none"}  # fmt: skip
 _FENCE = re.compile(r"\s*(?:[-*+]\s+)?(`{3,}|~{3,})\s*\{?\.?([\w+-]*)")
@@ -54,12 +54,12 @@ def guide_files(paths: list[str]) -> list[str]:
 
 
 def is_for_agents(path: str) -> bool:
-    """Whether a file was written for agents, who are to run its commands as they stand."""
+    """Whether a file was written for agents, who run its commands unchanged."""
     return _FOR_AGENTS.fullmatch(path) is not None
 
 
 def commands(path: str, text: str) -> list[tuple[str, str, bool]]:
-    """(command, folder, whether its heading or sentence speaks of tests), those that do first."""
+    """(command, folder, whether its heading or sentence is about tests), those about tests first."""
     folder = path.rpartition("/")[0]
     found = []
     for command, is_of_tests in _Reader(text[:_MAX_TEXT], 1 + path.endswith(".rst")).read():
@@ -71,18 +71,18 @@ def commands(path: str, text: str) -> list[tuple[str, str, bool]]:
 
 
 class _Reader:
-    """The text, line by line; the state is where the line stands."""
+    """Reads the text line by line; its state says where the current line is."""
 
     def __init__(self, text: str, marks: int) -> None:
-        self._marks = marks  # how many backticks mark inline code at least
+        self._marks = marks  # fewest backticks that mark inline code
         self._lines = re.sub(r"<!--.*?(?:-->|\Z)", "", text, flags=re.DOTALL).splitlines()
-        self._headings: list[tuple[int, str]] = []  # the open ones, outermost first
-        self._underlines: list[str] = []  # in the order of their first use, which is that of their levels
+        self._headings: list[tuple[int, str]] = []  # headings around the line, outermost first
+        self._underlines: list[str] = []  # ordered by first use, and therefore by level
         self._paragraph: list[str] = []
-        self._before = ""  # the paragraph that a block follows
+        self._before = ""  # the paragraph before the current block
 
     def read(self) -> Iterator[tuple[str, bool]]:
-        """(command, whether it is of tests)."""
+        """(command, whether it is about tests)."""
         at = 0
         while at < len(self._lines):
             line = self._lines[at]
@@ -107,7 +107,7 @@ class _Reader:
         yield from self._end_paragraph()
 
     def _is_indented(self, line: str) -> bool:
-        """Whether a block begins here that only its indentation marks: after an empty line and a colon."""
+        """Whether an indented block begins here: after an empty line and a colon."""
         is_first = not self._paragraph and bool(line.strip())
         return is_first and line.startswith(("  ", "\t")) and self._before.endswith(":") and "`" not in line
 
@@ -121,13 +121,13 @@ class _Reader:
         end = at
         while end < len(self._lines) and (not self._lines[end].strip() or _indent(self._lines[end]) > outer):
             end += 1
-        lines = [line for line in self._lines[at:end] if not re.match(r"\s+:[\w-]+:", line)]  # options of a directive
+        lines = [line for line in self._lines[at:end] if not re.match(r"\s+:[\w-]+:", line)]  # no directive's options
         return lines, max(end, at)
 
     def _take_heading(self, line: str) -> bool:
         marked, underline = _HEADING.match(line), _UNDERLINE.fullmatch(line)
         if underline and not self._paragraph:
-            return True  # a rule, or the line over a title
+            return True  # a rule, or the line above a title
         if marked:
             level, title = len(marked[1]), marked[2]
         elif underline and len(self._paragraph) == 1:
@@ -147,7 +147,7 @@ class _Reader:
         return any(_WARNING.search(title) for _, title in self._headings)
 
     def _end_paragraph(self) -> Iterator[tuple[str, bool]]:
-        """The inline code of the paragraph, without what it says not to run."""
+        """The inline code of the paragraph, except for what it says not to run."""
         text = " ".join(map(str.strip, self._paragraph))
         self._paragraph = []
         if not text:
@@ -181,18 +181,18 @@ def _indent(line: str) -> int:
 
 
 def _shell_lines(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """(command, the comment before it and behind it): with the folder and the variables that lines before it have set."""
+    """(command, the comment before it and after it): with the folder and the variables that earlier lines have set."""
     has_prompts = any(map(_PROMPT.match, lines))
     folder, variables, comment, is_cloned = "", "", "", False
     for line in re.sub(r"\\\n\s*", " ", "\n".join(lines)).split("\n"):
         if has_prompts and not _PROMPT.match(line):
-            continue  # what a command prints
+            continue  # output of a command
         line = _PROMPT.sub("", line, count=1).strip()
         changed = re.fullmatch(r"(?:cd|pushd)\s+([\w./-]+)", line)
         exported = re.fullmatch(r"export\s+(\w+=[\w./:,-]*)", line)
         if line.startswith("#"):
             comment = line
-        elif changed:  # into what was just cloned: that is the project itself
+        elif changed:  # the folder that was just cloned is the project itself
             is_inside = not is_cloned and not changed[1].startswith(("/", ".."))
             folder, is_cloned = f"cd {changed[1]} && " if is_inside else "", False
         elif exported:

@@ -1,7 +1,7 @@
-"""Where the modules of a project that is not installed are imported from.
+"""Finds the folders from which the modules of a project that is not installed are imported.
 
-The folders that its packaging and test settings name, read as text and never executed, and the usual ones. Each folder
-with such settings is a project of its own, so that several packages find each other.
+These are the folders that its packaging and test settings name, read as text and never executed, and the usual ones.
+Each folder with such settings counts as a project, so that several packages find each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _SETTINGS = ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini")
-_PACKAGING = _SETTINGS[:3]  # these make a folder a project
+_PACKAGING = _SETTINGS[:3]  # these files make a folder a project
 _NOT_CODE = ("test", "example", "doc", "fixture", "demo", "sample", "vendor", "template", ".")
 _KEYS = [
     re.compile(rf"(?<![\w-]){key}(?![\w-])", re.ASCII | re.IGNORECASE)
@@ -24,19 +24,19 @@ _KEYS = [
 ]
 _MAX_PROJECTS = 32
 _MAX_FOLDERS = 64
-_MAX_DEPTH = 3  # of a project's folder
+_MAX_DEPTH = 3  # deepest folder of a project
 _MAX_SETTING_LINES = 12
 
 
 def wanted(paths: Iterable[str]) -> list[str]:
-    """The files whose texts `find` looks at."""
+    """The files whose texts `find` reads."""
     known = set(paths)
     places = (_join(project, name) for project in _projects(paths) for name in _SETTINGS)
     return [path for path in places if path in known]
 
 
 def find(paths: Iterable[str], texts: dict[str, str]) -> list[str]:
-    """The folders, relative to the tree and without its root, in the order in which Python is to search them."""
+    """The folders, relative to the tree and without its root, in the order in which Python should search them."""
     folders = _Folders(paths)
     for project in _projects(paths):
         for name in _SETTINGS:
@@ -53,7 +53,7 @@ def _join(project: str, name: str) -> str:
 
 
 def _projects(paths: Iterable[str]) -> list[str]:
-    """The root, and the folders with settings that are not material of tests and guides."""
+    """The root, and the folders with settings that do not belong to tests and guides."""
     found = {"": None}
     for path in paths:
         folder, _, name = path.rpartition("/")
@@ -64,13 +64,13 @@ def _projects(paths: Iterable[str]) -> list[str]:
 
 
 class _Folders:
-    """The folders that are found, each once."""
+    """The folders found so far, each once."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.found: list[str] = []
         self._packages = {path.rpartition("/")[0] for path in paths if path.endswith("/__init__.py")}
-        self.of_packages = {package.rpartition("/")[0] for package in self._packages}  # as one of their own folders
-        self.of_modules: set[str] = set()  # somewhere below them
+        self.of_packages = {package.rpartition("/")[0] for package in self._packages}  # the packages' parents
+        self.of_modules: set[str] = set()  # modules lie somewhere below them
         for path in paths:
             folder = path if path.endswith(".py") else ""
             while folder:
@@ -78,7 +78,7 @@ class _Folders:
                 self.of_modules.add(folder)
 
     def add(self, folder: str, allowed: set[str]) -> None:
-        """Add the folder that `folder` is imported from: a package is imported from the one around it."""
+        """Add the folder from which `folder` is imported: a package is imported from the folder that contains it."""
         while folder in self._packages:
             folder = folder.rpartition("/")[0]
         if folder and folder in allowed and folder not in self.found and len(self.found) < _MAX_FOLDERS:
@@ -100,7 +100,7 @@ def _settings(text: str) -> Iterable[str]:
             continue
         value = line[key.end() :] if key else line
         yield from _words(value)
-        # A table of TOML, [tool.setuptools.package-dir], goes on at the margin.
+        # A table of TOML, [tool.setuptools.package-dir], continues without indentation.
         is_table = key and line.lstrip().startswith("[")
         depth += 1 if is_table else sum(map(value.count, "([{")) - sum(map(value.count, ")]}"))
         left -= 1

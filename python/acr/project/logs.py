@@ -1,4 +1,4 @@
-"""Logs of runners that tell outcomes in no other way -> {test: outcome}, by the parsers of the grading of benchmark tasks."""
+"""Parses logs of runners that report outcomes in no other way, with the parsers that grade benchmark tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SYMPY_FILE = re.compile(r"^(\S+\.py)\[(\d+)\]")
 
 
 def outcomes(name: str, log: str) -> dict[str, str]:
-    """`name`: of a plan's parser."""
+    """The outcomes in a log; `name`: the plan's parser."""
     if name == "sympy":
         return _sympy(log)
     found = [parser(log, _RULES) for parser in (parsers.pytest_v2, parsers.django, parsers.sympy)]
@@ -21,7 +21,7 @@ def outcomes(name: str, log: str) -> dict[str, str]:
 
 
 def _sympy(log: str) -> dict[str, str]:
-    """The parser's outcomes of each file, since a name may stand in several."""
+    """Parse the log of each file separately, because one name may occur in several files."""
     found: dict[str, str] = {}
     file, part = "", []
 

@@ -1,4 +1,4 @@
-"""Which files of tests are nearest to changed files: by what imports what, then by folder and name."""
+"""Sorts test files by their distance from changed files: by imports, then by folder and name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FAR = 4  # steps of imports that count
+_FAR = 4  # most steps of imports that count
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))", re.MULTILINE
 )
@@ -22,7 +22,7 @@ def module_of(path: str) -> str:
 
 
 def imported(path: str, text: str) -> Iterator[str]:
-    """Dotted names that a file imports, modules and what may be one."""
+    """Dotted names that a file imports: modules, and names that may be modules."""
     package = module_of(path).split(".")
     package = package if path.endswith("__init__.py") else package[:-1]
     for match in _IMPORT.finditer(text):
@@ -57,7 +57,7 @@ def _graph(texts: dict[str, str]) -> dict[str, set[str]]:
 
 
 def order(changed: list[str], texts: dict[str, str]) -> list[str]:
-    """All files of tests, nearest first. `texts`: of all Python files, imports at least."""
+    """All test files, the nearest first. `texts`: the texts of all Python files, or at least their imports."""
     users = _graph(texts)
     steps = dict.fromkeys(changed, 0)
     last = list(changed)
@@ -77,6 +77,6 @@ def _named_for(path: str, changed: list[str]) -> bool:
 
 
 def _common(path: str, changed: list[str]) -> int:
-    """The folders that it shares with a changed file, wherever they stand in the path."""
+    """How many folders it shares with a changed file, wherever they occur in the path."""
     parts = set(path.split("/")[:-1]) - {"tests", "test", "src"}
     return max((len(parts & set(other.split("/")[:-1])) for other in changed), default=0)

@@ -1,4 +1,4 @@
-"""What the host asks of this package, in a confined process: JSON in, JSON out."""
+"""Answers the host's requests, in a confined process: JSON in, JSON out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MODULE = re.compile(r"No module named ['\"]?([\w.]+)")
 
 
 def _text(value: object) -> str:
-    """A text of the host's JSON; bytes that are not UTF-8 as far as they can be read."""
+    """A text in the host's JSON; bytes that are not UTF-8 are decoded as far as possible."""
     if isinstance(value, dict):
         return base64.b64decode(value.get("base64", "")).decode("utf-8", "replace")
     return str(value or "")
@@ -24,7 +24,7 @@ def _texts(value: list) -> dict[str, str]:
 
 
 def wanted(argument: bytes) -> bytes:
-    """Paths -> those of the files that `detect` wants to see."""
+    """Paths -> the paths of the files that `detect` needs."""
     return json.dumps(detection.wanted(list(map(_text, json.loads(argument)["paths"])))).encode()
 
 
@@ -39,18 +39,18 @@ def detect(argument: bytes) -> bytes:
 
 
 def settings(argument: bytes) -> bytes:
-    """Paths -> those of the files that `folders` wants to see."""
+    """Paths -> the paths of the files that `folders` needs."""
     return json.dumps(import_folders.wanted(list(map(_text, json.loads(argument)["paths"])))).encode()
 
 
 def folders(argument: bytes) -> bytes:
-    """{"paths", "texts"} -> the folders that the project's modules are imported from."""
+    """{"paths", "texts"} -> the folders from which the project's modules are imported."""
     asked = json.loads(argument)
     return json.dumps(import_folders.find(list(map(_text, asked["paths"])), _texts(asked["texts"]))).encode()
 
 
 def set_up_files(argument: bytes) -> bytes:
-    """Paths -> those of the files that `set_up_plans` wants to see."""
+    """Paths -> the paths of the files that `set_up_plans` needs."""
     return json.dumps(set_ups.files_of_set_ups(list(map(_text, json.loads(argument)["paths"])))).encode()
 
 
@@ -63,7 +63,7 @@ def set_up_plans(argument: bytes) -> bytes:
 
 
 def order(argument: bytes) -> bytes:
-    """{"changed", "texts"} -> files of tests, nearest first."""
+    """{"changed", "texts"} -> test files, the nearest first."""
     asked = json.loads(argument)
     return json.dumps(nearest.order(list(map(_text, asked["changed"])), _texts(asked["texts"]))).encode()
 

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def _exact(value: Any) -> str:
-    """A journal's text as it is; what is no Unicode is replaced."""
+    """A journal's text unchanged; characters that are not Unicode are replaced."""
     text = value if isinstance(value, str) else text_of(value, WHOLE)
     return text.encode("utf-8", "replace").decode()
 
@@ -127,7 +127,7 @@ class _Steps:
 
 
 def steps_of(run: Run, files: dict[str, bytes]) -> list[Row]:
-    """The steps of a run; lines of the journal that are damaged are left out."""
+    """The steps of a run; damaged lines of the journal are skipped."""
     made = _Steps(files)
     made.add("user", (files.get(layout.ISSUE) or b"").decode("utf-8", "replace"))
     for line in (files.get(layout.JOURNAL) or b"").split(b"\n"):

@@ -19,19 +19,19 @@ from acr.report.story import VERDICTS, status_words
 MAX_ROWS = 10_000
 _PAGE = "(page)"  # not in a task's folder: where its page is
 _MAX_FAILING = 3  # named in a row
-_GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # as final reports name their lists
+_GRADES = ("resolved", "unresolved", "error", "empty_patch", "incomplete")  # names of the lists in final reports
 
 
 @dataclass
 class Task:
-    """`grade` is one of _GRADES, or empty: not graded; `cost`: micro-USD."""
+    """`grade` is one of _GRADES, or empty if the task was not graded; `cost`: micro-USD."""
 
     name: str
     verdict: str = ""
     why: str = ""
     status: str = ""
     grade: str = ""
-    failure: str = ""  # the class of its error, or of what was wrong when it was graded
+    failure: str = ""  # class of its error, or of the fault found when it was graded
     cost: int = 0
     calls: int = 0
     run_seconds: float = 0
@@ -40,7 +40,7 @@ class Task:
     failing: list[str] = field(
         default_factory=list
     )  # tests of the issue, or of the project, that failed when it was graded
-    other: str = ""  # the grade, or the verdict, in the folder compared with
+    other: str = ""  # grade or verdict in the other folder
 
     @property
     def outcome(self) -> str:
@@ -65,7 +65,7 @@ def _take_result(task: Task, kind: str, data: bytes) -> None:
 
 
 def _take_summary(found: dict[str, Task], summary: object) -> None:
-    """A batch's has a list of tasks, also of those that failed before they had a folder; an evaluation's an object of them."""
+    """Read a summary: a batch's has a list of tasks, with or without a folder; an evaluation's an object of tasks."""
     tasks, instances = member(summary, "tasks"), member(summary, "instances")
     for row in rows_of(tasks, MAX_ROWS * 2):
         task = _task(found, member(row, "instance_id"))
@@ -90,7 +90,7 @@ def _take_report(task: Task, data: bytes) -> None:
 
 
 def _task(found: dict[str, Task], name: object) -> Task:
-    """The one of that name; more than MAX_ROWS are not kept."""
+    """The task of that name; no more than MAX_ROWS are kept."""
     shown = line_of(name, 200)
     return found.setdefault(shown, Task(shown)) if len(found) <= MAX_ROWS * 2 else Task(shown)
 
@@ -119,7 +119,7 @@ def tasks_of(files: dict[str, bytes]) -> list[Task]:
 
 
 def compare_batches(tasks: list[Task], others: list[Task]) -> None:
-    """Sets what became of each in the other folder."""
+    """Set each task's outcome in the other folder."""
     known = {task.name: task.outcome for task in others}
     for task in tasks:
         task.other = known.get(task.name, "not there")
@@ -168,7 +168,7 @@ def _counts(tasks: list[Task]) -> list[tuple[str, int]]:
 
 
 def _rate(tasks: list[Task]) -> str:
-    """How many of the graded tasks are resolved, with Wilson's interval of 95 %, and what one of them cost."""
+    """How many of the graded tasks are resolved, with Wilson's 95 % interval, and the cost of each resolved task."""
     graded = [task for task in tasks if task.grade]
     n, resolved = len(graded), sum(task.grade == "resolved" for task in graded)
     if not n:

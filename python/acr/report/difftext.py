@@ -10,7 +10,7 @@ _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(
 
 @dataclass
 class Hunk:
-    """`lines`: each with its mark (" ", "-", "+", "\\") first."""
+    """A hunk; each of `lines` begins with its mark (" ", "-", "+", "\\")."""
 
     old: int
     new: int
@@ -41,7 +41,7 @@ def _path(line: str, side: str) -> str | None:
 
 
 def parse(diff: str) -> list[FileDiff]:
-    """The files of a diff. What is not part of one is left out."""
+    """The files of a diff. Lines that do not belong to a diff are skipped."""
     files: list[FileDiff] = []
     lines = diff.split("\n")
     at, left = 0, [0, 0]
@@ -52,7 +52,7 @@ def parse(diff: str) -> list[FileDiff]:
             files[-1].hunks[-1].lines.append(line or " ")
             left[0] -= line[:1] in " -" and not line.startswith("\\")
             left[1] -= line[:1] in " +" and not line.startswith("\\")
-        elif line.startswith("diff --git "):  # all that there is of an empty or renamed file
+        elif line.startswith("diff --git "):  # an empty or renamed file has nothing else
             path = line.rpartition(" b/")[2]
             files.append(FileDiff(path, path))
         elif line.startswith("--- ") and at < len(lines) and lines[at].startswith("+++ "):
@@ -69,7 +69,7 @@ def parse(diff: str) -> list[FileDiff]:
 
 @dataclass(frozen=True)
 class Change:
-    """Lines `first` to `last` of the old file (`last` is `first` - 1 where nothing is removed) become `text`."""
+    """Lines `first` to `last` of the old file (`last` is `first` - 1 if none is removed) become `text`."""
 
     first: int
     last: int

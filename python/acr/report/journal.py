@@ -1,4 +1,4 @@
-"""A run's journal as the steps that a reader follows, within bounds: of many steps the first and the last are kept."""
+"""Reads a run's journal as the steps that a reader follows: of many steps, the first and the last are kept."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from acr.report.plain import line_of, load, member, number_of, rows_of, text_of
 
-KEPT = 150  # steps at each end
-MESSAGES = 8  # of one step
+KEPT = 150  # steps kept at each end
+MESSAGES = 8  # most messages of one step
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_FILES, MAX_LINE_NUMBER = 40, 1_000_000
 
@@ -41,7 +41,7 @@ class Journal:
 
 
 def _note_shown(text: str, shown: dict[str, Counter[int]]) -> None:
-    """Counts the lines that a search result holds."""
+    """Count the lines that a search result shows."""
     lines: Counter[int] | None = None
     for found in _SHOWN.finditer(text):
         if found[1] and (found[1] in shown or len(shown) < MAX_FILES):
@@ -109,7 +109,7 @@ def _note(record: dict[str, Any], stage: str, journal: Journal) -> int:
 
 
 def read_journal(data: bytes | None) -> Journal:
-    """The steps of a journal's bytes; lines that are damaged are left out."""
+    """The steps in a journal's bytes; damaged lines are skipped."""
     journal = Journal()
     lines = (data or b"").split(b"\n")
     count = sum(1 for line in lines if line)

@@ -1,5 +1,5 @@
-"""Markdown of foreign text: what models and repositories have written stands in code, where forges look for neither
-people, issues nor commands; words that would close an issue are taken apart even there."""
+"""Quotes foreign text in Markdown as code, where forges find no mentions, issues or commands; also breaks up words
+that close an issue."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import Any
 
 from acr.report.plain import line_of
 
-# What closes an issue on GitHub, GitLab (which knows most words, and issues of Jira) or Gitea.
+# Words that close an issue on GitHub, GitLab (which knows most words, and issues of Jira) or Gitea.
 _CLOSING = re.compile(
     r"((?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)(?:\s*:\s*|\s+)(?:issues?\s+)?)"
     r"(?=[\w./-]*[#!]\d|https?:|[A-Za-z][A-Za-z0-9_]*-\d)(\S+)",
     re.IGNORECASE,
 )
-# What CI systems take as an order not to look at a commit, anywhere in its message.
+# Phrases anywhere in a commit's message that make CI systems skip the commit.
 _SKIPPING = re.compile(r"\[((?:skip|no)[ _-][\w -]+|[\w -]+[ _-]skip)\]|\*\*\*(NO_CI)\*\*\*", re.IGNORECASE)
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&-])")
 
 
 def escaped(text: str) -> str:
-    """Text as Markdown shows it."""
+    """Escape text so that Markdown shows it unchanged."""
     return _SPECIAL.sub(r"\\\1", text)
 
 
 def disarmed(text: str) -> str:
-    """The text without a word that closes an issue right before one."""
+    """The text, in which no word right before an issue's number closes the issue."""
     return _CLOSING.sub(r"\1[\2]", text)
 
 
 def plain_line(value: Any, limit: int) -> str:
-    """Foreign text as one line outside of code: it calls nobody, names no issue and orders nothing, as "#close" does in Jira."""
+    """Foreign text as one line outside of code: it mentions nobody, names no issue and gives no command."""
     line = _SKIPPING.sub(r"(\1\2)", line_of(value, limit * 4))
     line = line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
     return re.sub(r"(?<=[@#])(?=\w)|(?<=!)(?=\d)|(?<=GH-)(?=\d)", " ", disarmed(line).replace("://", ": //"))

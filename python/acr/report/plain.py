@@ -15,7 +15,7 @@ _HIDDEN = re.compile(
 
 
 def load(data: bytes | None) -> Any:
-    """A file's JSON; None where it is missing or damaged."""
+    """The JSON in a file; None if it is missing or damaged."""
     try:
         return json.loads(data) if data else None
     except (ValueError, RecursionError):
@@ -23,7 +23,7 @@ def load(data: bytes | None) -> Any:
 
 
 def clip(text: str, limit: int = MAX_TEXT) -> str:
-    """The text, or its beginning and end with a line on what is left out between them."""
+    """The text, or its beginning and end with a line that says how much is missing between them."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -36,7 +36,7 @@ def visible(text: str) -> str:
 
 
 def text_of(value: Any, limit: int = MAX_TEXT) -> str:
-    """A value of somebody's JSON as text: {"base64"} decoded, others than strings as JSON; None is empty."""
+    """A value in foreign JSON as text: {"base64"} is decoded, values other than strings become JSON; None is empty."""
     if value is None:
         return ""
     if isinstance(value, dict) and set(value) == {"base64"} and isinstance(value["base64"], str):
@@ -73,14 +73,14 @@ def seconds_of(value: Any) -> float:
 
 
 def member(value: Any, *path: str) -> Any:
-    """A member of a member …; None where one is missing."""
+    """A member of a member …; None if one is missing."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def rows_of(value: Any, limit: int = 200) -> list[dict[str, Any]]:
-    """The objects of a list, at most `limit`; none where it is not a list."""
+    """The objects in a list, at most `limit`; none if it is not a list."""
     found = value if isinstance(value, list) else []
     return [row for row in found[:limit] if isinstance(row, dict)]
 

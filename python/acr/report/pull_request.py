@@ -11,8 +11,8 @@ from acr.report.markdown import block, code, escaped, plain_line
 from acr.report.plain import clip, count_of, number_of, rows_of, usd, visible
 from acr.report.story import Execution, Run, cost_of
 
-MAX_TITLE = 100  # characters
-MAX_BODY = 60_000  # GitHub takes 65,536
+MAX_TITLE = 100  # most characters of a title
+MAX_BODY = 60_000  # most characters of a body; GitHub accepts 65,536
 MAX_SCRIPT = 6000
 MAX_FILES = 50
 WIDTH = 96
@@ -117,19 +117,19 @@ def _cost(run: Run) -> str:
 
 
 def title(run: Run) -> str:
-    """One line of at most MAX_TITLE characters; says so where nothing proves the patch."""
+    """One line of at most MAX_TITLE characters; says so if nothing proves the patch."""
     mark = "" if run.verdict in ("verified", "validated") else "[unverified] "
     subject = re.sub(r"^[\s#>*-]+", "", run.title if run.issue.strip() else "") or "an issue"
     return plain_line(f"{mark}Fix: {subject}", MAX_TITLE)
 
 
 def address(value: Any) -> str | None:
-    """The issue's address, where it is one."""
+    """The issue's address, if it is one."""
     return value if isinstance(value, str) and len(value) <= 500 and _ADDRESS.fullmatch(value) else None
 
 
 def _message(run: Run, issue: str | None) -> str:
-    """Of the commit: the title, what proves it, the issue (which a commit that only names it does not close)."""
+    """The commit's message: the title, the proof, and the issue (named in a way that does not close it)."""
     rows = [title(run), "", f"Verdict: {run.said}. Written by acr-host, with a model."]
     return "\n".join([*rows, *([f"Issue: {issue}"] if issue else [])]) + "\n"
 
@@ -140,7 +140,7 @@ def _trailer(run: Run) -> str:
 
 
 def _filled(template: str, values: dict[str, str]) -> str:
-    """Errors: ValueError (a placeholder that there is not)."""
+    """Fill in a template. Errors: ValueError (an unknown placeholder)."""
     unknown = sorted({name for name in _PLACEHOLDER.findall(template) if name not in values})
     if unknown:
         raise ValueError(f"there is no placeholder {{{{{visible(unknown[0])}}}}}; there are: {', '.join(values)}")
@@ -148,7 +148,7 @@ def _filled(template: str, values: dict[str, str]) -> str:
 
 
 def make(run: Run, issue: Any, template: str | None) -> str:
-    """JSON: {"title", "body", "message", "trailer", "issue", "files"}, or {"error"} where the template is at fault."""
+    """Make JSON: {"title", "body", "message", "trailer", "issue", "files"}, or {"error"} if the template is wrong."""
     place = address(issue)
     values = {
         "title": escaped(title(run)), "verdict": run.verdict, "status": _status(run), "fixes": f"Fixes {place}" if place else "",

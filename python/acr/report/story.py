@@ -1,4 +1,4 @@
-"""What a run folder's files say of the run, as one value that all formats are made from."""
+"""Reads a run folder's files into one value, from which all formats are made."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class Execution:
 
 @dataclass
 class Attempt:
-    """Of one attempt: places of the bug, tries with their edits, scripts by number, executions by patch (0: none) and
-    script, reviews; tries and reviews as their files say."""
+    """One attempt: places of the bug, tries with their edits, scripts by number, executions by patch (0: none) and
+    script, and reviews (tries and reviews as in their files)."""
 
     number: int
     places: list[Place] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Attempt:
 
 @dataclass
 class Run:
-    """Texts are visible and bounded; `patch` is as it was written, unless it is too long or not UTF-8."""
+    """The story of a run. Texts are visible and limited; `patch` is unchanged, unless it is too long or not UTF-8."""
 
     verdict: str
     why: str
@@ -103,20 +103,20 @@ class Run:
     name: str
     cost: dict[str, Any]
     selected: tuple[int, int] | None
-    choice: str  # why that one was chosen; "": nothing was compared
+    choice: str  # why that patch was chosen; "": nothing was compared
     compared: list[dict[str, Any]]  # the rows of selected_patch.json
     attempts: list[Attempt]
     journal: journal.Journal
     unread: str  # a line for each file that could not be read
-    is_exact: bool  # the patch is whole, and as it was written
+    is_exact: bool  # the patch is complete and unchanged
     folder: str  # the run folder's path; "": not known
     repo: str  # the repository that the patch is for
-    tests: Any  # of result.json: the project's own tests, before and after; None: they were not run
-    experiments: Any  # of result.json: what the verdict rests on; None: none were made
+    tests: Any  # from result.json: the project's own tests, before and after; None: they were not run
+    experiments: Any  # from result.json: the experiments behind the verdict; None: none were made
 
     @property
     def said(self) -> str:
-        """The verdict as the terminal has it, without its reason."""
+        """The verdict in the terminal's words, without its reason."""
         return VERDICTS[self.verdict]
 
     @property
@@ -126,7 +126,7 @@ class Run:
         return line_of(next((line for line in lines if line), self.name or "run"), 160)
 
     def attempt(self) -> Attempt | None:
-        """The attempt that the patch is of, else the last one."""
+        """The attempt that wrote the patch, else the last attempt."""
         wanted = self.selected[0] if self.selected else None
         found = [each for each in self.attempts if each.number == wanted]
         return (found or self.attempts[-1:] or [None])[0]
@@ -229,7 +229,7 @@ def run_of(files: dict[str, bytes]) -> Run:
 
 
 def cost_of(run: Run) -> dict[str, int]:
-    """What the run used in all."""
+    """Everything that the run used."""
     total = member(run.cost, "total")
     names = ("calls", "input_tokens", "cached_tokens", "written_tokens", "output_tokens", "cost_microusd", "retries")
     return {name: number_of(member(total, name)) for name in names}

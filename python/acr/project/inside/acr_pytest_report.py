@@ -1,4 +1,4 @@
-"""The plug-in by which pytest tells how each test ended, one line of JSON for each event."""
+"""The pytest plug-in that reports how each test ended, one line of JSON for each event."""
 
 import os
 
@@ -32,7 +32,7 @@ KINDS = {
 
 
 def pytest_addoption(parser):
-    """Lets them pass, unheeded."""
+    """Accepts these options and ignores them."""
     from importlib.util import find_spec
 
     group = parser.getgroup("not installed")
@@ -45,11 +45,11 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Leaves the tests that were asked for, and puts those first that are nearest to a patch."""
+    """Keeps only the requested tests, and moves those nearest to a patch to the front."""
     select, order = acr_test_events.read_request("select"), acr_test_events.read_request("order")
     if select is not None:
         wanted = set(select)
-        names = [{item.nodeid, item.nodeid.split("::")[0]} for item in items]  # a lost file is its tests
+        names = [{item.nodeid, item.nodeid.split("::")[0]} for item in items]  # a missing file stands for its tests
         left = [item for item, own in zip(items, names) if wanted.isdisjoint(own)]
         items[:] = [item for item, own in zip(items, names) if not wanted.isdisjoint(own)]
         if left:
@@ -60,12 +60,12 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """Tells which tests there are."""
+    """Reports which tests there are."""
     tell(collected=[item.nodeid for item in session.items])
 
 
 def pytest_collectreport(report):
-    """Tells of files that cannot be collected."""
+    """Reports files that cannot be collected."""
     if report.failed:
         tell(test=report.nodeid, outcome="error", message=_text(report))
     elif report.skipped and "::" not in report.nodeid:
@@ -73,13 +73,13 @@ def pytest_collectreport(report):
 
 
 def pytest_runtest_logstart(nodeid):
-    """Tells which test is running."""
+    """Reports which test is running."""
     tell(start=nodeid)
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item):
-    """Tells which lines a test ran."""
+    """Reports which lines a test ran."""
     if _tracer is None:
         yield
         return
@@ -91,9 +91,9 @@ def pytest_runtest_protocol(item):
 
 
 def pytest_runtest_logreport(report):
-    """Tells how a test's set-up, call or tear-down ended."""
+    """Reports how a test's set-up, call or tear-down ended."""
     outcome = report.outcome
-    if outcome == "rerun":  # by a plug-in: the last time counts
+    if outcome == "rerun":  # a plug-in reruns the test: the last run counts
         return
     if outcome == "failed" and report.when != "call":
         outcome = "error"
@@ -112,12 +112,12 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_internalerror(excrepr):
-    """Tells what pytest itself failed at."""
+    """Reports an error of pytest itself."""
     tell(test="(pytest)", outcome="error", message=str(excrepr))
 
 
 def _text(report):
     try:
         return str(getattr(report, "longreprtext", None) or report.longrepr)
-    except Exception as error:  # a project's own representation of a failure
+    except Exception as error:  # the project's own representation of a failure may raise
         return f"{type(error).__name__} while describing the failure"

@@ -14,16 +14,16 @@ import sys
 import time
 
 MOST_LINES, MOST_BYTES, MOST_LINE, MOST_DEPTH = 60, 5600, 120, 60
-MOST_KEPT = 2  # equal functions below one caller
-MOST_CALLS = 3000  # below one call of the script
-MOST_TOP, MOST_SHOWN = 40, 12  # calls of the script
-MOST_SECONDS = 15.0  # for showing values
+MOST_KEPT = 2  # most equal functions that are kept below one caller
+MOST_CALLS = 3000  # most calls below one call of the script
+MOST_TOP, MOST_SHOWN = 40, 12  # most calls of the script that are kept, and that are shown
+MOST_SECONDS = 15.0  # most time for showing values
 RETURNS = ("RETURN_VALUE", "RETURN_CONST", "YIELD_VALUE", "INSTRUMENTED_RETURN_VALUE", "INSTRUMENTED_YIELD_VALUE")
 OPTIMIZED, STAR, STARS = 1, 4, 8  # flags of a code: a function's, neither a module's nor a class's; *args; **kwargs
 
 
 class Call:
-    """A call of a function; `is_kept`: it stands in its caller's list."""
+    """A call of a function; `is_kept`: its caller's list contains it."""
 
     __slots__ = ("args", "children", "code", "counts", "error", "frame", "is_kept", "line", "name", "result", "times")
 
@@ -36,7 +36,7 @@ class Call:
 
 
 class Values:
-    """Values as short texts. Objects may run code of the project for that: never traced, never for long."""
+    """Shows values as short texts. Objects may run code of the project for that, untraced and only briefly."""
 
     def __init__(self):
         self.short = reprlib.Repr()
@@ -44,7 +44,7 @@ class Values:
         self.left = MOST_SECONDS
 
     def show(self, value, most):
-        """The value in at most so many characters."""
+        """Shows the value in at most that many characters."""
         began, text = time.perf_counter(), None
         if self.left > 0:
             try:
@@ -58,7 +58,7 @@ class Values:
 
 
 class Tracer:
-    """Calls below `root`, but for those in files that are not the project's own."""
+    """Records calls below `root`, except those in files that do not belong to the project."""
 
     def __init__(self, root, script):
         self.root, self.script = os.path.realpath(root) + os.sep, script
@@ -77,7 +77,7 @@ class Tracer:
         return self.files[name]
 
     def describe(self, call):
-        """Notes a call's name and arguments, by its frame."""
+        """Records a call's name and arguments from its frame."""
         code, local = call.code, call.frame.f_locals
         count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & STAR) + bool(code.co_flags & STARS)
         names = code.co_varnames[:count]
@@ -90,7 +90,7 @@ class Tracer:
         call.name = call.name.replace("<locals>.", "")
 
     def on_call(self, frame, event, arg):
-        """The trace function: a function is called."""
+        """The trace function for calls of functions."""
         code = frame.f_code
         if not self.find(code.co_filename) or not code.co_flags & OPTIMIZED or code.co_name.startswith("<"):
             return None
@@ -111,7 +111,7 @@ class Tracer:
         return self.on_end
 
     def begin_top(self, frame, call):
-        """The script calls the project: the calls below earlier ones are given up where there are many."""
+        """Begins a call of the script into the project; drops the calls below earlier ones if there are too many."""
         while frame and frame.f_code.co_filename != self.script:
             frame = frame.f_back
         call.line, self.count = frame.f_lineno if frame else 0, 0
@@ -124,7 +124,7 @@ class Tracer:
             children[-8].children = []
 
     def on_end(self, frame, event, arg):
-        """The trace function of a call: it raises, or ends."""
+        """The trace function inside a call: it raises, or ends."""
         call = self.stack[-1]
         if call.frame is not frame:
             return self.on_end
@@ -137,7 +137,7 @@ class Tracer:
         return self.on_end
 
     def end(self, call, value):
-        """Notes what a call came to; one that raises is kept, the last of its kind."""
+        """Records the result of a call; of calls that raise, the last of its kind is kept."""
         caller = self.stack[-1]
         if call.error and (value is not None or is_return(call.frame)):
             call.error = None
@@ -151,14 +151,14 @@ class Tracer:
 
 
 def is_return(frame):
-    """Whether a frame ends by an instruction that returns, and not by an exception."""
+    """Whether a frame ends with a return, and not with an exception."""
     import opcode
 
     return opcode.opname[frame.f_code.co_code[frame.f_lasti]] in RETURNS
 
 
 def fold(calls):
-    """Calls of a function from one line of the script: the last, with how many there were, and the first if it differs."""
+    """Folds the calls of a function from one line of the script: the last, their number, and the first if different."""
     groups = []
     for call in calls:
         if groups and (groups[-1][-1].code, groups[-1][-1].line) == (call.code, call.line):
@@ -173,7 +173,7 @@ def fold(calls):
 
 
 def choose(calls):
-    """Those that are shown: where the script's last one leads by raising, then each function once, level by level."""
+    """Chooses the calls to show: those that lead to the last exception, then each function once, level by level."""
     chosen, seen = set(calls), set()
     for call in calls[-1:]:
         while call:
@@ -193,7 +193,7 @@ def choose(calls):
 
 
 def write(calls, chosen, find, depth, file, lines):
-    """Appends the lines of those that are chosen, or have one below them."""
+    """Appends the lines of chosen calls, and of those with a chosen call below them."""
     for call in calls:
         inner = []
         path = find(call.code.co_filename)

@@ -54,7 +54,7 @@ class Tracer:
         return True
 
     def begin(self):
-        """From now on."""
+        """Starts tracing."""
         for found in self.files.values():
             if found:
                 found[1].clear()
@@ -74,7 +74,7 @@ class Tracer:
             sys.settrace(self._on_call)
 
     def end(self):
-        """Until now: {path: "1-3,7"}."""
+        """Stops tracing; returns {path: "1-3,7"}."""
         if self.monitoring is not None:
             self.is_on = False
             if self.monitoring.get_tool(TOOL) == NAME:
@@ -170,7 +170,7 @@ class Tracer:
 
 
 def load_native():
-    """The C side; None where this Python has not what it needs, or does not load it."""
+    """Loads the C side; None if this Python lacks what it needs, or does not load it."""
     try:
         import ctypes
 

@@ -9,9 +9,9 @@ Standard output: the answer, JSON.
 
 import sys
 
-if sys.hexversion < 0x03060000:  # older ones can compile this file, and run it up to here
+if sys.hexversion < 0x03060000:  # older Pythons can compile this file, and run it up to this line
     sys.exit("Python 3.6 or later is needed, and this is " + sys.version.split()[0])
-if "" in sys.path:  # the project's root, whose json.py is not meant here
+if "" in sys.path:  # removes the project's root, whose json.py must not be imported
     sys.path.remove("")
 
 import base64
@@ -34,12 +34,12 @@ KNOWN = ("pytest", "nose", "nose2", "zope.testrunner", "twisted", "django", "hyp
 
 
 def probe():
-    """What tests can be run by here, and a digest of what is installed."""
-    import glob  # here, since each run of tests would wait for them
+    """Finds out which runners are available, and makes a digest of the installed packages."""
+    import glob  # imported here, because each run of tests would wait for them
     import hashlib
     from importlib.util import find_spec
 
-    sys.path.insert(0, "")  # a project's own pytest is one, too
+    sys.path.insert(0, "")  # a project may be pytest itself
     installed = [sys.version, sys.executable, sys.prefix]
     for folder in sys.path:
         for pattern in ("*.dist-info", "*.egg-info", "*.egg-link", "*.pth", "__editable__*"):
@@ -55,7 +55,7 @@ def probe():
 
 
 def make_argv(plan, folder):
-    """The command of a plan, beside the request's files."""
+    """The command line of a plan; the request's files lie in `folder`."""
     runner, args = plan["runner"], plan["args"]
     if runner == "command":
         return ["/bin/sh", "-c", plan["command"]]
@@ -71,7 +71,7 @@ def make_argv(plan, folder):
 
 
 def selected(plan, select):
-    """The arguments with which a runner runs those tests alone, as far as it can."""
+    """The arguments that make a runner run only these tests, as far as it can."""
     args, how = list(plan["args"]), plan.get("select")
     if select is None or how is None:
         return args
@@ -87,7 +87,7 @@ def make_environment(plan, folder, report):
     env["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", "/usr/bin:/bin")])
     env.update(plan.get("env", {}))
     first = [os.path.abspath(at) for at in plan.get("path", [])]
-    if plan["runner"] == "command":  # it starts the project's Python, which reports
+    if plan["runner"] == "command":  # the command starts the project's Python, which reports
         env["PATH"] = os.pathsep.join([os.path.join(folder, "bin"), env["PATH"]])
         first.insert(0, os.path.join(folder, "everywhere"))
         env["PYTEST_ADDOPTS"] = (env.get("PYTEST_ADDOPTS", "") + " -p acr_pytest_report").strip()
@@ -104,7 +104,7 @@ def make_environment(plan, folder, report):
 
 
 def write_files(request, folder):
-    """Lays out what the tests' process needs."""
+    """Writes the files that the tests' process needs."""
     everywhere = os.path.join(folder, "everywhere")
     os.mkdir(everywhere)
     for name, text in request["files"].items():
@@ -124,7 +124,7 @@ def write_files(request, folder):
 
 
 def run_command(argv, cwd, env, log, seconds):
-    """Runs it for at most `seconds`; its exit code, or None: time is over."""
+    """Runs the command for at most `seconds`; its exit code, or None: the time is over."""
     with open(os.devnull, "rb") as null:
         child = subprocess.Popen(
             argv, cwd=cwd, env=env, stdin=null, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -147,7 +147,7 @@ def are_texts(values):
 
 
 def is_event(event):
-    """Whether it has what an event has: a test can write into the report, too."""
+    """Whether it has the members of an event: a test can write to the report, too."""
     if not isinstance(event, dict):
         return False
     if "collected" in event:
@@ -163,7 +163,7 @@ def is_event(event):
 
 
 def read_events(path):
-    """(event, how long it is) of each whole line."""
+    """(event, length) of each complete line."""
     if not os.path.isfile(path):
         return
     with open(path, "rb") as file:
@@ -177,7 +177,7 @@ def read_events(path):
 
 
 def read_report(path):
-    """Events -> the answer's parts."""
+    """Makes the parts of the answer from the events."""
     tests, messages, collected, started, told = {}, {}, [], None, ({}, {})
     left = [LINES_BYTES, LINES_BYTES]
     for event, size in read_events(path):
@@ -198,7 +198,7 @@ def read_report(path):
 
 
 def choose_lines(told):
-    """Those of tests that failed, and of others as far as there is room; whether there was too little."""
+    """Keeps the lines of failing tests, and of others while there is room; tells whether there was too little."""
     left, lines = LINES_BYTES, {}
     for part in told:
         for test, (of_test, size) in part.items():
@@ -209,7 +209,7 @@ def choose_lines(told):
 
 
 def take_outcome(event, tests, messages):
-    """Of a test's outcomes (its set-up's, its subtests') the worst counts."""
+    """Records an outcome; if a test has several (of its set-up, of subtests), the worst counts."""
     test, outcome = event["test"], event["outcome"]
     before = tests.get(test, ["passed", 0])
     tests[test] = [max(before[0], outcome, key=WORST.index), round(before[1] + event.get("seconds", 0), 3)]
@@ -226,7 +226,7 @@ def read_log(path, limit):
 
 
 def run_tests(request):
-    """Runs them; the answer."""
+    """Runs the tests and returns the answer."""
     plan = dict(request["plan"], trace=request.get("trace"), imports=request.get("imports"))
     folder = tempfile.mkdtemp(prefix="acr-tests-")
     report, log = os.path.join(folder, "report"), os.path.join(folder, "log")
@@ -256,7 +256,7 @@ def run_tests(request):
 
 
 def main():
-    """Reads the request, writes the answer."""
+    """Reads the request and writes the answer."""
     request = json.loads(sys.stdin.buffer.read().decode("utf-8"))
     answer = probe() if "probe" in request else run_tests(request)
     sys.stdout.write(json.dumps(answer))

@@ -1,4 +1,4 @@
-"""Lets unittest's result classes, and all that are made of them, tell how each test ended."""
+"""Makes unittest's result classes, and all classes derived from them, report how each test ended."""
 
 import functools
 import threading
@@ -75,7 +75,7 @@ def install(path):
 
 
 def watch_runs():
-    """A function by which a test is known that another one runs, and which is thus a part of that."""
+    """Returns a function that tells whether a test is run by another test, and therefore part of it."""
     running, run = threading.local(), unittest.TestCase.run  # "tests": those of a thread, one inside the other
 
     @functools.wraps(run)
