@@ -141,7 +141,8 @@ def _failing(task: Task) -> str:
     return f"{named} and {more} more" if more > 0 else named
 
 
-def _rows(tasks: list[Task], is_compared: bool) -> Html:
+def _rows(tasks: list[Task], is_compared: bool, has_pages: bool) -> Html:
+    """`has_pages`: the tasks' pages lie beside this one, which is not so where a server shows it."""
     heads = ["task", "outcome", "patch", "cost", "calls", "time", "error", "why", *(["before"] if is_compared else [])]
     has_failing = any(task.failing for task in tasks)
     if has_failing:
@@ -149,7 +150,7 @@ def _rows(tasks: list[Task], is_compared: bool) -> Html:
     top = tag("tr", *(tag("th", tag("button", head, type="button"), scope="col") for head in heads))
     rows = []
     for task in tasks:
-        name = tag("a", task.name, href=quote(task.page)) if task.page else task.name
+        name = tag("a", task.name, href=quote(task.page)) if task.page and has_pages else task.name
         status = status_words(task.status) if task.status.isupper() else ""
         cells = [
             tag("td", name), tag("td", _words(task.outcome), class_=_kind(task.outcome)), tag("td", status),
@@ -229,7 +230,7 @@ def render_batch(
         ),
         section("errors", "Why tasks failed", _errors(tasks)),
         section("cost", "Cost and time", *([tag("div", costs, times, class_="pair")] if costs or times else [])),
-        section("tasks", "Tasks", tag("p", filter_field, " ", count), _rows(tasks, is_compared)),
+        section("tasks", "Tasks", tag("p", filter_field, " ", count), _rows(tasks, is_compared, not is_live)),
     ]
     if is_compared:
         sections.insert(1, section("changed", "Compared", _changed(tasks)))

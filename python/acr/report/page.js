@@ -17,7 +17,8 @@
       folds.forEach((each) => { each.open = open; });
     } else if (event.key === "/" && all("input")[0]) { event.preventDefault(); all("input")[0].focus(); }
   });
-  all("button.copy").forEach((button) => button.addEventListener("click", () => {
+  document.addEventListener("click", ({ target: button }) => {
+    if (!button.matches("button.copy")) return;
     const code = button.parentElement.querySelector("code");
     const told = (said) => { button.textContent = said; setTimeout(() => { button.textContent = "Copy"; }, 2000); };
     const select = () => {
@@ -26,7 +27,7 @@
     };
     if (navigator.clipboard) navigator.clipboard.writeText(code.textContent).then(() => told("Copied"), select);
     else select();
-  }));
+  });
   let column = -1, down = false, words = "";
   const wire = () => all("table.sortable").forEach((table) => {
     const body = table.tBodies[0], rows = Array.from(body.rows), buttons = all("table.sortable th button");
