@@ -90,6 +90,22 @@ static bool take_kept(const AcrProject *project, const char *path, AcrBaseline *
     return true;
 }
 
+/* Takes a cached baseline. If there is none, waits for the process that makes it, or locks it for
+ * this process, which makes it then. Without a lock, this process makes it in any case. */
+static bool take_or_lock(const AcrProject *project, const char *path, AcrBaseline *out,
+                         AcrLock **out_lock)
+{
+    if (take_kept(project, path, out))
+        return true;
+    g_autofree char *lock_path = path ? g_strconcat(path, ".lock", NULL) : NULL;
+    if (!path || !acr_dir_make(project->cache, NULL))
+        return false;
+    gint64 wait_us = 2 * project->time_ms * 1000,
+           deadline_us = wait_us > 0 ? g_get_monotonic_time() + wait_us : 0;
+    *out_lock = acr_project_lock(lock_path, deadline_us, project->interrupt, NULL);
+    return *out_lock && take_kept(project, path, out);
+}
+
 /* ---- Trying ---- */
 
 /* What the plan needs and the environment lacks; NULL: nothing. */
@@ -264,7 +280,8 @@ bool acr_project_baseline(const AcrProject *project, const char *const *changed,
     g_autofree char *path = baseline_path(project, &probe, plans, &failed);
     if (failed)
         return acr_pass_error(error, &failed);
-    if (!take_kept(project, path, &baseline)) {
+    g_autoptr(AcrLock) lock = NULL;
+    if (!take_or_lock(project, path, &baseline, &lock)) {
         if (changed && !(order = acr_project_order(project, changed, error)))
             return false;
         if (!make_baseline(project, plans, &probe, order, &baseline, error))

@@ -1,7 +1,7 @@
 /*
  * Environments: a Python of this machine with the packages of a recipe, made once and cached.
  */
-#include "project/project.h"
+#include "project/project_private.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -164,8 +164,7 @@ static bool build_environment(const AcrGradingPlan *plan, const char *folder, gi
                                   : said + (len > SHOWN_BYTES ? len - SHOWN_BYTES : 0));
 }
 
-/* Waits for the process that makes the environment. */
-static AcrLock *take_lock(const char *path, gint64 deadline_us, const AcrInterrupt *interrupt,
+AcrLock *acr_project_lock(const char *path, gint64 deadline_us, const AcrInterrupt *interrupt,
                           GError **error)
 {
     for (;;) {
@@ -189,7 +188,7 @@ char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gin
     if (!g_file_test(ready, G_FILE_TEST_EXISTS)) {
         g_autoptr(AcrLock) lock = NULL;
         if (acr_dir_make(cache, error))
-            lock = take_lock(lock_path, deadline_us, interrupt, error);
+            lock = acr_project_lock(lock_path, deadline_us, interrupt, error);
         if (!lock || (!g_file_test(ready, G_FILE_TEST_EXISTS) &&
                       !build_environment(plan, folder, deadline_us, interrupt, error)))
             return NULL;

@@ -30,13 +30,14 @@ typedef struct {
     AcrSnapshot *snapshot;
     const AcrOverlay *
         overlay; /* changes that belong to the project (tests); NULL: none. Then no baseline is cached */
-    AcrRefereeWorker *worker; /* reads the project's files and logs */
-    const char *python_dir;   /* the folder that contains the package acr */
-    const char *cache;        /* folder for cached baselines; NULL: not cached */
-    const char *command;      /* the user's test command; NULL: detect it */
-    const char *environment;  /* what else the outcomes depend on (set-up, image); may be NULL */
-    gint64 time_ms;           /* time for the baseline, and the same for the check of a patch */
-    AcrSandboxLimits limits;  /* all limits except the time */
+    AcrRefereeWorker *worker;      /* reads the project's files and logs */
+    const char *python_dir;        /* the folder that contains the package acr */
+    const char *cache;             /* folder for cached baselines; NULL: not cached */
+    const char *command;           /* the user's test command; NULL: detect it */
+    const AcrInterrupt *interrupt; /* ends the wait for another process's baseline; may be NULL */
+    const char *environment; /* what else the outcomes depend on (set-up, image); may be NULL */
+    gint64 time_ms;          /* time for the baseline, and the same for the check of a patch */
+    AcrSandboxLimits limits; /* all limits except the time */
     bool network;
     /* Called before the tests run, with their command; may be NULL. */
     void (*on_run)(void *ctx, const char *command);

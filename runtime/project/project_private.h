@@ -28,6 +28,11 @@ AcrJson *acr_project_ask_about_files(const AcrProject *project, const char *want
 AcrJson *acr_project_ask(const AcrProject *project, const char *function, const AcrJson *question,
                          GError **error) ACR_MUST_USE;
 
+/* Takes a lock, and waits for the process that holds it; owned. Errors: BUSY of base (the deadline
+ * has passed, 0: none, or this process is interrupted), FAILED. */
+AcrLock *acr_project_lock(const char *path, gint64 deadline_us, const AcrInterrupt *interrupt,
+                          GError **error) ACR_MUST_USE;
+
 /* Describes one run. All borrowed. */
 typedef struct {
     const AcrJson *plan;

@@ -19,6 +19,7 @@ AcrProject acr_task_project(const AcrRunSpec *spec, const AcrHost *host)
     return (AcrProject){
         .python_dir = host->python_dir,
         .command = spec->test_command,
+        .interrupt = host->interrupt,
         .time_ms = spec->test_ms,
         .limits = {.memory_bytes = spec->memory_mb > 0 ? spec->memory_mb * MB : DEFAULT_MEMORY,
                    .processes = spec->processes > 0 ? (guint)spec->processes : DEFAULT_PROCESSES,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -177,6 +180,25 @@ def test_commands_of_a_guide_run_in_the_sandbox_alone(host: Host, make_repo: Mak
     assert row["why"] == "a last guess: AGENTS.md says so"
     assert victim.is_dir() and digest(repo.path) == before
     assert outcome(host, repo)["kept"]
+
+
+def test_two_processes_make_one_baseline(host: Host, make_repo: MakeRepo) -> None:
+    """The second waits for the first; one that is interrupted does not go on waiting."""
+    cases = "import time, unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        time.sleep(2)\n"
+    repo = make_repo(CODE | {"tests/__init__.py": "", "tests/test_slow.py": cases})
+    started = [host.start("tests", "--repo", repo, "--json") for _ in range(2)]
+    rows = [json.loads(process.communicate(timeout=300)[0]) for process in started]
+    assert sorted(row["kept"] for row in rows) == [False, True], rows
+    assert [row["counts"]["passed"] for row in rows] == [1, 1]
+    (lock,) = host.home.glob("**/baselines/*.lock")
+    with lock.open("rb+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        lock.with_suffix("").unlink()
+        process = host.start("tests", "--repo", repo, "--json")
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=12)  # longer than all of its tests
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
 
 
 def test_next_guess(host: Host, make_repo: MakeRepo) -> None:
