@@ -5,7 +5,7 @@
  */
 #include "patch/apply_private.h"
 
-/* What the replacement begins with. */
+/* Describes how a replacement begins. */
 typedef struct {
     gsize decorators, def; /* line numbers; equal if there are no decorators */
     bool other;            /* other code precedes the header */

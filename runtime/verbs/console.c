@@ -16,7 +16,7 @@
 
 #include "verbs/status_block.h"
 
-#define LONG_MS 30000 /* after that long without a line, a log gets one */
+#define LONG_MS 30000 /* a log that has had no line for so long gets one */
 
 struct AcrConsole {
     AcrProgress progress;
