@@ -182,7 +182,6 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
     if (flow->reader) {
         attempt->streamed = acr_reader_partial(flow->reader)->began;
         attempt->request_id = g_strdup(acr_reader_partial(flow->reader)->request_id);
-        attempt->served = acr_service_of(acr_reader_partial(flow->reader)->tier);
     }
     if (response->status == 0 || (error && !broke_off && !is_refusal))
         return fail_transport(flow, error, failure);
@@ -271,6 +270,7 @@ static bool exchange_try(Call *call, const char *body, AcrModelAnswer *out, AcrM
     said->answered = ok ? (gint64)strlen(out->content) : 0;
     if (flow.reader && acr_reader_partial(flow.reader)->has_said)
         said->answered = MAX(said->answered, 1);
+    attempt->served = acr_service_of(flow.reader ? acr_reader_partial(flow.reader)->tier : NULL);
     acr_reader_free(flow.reader);
     hide_secrets(self, ok, out, attempt);
     if (ok && acr_fail_cut_prompt(call->request->conversation, &attempt->usage, failure)) {

@@ -101,6 +101,16 @@ def test_cost_is_of_the_tier_that_served(
     assert settled == min(charged, max(reserved, STANDARD))
 
 
+def test_answer_that_is_not_streamed_names_its_tier(run_host: RunHost, loopback_openai: Serve, prices: Path) -> None:
+    """A whole answer is read after its last byte, a streamed one before."""
+    server = loopback_openai([{"agent": "ask", "content": "Monday", "usage": USAGE, "tier": "flex"}])
+    server.fail(refusal(400, "unsupported_value", "Unsupported value: 'stream' does not support true"))
+    args = ["ask", "--json", "--model", server.model, "--prices", prices, "--service-tier", "flex"]
+    told = json.loads(run_host(*args, QUESTION, env=server.environment).check().out)
+    assert [request["service_tier"] for request in server.requests] == ["flex", "flex"]
+    assert "stream" not in server.requests[1] and told["cost_microusd"] == FLEX
+
+
 @pytest.mark.parametrize(("failure", "asked_again"), [(UNAVAILABLE, True), (UNSUPPORTED, False)])
 def test_refused_flex_goes_on_at_standard_and_says_so_once(
     run_host: RunHost,
