@@ -179,7 +179,8 @@ def engine(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[san
     """One image with the project in the folder of each set, with pytest, and with as much of conda as scripts need."""
     folder = tmp_path_factory.mktemp("image")
     shop.row("smith")  # makes its branch, which holds the hidden tests of Pro's row, too
-    root = make_root(folder, {}, [shutil.which("env") or "env"], project=shop.repo)
+    programs = [shutil.which(name) or name for name in ("env", "sha256sum", "base64")]  # the last two for experiments
+    root = make_root(folder, {}, programs, project=shop.repo)
     (folder / "packages").mkdir()
     copy_pytest(folder / "packages")
     (folder / "activate").write_text("conda() { :; }\n")
