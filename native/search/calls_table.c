@@ -1,7 +1,8 @@
 /*
  * The table of search calls: names, parameters, the sentence that describes each call to the model,
  * and the function that answers it, which is called after the arguments were checked. Models and
- * users rely on the names, so they never change.
+ * users rely on the names, so they never change. A run records how many rows it began with, so a new
+ * call goes to the end of the table.
  */
 #include <string.h>
 
@@ -80,12 +81,6 @@ struct AcrCalls {
     gsize n_own;      /* number of built-in calls, the first rows of the table */
     GPtrArray *added; /* borrowed AcrCallSpec; NULL: no calls can be added */
 };
-static const AcrCalls of_old = {.n_own = ACR_CALLS_OF_OLD};
-
-const AcrCalls *acr_calls_own(gsize n)
-{
-    return n <= ACR_CALLS_OF_OLD ? &of_old : NULL;
-}
 
 AcrCalls *acr_calls_new(gsize n_own)
 {

@@ -77,7 +77,6 @@ char *acr_call_usage(const AcrCallSpec *spec) ACR_MUST_USE;
 typedef struct AcrCalls AcrCalls;
 #define ACR_CALLS_OF_OLD 8 /* number of built-in calls for runs that did not record it */
 AcrCalls *acr_calls_new(gsize n_own) ACR_MUST_USE; /* owned */
-const AcrCalls *acr_calls_own(gsize n); /* the first n calls of the table; borrowed for ever */
 void acr_calls_free(AcrCalls *calls);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCalls, acr_calls_free)
 /* Adds a row, borrowed; its `answer` may use call->spec to find its state. False: a call with that

@@ -285,9 +285,11 @@ static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrR
                                error);
 }
 
-/* Lets the sandbox answer what the journal does not. */
+/* Lets the sandbox answer what the journal does not; in a replay nothing does. */
 static void run_code_live(Task *task, AcrRecordedExecutor *executor, AcrRecordedTests *tests)
 {
+    if (!task->models)
+        return;
     acr_recorded_executor_go_live(executor, task->spec, &task->workspace, work_tree(task),
                                   task->limits.budget, task->host);
     acr_recorded_tests_go_live(tests, task->spec, task->host);
@@ -302,6 +304,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     AcrWorkspace *workspace = &task->workspace;
     g_autoptr(AcrRecorder) recorder =
         acr_recorder_new(journal, cost, task->limits.budget, task->host->progress);
+    g_autoptr(AcrCalls) calls = acr_calls_new(own_calls(task));
     g_autoptr(GPtrArray) models = make_recorded_models(task, recorder),
                          given = acr_given_load(&task->folder, workspace->snapshot, error);
     AcrRecordedReferee referee;
@@ -310,8 +313,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     g_auto(AcrRecordedTests) tests = {0};
     acr_recorded_executor_init(&executor, journal);
     acr_recorded_tests_init(&tests, &executor, spec);
-    if (task->models)
-        run_code_live(task, &executor, &tests);
+    run_code_live(task, &executor, &tests);
     bool has_notes = acr_json_get_bool(task->folder.meta, META_NOTES, false);
     g_autofree char *cleaned = acr_issue_clean(spec->issue_text),
                     *notes = has_notes ? acr_workspace_notes(workspace, task->prompts) : NULL;
@@ -324,7 +326,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .snapshot = workspace->snapshot,
         .index = workspace->index,
         .search = workspace->search,
-        .calls = extensions ? acr_extensions_calls(extensions) : acr_calls_own(own_calls(task)),
+        .calls = extensions ? acr_extensions_calls(extensions) : calls,
         .extensions = extensions,
         .python = workspace->python,
         .referee = &referee.referee,

@@ -23,6 +23,22 @@ static char *bound(const char *name, const char *arguments, const char *beside)
     return g_strdup(error->message);
 }
 
+/* A run is shown the calls that it began with, however many there are today. */
+static void first_calls(void)
+{
+    gsize n;
+    const AcrCallSpec *specs = acr_search_call_specs(&n);
+    for (gsize i = ACR_CALLS_OF_OLD; i <= n; i++) {
+        g_autoptr(AcrCalls) calls = acr_calls_new(i);
+        g_assert_cmpuint(acr_calls_n(calls), ==, i);
+        g_assert_true(acr_calls_at(calls, i - 1) == &specs[i - 1]);
+        for (gsize later = i; later < n; later++)
+            g_assert_null(acr_calls_find(calls, specs[later].name));
+    }
+    g_autoptr(AcrCalls) all = acr_calls_new(n + 1);
+    g_assert_cmpuint(acr_calls_n(all), ==, n);
+}
+
 static void calls_from_json(void)
 {
     static const char usage[] = "get_code_around_line(file_name: str, line_number: int, "
@@ -197,6 +213,7 @@ void add_schema_tests(void)
                     every_call_of_the_table_is_answered);
     g_test_add_func("/search/calls/a_missing_argument_is_a_bad_call",
                     a_missing_argument_is_a_bad_call);
+    g_test_add_func("/search/schema/first_calls", first_calls);
     g_test_add_func("/search/schema/calls_are_bound_from_json", calls_from_json);
     g_test_add_func("/search/schema/every_parameter_is_described", schemas);
     g_test_add_func("/search/schema/answers_are_of_their_schema", answers_as_json);
