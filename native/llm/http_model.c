@@ -473,7 +473,7 @@ static bool leave_tier(Call *call, const AcrFailure *failure)
         g_strdup_printf("model '%s': the %s tier is refused, so the standard tier is asked: %s",
                         self->base.name, acr_service_name(call->service), why);
     if (self->on_wait && !self->has_told_refusal)
-        self->on_wait(self->on_wait_ctx, text, 0);
+        self->on_wait(self->on_wait_ctx, text, -1);
     self->has_told_refusal = true;
     call->service = ACR_SERVICE_STANDARD;
     if (failure->code == ACR_LLM_ERROR_BAD_REQUEST)

@@ -246,7 +246,7 @@ typedef struct {
      * NULL: not shared */
     const char *shared_dir;
     const AcrInterrupt *interrupt; /* kept; must outlive the model */
-    /* called before each wait, and with 0 ms if a tier is refused; may be NULL */
+    /* called before each wait, and with -1 ms if a tier is refused; may be NULL */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
     /* Called when a request is sent, and at most twice a second while its answer arrives; may be

@@ -40,7 +40,7 @@ AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelO
 
 static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 {
-    if (wait_ms == 0)
+    if (wait_ms < 0)
         acr_progress_warn(ctx, why);
     else
         acr_progress_note(ctx, "waiting %.1f s to call the model again: %s", (double)wait_ms / 1000,

@@ -152,7 +152,7 @@ static bool ask_model(AcrModel *model, const AcrModelRequest *request, AcrModelA
 static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 {
     const AcrRunSpec *spec = ctx;
-    if (wait_ms == 0)
+    if (wait_ms < 0)
         acr_verb_say("%s", why);
     else if (spec->verbose)
         acr_verb_say("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);

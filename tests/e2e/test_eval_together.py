@@ -360,7 +360,7 @@ def test_a_check_that_compared_nothing_is_said(batch: Batch) -> None:
     batch.recipe(test="python -m unittest test_nothing")
     place = ["--sandbox", "environment", "--environments", str(batch.folder / "recipes.json")]
     result = batch.run(*place, "--regressions=auto").check()
-    assert "warning: of 3 patches, no test of the project was compared" in result.err
+    assert "warning: for 3 patches no test of the project was compared" in result.err
     for row in json.loads((batch.out / "summary.json").read_text())["tasks"]:
         tests = json.loads((batch.out / row["instance_id"] / "result.json").read_text())["tests"]
         assert tests == {"why": row["not_compared"]} and tests["why"]
