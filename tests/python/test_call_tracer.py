@@ -41,6 +41,22 @@ def take(odd):
     return odd
 
 
+def first(n):
+    return n
+
+
+def second(n):
+    return n
+
+
+def third(n):
+    return n
+
+
+def fail_late():
+    first(1), second(1), third(1), scale(1, 9)
+
+
 at_import = [scale(1, 2) for _ in range(100)]
 """
 
@@ -81,11 +97,20 @@ def trace(folder: Path, script: str) -> list[str]:
                 "    scale(cents=1, n=9) raises ValueError('too many: 9')",
             ],
         ),
+        (
+            "fail_late()\n",
+            [
+                "line 2: fail_late() raises ValueError('too many: 9')  [shop.py:45]",
+                "  second(n=1) -> 1",
+                "  third(n=1) -> 1",
+                "  scale(cents=1, n=9) raises ValueError('too many: 9')",
+            ],
+        ),
         ("for n in range(1000):\n    scale(1, 2)\n", ["line 3: scale(cents=1, n=2) -> 1 (1000 times)  [shop.py:10]"]),
         ("take(Odd())\n", ["line 2: take(odd=<Odd>) -> <Odd>  [shop.py:29]"]),
         ("assert 1 == 2\n", []),
     ],
-    ids=["latest first", "what raises", "folded", "odd values", "no call"],
+    ids=["latest first", "what raises", "beside the path", "folded", "odd values", "no call"],
 )
 def test_tree(tmp_path: Path, script: str, lines: list[str]) -> None:
     assert trace(tmp_path, script) == lines

@@ -173,14 +173,17 @@ def fold(calls):
 
 
 def choose(calls):
-    """Chooses the calls to show: those that lead to the last exception, then each function once, level by level."""
-    chosen, seen = set(calls), set()
-    for call in calls[-1:]:
-        while call:
-            chosen.add(call)
-            seen.add(call.code)
-            call = next((c for c in reversed(call.children) if c.error), None)
-    for root in reversed(calls):
+    """Chooses the calls to show: the path to the last exception, two beside each on it, then each function once by level."""
+    path = calls[-1:]
+    while path and any(call.error for call in path[-1].children):
+        path.append([call for call in path[-1].children if call.error][-1])
+    chosen, seen = {*calls, *path}, {call.code for call in path}
+    for call in reversed(path[:-1]):
+        for child in [child for child in call.children if child.code not in seen][-2:]:
+            if len(chosen) < MOST_LINES:
+                seen.add(child.code)
+                chosen.add(child)
+    for root in [*path[-1:], *reversed(calls[:-1])]:
         left = len(chosen) + max((MOST_LINES - len(chosen)) * 2 // 3, 1)
         level = [root]
         while level and len(chosen) < left:
