@@ -72,11 +72,14 @@ static char *repository_of(const Request *request)
                                         "params.cwd must be an absolute path");
     g_autoptr(AcrRepo) repo = acr_repo_open(cwd, &error);
     const char *workdir = repo ? acr_repo_workdir(repo) : NULL;
-    if (workdir)
-        return acr_path_real(workdir);
+    g_autofree char *real = workdir ? acr_path_real(workdir) : NULL;
+    if (real && g_utf8_validate(real, -1, NULL))
+        return g_steal_pointer(&real);
     return (void *)acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
                                     "no run can begin in params.cwd: %s",
-                                    error ? error->message : "the repository has no working tree");
+                                    error  ? error->message
+                                    : real ? "the real path of the repository is not UTF-8"
+                                           : "the repository has no working tree");
 }
 
 /* Takes the folder; NULL with a fault if there are too many sessions. */
@@ -218,9 +221,12 @@ static AcrJson *list_sessions(const Request *request)
     g_autoptr(AcrJson) rows = request->acp->options->list_runs(repo);
     AcrJson *sessions = acr_json_new_array();
     guint n = 0;
-    for (const AcrJson *row = acr_json_first(rows); row && n < MAX_LISTED; n++) {
+    for (const AcrJson *row = acr_json_first(rows); row && n < MAX_LISTED;
+         row = acr_json_next(row)) {
+        if (!acr_json_get_string(row, "folder") || !acr_json_get_string(row, "repo"))
+            continue; /* its name is not UTF-8 */
         acr_json_append(sessions, describe_session(row));
-        row = acr_json_next(row);
+        n++;
     }
     return acr_json_of(ACR_JSON("sessions", sessions), NULL);
 }

@@ -124,7 +124,7 @@ static char *last_words(const Run *run)
 
 /* ---- The permission ---- */
 
-/* The client's answer to a request; owned; NULL: cancelled. */
+/* The client's answer to a request; owned; NULL: cancelled, also if an answer came after that. */
 static AcrJson *ask_client(AcrAcpSession *session, const char *method, AcrJson *params)
 {
     AcrAcp *acp = session->acp;
@@ -136,10 +136,11 @@ static AcrJson *ask_client(AcrAcpSession *session, const char *method, AcrJson *
     pthread_mutex_lock(&acp->lock);
     while (!session->answer && !session->is_cancelled)
         pthread_cond_wait(&acp->told, &acp->lock);
-    AcrJson *answer = g_steal_pointer(&session->answer);
+    g_autoptr(AcrJson) answer = g_steal_pointer(&session->answer);
+    bool is_over = session->is_cancelled;
     session->asked = 0;
     pthread_mutex_unlock(&acp->lock);
-    return answer;
+    return is_over ? NULL : g_steal_pointer(&answer);
 }
 
 /* Asks whether the tool call `call` (copied) may be made. */
@@ -187,7 +188,7 @@ static void offer_patch(AcrAcpSession *session, const char *diff)
     }
     tell_end(session, call, ok);
     g_autofree char *words = may && !ok && !error ? last_words(&run) : NULL;
-    if (may && !ok)
+    if (may && !ok && !is_cancelled(session))
         acr_acp_say(session, ACR_ACP_MESSAGE, error ? error->message : words);
 }
 
@@ -221,7 +222,8 @@ static AcrJson *work_on(AcrAcpSession *session, AcrServeFault *fault)
     acr_acp_say(session, ACR_ACP_MESSAGE, where);
     g_autoptr(GBytes) patch = acr_json_get_bytes(run.result, "patch");
     g_autofree char *diff = patch ? acr_bytes_text(patch) : NULL;
-    if (diff && *diff)
+    /* A run that a limit stopped would go on, and write another patch than the one shown. */
+    if (diff && *diff && run.ended.exit_code == ACR_EXIT_OK)
         offer_patch(session, diff);
     return stopped(is_cancelled(session) ? "cancelled" : "end_turn");
 }

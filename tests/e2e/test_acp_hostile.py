@@ -204,6 +204,16 @@ def test_sessions_do_not_mix(host: Host, editor: Editor, tmp_path: Path) -> None
         assert places and all(Path(path).is_relative_to(repo.path) for path in places)
 
 
+def test_a_repository_whose_name_is_no_text(editor: Editor, tmp_path: Path) -> None:
+    """It has no name in this protocol: a link to it is refused, and its runs are not listed."""
+    repo, name = make_sample(tmp_path / "plain"), os.fsencode(tmp_path) + b"/\xff\xfe"
+    os.rename(repo.path, name)
+    (tmp_path / "link").symlink_to(os.fsdecode(name))
+    assert editor.code("session/new", cwd=str(tmp_path / "link"), mcpServers=[]) == -32602
+    assert editor.result("session/list") == {"sessions": []}
+    assert editor.end() == 0
+
+
 def test_a_connection_has_a_limit_of_sessions(editor: Editor, sample_repo: Repo) -> None:
     for _ in range(64):
         editor.open(sample_repo)
@@ -285,6 +295,36 @@ def test_answers_that_nobody_asked_for(editor: Editor, sample_repo: Repo) -> Non
     assert editor.receive() == {"jsonrpc": "2.0", "id": prompt, "result": {"stopReason": "cancelled"}}
     assert not sample_repo.git("status", "--porcelain")
     assert editor.end() == 0
+
+
+def test_a_cancelled_question_is_not_answered_by_a_yes(editor: Editor, sample_repo: Repo) -> None:
+    session = editor.open(sample_repo)
+    for _ in range(5):
+        prompt = editor.prompt(session)
+        asked = editor.receive()
+        lines: list[Message] = [
+            {"method": "session/cancel", "params": {"sessionId": session}},
+            {"id": asked["id"], "result": {"outcome": ALLOW}},
+        ]
+        editor.write(b"".join(json.dumps({"jsonrpc": "2.0", **line}).encode() + b"\n" for line in lines))
+        assert editor.receive() == {"jsonrpc": "2.0", "id": prompt, "result": {"stopReason": "cancelled"}}
+        assert not sample_repo.git("status", "--porcelain")
+    assert editor.end() == 0
+
+
+def test_the_patch_of_a_stopped_run_is_not_offered(host: Host, sample_repo: Repo) -> None:
+    """To write it would go on with the run, which may choose another patch."""
+    lines = runs.script_lines()
+    with LoopbackOpenAI(lines * 2) as server:
+        for at in range(len(lines), 3 * len(lines)):
+            server.fail(Failure("hang"), at=at)
+        words = (QUICK, "--samples=2", f"--max-time={4 * SLOWNESS}")
+        editor = Editor(host, *words, model=server.model, env=server.environment)
+        prompt = editor.prompt(editor.begin(sample_repo))
+        assert editor.receive() == {"jsonrpc": "2.0", "id": prompt, "result": {"stopReason": "end_turn"}}
+        assert "--max-time reached" in editor.said("agent_message_chunk")
+        assert editor.end() == 0
+    assert not sample_repo.git("status", "--porcelain")
 
 
 def test_a_file_that_changed_meanwhile_is_not_overwritten(editor: Editor, sample_repo: Repo) -> None:
