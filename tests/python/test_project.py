@@ -144,6 +144,18 @@ def test_malformed_files_are_no_harm() -> None:
 
 def test_strings_that_do_not_end_are_read_in_linear_time() -> None:
     assert configs.read_json('"\\' * 100_000) == configs.read_json("/*" * 100_000) == {}
+    long = 200_000
+    texts = {
+        "Makefile": "a-" * long,
+        ".github/workflows/a.yml": "\n" * long + "- run: test ${{" + "${{" * long,
+        "tox.ini": "[testenv]\ncommands = " + "{posargs:{}" * long,
+        "noxfile.py": "(" * long,
+        "pyproject.toml": "x = " + "[" * long,
+        "AGENTS.md": "```\npip install" + " " * long,
+    }
+    for name, text in texts.items():
+        assert not [plan for plan in detect.detect([name], {name: text}) if plan["runner"] != "pytest"]
+        assert all(" -e ." in plan["command"] for plan in set_ups.find_set_ups([name], {name: text}, has_network=True))
 
 
 def test_a_given_command_with_shell_syntax_is_run_as_it_is() -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import shlex
 
+from acr.project import configs
+
 _WRAPPERS = {"poetry", "pipenv", "pipx", "uv", "pdm", "hatch", "rye", "pixi", "conda", "mamba", "micromamba"}
 # Options of wrapper programs that take a value.
 _OF_WRAPPERS = ("-p", "--python", "-n", "--name", "-e", "--environment", "--env-file", "--extra", "--group", "--no-group", "--only-group",
@@ -39,6 +41,8 @@ def plan_of(runner: str, args: list[str], command: str, **more: object) -> dict:
 
 def parse(text: str, paths: frozenset[str]) -> dict | None:
     """The plan of the tests that a command runs; None: it runs no tests that we know. `paths`: the project's files."""
+    if len(text) > configs.MAX_COMMAND:
+        return None
     try:
         lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
         lexer.whitespace_split, lexer.commenters = True, "#"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _TEST_NAME = re.compile(r"(^|[^a-z])(py\d*|tests?|unit\w*|check|pytest|default|testing)([^a-z]|$)", re.IGNORECASE)
 _FACTOR = re.compile(r"^[\w{},!.\-]+:\s+(?=\S)")
+MAX_COMMAND = 5_000  # reading a longer one could take the square of its length
 _POSARGS = re.compile(r"\{(?:posargs|args|\[\]):?((?:[^{}]|\{[^{}]*\})*)\}")
 
 
@@ -25,7 +26,7 @@ def read_toml(text: str) -> dict:
             return import_module(name).loads(text)
         except ImportError:
             continue
-        except ValueError:
+        except (ValueError, RecursionError):
             break
     return {}
 
@@ -49,6 +50,8 @@ def table(value: object, *names: str) -> dict:
 
 def substitute(command: str) -> str:
     """Replace tox's and hatch's substitutions, as far as their values are known."""
+    if len(command) > MAX_COMMAND:
+        return command
     for _ in range(3):
         command = _POSARGS.sub(r"\1", command)
         command = re.sub(r"\{env:\w+:([^{}]*)\}", r"\1", command)
@@ -146,7 +149,7 @@ def nox(text: str) -> Iterator[tuple[str, str]]:
     """(command, source) of the test sessions of noxfile.py."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for function in tree.body:
         if not isinstance(function, ast.FunctionDef) or not _TEST_NAME.search(function.name):
@@ -174,6 +177,8 @@ def workflow(name: str, text: str) -> Iterator[tuple[str, str]]:
     """(command, source) for each line of a CI file that may be a command."""
     joined = re.sub(r"\\\n\s*", " ", text)
     for line in joined.splitlines():
+        if len(line) > MAX_COMMAND:
+            continue
         command = re.sub(r"^\s*(?:-\s+)?(?:(?:run|script|test|command|bash):\s*)?[|>]?-?\s*", "", line)
         command = re.sub(r"\$\{\{.*?\}\}", "", command).strip()
         if len(command) > 1 and command[0] == command[-1] and command[0] in "\"'":
@@ -227,7 +232,7 @@ def makefile(text: str, name: str = "Makefile") -> Iterator[tuple[str, str, str]
     values = dict(re.findall(r"^(\w+)\s*[:?]?=\s*(.*)$", text, re.MULTILINE))
     target = None
     for line in text.replace("\\\n", " ").splitlines():
-        rule = re.match(r"@?([\w.-]+)[^:=]*:(?!=)", line)
+        rule = re.match(r"@?([\w.-]+)(?![\w.-])[^:=]*:(?!=)", line)
         if rule:
             target = rule[1]
         elif line.startswith(("\t", "  ")) and target and _TEST_NAME.search(target):

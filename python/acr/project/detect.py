@@ -113,7 +113,7 @@ def _lines(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
         if name in texts:
             yield from ((command, "", where) for command, where in read(texts[name]))
     for name in sorted(filter(_CI.fullmatch, texts)):
-        places = re.findall(r"^\s*working-directory:\s*[\"']?([\w./-]+)", texts[name], re.MULTILINE)
+        places = re.findall(r"^[ \t]*working-directory:[ \t]*[\"']?([\w./-]+)", texts[name], re.MULTILINE)
         for folder in list(dict.fromkeys(["", *places]))[:3]:
             yield from ((command, folder, where) for command, where in configs.workflow(name, texts[name]))
     for name in _MAKEFILES:
@@ -185,7 +185,9 @@ def _settings(texts: dict[str, str]) -> str | None:
 
 def _guessed(paths: list[str], texts: dict[str, str]) -> Iterator[dict]:
     tests = {path: text for path, text in texts.items() if is_test_file(path)}
-    by_pytest = [path for path, text in tests.items() if re.search(r"^\s*(import|from) pytest\b", text, re.MULTILINE)]
+    by_pytest = [
+        path for path, text in tests.items() if re.search(r"^[ \t]*(import|from) pytest\b", text, re.MULTILINE)
+    ]
     by_functions = [path for path, text in tests.items() if re.search(r"^(async )?def test_", text, re.MULTILINE)]
     pytest = commands.plan_of("pytest", [], "python -m pytest")
     name = _settings(texts)

@@ -123,6 +123,8 @@ def _sequence(lines: list[str], project: str, paths: frozenset[str], where: str)
     """Those of a file that set the project up, one after the other; nothing if they do not touch the project."""
     kept: dict[str, None] = {}
     for line in lines:
+        if len(line) > configs.MAX_COMMAND:
+            continue
         for part in re.split(r"\s*(?:&&|;)\s*", line.partition(" #")[0].strip()):
             command = _normal(part, project, paths)
             if command:
