@@ -29,7 +29,7 @@ BUDGETS = {
     "native/search": 6_100,
     "native/spectrum": 190,
     "native/vcs": 6_225,
-    "python/acr": 12_620,
+    "python/acr": 12_635,
     "python/acr_host": 320,
     "python/examples": 290,
     "runtime": 230,
