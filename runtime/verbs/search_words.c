@@ -123,19 +123,20 @@ const char *acr_search_word(guint i)
     return i < G_N_ELEMENTS(kinds) ? kinds[i].word : NULL;
 }
 
-/* The name that begins a call in a model's form, or NULL; owned. */
+/* The name that begins a call in a model's form, whose end may lack, or NULL; owned. */
 static char *name_of_call(const char *text)
 {
     gsize len = strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_");
     const char *after = text + len + strspn(text + len, " \t");
-    return len && *after == '(' && g_str_has_suffix(after, ")") ? g_strndup(text, len) : NULL;
+    return len && *after == '(' && after[1] ? g_strndup(text, len) : NULL;
 }
 
 bool acr_search_is_call(const AcrCalls *calls, const char *text, bool with_unknown)
 {
     g_autofree char *name = name_of_call(text);
-    if (!name || with_unknown || acr_calls_find(calls, name))
-        return name != NULL;
+    bool is_whole = g_str_has_suffix(text, ")"), is_known = name && acr_calls_find(calls, name);
+    if (!name || is_known || with_unknown || !is_whole)
+        return is_known || (name && is_whole);
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     for (gsize i = 0; i < acr_calls_n(calls); i++)
         g_ptr_array_add(names, (char *)acr_calls_at(calls, i)->name);

@@ -64,7 +64,9 @@ def test_words_are_calls(host: Host, repo: Repo, words: list[str], call: str, fo
     assert rows(result)[0][1] == found
 
 
-@pytest.mark.parametrize("words", [["class", "Nope"], ['search_class("Nope")'], ["callers", "put"]])
+@pytest.mark.parametrize(
+    "words", [["class", "Nope"], ['search_class("Nope")'], ['search_class("Box"'], ["callers", "put"]]
+)
 def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
     for options in ([], ["--json"]):
         host.run("search", "--repo", str(repo), *options, *words).check(1)
@@ -81,6 +83,7 @@ def test_a_miss_ends_with_one(host: Host, repo: Repo, words: list[str]) -> None:
         (["line", "app/box.py:6", "--in", "x"], "--in does not apply to 'line'"),
         (["class", "Box", "--regex"], "--regex works with 'code TEXT' only"),
         (["--in", "x", 'search_class("Box")'], "--in and --regex need a name or a text"),
+        (["--in", "x", 'search_class("Box"'], "--in and --regex need a name or a text"),
     ],
 )
 def test_words_that_do_not_fit_are_told(host: Host, repo: Repo, words: list[str], said: str) -> None:
