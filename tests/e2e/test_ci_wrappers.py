@@ -121,11 +121,18 @@ def run_action(job: Job, forge: Forge, event: dict[str, Any], **given: str) -> t
     for name, row in action["inputs"].items():
         known[f"inputs.{name}"] = given.get(name.replace("-", "_"), fill(row.get("default", ""), known))
     env = {"GITHUB_ACTION_PATH": str(CI), "GITHUB_EVENT_PATH": f"{job.folder}/event.json", "GITHUB_OUTPUT": str(output)}
-    env |= {"GITHUB_STEP_SUMMARY": str(page), "GITHUB_SERVER_URL": "https://github.com", "ACR_RETRY_BASE_MS": "1"}
+    env |= {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_STEP_SUMMARY": str(page),
+        "GITHUB_SERVER_URL": "https://github.com",
+        "ACR_RETRY_BASE_MS": "1",
+    }
     code = 0
     for step in action["runs"]["steps"]:
         if code == 0 and ("if" not in step or known[step["if"].partition(" ")[0]]):
             code = job.run(step["run"], env | {name: fill(text, known) for name, text in step["env"].items()})
+    # what stands in the log between these lines is no command to the runner
+    assert re.fullmatch(r"::stop-commands::(\w{32})\n(?s:.*)::\1::\n", job.said[job.said.rfind("::stop-commands::") :])
     found = dict(row.split("=", 1) for row in output.read_text().splitlines())
     known |= {f"steps.work.outputs.{name}": text for name, text in found.items()}
     return code, {name: fill(row["value"], known) for name, row in action["outputs"].items() if found}

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shlex
 import subprocess
 import sys
@@ -254,12 +255,19 @@ def work(env: dict[str, str]) -> int:
 
 
 def main() -> int:
-    """Errors are one line."""
+    """Errors are one line. GitHub's runner obeys no line that the issue, the project or the model brings into the log."""
+    word = secrets.token_hex(16) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
+    if word:
+        print(f"::stop-commands::{word}", flush=True)
     try:
         return work(dict(os.environ))
     except (SettingError, OSError, subprocess.CalledProcessError) as error:
         print(f"issue_to_request: {error}", file=sys.stderr)
         return EXIT_USAGE
+    finally:
+        if word:  # behind all that acr-host wrote there
+            sys.stdout.flush()
+            print(f"::{word}::", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
