@@ -60,6 +60,33 @@ static char *copy_sample(const AcrHost *host, const char *named, GError **error)
                                   "the sample is missing: install acr-host again"));
 }
 
+/* Makes the kept sample a repository with one commit, so that it is not taken for a part of the
+ * repository that the folder may lie in. Without git it stays a plain folder. */
+static bool commit_sample(const char *folder, GError **error)
+{
+    g_autofree char *repo = g_build_filename(folder, "sample", "repo", NULL),
+                    *path = g_strconcat("PATH=", g_getenv("PATH"), NULL);
+    const char *const env[] = {path, "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", NULL};
+    const char
+        *const init[] = {"git", "init", "-q", "--template=", NULL},
+               *const add[] = {"git", "add", "-A", NULL},
+               *const commit[] = {
+                   "git", "-c", "user.name=acr-host", "-c", "user.email=demo@localhost", "commit",
+                   "-q",  "-m", "The sample",         NULL};
+    const char *const *const steps[] = {init, add, commit};
+    g_autofree char *git = acr_program_find("git");
+    for (guint i = 0; git && i < G_N_ELEMENTS(steps); i++) {
+        g_auto(AcrSpawnResult) ended = {0};
+        AcrSpawn spawn = {.argv = steps[i], .envp = env, .cwd = repo};
+        if (!acr_spawn_run(&spawn, &ended, error))
+            return false;
+        if (ended.exit_code != 0)
+            return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                                 "git %s failed in '%s'", steps[i][1], repo);
+    }
+    return true;
+}
+
 static int run_sample(AcrHost *host, const char *folder, bool is_kept)
 {
     g_autofree char *repo = g_build_filename(folder, "sample", "repo", NULL),
@@ -89,7 +116,7 @@ static int start_demo(AcrHost *host, int argc, char **argv)
         return acr_verb_usage("demo takes at most the name of a new folder; use acr-host run for a "
                               "repository of yours");
     g_autofree char *folder = copy_sample(host, named, &error);
-    if (!folder)
+    if (!folder || (named && !commit_sample(folder, &error)))
         return acr_verb_fail(host, error);
     int code = run_sample(host, folder, named != NULL);
     if (!named && !acr_dir_remove(folder, &error))

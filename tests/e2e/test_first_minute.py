@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import subprocess
 import threading
 import urllib.parse
 from collections.abc import Iterator
@@ -50,6 +51,16 @@ def test_a_demonstration_in_a_folder_can_be_repeated(run_host: RunHost, tmp_path
     assert (kept / "sample" / "issue.md").is_file() and (kept / "out" / "patch.diff").is_file()
     run_host(*shown.split()[2:]).check()
     run_host("demo", "kept", cwd=tmp_path).one_line(2, "name a new folder")
+
+
+def test_a_demonstration_in_a_repository_is_one_of_its_own(run_host: RunHost, sample_repo: Repo) -> None:
+    run_host("demo", "try", cwd=sample_repo.path).check()
+    sample = sample_repo.path / "try" / "sample" / "repo"
+    assert subprocess.run(["git", "status", "--short"], cwd=sample, capture_output=True, check=True).stdout == b""
+    answers = "script:../answers.jsonl"
+    run_host(
+        "run", "--issue", "../issue.md", "--model", answers, "--verify=never", "--out", "../two", cwd=sample
+    ).check()
 
 
 def test_the_demonstration_takes_no_options(run_host: RunHost, tmp_path: Path) -> None:
