@@ -61,7 +61,7 @@ typedef struct {
     GHashTable *by_path; /* path -> File, borrowed */
     GHashTable *places;  /* edit number -> GArray of AcrPlace, for ambiguous edits */
     AcrOverlay *overlay;
-    gsize searched;   /* bytes of files that were searched without finding an edit unchanged */
+    gsize searched;   /* bytes searched in files that lack an edit's exact quote */
     bool wants_index; /* copied into the result */
 } Work;
 

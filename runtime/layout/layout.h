@@ -13,7 +13,7 @@
 #define ACR_FILE_JOURNAL "journal.jsonl" /* everything that came from outside */
 #define ACR_FILE_LEDGER                                                                            \
     "ledger.jsonl" /* reserved and spent money and tokens; a batch has it in `shared` */
-#define ACR_FILE_LIVE "live.json"       /* what the run is doing; a batch has it in `shared` */
+#define ACR_FILE_LIVE "live.json" /* the run's current state; that of a batch is in `shared` */
 #define ACR_FILE_GRADING "grading.json" /* in `shared` of a batch: the progress of grading */
 #define ACR_FILE_COST "cost.json"       /* what was used, by role and by stage */
 #define ACR_FILE_PATCH "patch.diff"     /* the patch; also that of a graded prediction */
@@ -67,7 +67,7 @@
 #define ACR_FILE_EVAL_RUN "run.json"           /* the options of a RUN_ID */
 #define ACR_FILE_GRADES "grades.json"          /* the grades of a shard */
 #define ACR_FILE_EVAL_SCRIPT "eval.sh"         /* for a prediction: its test script */
-#define ACR_FILE_EVAL_LOG "run_instance.log"   /* for a prediction: what was done */
+#define ACR_FILE_EVAL_LOG "run_instance.log"   /* for a prediction: the log of its grading */
 #define ACR_FILE_EVAL_OUTPUT "test_output.txt" /* for a prediction: its test output */
 #define ACR_FILE_EVAL_REPORT "report.json"     /* for a prediction: the official report */
 #define ACR_FILE_VERDICT "verdict.json"        /* for a prediction: our verdict */

@@ -29,7 +29,7 @@ typedef struct {
     AcrAcp *acp;
     char *id, *repo, *folder; /* owned; `repo` and `folder` are absolute */
     char *issue;              /* owned; NULL: there was no prompt yet */
-    bool is_going_on;         /* the next prompt goes on with the run in `folder` */
+    bool is_going_on;         /* the next prompt resumes the run in `folder` */
     pthread_t thread;         /* of the prompt; `has_thread`: to be joined */
     bool has_thread;
     AcrServeMessage prompt; /* the request that is worked on; owned */

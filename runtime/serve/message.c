@@ -106,7 +106,7 @@ bool acr_serve_message_read(const char *line, gsize len, AcrServeMessage *out, A
     acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST,
                      acr_json_type(out->json) == ACR_JSON_ARRAY
                          ? "batches are not part of this protocol: send one object a line"
-                         : "a message is a JSON object");
+                         : "a message must be a JSON object");
     return false;
 }
 

@@ -188,7 +188,7 @@ static bool is_dotted_name(const char *text)
     return !is_start;
 }
 
-/* What a text asks for that no word precedes. */
+/* The kind of search for a text that no keyword precedes. */
 static void guess_question(AcrSearch *search, const char *text, AcrQuestion *out)
 {
     gsize len = strlen(text);

@@ -101,7 +101,7 @@ def _plans(paths: frozenset[str], texts: dict[str, str]) -> Iterator[tuple[str, 
         )
     if _itself(paths):
         yield f"{PIP} -e .", "the project alone"
-        yield f"{PIP} --no-deps -e .", "the project without what it needs"
+        yield f"{PIP} --no-deps -e .", "the project without its dependencies"
     if "setup.py" in paths:
         yield "python3 setup.py build_ext --inplace", "setup.py builds extensions"
 
