@@ -362,7 +362,8 @@ char *acr_spent_text(const AcrSpent *spent, const AcrSpent *ceiling, const char 
 {
     GString *text = g_string_new(NULL);
     gint64 microusd = MAX(spent->cost_microusd, spent->charged_microusd);
-    g_string_append_printf(text, "%" G_GINT64_FORMAT " calls", MAX(spent->calls, 0));
+    g_string_append_printf(text, "%" G_GINT64_FORMAT " call%s", MAX(spent->calls, 0),
+                           spent->calls == 1 ? "" : "s");
     if (spent->tokens > 0) {
         g_string_append_printf(text, "%s%" G_GINT64_FORMAT " tokens", between, spent->tokens);
         add_share(text, spent->tokens, ceiling ? ceiling->tokens : 0);

@@ -66,9 +66,10 @@ void acr_acp_tell_plan(AcrAcpSession *session, AcrAcpStage stage)
 
 static AcrAcpStage stage_of(const char *name)
 {
-    static const char *const find[] = {"snapshot", "index",   "select", "extract", "search",
-                                       "analyse",  "analyze", "locate", NULL};
-    if (strcmp(name, "reproduce") == 0)
+    static const char *const prepare[] = {"snapshot", "index", "reproduce", NULL},
+                             *const find[] = {"select",  "extract", "search", "analyse",
+                                              "analyze", "locate",  NULL};
+    if (g_strv_contains(prepare, name))
         return ACR_ACP_REPRODUCE;
     if (strcmp(name, "patch") == 0)
         return ACR_ACP_WRITE;

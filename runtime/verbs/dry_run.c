@@ -94,9 +94,11 @@ static char *write_plan(const AcrRunSpec *spec, const AcrJson *plan)
             text_or(repository, "commit", "the working tree as it is"), n_files,
             n_files == 1 ? "" : "s");
     put_row(text, "issue", "%s", spec->issue_file ? spec->issue_file : "given with --issue-text");
-    put_row(text, "run folder", "%s (%s)",
-            text_or(folder, "path", "a new one in your state folder"),
-            acr_json_get_string(folder, "state"));
+    if (acr_json_get_string(folder, "path"))
+        put_row(text, "run folder", "%s (%s)", acr_json_get_string(folder, "path"),
+                acr_json_get_string(folder, "state"));
+    else
+        put_row(text, "run folder", "a new one in your state folder");
     for (const AcrJson *at = acr_json_first(acr_json_get(plan, "models")); at;
          at = acr_json_next(at))
         add_model(text, at);

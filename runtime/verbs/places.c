@@ -82,6 +82,14 @@ static void take_latest_run(AcrRunSpec *spec)
     spec->arguments = g_strsplit(latest, "\n", 1);
 }
 
+AcrExit acr_verb_refuse_runs(const AcrRunSpec *spec)
+{
+    return acr_verb_usage("give one run folder%s",
+                          spec->arguments[0] ? ""
+                                             : "; there is no run of this repository in your state "
+                                               "folder");
+}
+
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error)
 {
     static const guint issue = ACR_FOR_RUN | ACR_FOR_REPRODUCE,

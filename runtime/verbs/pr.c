@@ -17,6 +17,9 @@ static void add_plan(GString *text, const AcrJson *out)
     const AcrJson *branch = acr_json_get(out, "branch"), *sent = acr_json_get(out, "push");
     const char *ref = acr_json_get_string(branch, "ref");
     g_string_append(text, "\n---- dry run: none of this is done ----\n");
+    if (!branch)
+        g_string_append(text,
+                        "nothing would be written; give --branch NAME to see what would be\n");
     if (branch)
         g_string_append_printf(
             text, "%s: %s with tree %s on commit %s\n", ref,
@@ -73,8 +76,7 @@ static void say_policy(const AcrRunSpec *spec)
 static int run_pr(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_usage(
-            "give one run folder; without it, the latest run of the enclosing repository is taken");
+        return acr_verb_refuse_runs(spec);
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) out = NULL;
     if (spec->no_draft)

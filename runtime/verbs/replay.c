@@ -7,8 +7,7 @@
 static int run_replay(AcrHost *host, AcrRunSpec *spec)
 {
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_usage(
-            "give one run folder; without it, the latest run of the enclosing repository is taken");
+        return acr_verb_refuse_runs(spec);
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec);
     host->progress = acr_console_progress(console);

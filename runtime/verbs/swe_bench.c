@@ -45,18 +45,19 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
         g_string_append_printf(also, ", %u interrupted", result->interrupted);
     acr_console_say(
         console, ACR_TONE_PLAIN,
-        "%u tasks: %u with a patch, %u without, %u failed%s; predictions in '%s/preds.jsonl'",
-        result->tasks, result->patches, result->without, result->failed, also->str, spec->out);
+        "%u task%s: %u with a patch, %u without, %u failed%s; predictions in '%s/preds.jsonl'",
+        result->tasks, result->tasks == 1 ? "" : "s", result->patches, result->without,
+        result->failed, also->str, spec->out);
     if (acr_interrupted(host->interrupt)) {
         acr_console_log(console,
-                        "interrupted; %u tasks have not started; rerun the same command to resume",
-                        result->not_begun);
+                        "interrupted; %u task%s not started; rerun the same command to resume",
+                        result->not_begun, result->not_begun == 1 ? "" : "s");
         return ACR_EXIT_INTERRUPTED;
     }
     if (result->paused)
         acr_console_say(console, ACR_TONE_BAD,
-                        "paused; %u tasks have not started; rerun the same command to resume: %s",
-                        result->not_begun, result->paused);
+                        "paused; %u task%s not started; rerun the same command to resume: %s",
+                        result->not_begun, result->not_begun == 1 ? "" : "s", result->paused);
     if (result->stopped && !result->paused)
         return ACR_EXIT_CEILING;
     return result->failed ? ACR_EXIT_ENVIRONMENT : result->patches ? ACR_EXIT_OK : ACR_EXIT_NONE;

@@ -54,8 +54,9 @@ char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST
 /* Fills in the defaults: the enclosing repository, and a new run folder, which is made and reported
  * on stderr. Errors: USAGE, ENVIRONMENT of task. (places.c) */
 bool acr_verb_fill_places(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
-/* Makes a new folder, named after the repository and the time, where programs keep their state;
- * owned. Errors: USAGE, ENVIRONMENT of task. (places.c) */
+/* Refuses arguments that are not one run folder. (places.c) */
+AcrExit acr_verb_refuse_runs(const AcrRunSpec *spec);
+/* Makes a new run folder in the state folder; owned. Errors: those of task. (places.c) */
 char *acr_verb_new_run_folder(const char *repo, GError **error) ACR_MUST_USE;
 /* The names of the guides that `help` prints, sorted (char *); owned. (help_topic.c) */
 GPtrArray *acr_help_topics(const AcrHost *host) ACR_MUST_USE;

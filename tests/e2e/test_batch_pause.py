@@ -77,7 +77,7 @@ def test_refused_key_pauses_and_the_same_command_goes_on(
     assert done(out) == TASKS[:1]
     assert not (out / TASKS[2]).exists()
     last = first.err.splitlines()[-1]
-    assert "paused; 2 tasks have not started; rerun the same command to resume" in last
+    assert "paused; 2 tasks not started; rerun the same command to resume" in last
     assert f"{name}: model '{server.model}'" in last
     second = run_host(*command, env=server.environment).check()
     assert len(server.requests) == len(TASKS) * CALLS + 1

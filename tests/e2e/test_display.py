@@ -22,7 +22,7 @@ Serve = Callable[..., LoopbackOpenAI]
 STAGE = r"(?:(?:round|try) \d+: )?(?:snapshot|index|select|extract|search|analyse|locate|patch)"
 # A line of the block, of which parts may stand in any line.
 PART = (
-    rf"{STAGE}|waiting for an answer|\d+ s|\d+ min \d+ s|\d+ calls|\d+ tokens(?: \(\d+% of the ceiling\))?"
+    rf"{STAGE}|waiting for an answer|\d+ s|\d+ min \d+ s|\d+ calls?|\d+ tokens(?: \(\d+% of the ceiling\))?"
     r"|\$\d+\.\d{4}(?: charged)?(?: \(\d+% of the ceiling\))?|in all (?:\d+ s|\d+ min \d+ s)(?: \(\d+% of the ceiling\))?"
     r"|\d+ of \d+ tasks|\d+ with a patch|about .* to go"
 )
@@ -234,7 +234,7 @@ def test_which_tasks_a_batch_takes(host: Host, batch: list[object], tmp_path: Pa
     host.run(*batch, "--slice", "1:2").check(3)
     assert started(tmp_path)[-1] == "bill-2"
     again = host.run(*batch, "--retry-failed").check(3)
-    assert "1 tasks: 0 with a patch, 0 without, 1 failed" in again.err
+    assert "1 task: 0 with a patch, 0 without, 1 failed" in again.err
 
 
 def test_the_same_seed_gives_the_same_order(host: Host, batch: list[object], tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_the_same_seed_gives_the_same_order(host: Host, batch: list[object], tmp
 def test_after_so_many_failures_no_task_is_begun(host: Host, batch: list[object], tmp_path: Path) -> None:
     result = host.run(*batch, "--fail-fast", 1).check(3)
     assert started(tmp_path) == ["bill-1", "bill-2"]
-    assert "paused; 4 tasks have not started" in result.err and "1 failed (--fail-fast)" in result.err
+    assert "paused; 4 tasks not started" in result.err and "1 failed (--fail-fast)" in result.err
 
 
 def test_an_interrupted_task_has_not_failed(
@@ -268,7 +268,7 @@ def test_an_interrupted_task_has_not_failed(
     assert shown.exit == 130
     assert "1/6 bill-1: interrupted" in shown.lines
     assert "failed" not in "\n".join(line for line in shown.lines if " 0 failed" not in line)
-    assert shown.lines[-1] == "interrupted; 5 tasks have not started; rerun the same command to resume"
+    assert shown.lines[-1] == "interrupted; 5 tasks not started; rerun the same command to resume"
     assert summary(tmp_path)["totals"]["by_status"] == {"interrupted": 1}
 
 

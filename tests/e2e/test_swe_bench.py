@@ -595,6 +595,6 @@ def test_a_shard_tries_again_what_failed(
     note = (out / "shard-2-of-2" / "shard.json").read_bytes()
     again = [*batch(dataset, repos, model, out), "--retry-failed", "--shard"]
     assert "has no task that has failed" in run_host(*again, "1/2").check().err
-    assert "1 tasks: 0 with a patch, 0 without, 1 failed" in run_host(*again, "2/2").check(3).err
+    assert "1 task: 0 with a patch, 0 without, 1 failed" in run_host(*again, "2/2").check(3).err
     assert (out / "shard-2-of-2" / "shard.json").read_bytes() == note
     assert ids(out / "shard-1-of-2") == [GOOD, EMPTY]
