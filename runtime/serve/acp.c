@@ -38,18 +38,9 @@ static void free_session(void *data)
     g_free(session);
 }
 
-static const char *text_param(const Request *request, const char *name)
-{
-    const char *text = acr_json_get_string(request->message->params, name);
-    if (!text)
-        acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS, "%s needs params.%s, a string",
-                         request->message->method, name);
-    return text;
-}
-
 static AcrAcpSession *find_session(const Request *request)
 {
-    const char *id = text_param(request, "sessionId");
+    const char *id = acr_serve_param(request->message, "sessionId", request->fault);
     AcrAcpSession *session = id ? g_hash_table_lookup(request->acp->sessions, id) : NULL;
     if (id && !session) {
         g_autofree char *shown = acr_text_quote(id, MAX_SHOWN);
@@ -63,7 +54,7 @@ static AcrAcpSession *find_session(const Request *request)
 /* The repository of params.cwd; owned; NULL with a fault. */
 static char *repository_of(const Request *request)
 {
-    const char *cwd = text_param(request, "cwd");
+    const char *cwd = acr_serve_param(request->message, "cwd", request->fault);
     g_autoptr(GError) error = NULL;
     if (!cwd)
         return NULL;
@@ -82,7 +73,7 @@ static char *repository_of(const Request *request)
                                            : "the repository has no working tree");
 }
 
-/* Takes the folder; NULL with a fault if there are too many sessions. */
+/* Takes both texts; the session is named after its folder. */
 static AcrAcpSession *add_session(const Request *request, char *repo, char *folder)
 {
     AcrAcp *acp = request->acp;
@@ -171,7 +162,7 @@ static void tell_history(AcrAcpSession *session)
 static AcrJson *load_session(const Request *request)
 {
     AcrAcp *acp = request->acp;
-    const char *id = text_param(request, "sessionId");
+    const char *id = acr_serve_param(request->message, "sessionId", request->fault);
     g_autofree char *repo = id && has_room(request) ? repository_of(request) : NULL;
     if (!repo)
         return NULL;
@@ -210,11 +201,9 @@ static AcrJson *describe_session(const AcrJson *row)
 
 static AcrJson *list_sessions(const Request *request)
 {
-    const AcrJson *params = request->message->params;
-    bool is_of_all = acr_json_type(acr_json_get(params, "cwd")) == ACR_JSON_NULL;
-    if (acr_json_type(acr_json_get(params, "cursor")) != ACR_JSON_NULL)
-        return acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
-                                "the list has one page: there is no such cursor");
+    bool is_of_all = acr_json_type(acr_json_get(request->message->params, "cwd")) == ACR_JSON_NULL;
+    if (!acr_serve_one_page(request->message, request->fault))
+        return NULL;
     g_autofree char *repo = is_of_all ? NULL : repository_of(request);
     if (!repo && !is_of_all)
         return NULL;

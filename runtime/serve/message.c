@@ -208,18 +208,18 @@ char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result, const Acr
 
 /* ---- Parameters, and why something could not be answered ---- */
 
-const char *acr_serve_param(const AcrServeRequest *request, const char *name, AcrServeFault *fault)
+const char *acr_serve_param(const AcrServeMessage *message, const char *name, AcrServeFault *fault)
 {
-    const char *text = acr_json_get_string(request->message->params, name);
+    const char *text = acr_json_get_string(message->params, name);
     if (!text)
         acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS, "%s needs params.%s, a string",
-                         request->message->method, name);
+                         message->method, name);
     return text;
 }
 
-bool acr_serve_one_page(const AcrServeRequest *request, AcrServeFault *fault)
+bool acr_serve_one_page(const AcrServeMessage *message, AcrServeFault *fault)
 {
-    if (acr_json_type(acr_json_get(request->message->params, "cursor")) == ACR_JSON_NULL)
+    if (acr_json_type(acr_json_get(message->params, "cursor")) == ACR_JSON_NULL)
         return true;
     acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
                      "the list has one page: there is no such cursor");

@@ -39,7 +39,7 @@ static void set_instructions(AcrJson *result, const AcrServeRequest *request)
 
 static AcrJson *initialize(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    const char *asked = acr_serve_param(request, "protocolVersion", fault);
+    const char *asked = acr_serve_param(request->message, "protocolVersion", fault);
     if (!asked)
         return NULL;
     AcrJson *server =
@@ -71,7 +71,7 @@ static AcrJson *ping(const AcrServeRequest *request, AcrServeFault *fault)
 
 static AcrJson *prompts_list(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    if (!acr_serve_one_page(request, fault))
+    if (!acr_serve_one_page(request->message, fault))
         return NULL;
     AcrJson *prompts = acr_json_new_array(), *arguments = acr_json_new_array();
     acr_json_add(arguments, "name", ACR_TEXT("issue"), "description", ACR_TEXT("The issue's text"),
@@ -86,7 +86,7 @@ static AcrJson *prompts_list(const AcrServeRequest *request, AcrServeFault *faul
 
 static AcrJson *prompts_get(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    const char *name = acr_serve_param(request, "name", fault);
+    const char *name = acr_serve_param(request->message, "name", fault);
     const char *issue =
         acr_json_get_string(acr_json_get(request->message->params, "arguments"), "issue");
     if (!name)

@@ -166,7 +166,7 @@ AcrJson *acr_serve_resources_list(const AcrServeRequest *request, AcrServeFault 
 
 AcrJson *acr_serve_templates_list(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    if (!acr_serve_one_page(request, fault))
+    if (!acr_serve_one_page(request->message, fault))
         return NULL;
     AcrJson *result = acr_json_new_object(), *templates = acr_json_new_array();
     for (guint i = 0; i < acr_serve_repositories_n(request->repositories); i++) {
@@ -245,7 +245,7 @@ static GBytes *read_address(const AcrServeRequest *request, const Address *addre
 
 AcrJson *acr_serve_resources_read(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    const char *uri = acr_serve_param(request, "uri", fault);
+    const char *uri = acr_serve_param(request->message, "uri", fault);
     g_auto(Address) address = {0};
     if (!uri)
         return NULL;

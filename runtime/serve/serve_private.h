@@ -69,6 +69,10 @@ bool acr_serve_message_check(const AcrServeMessage *message, bool has_handshake,
 char *acr_serve_reply(const AcrServeMessage *message, AcrJson *result,
                       const AcrServeFault *fault) ACR_MUST_USE;
 
+/* A string in a message's parameters; NULL with a fault if it is missing or not a string. */
+const char *acr_serve_param(const AcrServeMessage *message, const char *name, AcrServeFault *fault);
+/* Rejects a cursor, for lists that have only one page. */
+bool acr_serve_one_page(const AcrServeMessage *message, AcrServeFault *fault) ACR_MUST_USE;
 /* The fault for an unsupported version, which lists the supported ones. */
 void acr_serve_refuse_version(AcrServeFault *fault, const char *version);
 
@@ -166,10 +170,6 @@ AcrJson *acr_serve_resources_list(const AcrServeRequest *request, AcrServeFault 
 AcrJson *acr_serve_resources_read(const AcrServeRequest *request, AcrServeFault *fault);
 AcrJson *acr_serve_templates_list(const AcrServeRequest *request, AcrServeFault *fault);
 
-/* A string in the request's parameters; NULL with a fault if it is missing or not a string. */
-const char *acr_serve_param(const AcrServeRequest *request, const char *name, AcrServeFault *fault);
-/* Rejects a cursor, for lists that have only one page. */
-bool acr_serve_one_page(const AcrServeRequest *request, AcrServeFault *fault) ACR_MUST_USE;
 /* The error in words for the client, or a statement that the time limit was reached. Owned. */
 char *acr_serve_told(const AcrServeRequest *request, const GError *error) ACR_MUST_USE;
 

@@ -38,7 +38,7 @@ static AcrJson *tool_of(const AcrCallSpec *spec, const AcrServeRepositories *all
 AcrJson *acr_serve_tools_list(const AcrServeRequest *request, AcrServeFault *fault)
 {
     const AcrCalls *calls = request->options->calls;
-    if (!acr_serve_one_page(request, fault))
+    if (!acr_serve_one_page(request->message, fault))
         return NULL;
     AcrJson *result = acr_json_new_object(), *tools = acr_json_new_array();
     for (gsize i = 0; i < acr_calls_n(calls); i++)
@@ -95,7 +95,7 @@ static AcrJson *answer_tool(const AcrServeRequest *request, int repository, cons
 
 AcrJson *acr_serve_tools_call(const AcrServeRequest *request, AcrServeFault *fault)
 {
-    const char *name = acr_serve_param(request, "name", fault);
+    const char *name = acr_serve_param(request->message, "name", fault);
     if (!name)
         return NULL;
     const AcrCallSpec *spec = acr_calls_find(request->options->calls, name);
