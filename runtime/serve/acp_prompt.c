@@ -23,7 +23,7 @@ typedef struct {
 
 static void run_clear(Run *run)
 {
-    g_byte_array_unref(run->lines.line);
+    g_clear_pointer(&run->lines.line, g_byte_array_unref);
     acr_json_free(run->result);
     acr_spawn_result_clear(&run->ended);
 }
@@ -180,12 +180,9 @@ static void offer_patch(AcrAcpSession *session, const char *diff)
         return;
     }
     acr_acp_tell_call(session, "tool_call", acr_json_copy(call));
-    g_auto(Run) run = {.session = session, .lines.line = g_byte_array_new()};
-    bool may = is_allowed(session, call), ok = false;
-    if (may) {
-        g_byte_array_unref(run.lines.line);
-        ok = run_process(&run, true, &error) && run.ended.exit_code == ACR_EXIT_OK;
-    }
+    g_auto(Run) run = {.session = session}; /* nothing to free before its process starts */
+    bool may = is_allowed(session, call);
+    bool ok = may && run_process(&run, true, &error) && run.ended.exit_code == ACR_EXIT_OK;
     tell_end(session, call, ok);
     g_autofree char *words = may && !ok && !error ? last_words(&run) : NULL;
     if (may && !ok && !is_cancelled(session))
