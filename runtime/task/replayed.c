@@ -54,14 +54,16 @@ bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult 
                          different);
 }
 
-void acr_replayed_fail(const AcrFolder *folder, GError *reason, GError **error)
+bool acr_replayed_fail(const AcrFolder *folder, GError *reason, GError **error)
 {
     g_autoptr(GError) owned = reason;
     if (g_error_matches(owned, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED))
         g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
                     "the run in '%s' is not finished: its journal ends here", folder->path);
-    else if (g_error_matches(owned, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED))
+    else if (g_error_matches(owned, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED)) {
+        acr_meta_name_version(folder->meta, owned);
         g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT, owned->message);
-    else
+    } else
         g_propagate_error(error, g_steal_pointer(&owned));
+    return false;
 }

@@ -125,6 +125,18 @@ static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError 
            acr_task_refuse(error, "this run was started with different prompts; use another --out");
 }
 
+void acr_meta_name_version(const AcrJson *meta, GError *reason)
+{
+    const char *version = acr_json_get_string(meta, "version");
+    if (!reason || !version || strcmp(version, ACR_VERSION) == 0)
+        return;
+    char *message =
+        g_strdup_printf("%s (acr-host %s made this folder; this is acr-host " ACR_VERSION ")",
+                        reason->message, version);
+    g_free(reason->message);
+    reason->message = message;
+}
+
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error)
 {
@@ -149,5 +161,8 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
         (after && !acr_json_equal(before, after, NULL)))
         return acr_task_refuse(error, "this folder was started with different --candidate patches; "
                                       "use those, or another --out");
-    return check_prompts(acr_json_get(recorded, "prompts"), acr_json_get(given, "prompts"), error);
+    if (check_prompts(acr_json_get(recorded, "prompts"), acr_json_get(given, "prompts"), error))
+        return true;
+    acr_meta_name_version(recorded, error ? *error : NULL);
+    return false;
 }

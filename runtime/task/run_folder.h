@@ -68,6 +68,8 @@ char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUS
 /* Whether both are equal; otherwise USAGE, naming the first different field and what to do. */
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error) ACR_MUST_USE;
+/* Adds to an error's message which version made the folder, if it is not this one. */
+void acr_meta_name_version(const AcrJson *meta, GError *reason);
 /* Reads the options that a resumed run must repeat. Errors: ENVIRONMENT (missing, or of wrong
  * types). */
 bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUST_USE;
@@ -96,8 +98,8 @@ AcrArtifacts acr_replayed_artifacts(GHashTable *kept);
  * cost.json records. Errors: DIFFERENT, naming the first file. */
 bool acr_replayed_check(const AcrFolder *folder, GHashTable *kept, AcrRunResult *result,
                         const AcrCost *cost, GError **error) ACR_MUST_USE;
-/* Converts a journal's error to the error of a replay. `reason` is taken. */
-void acr_replayed_fail(const AcrFolder *folder, GError *reason, GError **error);
+/* Converts a journal's error to the error of a replay; false. `reason` is taken. */
+bool acr_replayed_fail(const AcrFolder *folder, GError *reason, GError **error);
 
 /* ---- Outlines (outlines.c) ---- */
 

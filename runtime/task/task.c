@@ -515,6 +515,8 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
     bool ok = run_in_folder(&task, out, &reason);
     if (!ok)
         keep_saved(&task, reason, out);
+    if (g_error_matches(reason, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED))
+        acr_meta_name_version(task.folder.meta, reason);
     return finish_task(ok, out, host, reason, error);
 }
 
@@ -529,10 +531,8 @@ static bool replay_attempts(Task *task, AcrRunResult *out, GError **error)
     g_autoptr(GHashTable) kept = acr_replayed_new();
     AcrArtifacts artifacts = acr_replayed_artifacts(kept);
     GError *reason = NULL;
-    if (!run_attempts(task, journal, &artifacts, cost, out, &reason)) {
-        acr_replayed_fail(&task->folder, reason, error);
-        return false;
-    }
+    if (!run_attempts(task, journal, &artifacts, cost, out, &reason))
+        return acr_replayed_fail(&task->folder, reason, error);
     return task->folder.state != ACR_FOLDER_DONE ||
            acr_replayed_check(&task->folder, kept, out, cost, error);
 }

@@ -246,6 +246,23 @@ def test_a_foreign_record_in_the_middle_is_a_divergence(
     assert (copy / "journal.jsonl").read_bytes() == before
 
 
+def test_a_divergence_names_the_version_that_made_the_folder(host: Host, sample_repo: Repo, finished: Path) -> None:
+    """Where the program has changed since, that is the likely reason; said by a resume and by a replay, not where it is the same."""
+    copy = _copy(finished, 6)
+    lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    lines[2] = _edit(lines[2], FOREIGN["agent"])
+    (copy / "journal.jsonl").write_bytes(b"".join(lines))
+    for command in (sample_run(sample_repo, copy), ["replay", copy]):
+        assert "made this folder" not in host.run(*command).err
+    meta = json.loads((copy / "meta.json").read_text())
+    (copy / "meta.json").write_text(json.dumps(meta | {"version": "0.0.9"}))
+    for command in (sample_run(sample_repo, copy), ["replay", copy]):
+        assert "(acr-host 0.0.9 made this folder; this is acr-host" in host.run(*command).err
+    meta["prompts"]["search_start.txt"] = "0" * 64
+    (copy / "meta.json").write_text(json.dumps(meta | {"version": "0.0.9"}))
+    host.run(*sample_run(sample_repo, copy)).one_line(2, "search_start.txt differs", "acr-host 0.0.9 made this folder")
+
+
 ANSWERS: dict[str, Callable[[Any], None]] = {
     "none": lambda r: r.update(answer=None),
     "number": lambda r: r.update(answer=7),
