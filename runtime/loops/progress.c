@@ -118,7 +118,7 @@ static char *spent_words(const AcrProgressEvent *event)
 
 static const Kind kinds[ACR_PROGRESS_KINDS] = {
     [ACR_PROGRESS_STAGE] = {"stage", ACR_SHOWN_AS_STEP, stage_words, stage_words, NULL, "stage_ms"},
-    [ACR_PROGRESS_WAITING] = {"waiting", ACR_SHOWN_IF_LONG, NULL, waiting_words, "waiting",
+    [ACR_PROGRESS_WAITING] = {"waiting", ACR_SHOWN_NOWHERE, NULL, waiting_words, "waiting",
                               .is_brief = true},
     [ACR_PROGRESS_NOTE] = {"note", ACR_SHOWN_VERBOSE},
     [ACR_PROGRESS_ACTION] = {"action", ACR_SHOWN_VERBOSE},

@@ -72,7 +72,6 @@ AcrJson *acr_progress_to_json(const AcrProgressEvent *event) ACR_MUST_USE;
 typedef enum {
     ACR_SHOWN_NOWHERE,  /* shown only as a state */
     ACR_SHOWN_VERBOSE,  /* written as a line with --verbose */
-    ACR_SHOWN_IF_LONG,  /* written if no block shows the state and nothing was logged for long */
     ACR_SHOWN_AS_STEP,  /* written as a line if no block shows the same */
     ACR_SHOWN_LOGGED,   /* written as a permanent line, except with --quiet */
     ACR_SHOWN_ANYWHERE, /* always written as a permanent line */

@@ -55,12 +55,7 @@ static AcrJson *describe_folder(const Plan *plan, GError **error)
 /* {"path", "commit" (null: the working tree), "python_files": outside tests} */
 static AcrJson *describe_repository(const Plan *plan, GError **error)
 {
-    gint64 n = 0;
-    for (gsize i = 0; i < acr_snapshot_size(plan->snapshot); i++) {
-        const AcrEntry *entry = acr_snapshot_entry(plan->snapshot, i);
-        n += entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
-             !acr_index_is_test_path(entry->path);
-    }
+    gint64 n = (gint64)acr_workspace_n_code_files(plan->snapshot);
     if (n == 0)
         return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                                       "'%s' has no Python files outside tests", plan->spec->repo));

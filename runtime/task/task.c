@@ -61,7 +61,7 @@ static bool save_texts(Task *task, GError **error)
  * snapshot. */
 static bool check_code(const Task *task, GError **error)
 {
-    return acr_workspace_has_code(task->workspace.snapshot) ||
+    return acr_workspace_n_code_files(task->workspace.snapshot) > 0 ||
            acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                          "'%s' has no Python files outside tests", task->spec->repo);
 }

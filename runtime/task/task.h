@@ -86,8 +86,8 @@ typedef struct {
 /* Takes a snapshot of `rev`, or (NULL) of the working tree (in a bare repository of HEAD).
  * Owned. */
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
-/* Whether the snapshot has a Python file outside tests. */
-bool acr_workspace_has_code(const AcrSnapshot *snapshot);
+/* How many Python files outside tests the snapshot has. */
+gsize acr_workspace_n_code_files(const AcrSnapshot *snapshot);
 /* {"commit", "digest", "worktree", "git", "git_dir"} of the snapshot and its repository; owned. */
 AcrJson *acr_workspace_describe(const AcrWorkspace *workspace) ACR_MUST_USE;
 /* The message that quotes the repository's AGENTS.md to the patch writer; owned; NULL: the file is

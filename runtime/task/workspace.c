@@ -145,15 +145,15 @@ void acr_workspace_clear(AcrWorkspace *workspace)
     g_clear_pointer(&workspace->python, acr_python_free);
 }
 
-bool acr_workspace_has_code(const AcrSnapshot *snapshot)
+gsize acr_workspace_n_code_files(const AcrSnapshot *snapshot)
 {
+    gsize n = 0;
     for (gsize i = 0; i < acr_snapshot_size(snapshot); i++) {
         const AcrEntry *entry = acr_snapshot_entry(snapshot, i);
-        if (entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
-            !acr_index_is_test_path(entry->path))
-            return true;
+        n += entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
+             !acr_index_is_test_path(entry->path);
     }
-    return false;
+    return n;
 }
 
 char *acr_workspace_notes(const AcrWorkspace *workspace, const AcrPrompts *prompts)

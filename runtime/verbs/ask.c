@@ -151,11 +151,12 @@ static bool ask_model(AcrModel *model, const AcrModelRequest *request, AcrModelA
 
 static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 {
-    const AcrRunSpec *spec = ctx;
+    g_autofree char *line =
+        g_strdup_printf("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);
     if (wait_ms < 0)
-        acr_verb_say("%s", why);
-    else if (spec->verbose)
-        acr_verb_say("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);
+        acr_console_say(ctx, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), why);
+    else
+        acr_console_await(ctx, line);
 }
 
 static int call_model(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *request)
@@ -167,16 +168,21 @@ static int call_model(AcrHost *host, const AcrRunSpec *spec, const AcrModelReque
     if (!acr_limits_init(&limits, spec, &error) ||
         !acr_limits_open(&limits, spec->ledger, spec->ledger ? "ledger" : "call", &error))
         return tell_failure(host, spec, NULL, error);
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
+    g_autofree char *line = g_strconcat("waiting for an answer of ", spec->models[0], NULL);
     AcrModelOptions options = acr_model_options_of(spec, &limits, host->interrupt);
     options.on_wait = on_wait;
-    options.on_wait_ctx = (void *)spec;
+    options.on_wait_ctx = console;
     model = acr_model_of(spec, spec->models[0], &options, &error);
     if (!model)
         return tell_failure(host, spec, NULL, error);
     if (model->remark && acr_limits_bound_money(spec))
         acr_verb_say("%s", model->remark);
     g_auto(AcrModelAnswer) answer = {0};
-    if (!ask_model(model, request, &answer, &error))
+    acr_console_await(console, line);
+    bool ok = ask_model(model, request, &answer, &error);
+    acr_console_end(console);
+    if (!ok)
         return tell_failure(host, spec, acr_model_report(model), error);
     return tell_answer(spec, &answer, acr_report_sent(acr_model_report(model)));
 }

@@ -2,7 +2,7 @@
  * Progress for people on stderr, and for programs as events. On a terminal, a block of lines at the
  * bottom shows the current state. One lock protects it: it is erased before any other line and
  * redrawn below, in one write, and a thread redraws it every second. Elsewhere, each stage is a
- * line with its date. Standard output is written after acr_console_end.
+ * line with its date, and so is what a verb awaits for long. Standard output is written after acr_console_end.
  */
 #include "verbs/verbs_private.h"
 
@@ -16,7 +16,10 @@
 
 #include "verbs/status_block.h"
 
-#define LONG_MS 30000 /* a log that has had no line for so long gets one */
+#define LONG_MS 30000  /* a log that has had no line for so long gets one */
+#define FIRST_MS 500   /* when the block is first drawn */
+#define TICK_MS 1000   /* how often it is drawn afterwards */
+#define AWAITED_MS 400 /* what is awaited for so long gets a line of the log */
 
 struct AcrConsole {
     AcrProgress progress;
@@ -29,10 +32,12 @@ struct AcrConsole {
     pthread_mutex_t lock; /* protects the following members */
     pthread_cond_t over;
     pthread_t ticker;
-    bool has_ticker, is_over;
+    bool has_ticker, is_over, has_line;
     AcrDoing doing;
-    gint64 logged_ms; /* when the last line was written */
-    char *status;     /* replaces the stage, for a verb that runs many tasks */
+    gint64 logged_ms;  /* when the last line was written */
+    char *status;      /* replaces the stage, for a verb that runs many tasks */
+    gint64 awaited_ms; /* when the wait for `status` began; 0: it is not a wait */
+    bool is_awaiting;  /* the wait has no line yet */
     AcrStatusBlock block;
 };
 
@@ -101,38 +106,12 @@ static void put_block(AcrConsole *console, const char *text)
         console->block = (AcrStatusBlock){0}; /* nobody reads the terminal any more */
 }
 
-static void *tick_block(void *data)
-{
-    AcrConsole *console = data;
-    pthread_mutex_lock(&console->lock);
-    while (!console->is_over) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec++;
-        pthread_cond_timedwait(&console->over, &console->lock, &until);
-        if (!console->is_over)
-            put_block(console, NULL);
-    }
-    pthread_mutex_unlock(&console->lock);
-    return NULL;
-}
-
-/* Starts the ticker with signals blocked: other threads handle them, because they must notice that
- * they are interrupted. */
-static void start_ticker(AcrConsole *console)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    console->has_ticker = pthread_create(&console->ticker, NULL, tick_block, console) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 /* ---- Lines ---- */
 
 static void put_line(AcrConsole *console, const char *before, const char *line, const char *after)
 {
     console->logged_ms = acr_now_ms();
+    console->has_line = true;
     g_autofree char *visible = acr_text_visible(line);
     g_autofree char *text = g_strconcat(before, visible, after, "\n", NULL);
     put_block(console, text);
@@ -155,6 +134,57 @@ static void log_line(AcrConsole *console, const char *line)
         console->is_screen ? g_strdup("") : g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ ");
     put_line(console, date, line, "");
 }
+
+/* ---- The ticker ---- */
+
+/* Where no block shows it, writes what is awaited: once, and the state whenever no line has come for
+ * long. */
+static void log_state(AcrConsole *console)
+{
+    gint64 now_ms = acr_now_ms();
+    bool is_new = console->is_awaiting && now_ms - console->awaited_ms >= AWAITED_MS,
+         is_silent = now_ms - console->logged_ms >= (console->has_line ? LONG_MS : AWAITED_MS);
+    if (console->is_screen || console->is_over || (!is_new && !is_silent))
+        return;
+    g_autofree char *time = acr_time_text(now_ms - console->awaited_ms),
+                    *line = !console->awaited_ms ? acr_doing_text(&console->doing, 0)
+                            : console->is_awaiting
+                                ? g_strdup(console->status)
+                                : g_strconcat(console->status, ACR_WORDS_BETWEEN, time, NULL);
+    if (*line)
+        log_line(console, line);
+    console->is_awaiting = false;
+}
+
+static void *tick_block(void *data)
+{
+    AcrConsole *console = data;
+    gint64 next_ms = g_get_monotonic_time() / 1000 + FIRST_MS;
+    pthread_mutex_lock(&console->lock);
+    for (; !console->is_over; next_ms += TICK_MS) {
+        struct timespec until = {.tv_sec = next_ms / 1000, .tv_nsec = next_ms % 1000 * 1000000};
+        int ended = 0;
+        while (!console->is_over && ended == 0)
+            ended = pthread_cond_timedwait(&console->over, &console->lock, &until);
+        put_block(console, NULL);
+        log_state(console);
+    }
+    pthread_mutex_unlock(&console->lock);
+    return NULL;
+}
+
+/* Starts the ticker with signals blocked: other threads handle them, because they must notice that
+ * they are interrupted. */
+static void start_ticker(AcrConsole *console)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    console->has_ticker = pthread_create(&console->ticker, NULL, tick_block, console) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- What verbs write ---- */
 
 void acr_console_log(AcrConsole *console, const char *format, ...)
 {
@@ -197,11 +227,13 @@ void acr_console_status(AcrConsole *console, const char *text)
 
 void acr_console_await(AcrConsole *console, const char *line)
 {
-    char *visible = acr_one_line(line); /* the ticker draws the text */
+    char *visible = line ? acr_one_line(line) : NULL; /* the ticker draws the text */
     pthread_mutex_lock(&console->lock);
     g_free(console->status);
     console->status = visible;
-    if (console->verbose)
+    console->awaited_ms = line ? acr_now_ms() : 0;
+    console->is_awaiting = line && !console->verbose;
+    if (line && console->verbose)
         log_line(console, visible);
     pthread_mutex_unlock(&console->lock);
 }
@@ -227,14 +259,6 @@ static void log_step(AcrConsole *console, const char *words)
     log_line(console, line);
 }
 
-/* Logs the current state if the last line is old and there is no block. */
-static void log_long(AcrConsole *console, gint64 now_ms)
-{
-    g_autofree char *text = acr_doing_text(&console->doing, 0);
-    if (!console->is_screen && now_ms - console->logged_ms >= LONG_MS)
-        log_line(console, text);
-}
-
 static void take_event(void *ctx, const AcrProgressEvent *event)
 {
     AcrConsole *console = ctx;
@@ -250,8 +274,6 @@ static void take_event(void *ctx, const AcrProgressEvent *event)
         put_line(console, "    ", words, "");
     else if (shown == ACR_SHOWN_AS_STEP && (!console->is_screen || console->verbose))
         log_step(console, words);
-    else if (shown == ACR_SHOWN_IF_LONG)
-        log_long(console, event->time_ms);
     if (holds)
         put_block(console, NULL);
     pthread_mutex_unlock(&console->lock);
@@ -291,7 +313,7 @@ AcrConsole *acr_console_new(const AcrRunSpec *spec)
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&console->over, &clock);
     pthread_condattr_destroy(&clock);
-    console->is_over = !console->is_screen || console->quiet; /* there is no block */
+    console->is_over = console->quiet;
     if (!console->is_over)
         start_ticker(console);
     return console;

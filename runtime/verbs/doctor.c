@@ -280,12 +280,14 @@ static int run_doctor(AcrHost *host, AcrRunSpec *spec)
                                                check_sandbox, check_engine, check_models,
                                                check_places,  check_locale};
     g_autoptr(AcrJson) rows = acr_json_new_array();
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
     Doctor doctor = {.host = host, .spec = spec, .rows = rows};
-    for (guint i = 0; i < G_N_ELEMENTS(checks); i++) {
-        if (acr_interrupted(host->interrupt))
-            return acr_verb_fail(host, NULL);
+    acr_console_await(console, "checking this machine");
+    for (guint i = 0; i < G_N_ELEMENTS(checks) && !acr_interrupted(host->interrupt); i++)
         checks[i](&doctor);
-    }
+    acr_console_end(console);
+    if (acr_interrupted(host->interrupt))
+        return acr_verb_fail(host, NULL);
     g_autofree char *text = write_rows(rows);
     g_autoptr(AcrJson) json = acr_json_of(ACR_BOOL("ok", !doctor.has_failed),
                                           ACR_JSON("checks", g_steal_pointer(&rows)), NULL);

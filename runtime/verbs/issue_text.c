@@ -40,7 +40,11 @@ bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrCon
                          GError **error)
 {
     g_autoptr(GError) reason = NULL;
+    bool is_page = !spec->issue_text && acr_issue_is_page(spec->issue_file);
+    g_autofree char *line = is_page ? g_strconcat("fetching ", spec->issue_file, NULL) : NULL;
+    acr_console_await(console, line);
     g_autoptr(GBytes) bytes = read_issue(spec, interrupt, &reason);
+    acr_console_await(console, NULL);
     if (!bytes) {
         bool is_usage = !g_error_matches(reason, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT);
         return acr_set_error(error, ACR_TASK_ERROR,

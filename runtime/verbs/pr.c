@@ -82,7 +82,11 @@ static int run_pr(AcrHost *host, AcrRunSpec *spec)
     if (spec->no_draft)
         acr_verb_say("the request will not be a draft (--no-draft)");
     say_policy(spec);
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
+    acr_console_await(console, spec->dry_run ? "preparing the request"
+                                             : "preparing and sending the request");
     bool ok = acr_pull_request(host, spec, &out, &error);
+    acr_console_end(console);
     if (out && !spec->dry_run)
         say_done(spec, out);
     return ok ? acr_out_exit(print_request(spec, out), ACR_EXIT_OK) : acr_verb_fail(host, error);

@@ -26,12 +26,25 @@ bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *ou
     return true;
 }
 
+/* Shows that the Python files are being indexed. */
+static void await_index(const AcrWorkspace *workspace, AcrConsole *console)
+{
+    const char *folder = acr_repo_workdir(workspace->repo);
+    g_autofree char *path = g_canonicalize_filename(
+                        folder ? folder : acr_repo_path(workspace->repo), NULL),
+                    *name = g_path_get_basename(path);
+    gsize n = acr_workspace_n_code_files(workspace->snapshot);
+    g_autofree char *line = g_strdup_printf("indexing %s: %" G_GSIZE_FORMAT " Python file%s", name,
+                                            n, n == 1 ? "" : "s");
+    acr_console_await(console, line);
+}
+
 bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *workspace,
                           GError **error)
 {
     g_autoptr(AcrConsole) console = acr_console_new(spec);
     if (!spec->verbose) /* its lines only name files that cannot be parsed */
-        acr_console_await(console, "indexing the Python files");
+        await_index(workspace, console);
     bool ok = acr_workspace_index(workspace, host, NULL, error);
     acr_console_end(console);
     if (!ok)

@@ -78,8 +78,8 @@ const AcrProgress *acr_events_progress(const AcrEvents *events); /* borrowed */
 
 /* ---- Progress (console.c) ---- */
 
-/* Progress on stderr: on a terminal a block that is redrawn, otherwise a dated line for each stage;
- * with --verbose also each step, with --quiet nothing. While there is a block, only the console
+/* Progress on stderr: a block that is redrawn on a terminal, otherwise a dated line for each stage;
+ * with --verbose each step, with --quiet nothing. While there is a block, only the console
  * writes to the terminal. Any thread may call its functions. */
 typedef struct AcrConsole AcrConsole;
 /* Follows --verbose, --quiet and the limits of `spec`, and shows the used share of these limits.
@@ -97,8 +97,8 @@ void acr_console_status(AcrConsole *console, const char *text);
 /* Whether the user's environment allows colours: https://no-color.org,
  * https://bixense.com/clicolors */
 bool acr_wants_colour(void);
-/* Shows in the block that something takes long, from its second second on; with --verbose also as a
- * line. Copied. */
+/* Shows that something takes long: in the block, or, without a terminal, once as a line; with
+ * --verbose always as a line. Copied; NULL: it is over. */
 void acr_console_await(AcrConsole *console, const char *line);
 /* A permanent line of progress, dated if not on a terminal; none with --quiet. */
 void acr_console_log(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);

@@ -176,6 +176,15 @@ def test_elsewhere_each_stage_is_a_dated_line(host: Host, sample_repo: Repo, tmp
     assert (quiet.out, quiet.err, quiet.progress) == (first.out, "", ())
 
 
+def test_elsewhere_a_long_wait_has_its_line(host: Host, loopback_openai: Serve) -> None:
+    server = loopback_openai([{"agent": "ask", "content": "hello"}])
+    server.fail(Failure("stall"), at=0)
+    words = ["ask", "hello", "--model", server.model, "--retries", "0"]
+    result = host.run(*words, "--max-time", "3", env=server.environment).check(4)
+    assert result.progress == (f"waiting for an answer of {server.model}",), result.told()
+    server.violations.clear()
+
+
 @pytest.fixture
 def batch(tmp_path: Path) -> list[object]:
     """Six tasks of one repository, two of which fail: their commit is not there."""
