@@ -22,6 +22,8 @@ struct AcrServeRepositories {
     const AcrServeOptions *options;
     GArray *all; /* array of Repository */
     guint64 requests;
+    guint indexed; /* the repository that is being indexed, from 1; 0: none; atomic */
+    gsize files;   /* how many Python files it has */
 };
 
 static void clear_repository(gpointer data)
@@ -118,6 +120,15 @@ char *acr_serve_repository_names(const AcrServeRepositories *all)
     return g_string_free(names, FALSE);
 }
 
+char *acr_serve_repositories_doing(AcrServeRepositories *all)
+{
+    guint i = __atomic_load_n(&all->indexed, __ATOMIC_ACQUIRE);
+    return i ? g_strdup_printf("indexing %s: %" G_GSIZE_FORMAT " Python files",
+                               acr_serve_repository_name(all, i - 1),
+                               __atomic_load_n(&all->files, __ATOMIC_RELAXED))
+             : NULL;
+}
+
 /* ---- Views ---- */
 
 static void say_remarks(const AcrServeOptions *options, Repository *repository)
@@ -162,7 +173,12 @@ static bool look_again(AcrServeRepositories *all, Repository *repository,
         AcrHost host = *all->options->host;
         host.interrupt = (AcrInterrupt *)interrupt;
         forget_oldest(all, repository);
-        if (!acr_workspace_index_alone(&fresh, &host, NULL, error))
+        guint i = (guint)(repository - repository_at(all, 0));
+        __atomic_store_n(&all->files, acr_workspace_n_code_files(snapshot), __ATOMIC_RELAXED);
+        __atomic_store_n(&all->indexed, i + 1, __ATOMIC_RELEASE);
+        bool ok = acr_workspace_index_alone(&fresh, &host, NULL, error);
+        __atomic_store_n(&all->indexed, 0, __ATOMIC_RELEASE);
+        if (!ok)
             return false;
         acr_workspace_clear(&repository->workspace);
         repository->workspace = fresh;

@@ -297,7 +297,7 @@ static void wait_for_signal(Transport *transport, const AcrInterrupt *interrupt)
     acr_serve_block_signals(&before);
     while (!acr_interrupted(interrupt)) {
         ppoll(NULL, 0, &tick, &before);
-        acr_serve_server_watch(transport->server);
+        acr_serve_server_watch(transport->server, NULL);
         keep_alive(transport, g_get_monotonic_time());
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);

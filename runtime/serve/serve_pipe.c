@@ -39,7 +39,8 @@ static bool read_messages(Session *session, GError **error)
     g_autoptr(GError) failed = NULL;
     while (!acr_interrupted(session->pipe.interrupt) &&
            acr_serve_pipe_read(&session->pipe,
-                               acr_serve_server_watch(session->server) ? TICK_MS : -1, &failed))
+                               acr_serve_server_watch(session->server, reply_pipe) ? TICK_MS : -1,
+                               &failed))
         ;
     return !failed || acr_pass_error(error, &failed);
 }

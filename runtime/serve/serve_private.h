@@ -103,8 +103,9 @@ void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrSe
                            gsize size, void *to);
 /* Cancels all requests of a client. Thread-safe. */
 void acr_serve_server_cancel(AcrServeServer *server, const char *client);
-/* Ends answers that take too long. Returns whether an answer is in progress. Thread-safe. */
-bool acr_serve_server_watch(AcrServeServer *server);
+/* Ends answers that take too long, and sends `notify` (NULL: nobody) a line of progress each second
+ * for requests that wait and ask for it. Returns whether an answer is in progress. Thread-safe. */
+bool acr_serve_server_watch(AcrServeServer *server, AcrServeReply *notify);
 /*
  * Answers what has arrived, unless `is_aborted`, until the host is interrupted or `*lost` is set
  * (atomic; NULL: never). False: an answer is still in progress, so the server cannot be freed.
@@ -125,6 +126,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrServeRepositories, acr_serve_repositories_free)
 guint acr_serve_repositories_n(const AcrServeRepositories *all);
 const char *acr_serve_repository_name(const AcrServeRepositories *all, guint i);  /* borrowed */
 int acr_serve_repository_find(const AcrServeRepositories *all, const char *name); /* -1: none */
+/* What is being indexed, for people; owned; NULL: nothing. Thread-safe. */
+char *acr_serve_repositories_doing(AcrServeRepositories *all) ACR_MUST_USE;
 /* "a, b, c"; owned. */
 char *acr_serve_repository_names(const AcrServeRepositories *all) ACR_MUST_USE;
 

@@ -11,6 +11,7 @@
 #include "serve/serve_private.h"
 
 #define TICK_MS 100        /* interval between checks of timeouts */
+#define PROGRESS_S 1       /* how often a waiting request is told that it waits */
 #define GRACE_MS 500       /* time at the end in which an answer in progress may finish */
 #define MAX_ID_BYTES 1024u /* longest id of a waiting request */
 
@@ -18,11 +19,11 @@
 typedef struct {
     AcrServeMessage message;
     const AcrServeMethod *method;
-    void *to;     /* receiver of its answer */
-    char *client; /* the client's name */
-    char *key;    /* the client's name and the id as JSON */
-    gsize size;   /* bytes of its line */
-    gint64 since_us;
+    void *to;                 /* receiver of its answer */
+    char *client;             /* the client's name */
+    char *key;                /* the client's name and the id as JSON */
+    gsize size;               /* bytes of its line */
+    gint64 since_us, told_us; /* when it came, and when its client was told that it waits */
     AcrInterrupt interrupt;
     bool is_cancelled;
 } Job;
@@ -282,9 +283,52 @@ void acr_serve_server_take(AcrServeServer *server, AcrServeClient *client, AcrSe
 
 /* ---- From the beginning to the end ---- */
 
-bool acr_serve_server_watch(AcrServeServer *server)
+/* A notification of progress for a request that asked for it; owned; NULL: it did not. */
+static char *progress_line(const AcrServeServer *server, const Job *job, gint64 now_us)
+{
+    const AcrJson *token =
+        acr_json_get(acr_json_get(job->message.params, "_meta"), "progressToken");
+    const char *text = token ? acr_json_string(token) : NULL;
+    bool is_number = token && acr_json_type(token) == ACR_JSON_NUMBER;
+    if (!is_number && (!text || strlen(text) > MAX_ID_BYTES))
+        return NULL;
+    g_autofree char *doing = acr_serve_repositories_doing(server->repositories);
+    double seconds = (double)(now_us - job->since_us) / G_USEC_PER_SEC;
+    AcrJson *params = acr_json_of(ACR_JSON("progressToken", acr_json_copy(token)),
+                                  ACR_JSON("progress", acr_json_new_double(seconds)),
+                                  ACR_STRING("message", doing ? doing : "answering"), NULL);
+    g_autoptr(AcrJson) json =
+        acr_json_of(ACR_STRING("jsonrpc", "2.0"), ACR_STRING("method", "notifications/progress"),
+                    ACR_JSON("params", params), NULL);
+    g_autofree char *printed = acr_json_print(json);
+    return g_strconcat(printed, "\n", NULL);
+}
+
+/* Under the mutex, so that no notification follows its answer. */
+static void tell_waiting(const AcrServeServer *server, AcrServeReply *notify)
+{
+    gint64 now_us = g_get_monotonic_time();
+    GHashTableIter each;
+    gpointer at;
+    g_hash_table_iter_init(&each, server->ids);
+    while (g_hash_table_iter_next(&each, NULL, &at)) {
+        Job *job = at;
+        gint64 wait_us =
+            job->told_us ? PROGRESS_S * G_USEC_PER_SEC : PROGRESS_S * G_USEC_PER_SEC / 2;
+        if (job->is_cancelled || now_us - MAX(job->told_us, job->since_us) < wait_us)
+            continue;
+        job->told_us = now_us;
+        g_autofree char *line = progress_line(server, job, now_us);
+        if (line)
+            notify(job->to, line, 0);
+    }
+}
+
+bool acr_serve_server_watch(AcrServeServer *server, AcrServeReply *notify)
 {
     pthread_mutex_lock(&server->mutex);
+    if (notify)
+        tell_waiting(server, notify);
     gint64 took_us = g_get_monotonic_time() - server->current_since_us;
     if (server->current && took_us / 1000 >= server->options->call_ms)
         stop(server->current, SIGALRM);
@@ -318,7 +362,7 @@ bool acr_serve_server_end(AcrServeServer *server, bool is_aborted, const int *lo
     pthread_cond_broadcast(&server->changed);
     while (!is_aborted && !await_worker(server, TICK_MS)) {
         pthread_mutex_unlock(&server->mutex);
-        acr_serve_server_watch(server);
+        acr_serve_server_watch(server, NULL);
         is_aborted = is_lost(server, lost);
         pthread_mutex_lock(&server->mutex);
     }

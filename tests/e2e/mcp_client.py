@@ -95,7 +95,8 @@ class Client:
         except Empty:
             raise AssertionError("no answer") from None
         assert message is not None, f"the server has ended: {self.child.stderr and self.child.stderr.read()!r}"
-        assert message["jsonrpc"] == "2.0" and ("result" in message) != ("error" in message)
+        is_progress = message.get("method") == "notifications/progress"
+        assert message["jsonrpc"] == "2.0" and ("result" in message) + ("error" in message) + is_progress == 1
         return message
 
     def ask(self, method: str, params: Message | None = None) -> Message:

@@ -57,6 +57,38 @@ def test_tools_answer_as_search_does(host: Host, sample_repo: Repo, later: bool)
     assert client.end() == []
 
 
+SLOW_CALL = '''API = 1
+import time
+from acr.extensions import search_call
+
+@search_call
+def search_slowly(repo, word: str) -> str:
+    """Waits.
+
+    word: Any word
+    """
+    time.sleep(2)
+    return word
+'''
+
+
+@pytest.mark.parametrize("token", ["one", 7, None])
+def test_a_long_answer_is_announced_to_who_asks(
+    host: Host, sample_repo: Repo, tmp_path: Path, token: str | int | None
+) -> None:
+    (tmp_path / "slow.py").write_text(SLOW_CALL)
+    client = Client(host, "--repo", sample_repo, "--extension", tmp_path / "slow.py")
+    params = {"name": "search_slowly", "arguments": {"word": "a"}, "_meta": {"progressToken": token}}
+    client.send(request(1, "tools/call", params))
+    told = []
+    while (message := client.receive()).get("method"):
+        told.append(message["params"])
+    assert message["id"] == 1 and message["result"]["isError"] is False
+    assert bool(told) == (token is not None) and all(each["progressToken"] == token for each in told)
+    assert [each["progress"] for each in told] == sorted({each["progress"] for each in told})
+    assert all(each["message"] for each in told) and client.end() == []
+
+
 def test_eras_differ_where_the_protocol_does(host: Host, sample_repo: Repo) -> None:
     client = Client(host, "--repo", sample_repo, handshake=False)
     early, later = request(1, "tools/list"), request(2, "tools/list", later=True)
