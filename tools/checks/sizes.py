@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/report": 1_330,
     "runtime/serve": 3_330,
     "runtime/task": 6_230,
-    "runtime/verbs": 7_720,
+    "runtime/verbs": 7_800,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
