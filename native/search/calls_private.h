@@ -25,6 +25,8 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
                              GError **error) ACR_MUST_USE;
 bool acr_answer_callers(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                         GError **error) ACR_MUST_USE;
+bool acr_answer_history(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                        GError **error) ACR_MUST_USE;
 bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                             GError **error) ACR_MUST_USE;
 

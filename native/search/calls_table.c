@@ -13,6 +13,7 @@
 #define CLASS_NAME {"class_name", ACR_PARAM_STRING, "Name of a class, also dotted: Outer.Inner, module.Class", NULL}
 #define METHOD_NAME {"method_name", ACR_PARAM_STRING, "Name of a function or method, without parentheses", NULL}
 #define CALLEE {"name", ACR_PARAM_STRING, "Name of a function, method or class; Class.method for those of one class", NULL}
+#define HISTORY_TEXT {"text", ACR_PARAM_STRING, "Name of a function, method or class, Class.method, or a text", NULL}
 #define FILE_NAME {"file_name", ACR_PARAM_STRING, "Name of a file, or the end of its path: core/add.py", NULL}
 #define CODE_STR {"code_str", ACR_PARAM_STRING, "Text to find; re:PATTERN for a regular expression", NULL}
 #define LINE_NUMBER {"line_number", ACR_PARAM_INTEGER, "Number of a line, from 1", NULL}
@@ -59,6 +60,11 @@ static const AcrCallSpec calls[] = {
      {CALLEE},
      "Shows the lines that call a function, method or class, with the functions they stand in.",
      acr_answer_callers},
+    {ACR_CALL_HISTORY,
+     {HISTORY_TEXT},
+     "Lists the latest commits that change a function, method or class, or lines with a text: "
+     "date, subject and files.",
+     acr_answer_history},
 };
 
 const AcrCallSpec *acr_search_call_specs(gsize *out_n)
@@ -78,15 +84,16 @@ const AcrCallSpec *acr_search_call_spec(const char *name)
 /* ---- The registry ---- */
 
 struct AcrCalls {
-    gsize n_own;      /* number of built-in calls, the first rows of the table */
-    GPtrArray *added; /* borrowed AcrCallSpec; NULL: no calls can be added */
+    GPtrArray *specs; /* borrowed AcrCallSpec */
 };
 
-AcrCalls *acr_calls_new(gsize n_own)
+AcrCalls *acr_calls_new(gsize n_own, bool has_history)
 {
     AcrCalls *all = g_new0(AcrCalls, 1);
-    all->n_own = MIN(n_own, G_N_ELEMENTS(calls));
-    all->added = g_ptr_array_new();
+    all->specs = g_ptr_array_new();
+    for (gsize i = 0; i < MIN(n_own, G_N_ELEMENTS(calls)); i++)
+        if (has_history || strcmp(calls[i].name, ACR_CALL_HISTORY) != 0)
+            g_ptr_array_add(all->specs, (void *)&calls[i]);
     return all;
 }
 
@@ -94,24 +101,18 @@ void acr_calls_free(AcrCalls *all)
 {
     if (!all)
         return;
-    g_ptr_array_unref(all->added);
+    g_ptr_array_unref(all->specs);
     g_free(all);
-}
-
-static gsize n_own_calls(const AcrCalls *all)
-{
-    return all ? all->n_own : G_N_ELEMENTS(calls);
 }
 
 gsize acr_calls_n(const AcrCalls *all)
 {
-    return n_own_calls(all) + (all && all->added ? all->added->len : 0);
+    return all ? all->specs->len : G_N_ELEMENTS(calls);
 }
 
 const AcrCallSpec *acr_calls_at(const AcrCalls *all, gsize i)
 {
-    gsize n = n_own_calls(all);
-    return i < n ? &calls[i] : all->added->pdata[i - n];
+    return all ? all->specs->pdata[i] : &calls[i];
 }
 
 const AcrCallSpec *acr_calls_find(const AcrCalls *all, const char *name)
@@ -126,7 +127,7 @@ bool acr_calls_add(AcrCalls *all, const AcrCallSpec *spec)
 {
     if (acr_calls_find(all, spec->name))
         return false;
-    g_ptr_array_add(all->added, (void *)spec);
+    g_ptr_array_add(all->specs, (void *)spec);
     return true;
 }
 

@@ -11,7 +11,7 @@
 /* first bytes in which a NUL marks a file of another type as binary */
 #define BINARY_LOOKED_AT 8000u
 
-static void content_free(AcrContent *content)
+void acr_content_free(AcrContent *content)
 {
     if (!content)
         return;
@@ -63,8 +63,8 @@ void acr_search_free(AcrSearch *search)
         return;
     gsize n = acr_snapshot_size(search->snapshot);
     for (gsize i = 0; i < n; i++)
-        content_free(search->contents[i]);
-    content_free(search->spare);
+        acr_content_free(search->contents[i]);
+    acr_content_free(search->spare);
     g_clear_pointer(&search->others_with, g_ptr_array_unref);
     g_clear_pointer(&search->others, g_ptr_array_unref);
     g_free(search->others_text);
@@ -76,8 +76,7 @@ void acr_search_free(AcrSearch *search)
 
 /* ---- One content ---- */
 
-/* The text of a file; keeps a reference to its bytes if they are the text. */
-static AcrContent *content_new(GBytes *bytes)
+AcrContent *acr_content_new(GBytes *bytes)
 {
     gsize len = 0;
     const void *data = g_bytes_get_data(bytes, &len);
@@ -118,9 +117,9 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out, GError
                              local->message);
     if (!bytes)
         return true;
-    AcrContent *content = content_new(bytes);
+    AcrContent *content = acr_content_new(bytes);
     if (!keep_contents(search, entry, content)) {
-        content_free(search->spare);
+        acr_content_free(search->spare);
         search->spare = content;
     }
     *out = content;
@@ -136,9 +135,9 @@ static void keep_read(void *user, gsize entry, GBytes *bytes, const GError *erro
     gsize kept = __atomic_load_n(&search->kept_bytes, __ATOMIC_RELAXED);
     if (!bytes || kept + g_bytes_get_size(bytes) > search->kept_limit)
         return;
-    AcrContent *content = content_new(bytes);
+    AcrContent *content = acr_content_new(bytes);
     if (!keep_contents(search, entry, content))
-        content_free(content);
+        acr_content_free(content);
 }
 
 static int compare_numbers(const void *left, const void *right)

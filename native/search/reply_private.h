@@ -161,6 +161,13 @@ bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name
 
 /* ---- Definitions by text ---- */
 
+typedef struct {
+    guint32 first, last; /* its lines */
+    bool is_class;
+} AcrTextDef;
+/* The next `class name` or `def name` at or after line `from`. */
+bool acr_text_next_def(AcrContent *content, const char *name, guint32 from, AcrTextDef *out);
+
 /*
  * Definitions found in the text of files without symbols (tests, files that cannot be parsed):
  * `class name` or `def name` with the more deeply indented lines after it.

@@ -63,6 +63,8 @@ struct AcrCallSpec {
     AcrCallAnswer answer;
 };
 
+#define ACR_CALL_HISTORY "search_history" /* the call that reads git's history */
+
 /* The built-in calls in the order in which they are shown; static. */
 const AcrCallSpec *acr_search_call_specs(gsize *out_n);
 const AcrCallSpec *acr_search_call_spec(const char *name); /* NULL if unknown */
@@ -71,12 +73,12 @@ char *acr_call_usage(const AcrCallSpec *spec) ACR_MUST_USE;
 
 /*
  * The registry: the first `n_own` built-in calls (a run keeps to the number with which it began),
- * followed by added ones. Functions that bind, show or serve calls take a registry; NULL stands for
+ * search_history only if `has_history`, followed by added ones. Functions that bind, show or serve calls take a registry; NULL stands for
  * all built-in calls. It does not change while it is used.
  */
 typedef struct AcrCalls AcrCalls;
 #define ACR_CALLS_OF_OLD 8 /* number of built-in calls for runs that did not record it */
-AcrCalls *acr_calls_new(gsize n_own) ACR_MUST_USE; /* owned */
+AcrCalls *acr_calls_new(gsize n_own, bool has_history) ACR_MUST_USE; /* owned */
 void acr_calls_free(AcrCalls *calls);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCalls, acr_calls_free)
 /* Adds a row, borrowed; its `answer` may use call->spec to find its state. False: a call with that

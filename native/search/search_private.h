@@ -69,6 +69,10 @@ bool acr_search_is_test(const AcrSearch *search, gsize entry);
  * there are more.
  */
 const GPtrArray *acr_search_others(AcrSearch *search, const char *text);
+/* The text of a file; keeps a reference to its bytes if they are the text; owned. */
+AcrContent *acr_content_new(GBytes *bytes) ACR_MUST_USE;
+void acr_content_free(AcrContent *content);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrContent, acr_content_free)
 guint32 acr_content_n_lines(AcrContent *content);
 /* Line `line` without its end; borrowed from the content; the line must exist. */
 const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len);

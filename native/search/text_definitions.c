@@ -85,6 +85,21 @@ static guint32 block_end(AcrContent *content, guint32 first)
     return end;
 }
 
+bool acr_text_next_def(AcrContent *content, const char *name, guint32 from, AcrTextDef *out)
+{
+    guint32 n_lines = acr_content_n_lines(content);
+    for (guint32 line = from; line <= n_lines; line++) {
+        gsize len;
+        const char *text = acr_content_line(content, line, &len);
+        if (!defines(text, len, name, &out->is_class))
+            continue;
+        out->first = line;
+        out->last = block_end(content, line);
+        return true;
+    }
+    return false;
+}
+
 static bool find_text_defs(AcrReply *reply, gsize entry, const char *name, GError **error)
 {
     AcrContent *content;
@@ -92,21 +107,16 @@ static bool find_text_defs(AcrReply *reply, gsize entry, const char *name, GErro
         return false;
     if (!content || !memmem(content->text.text, content->text.len, name, strlen(name)))
         return true;
-    guint32 n_lines = acr_content_n_lines(content);
-    for (guint32 line = 1; line <= n_lines; line++) {
-        gsize len;
-        bool is_class = false;
-        const char *text = acr_content_line(content, line, &len);
-        if (!defines(text, len, name, &is_class))
-            continue;
+    AcrTextDef def = {0};
+    while (acr_text_next_def(content, name, def.first + 1, &def)) {
         const char *kept = g_string_chunk_insert_const(reply->strings, name);
         AcrHit hit = {.entry = entry,
-                      .start = line,
-                      .end = block_end(content, line),
+                      .start = def.first,
+                      .end = def.last,
                       .symbol = -1,
                       .count = 1,
-                      .klass = is_class ? kept : NULL,
-                      .func = is_class ? NULL : kept};
+                      .klass = def.is_class ? kept : NULL,
+                      .func = def.is_class ? NULL : kept};
         if (reply->hits->len == 0 && !reply->matches)
             acr_reply_note(reply,
                            "Read from the text alone: the file is a test or cannot be parsed.");

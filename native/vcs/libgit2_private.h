@@ -18,8 +18,9 @@
 #define ACR_GIT_FUNCTIONS(F) \
     F(apply_to_tree) F(blob_create_from_buffer) F(blob_free) F(blob_lookup) F(blob_rawcontent) \
     F(blob_rawsize) F(branch_name_is_valid) F(buf_dispose) F(commit_create) F(commit_free) \
-    F(commit_id) F(commit_lookup) F(commit_parent_id) F(commit_parentcount) F(commit_tree) \
-    F(commit_tree_id) F(config_add_file_ondisk) F(config_free) F(config_get_bool) \
+    F(commit_id) F(commit_lookup) F(commit_parent_id) F(commit_parentcount) F(commit_summary) \
+    F(commit_time) F(commit_tree) F(commit_tree_id) F(config_add_file_ondisk) F(config_free) \
+    F(config_get_bool) \
     F(config_get_mapped) F(config_get_path) F(config_get_string_buf) F(diff_buffers) \
     F(diff_foreach) F(diff_free) F(diff_from_buffer) F(diff_get_delta) F(diff_num_deltas) \
     F(diff_options_init) F(error_clear) F(error_last) F(error_set_str) F(index_add) \
@@ -41,7 +42,8 @@
     F(repository_is_worktree) F(repository_item_path) F(repository_odb) F(repository_open_ext) \
     F(repository_path) F(repository_set_odb) F(repository_wrap_odb) F(revparse_single) \
     F(signature_default) F(signature_free) F(tag_target_id) F(tree_entry_byindex) \
-    F(tree_entry_bypath) F(tree_entry_filemode) F(tree_entry_free) F(tree_entry_id) \
+    F(tree_entry_byname) F(tree_entry_bypath) F(tree_entry_filemode) F(tree_entry_free) \
+    F(tree_entry_id) \
     F(tree_entry_name) F(tree_entrycount) F(tree_free) F(tree_lookup) F(tree_walk)
 // clang-format on
 typedef struct {

@@ -189,6 +189,48 @@ bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error) A
  */
 AcrSnapshot *acr_snapshot_load(AcrRepo *repo, const char *dir, GError **error) ACR_MUST_USE;
 
+/* ---- History (commit_log.c) ---- */
+
+typedef struct {
+    char id[41];      /* 40 hex digits */
+    gint64 time;      /* when it was committed, in seconds since 1970 */
+    char *subject;    /* owned; one line of UTF-8 */
+    GPtrArray *files; /* owned char *: the paths that it changes, sorted, UTF-8 */
+} AcrCommit;
+
+/* What to look for in the history. */
+typedef struct {
+    /* The paths of the files whose changes are compared, and of their folders, borrowed: a set of
+     * char * that frees them, filled by acr_log_add_path. The earlier paths of moved files are added
+     * to it. NULL: every file. */
+    GHashTable *paths;
+    guint max_found; /* the search ends after so many commits */
+    /* What a version of a file has of what is looked for, "" if nothing: a change of the file
+     * counts if this text changes; owned (g_free). */
+    char *(*part)(void *user, GBytes *content);
+    void *user;
+} AcrLogQuery;
+
+typedef struct {
+    GPtrArray *commits; /* owned AcrCommit: the commits found, newest first */
+    guint n_visited;    /* commits that were compared; 0: there is no history */
+    gint64 oldest;      /* time of the last one */
+    bool is_full;       /* max_found commits were found, and there are older ones */
+    bool is_limited;    /* the limit on commits and bytes ended the search */
+    bool is_cut;        /* the repository lacks older objects (a shallow or partial clone) */
+} AcrLog;
+void acr_log_clear(AcrLog *log);
+void acr_log_add_path(GHashTable *paths, const char *path);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLog, acr_log_clear)
+
+/*
+ * Finds commits whose changes count, among the snapshot's commit and its ancestors. A merge counts if
+ * it differs in that way from every parent; without `paths` merges are skipped. Limited to 1,000
+ * commits and 8 MiB of compared objects, or four times as much if nothing was found. Errors: FAILED.
+ */
+bool acr_snapshot_log(AcrSnapshot *snapshot, const AcrLogQuery *query, AcrLog *out,
+                      GError **error) ACR_MUST_USE;
+
 /* ---- Overlay and diff ---- */
 
 /* A snapshot with some files changed, in memory. Not thread-safe. */

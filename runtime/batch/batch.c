@@ -63,6 +63,8 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     task.rev = instance->base_commit;
     task.issue_text = instance->problem_statement;
     task.repo_notes = ACR_REPO_NOTES_NEVER; /* published results are made without these notes */
+    if (spec->history == ACR_UNSET)
+        task.history = ACR_HISTORY_NEVER; /* nor with what a repository says about its changes */
     task.instance_id = instance->instance_id;
     task.out = out;
     task.max_cost = spec->task_max_cost;

@@ -343,7 +343,8 @@ bool acr_extensions_load(const AcrExtensionOptions *options, AcrExtensions **out
     all->list = g_ptr_array_new_with_free_func(free_extension);
     all->rows = g_ptr_array_new_with_free_func(g_free);
     all->strings = g_string_chunk_new(1024);
-    all->calls = acr_calls_new(options->n_own_calls ? options->n_own_calls : G_MAXSIZE);
+    all->calls = acr_calls_new(options->n_own_calls ? options->n_own_calls : G_MAXSIZE,
+                               !options->no_history);
     pthread_mutex_init(&all->turn, NULL);
     for (const char *const *at = options->files; *at; at++)
         if (!load_extension(all, *at, error))

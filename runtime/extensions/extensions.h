@@ -43,6 +43,7 @@ typedef struct {
     /* an extension that cannot be loaded is reported and listed, and does nothing */
     bool keeps_broken;
     gsize n_own_calls; /* number of built-in calls in its registry, as in acr_calls_new; 0: all */
+    bool no_history;   /* its registry lacks search_history */
     void *ctx;
     void (*warn)(void *ctx, const char *line); /* receives a line for the user */
 } AcrExtensionOptions;

@@ -260,6 +260,9 @@ static void take_about(const char *dir, AcrReportFiles *files)
     GStatBuf status;
     if (models)
         acr_json_set(about, "models", acr_json_copy(models));
+    if (meta)
+        acr_json_set_bool(about, "search_history",
+                          acr_json_get_bool(meta, "search_history", false));
     if (dataset)
         acr_json_set_string(about, "dataset", dataset);
     if (g_stat(summary_path, &status) == 0) {

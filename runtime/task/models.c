@@ -84,3 +84,14 @@ GPtrArray *acr_task_models_new(const AcrRunSpec *spec, const AcrLimits *limits, 
     }
     return g_steal_pointer(&models);
 }
+
+bool acr_task_wants_tools(const AcrRunSpec *spec, const GPtrArray *models)
+{
+    bool all = models->len > 0;
+    for (guint i = 0; i < models->len; i++) {
+        AcrModelFacts facts;
+        acr_model_facts(models->pdata[i], &facts);
+        all = all && facts.calls_tools;
+    }
+    return spec->tools == ACR_TOOLS_NATIVE || (all && spec->tools != ACR_TOOLS_TEXT);
+}

@@ -303,6 +303,9 @@ const AcrOption acr_options[] = {
     {"repo-notes", 0, ACR_OPTION_WORD, AT(repo_notes), RUN, CONFIG | RARE, "WHEN",
      .help = "Quote the repository's AGENTS.md to the patch writer (default: auto)",
      .words = "auto|never"},
+    {"history", 0, ACR_OPTION_WORD, AT(history), PATCHED, CONFIG | RARE, "WHEN",
+     .help = "Let the model search git's history (default: auto; in swe-bench: never)",
+     .words = "auto|never", .implicit_value = "auto"},
     {"effort", 0, ACR_OPTION_TEXT, AT(effort), CALL, BOUND | CONFIG | RARE, "WORD",
      .help = "Set the reasoning effort, in the provider's words (such as low, medium, high)"},
     {"service-tier", 0, ACR_OPTION_WORD, AT(service_tier), CALL, BOUND | CONFIG | RARE, "TIER",
@@ -475,7 +478,7 @@ const AcrOptionGroup acr_option_groups[] = {
      "trust-git-links"},
     {"Model",
      "model system json-mode schema tools effort service-tier temperature context rounds tries "
-     "attempts samples fallback-model prompts repo-notes "
+     "attempts samples fallback-model prompts repo-notes history "
      "prices retries base-url key-command key-file header online"},
     {"Verification",
      "verify validate regressions test-cmd sbfl trace formula imports grade run-id rules "

@@ -173,5 +173,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedTests, acr_recorded_tests_clear)
  * AcrModel. `limits` and `host` must outlive them. Errors: those of acr_model_new. */
 GPtrArray *acr_task_models_new(const AcrRunSpec *spec, const AcrLimits *limits, const AcrHost *host,
                                GError **error) ACR_MUST_USE;
+/* Whether the models get the search calls as tools: by default only if all of them are known to
+ * support tools. */
+bool acr_task_wants_tools(const AcrRunSpec *spec, const GPtrArray *models);
 
 #endif

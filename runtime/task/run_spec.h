@@ -65,6 +65,7 @@ typedef struct {
     double temperature;
     gint64 context, retries, retry_base_ms;
     gint64 repo_notes;   /* an AcrRepoNotes; ACR_UNSET: AUTO */
+    gint64 history;      /* an AcrHistoryMode; ACR_UNSET: AUTO, in `swe-bench` NEVER */
     gint64 tools;        /* an AcrToolsMode; ACR_UNSET: AUTO */
     gint64 service_tier; /* number of the word in ACR_SERVICE_WORDS */
 
@@ -150,6 +151,7 @@ typedef struct {
 } AcrRunSpec;
 
 typedef enum { ACR_REPO_NOTES_AUTO, ACR_REPO_NOTES_NEVER } AcrRepoNotes;
+typedef enum { ACR_HISTORY_AUTO, ACR_HISTORY_NEVER } AcrHistoryMode;
 typedef enum { ACR_TOOLS_AUTO, ACR_TOOLS_NATIVE, ACR_TOOLS_TEXT } AcrToolsMode;
 typedef enum { ACR_FORGE_GITHUB, ACR_FORGE_GITLAB, ACR_FORGE_GITEA } AcrForgeKind;
 typedef enum { ACR_GRADE_IN_CONTAINER, ACR_GRADE_IN_ENVIRONMENT } AcrGradePlace;

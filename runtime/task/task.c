@@ -11,8 +11,9 @@
 
 /* Members of meta.json. */
 #define META_TOOLS "native_tools"
-#define META_NOTES "repo_notes"   /* whether the patch writer is shown the repository's notes */
-#define META_CALLS "search_calls" /* how many built-in search calls the models are shown */
+#define META_NOTES "repo_notes"       /* whether the patch writer is shown the repository's notes */
+#define META_CALLS "search_calls"     /* how many built-in search calls the models are shown */
+#define META_HISTORY "search_history" /* whether search_history is one of them */
 
 typedef struct {
     const AcrRunSpec *spec;
@@ -111,6 +112,12 @@ static gsize own_calls(const Task *task)
     return meta ? (gsize)acr_json_get_int(meta, META_CALLS, ACR_CALLS_OF_OLD) : acr_calls_n(NULL);
 }
 
+static bool has_history(const Task *task)
+{
+    return task->folder.meta ? acr_json_get_bool(task->folder.meta, META_HISTORY, true)
+                             : task->spec->history != ACR_HISTORY_NEVER;
+}
+
 /* Puts extensions behind the journal; a replay starts none. */
 static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out, GError **error)
 {
@@ -121,6 +128,7 @@ static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out
         .timeout_ms = task->spec->extension_ms,
         .journal = journal,
         .n_own_calls = own_calls(task),
+        .no_history = !has_history(task),
         .interrupt = task->host->interrupt,
         .ctx = (void *)task->host->progress,
         .warn = warn_user,
@@ -155,19 +163,6 @@ static bool prepare_task(Task *task, GError **error)
     return true;
 }
 
-/* Whether the models get the search calls as tools: by default only if all models are known to
- * support tools. Decided once, so that existing folders keep text. */
-static bool wants_tools(const Task *task)
-{
-    bool all = task->models->len > 0;
-    for (guint i = 0; i < task->models->len; i++) {
-        AcrModelFacts facts;
-        acr_model_facts(task->models->pdata[i], &facts);
-        all = all && facts.calls_tools;
-    }
-    return task->spec->tools == ACR_TOOLS_NATIVE || (all && task->spec->tools != ACR_TOOLS_TEXT);
-}
-
 /* Puts all that the run needs into the folder, and marks it "ready". `meta` is taken. */
 static bool begin_folder(Task *task, AcrJson *meta, GError **error)
 {
@@ -186,8 +181,9 @@ static bool begin_folder(Task *task, AcrJson *meta, GError **error)
         !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
     acr_json_set(meta, "snapshot", acr_workspace_describe(&task->workspace));
-    acr_json_set_bool(meta, META_TOOLS, wants_tools(task));
+    acr_json_set_bool(meta, META_TOOLS, acr_task_wants_tools(task->spec, task->models));
     acr_json_set_int(meta, META_CALLS, (gint64)acr_calls_n(NULL));
+    acr_json_set_bool(meta, META_HISTORY, task->spec->history != ACR_HISTORY_NEVER);
     acr_json_set_bool(meta, META_NOTES, task->spec->repo_notes != ACR_REPO_NOTES_NEVER);
     return acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error);
 }
@@ -304,7 +300,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     AcrWorkspace *workspace = &task->workspace;
     g_autoptr(AcrRecorder) recorder =
         acr_recorder_new(journal, cost, task->limits.budget, task->host->progress);
-    g_autoptr(AcrCalls) calls = acr_calls_new(own_calls(task));
+    g_autoptr(AcrCalls) calls = acr_calls_new(own_calls(task), has_history(task));
     g_autoptr(GPtrArray) models = make_recorded_models(task, recorder),
                          given = acr_given_load(&task->folder, workspace->snapshot, error);
     AcrRecordedReferee referee;

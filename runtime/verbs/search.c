@@ -290,6 +290,7 @@ static const char prompt_help[] =
     "NAME(                lines that call it, as 'callers NAME'\n"
     "TEXT                 lines with a text that is no name; /TEXT for any text\n"
     "class, method, code  followed by NAME or TEXT: only that kind\n"
+    "history              followed by NAME or TEXT: the commits that change it\n"
     "FILE:10-20           lines of a file\n"
     "list                 every call with its arguments\n"
     "quit                 end (or Ctrl-D)\n"

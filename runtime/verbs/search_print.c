@@ -160,8 +160,11 @@ static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shor
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,
                       GString *out)
 {
-    if (!answer->lines) { /* nothing was found */
-        acr_verb_tell("%s", answer->output);
+    if (!answer->lines) { /* nothing was found, or no code */
+        if (answer->ok)
+            g_string_append_printf(out, "%s\n", answer->output);
+        else
+            acr_verb_tell("%s", answer->output);
         return;
     }
     Printer self = {.spec = spec, .lines = answer->lines, .mark = mark, .out = out};

@@ -18,6 +18,7 @@ static const Kind kinds[] = {
      "search_method_in_class"},
     {"code", "TEXT", "search_code", "search_code_in_file", NULL},
     {"callers", "NAME or CLASS.NAME", "search_callers", "search_callers", NULL},
+    {"history", "NAME, CLASS.NAME or TEXT", "search_history", NULL, NULL},
     {"line", "FILE:NUMBER or FILE:FROM-TO", "get_code_around_line", NULL, NULL},
 };
 

@@ -30,6 +30,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "search_code_in_file": {"code_str": 'no "such" text\n', "file_name": "periods.py"},
     "get_code_around_line": {"file_name": "periods.py", "line_number": 7, "window_size": 2},
     "search_callers": {"name": "cost_in_blocks"},
+    "search_history": {"text": "cost_in_blocks"},
 }
 CLASS = "class {0}:\n    def only_in_{0}(self):\n        return 1\n"
 

@@ -457,6 +457,7 @@ SYMPY: dict[str, dict[str, Any]] = {
     "search_code_in_file": {"code_str": "return self", "file_name": "core/basic.py"},
     "get_code_around_line": {"file_name": "core/add.py", "line_number": 200, "window_size": 20},
     "search_callers": {"name": "Add.as_coeff_Mul"},
+    "search_history": {"text": "Add.flatten"},
 }
 
 

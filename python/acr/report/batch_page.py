@@ -206,7 +206,8 @@ def _about(about: object) -> str:
     """Which models solved which tasks, and when."""
     models = member(about, "models")
     listed = ", ".join(line_of(each, 200) for each in models[:20]) if isinstance(models, list) else ""
-    parts = (listed, line_of(member(about, "dataset"), 300), line_of(member(about, "date"), 30))
+    history = "with search_history" if member(about, "search_history") is True else ""
+    parts = (listed, history, line_of(member(about, "dataset"), 300), line_of(member(about, "date"), 30))
     return ", ".join(filter(None, parts))
 
 

@@ -235,7 +235,10 @@ def _conversation(run: Run) -> Section:
 
 def render_run(run: Run, version: str, is_live: bool = False) -> str:
     """The page, as text."""
-    where = tag("p", f"{run.name}, {f'commit {run.commit}' if run.commit else 'the working tree'}", class_="soft")
+    history = ", with search_history" if run.has_history else ""
+    where = tag(
+        "p", f"{run.name}, {f'commit {run.commit}' if run.commit else 'the working tree'}{history}", class_="soft"
+    )
     sections = [
         section("issue", "Issue", where, pre(run.issue, "the issue")),
         _evidence(run), _patch(run), _landing(run), _candidates(run), _localisation(run), _stages(run), _conversation(run),

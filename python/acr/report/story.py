@@ -112,6 +112,7 @@ class Run:
     folder: str  # the run folder's path; "": not known
     repo: str  # the repository that the patch is for
     tests: Any  # from result.json: the project's own tests, before and after; None: they were not run
+    has_history: bool  # the model could search git's history
     experiments: Any  # from result.json: the experiments behind the verdict; None: none were made
 
     @property
@@ -218,7 +219,7 @@ def run_of(files: dict[str, bytes]) -> Run:
         error=line_of(member(result, "error"), 1000) if result else "the run is not over: it has no result yet",
         issue=decode(files.get(layout.ISSUE), 40_000), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
-        experiments=member(result, "experiments"),
+        experiments=member(result, "experiments"), has_history=member(meta, "search_history") is True,
         folder=decode(files.get("(folder)"), 4000), repo=line_of(member(options, "repo"), 4000),
         models=[line_of(each, 200) for each in models[:20]] if isinstance(models, list) else [],
         commit=line_of(member(meta, "snapshot", "commit"), 64),

@@ -21,6 +21,7 @@ def run_summary(run: Run) -> dict[str, Any]:
     return {
         "kind": "run", "name": run.name, "verdict": run.verdict, "why": run.why, "status": run.status,
         "error": run.error or None, "models": run.models, "commit": run.commit or None,
+        "search_history": run.has_history,
         "files": [file.path for file in run.files], "evidence": ran, "locations": [
             {"file": at.file, "class": at.klass or None, "func": at.func or None, "start": at.lines[0],
              "end": at.lines[1], "intended_behavior": at.behavior} for at in run.places],
@@ -36,6 +37,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     rows = [("run", run.name), ("verdict", verdict), ("error", run.error), ("unread", " ".join(run.unread.split()))]
     rows += [("status", status_words(run.status))]
     rows += [("model", model) for model in run.models] + [("commit", run.commit)]
+    rows += [("history", "search_history was on: the model could read git's history")] * run.has_history
     if evidence:
         script, without, ran = evidence
         rows.append(
