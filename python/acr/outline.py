@@ -15,6 +15,7 @@ import warnings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
 MAX_MESSAGE = 300  # characters of the reason in an X row
 MAX_INDENTED = 4 * 1024 * 1024  # size of the largest file that is outlined by its indentation
@@ -177,24 +178,26 @@ class _Walk:
 
     def body(self, statements: list[_ast.stmt], prefix: str, scope: str) -> None:
         """Add the rows of a body and of all bodies in it; `prefix` ends in a dot or is empty."""
-        wanted = _IN_FUNCTIONS if scope == "f" else _ELSEWHERE
-        todo = [node for node in reversed(statements) if type(node) in wanted]
-        while todo:
-            node = todo.pop()
-            kind = type(node)
-            if kind in _BLOCKS:
-                for block in _BLOCKS[kind]:
-                    todo += [below for below in reversed(getattr(node, block)) if type(below) in wanted]
-            elif kind in _DEFS:
-                self._define(node, prefix, scope)
+        nodes = statements[:]
+        for node in nodes:  # grows while it is read
+            if type(node) in _BLOCKS:
+                for block in _BLOCKS[type(node)](node):
+                    nodes += block
+        wanted = _DEFS if scope == "f" else _DEFS_AND_SIMPLE
+        found = [node for node in nodes if type(node) in wanted]
+        if len(nodes) > len(statements):
+            found.sort(key=lambda node: (node.lineno, node.col_offset))
+        for node in found:
+            if type(node) in _DEFS:
+                self._define(node, prefix)
             else:
                 self._simple(node, prefix, scope)
 
-    def _define(self, node: _ast.AST, prefix: str, scope: str) -> None:
+    def _define(self, node: _ast.AST, prefix: str) -> None:
         qualname = prefix + node.name
         lines = f"{qualname}\t{_first_line(node)}\t{node.lineno}\t{self._sig_last(node)}\t{node.end_lineno}"
-        if isinstance(node, _ast.ClassDef):
-            bases = "\x1f".join(_escape(_written(base)) for base in node.bases)
+        if type(node) is _ast.ClassDef:
+            bases = "\x1f".join([_escape(_written(base)) for base in node.bases])
             self.rows.append(f"C\t{lines}\t{bases}\n")
             self.body(node.body, qualname + ".", "c")
         else:
@@ -203,7 +206,7 @@ class _Walk:
 
     def _simple(self, node: _ast.stmt, prefix: str, scope: str) -> None:
         if isinstance(node, (_ast.Import, _ast.ImportFrom)):
-            self.rows.extend(_imports(node))
+            self.rows += _imports(node)
             return
         for name, value in _assigned(node):
             self.rows.append(f"A\t{prefix}{name}\t{node.lineno}\t{node.end_lineno}\t{value}\n")
@@ -212,50 +215,52 @@ class _Walk:
 
     def _sig_last(self, node: _ast.AST) -> int:
         """The line of the colon that ends the header."""
-        line, column = node.lineno, node.col_offset
+        line, first = node.lineno, node.body[0]
+        body_line = _first_line(first)
+        if body_line == line or (body_line == line + 1 and self._text(body_line)[: first.col_offset].isspace()):
+            return line
+        column = node.col_offset
         for part in _header_parts(node):
             line, column = max((line, column), (part.end_lineno, part.end_col_offset))
-        body_line = _first_line(node.body[0])
-        if line >= body_line:
-            return line
-        return self._colon(line, column, body_line)
+        return line if line >= body_line else self._colon(line, column, body_line)
 
     def _colon(self, line: int, column: int, body_line: int) -> int:
         """The first line from (line, column) on with a colon outside a comment; there is no string in between."""
-        if self._lines is None:
-            self._lines = self._utf8().splitlines()
         for number in range(line, body_line):
-            text = self._lines[number - 1][column:]
-            if b":" in text.split(b"#", 1)[0]:
+            if b":" in self._text(number)[column:].split(b"#", 1)[0]:
                 return number
             column = 0
         return body_line
 
+    def _text(self, line: int) -> bytes:
+        if self._lines is None:
+            self._lines = self._utf8().splitlines()
+        return self._lines[line - 1]
+
 
 _DEFS = frozenset({_ast.ClassDef, _ast.FunctionDef, _ast.AsyncFunctionDef})
-_SIMPLE = frozenset(
+_DEFS_AND_SIMPLE = _DEFS | frozenset(
     getattr(_ast, name) for name in ("Assign", "AnnAssign", "TypeAlias", "Import", "ImportFrom") if hasattr(_ast, name)
 )
-# The lists of a compound statement and its parts; the last one in the file comes first.
-_BLOCKS = {
+# Give the lists of a compound statement and its parts.
+_BLOCKS: dict[type[_ast.AST], Callable[[Any], tuple[list[_ast.stmt], ...]]] = {
     getattr(_ast, name): blocks
     for names, blocks in (
-        (("If", "For", "AsyncFor", "While"), ("orelse", "body")),
-        (("With", "AsyncWith", "ExceptHandler", "match_case"), ("body",)),
-        (("Try", "TryStar"), ("finalbody", "orelse", "handlers", "body")),
-        (("Match",), ("cases",)),
+        (("If", "For", "AsyncFor", "While"), lambda node: (node.body, node.orelse)),
+        (("With", "AsyncWith", "ExceptHandler", "match_case"), lambda node: (node.body,)),
+        (("Try", "TryStar"), lambda node: (node.body, node.handlers, node.orelse, node.finalbody)),
+        (("Match",), lambda node: (node.cases,)),
     )
     for name in names
     if hasattr(_ast, name)
 }
-_IN_FUNCTIONS = _DEFS | _BLOCKS.keys()
-_ELSEWHERE = _IN_FUNCTIONS | _SIMPLE
 
 
 def _first_line(node: _ast.stmt) -> int:
     """The first line of a statement, decorators included."""
-    decorators = getattr(node, "decorator_list", None)
-    return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
+    if type(node) in _DEFS and node.decorator_list:
+        return min(node.lineno, node.decorator_list[0].lineno)
+    return node.lineno
 
 
 def _header_parts(node: _ast.AST) -> list[_ast.AST]:

@@ -65,6 +65,8 @@ def test_header_ends_at_the_colon_not_at_the_docstring() -> None:
         ("class A(\n  B\n):\n  pass\n", 3, 4),
         ("class A(metaclass=M,\n  k=1):\n  'doc'\n", 2, 3),
         ("class A(\n): x = 1; y = 2\n", 2, 2),
+        ("def f(\n): x = [1,\n2]; \\\n  y = 2\n", 2, 4),
+        ("def f():\\\n    pass\n", 1, 2),
     ],
 )
 def test_lines_of_headers(source: str, sig_last: int, last: int) -> None:
