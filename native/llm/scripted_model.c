@@ -9,7 +9,9 @@
 
 #include <string.h>
 
-#define SHOWN 2000u /* bytes of the newest messages that an EXPECT error quotes */
+#define SHOWN                                                                                      \
+    120u /* bytes of the expected text and of the newest messages that an EXPECT error quotes */
+#define MIN_ALIKE 8u /* what is expected and begins so far alike is compared */
 
 typedef struct {
     char *content; /* owned */
@@ -179,6 +181,40 @@ static char *newest_text(const AcrConversation *conversation)
     return g_string_free(text, FALSE);
 }
 
+/* The length of the longest beginning of `expected` that the text holds, in whole characters;
+ * *out_end: the place after it. */
+static gsize find_beginning(const char *got, gsize got_len, const char *expected,
+                            const char **out_end)
+{
+    gsize low = 0, high = strlen(expected);
+    while (low < high) {
+        gsize middle = low + (high - low + 1) / 2;
+        if (memmem(got, got_len, expected, middle))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    while (low > 0 && (expected[low] & 0xC0) == 0x80)
+        low--;
+    *out_end = (const char *)memmem(got, got_len, expected, low) + low;
+    return low;
+}
+
+/* What the newest messages have instead of a text that they lack; owned. */
+static char *describe_difference(const char *got, gsize got_len, const char *expected)
+{
+    const char *end = NULL;
+    gsize alike = find_beginning(got, got_len, expected, &end);
+    g_autofree char *begun = acr_text_quote(got, SHOWN);
+    if (alike < MIN_ALIKE)
+        return g_strdup_printf("it contains %s", begun);
+    g_autofree char *after = g_strndup(end, strnlen(end, SHOWN / 2)),
+                    *rest = g_strndup(expected + alike, strnlen(expected + alike, SHOWN / 2)),
+                    *has = acr_text_quote(after, SHOWN), *wanted = acr_text_quote(rest, SHOWN);
+    return g_strdup_printf("after %" G_GSIZE_FORMAT " equal bytes it has %s instead of %s", alike,
+                           has, wanted);
+}
+
 static bool check_expect(const ScriptModel *script, const Line *line,
                          const AcrModelRequest *request, GError **error)
 {
@@ -187,11 +223,11 @@ static bool check_expect(const ScriptModel *script, const Line *line,
     for (char **e = line->expect; e && *e; e++) {
         /* memmem, because strstr is quadratic on periodic text */
         if (!memmem(got, got_len, *e, strlen(*e))) {
-            g_autofree char *missing = acr_text_quote(*e, SHOWN / 4);
-            g_autofree char *shown = acr_text_quote(got, SHOWN);
+            g_autofree char *missing = acr_text_quote(*e, SHOWN),
+                            *shown = describe_difference(got, got_len, *e);
             return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
                                  "script '%s', line %u: the request to agent '%s' (round %u) lacks "
-                                 "%s; it contains %s",
+                                 "%s; %s",
                                  script->path, line->number, request->label, request->step, missing,
                                  shown);
         }
