@@ -250,7 +250,10 @@ int acr_run_result_print(AcrHost *host, const AcrRunSpec *spec, const AcrRunResu
         acr_console_say(console, ACR_TONE_PLAIN, "%s: %s", g_get_prgname(), cost);
     if (!error || result->exit_code == ACR_EXIT_CEILING)
         say_result(spec, result, !error, console);
-    if (error && host->command && g_file_test(spec->out, G_FILE_TEST_IS_DIR))
+    g_autofree char *meta = error && host->command && spec->out
+                                ? g_build_filename(spec->out, ACR_FILE_META, NULL)
+                                : NULL;
+    if (meta && g_file_test(meta, G_FILE_TEST_EXISTS)) /* the run has begun */
         acr_console_log(console, "to resume: %s", host->command);
     if (error)
         acr_verb_fail(host, error);

@@ -104,6 +104,7 @@ def test_no_folder_is_left_where_nothing_was_begun(run_host: RunHost, sample_rep
     state = tmp_path / "state"
     result = run_host(*words("--issue", tmp_path / "none"), cwd=sample_repo.path, env={"XDG_STATE_HOME": str(state)})
     assert "cannot read the issue" in result.check(2).err
+    assert not any("to resume" in line for line in result.progress)
     assert list((state / "acr-host" / "runs").iterdir()) == []
 
 
