@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import Any
@@ -108,3 +109,27 @@ def test_a_body_is_bounded() -> None:
     body = make("long `` \n" * 100_000)["body"]
     assert len(body) <= MAX_BODY and "## Evidence" in body
     assert make("x", issue="https://evil.test/x](y)/issues/1")["issue"] is None
+
+
+@pytest.mark.parametrize("ended, words", [(0, "passes with the patch"), (1, "fails with the patch (exit 1)")])
+def test_the_evidence_names_the_validation_and_the_broken_tests(ended: int, words: str) -> None:
+    patch = b"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-b\n+a\n"
+    request = {"patch": hashlib.sha256(patch).hexdigest(), "command": "make check"}
+    ran = {"event": "execution", "request": request, "answer": {"exit": ended}}
+    other = {"event": "execution", "request": {**request, "patch": None}, "answer": {"exit": 7}}
+    tests = {"compared": 9, "regressions": ["t.py::test_a"], "fixed": ["t.py::test_b"]}
+    files = {
+        "meta.json": json.dumps({"options": {"validate": "make check"}}).encode(),
+        "result.json": json.dumps({"verdict": "validated", "tests": tests}).encode(),
+        "journal.jsonl": "".join(json.dumps(each) + "\n" for each in (ran, other)).encode(),
+        "patch.diff": patch,
+    }
+    fields = [part for name, value in files.items() for part in (name.encode(), value)]
+    forms = {
+        form: service.run(pack([form.encode(), b"1", *fields])).decode() for form in ("pull request", "text", "html")
+    }
+    assert f"- validation: `make check` {words}\n" in json.loads(forms["pull request"])["body"]
+    assert f"validated 'make check' {words}\n" in forms["text"]
+    assert f"<code>make check</code> {words}" in forms["html"]
+    broken = "- regressions: 1 among 9 tests that passed before\n  - fails now: `t.py::test_a`\n  - fixed: 1\n"
+    assert broken in json.loads(forms["pull request"])["body"]

@@ -32,12 +32,13 @@ class Step:
 @dataclass
 class Journal:
     """`left_out`: steps between the first and the last ones; `stages`: name -> [calls, ms, microusd]; `shown`: file ->
-    line -> how often the search agent has seen it."""
+    line -> how often the search agent has seen it; `commands`: (a patch's SHA-256, command) -> its last exit code."""
 
     steps: list[Step] = field(default_factory=list)
     left_out: int = 0
     stages: dict[str, list[int]] = field(default_factory=dict)
     shown: dict[str, Counter[int]] = field(default_factory=dict)
+    commands: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
 def _note_shown(text: str, shown: dict[str, Counter[int]]) -> None:
@@ -100,6 +101,9 @@ def _note(record: dict[str, Any], stage: str, journal: Journal) -> int:
     if stage and (stage in journal.stages or len(journal.stages) < 200):
         sums = journal.stages.setdefault(stage, [0, 0, 0])
         journal.stages[stage] = [sums[0] + 1, sums[1] + ms, sums[2] + cost]
+    command, ended = member(record, "request", "command"), member(record, "answer", "exit")
+    if command and isinstance(ended, int) and len(journal.commands) < 1000:
+        journal.commands[line_of(member(record, "request", "patch"), 64), text_of(command)] = ended
     if member(record, "request", "agent") == "search":
         for message in rows_of(member(record, "request", "messages"), MESSAGES):
             content = message.get("content")

@@ -8,7 +8,7 @@ import textwrap
 from typing import Any
 
 from acr.report.markdown import block, code, escaped, plain_line
-from acr.report.plain import clip, count_of, number_of, rows_of, usd, visible
+from acr.report.plain import clip, count_of, line_of, number_of, rows_of, usd, visible
 from acr.report.story import Execution, Run, cost_of
 
 MAX_TITLE = 100  # most characters of a title
@@ -82,10 +82,10 @@ def _tests(tests: Any) -> list[str]:
     count = len(broken) if isinstance(broken, list) else 0
     more = f"; {len(expected)} fail as the issue asks" if expected else ""
     line = f"regressions: {count or 'none'} among {number_of(tests.get('compared'))} tests that passed before{more}"
-    rows = [f"  fails now: {code(name)}" for name in (broken[:10] if isinstance(broken, list) else [])]
+    rows = [f"  - fails now: {code(name)}" for name in (broken[:10] if isinstance(broken, list) else [])]
     for name in [name for name in tests if name not in ("regressions", "expected")][:20]:
         ids = tests[name]
-        rows += [f"  {plain_line(name, 40)}: {len(ids)}"] if isinstance(ids, list) and ids else []
+        rows += [f"  - {plain_line(name, 40)}: {len(ids)}"] if isinstance(ids, list) and ids else []
     return [line, *rows]
 
 
@@ -94,11 +94,13 @@ def _evidence(run: Run) -> str:
     rows = [f"verdict: **{run.said}**" + (f" ({code(run.why)})" if run.why else "")]
     if found:
         rows.append(f"reproducer: {_outcome(found[1])} without the patch, {_outcome(found[2])} with it")
+    if run.validation:
+        rows.append(f"validation: {code(line_of(run.validate, 300))} {run.validation}")
     rows += _tests(run.tests)
     for review in (attempt.reviews if attempt else [])[-1:]:
         words = [code(review.get(name), 20) for name in ("patch-correct", "test-correct")]
         rows.append(f"review by a model: patch correct: {words[0]}, script correct: {words[1]}")
-    return "".join(f"- {row}\n" for row in rows)
+    return "".join(f"{row if row.startswith('  - ') else f'- {row}'}\n" for row in rows)
 
 
 def _script(run: Run) -> str:

@@ -80,6 +80,8 @@ def _evidence(run: Run) -> Section:
     elif attempt and attempt.executions:
         for (patch, test), execution in sorted(attempt.executions.items())[:20]:
             content.append(_execution(f"script {test}, {f'patch {patch}' if patch else 'no patch'}", execution))
+    if run.validation:
+        content.append(tag("p", "Validation: ", tag("code", line_of(run.validate, 300)), " ", run.validation))
     content += _experiments(run)
     content += [_review(row) for row in (attempt.reviews if attempt else [])[:20]]
     content += [fold(name, pre(text, name)) for name, text in (attempt.others.items() if attempt else [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -113,6 +114,8 @@ class Run:
     repo: str  # the repository that the patch is for
     tests: Any  # from result.json: the project's own tests, before and after; None: they were not run
     has_history: bool  # the model could search git's history
+    validate: str  # the user's command that a patch must pass; "": none
+    patch_sha256: str
     experiments: Any  # from result.json: the experiments behind the verdict; None: none were made
 
     @property
@@ -131,6 +134,14 @@ class Run:
         wanted = self.selected[0] if self.selected else None
         found = [each for each in self.attempts if each.number == wanted]
         return (found or self.attempts[-1:] or [None])[0]
+
+    @property
+    def validation(self) -> str:
+        """How the user's command ended with the patch; "": it did not run with it."""
+        ended = self.journal.commands.get((self.patch_sha256, self.validate))
+        return (
+            "" if ended is None else "passes with the patch" if ended == 0 else f"fails with the patch (exit {ended})"
+        )
 
     @property
     def places(self) -> list[Place]:
@@ -220,6 +231,8 @@ def run_of(files: dict[str, bytes]) -> Run:
         issue=decode(files.get(layout.ISSUE), 40_000), patch=patch, files=parse(diff.decode("utf-8", "replace")),
         unread=decode(files.get("(unread)"), 4000), is_exact=patch.encode() == diff, tests=member(result, "tests"),
         experiments=member(result, "experiments"), has_history=member(meta, "search_history") is True,
+        validate=text_of(member(options, "validate")),
+        patch_sha256=hashlib.sha256(diff).hexdigest(),
         folder=decode(files.get("(folder)"), 4000), repo=line_of(member(options, "repo"), 4000),
         models=[line_of(each, 200) for each in models[:20]] if isinstance(models, list) else [],
         commit=line_of(member(meta, "snapshot", "commit"), 64),

@@ -46,6 +46,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
                 f"{layout.REPRODUCER % script}: {RESULTS.get(without.result, without.result)} without the patch; {RESULTS.get(ran.result, ran.result)} with it",
             )
         )
+    rows.append(("validated", f"'{line_of(run.validate, 200)}' {run.validation}" if run.validation else ""))
     rows += [
         ("place", f"{at.file}:{'-'.join(map(str, at.lines))} {line_of(at.behavior, 200)}") for at in run.places[:20]
     ]
