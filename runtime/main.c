@@ -137,7 +137,9 @@ static void print_usage(FILE *out)
           out);
     for (guint i = 0; acr_verbs[i]; i++)
         if (acr_verbs[i]->summary)
-            fprintf(out, "  %-10s %s\n", acr_verbs[i]->name, acr_verbs[i]->summary);
+            fprintf(out, "  %-10s %s%s%s\n", acr_verbs[i]->name, acr_verbs[i]->summary,
+                    acr_verbs[i]->short_name ? "; also as acr-host " : "",
+                    acr_verbs[i]->short_name ? acr_verbs[i]->short_name : "");
     fputs("\nacr-host VERB --help describes a verb, acr-host help TOPIC prints a guide; "
           "acr-host --version the version.\n"
           "Exit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a ceiling was "
@@ -165,7 +167,7 @@ static int run_verb(const char *name, int argc, char **argv)
                     .prompts_dir = prompts_dir,
                     .interrupt = &interrupt_state};
     for (guint i = 0; acr_verbs[i]; i++)
-        if (strcmp(acr_verbs[i]->name, name) == 0)
+        if (strcmp(acr_verbs[i]->name, name) == 0 || g_strcmp0(acr_verbs[i]->short_name, name) == 0)
             return acr_verb_start(&host, acr_verbs[i], argc, argv);
     g_autofree char *whole = acr_utf8_repair(name, strlen(name)),
                     *shown = g_strdelimit(acr_text_visible(whole), "\n\t", ' ');

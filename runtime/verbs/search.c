@@ -172,8 +172,10 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
  * it, or names like it. */
 static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError **error)
 {
-    const char *other = g_ascii_isupper(name[0]) ? "class" : "method",
-               *const words[] = {"class", "method", manner->spec->in_file ? "code" : other};
+    bool is_class = g_ascii_isupper(name[0]) && !strchr(name, '.');
+    const char *other = is_class ? "class" : "method", *const words[] = {
+                                                           "class", "method",
+                                                           manner->spec->in_file ? "code" : other};
     bool is_found = false;
     AcrOut out = ACR_OUT_WRITTEN;
     for (guint i = 0; i < G_N_ELEMENTS(words) && out == ACR_OUT_WRITTEN; i++) {
@@ -461,6 +463,7 @@ static int run_search(AcrHost *host, AcrRunSpec *spec)
 
 const AcrVerb acr_verb_search = {
     .name = "search",
+    .short_name = "s",
     .summary = "Search the structure of Python code: classes, methods, text, lines",
     .takes = ACR_FOR_SEARCH,
     .arguments = "[WHAT [WHERE]] - a NAME, a TEXT, class A, 'search_class(\"A\")', FILE:10-20; "

@@ -145,11 +145,24 @@ static void put_files(Printer *self, guint limit)
     }
 }
 
+/* What a model is told, without its tags: "CLASS.NAME" for a class and its method; owned. */
+static char *without_tags(const char *told)
+{
+    static const char *const tags[] = {"<file>",  "<class>",  "<func>",  "<code>",
+                                       "</file>", "</class>", "</func>", "</code>"};
+    g_autoptr(GString) text = g_string_new(told);
+    g_string_replace(text, "</class> <func>", ".", 0);
+    for (guint i = 0; i < G_N_ELEMENTS(tags); i++)
+        g_string_replace(text, tags[i], "", 0);
+    return g_strdup(text->str);
+}
+
 /* Says on stderr what the reader should know about the results. */
 static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shortened)
 {
-    if (*answer->notes)
-        acr_verb_tell("%s", answer->notes);
+    g_autofree char *notes = without_tags(answer->notes);
+    if (*notes)
+        acr_verb_tell("%s", notes);
     if (n > limit)
         acr_verb_say("%u of %u results are shown; --limit N shows more", limit, n);
     else if (shortened)
@@ -161,10 +174,11 @@ void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer 
                       GString *out)
 {
     if (!answer->lines) { /* nothing was found, or no code */
+        g_autofree char *told = without_tags(answer->output);
         if (answer->ok)
-            g_string_append_printf(out, "%s\n", answer->output);
+            g_string_append_printf(out, "%s\n", told);
         else
-            acr_verb_tell("%s", answer->output);
+            acr_verb_tell("%s", told);
         return;
     }
     Printer self = {.spec = spec, .lines = answer->lines, .mark = mark, .out = out};

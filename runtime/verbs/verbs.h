@@ -13,8 +13,8 @@
 
 typedef struct AcrVerb AcrVerb;
 struct AcrVerb {
-    const char *name;
-    const char *summary; /* one line for the list of verbs; NULL: not listed */
+    const char *name, *short_name; /* NULL: it has no short one */
+    const char *summary;           /* one line for the list of verbs; NULL: not listed */
     /* the verb's bit in the table of options; 0: `start` gets the arguments unparsed */
     AcrForVerb takes;
     const char *arguments; /* arguments besides options, as --help shows them; NULL: none */

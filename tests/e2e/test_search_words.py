@@ -64,6 +64,12 @@ def test_words_are_calls(host: Host, repo: Repo, words: list[str], call: str, fo
     assert rows(result)[0][1] == found
 
 
+def test_a_miss_is_told_to_people_without_tags(host: Host, repo: Repo) -> None:
+    missed = [host.run("s", *words, cwd=repo.path).check(1).err for words in (["Box.putt"], ["method", "Box.putt"])]
+    assert missed[0] == missed[1], missed
+    assert "Class Box in app/box.py defines: put" in missed[0] and "<" not in missed[0]
+
+
 @pytest.mark.parametrize(
     "words", [["class", "Nope"], ['search_class("Nope")'], ['search_class("Box"'], ["callers", "put"]]
 )

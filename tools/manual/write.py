@@ -37,6 +37,7 @@ EXAMPLES = {
         ),
     ],
     "search": [
+        ("Search with few keys: s is search, and an alias is shorter still", "s Session.send"),
         ("Show a class, and a method of it", "search class Session"),
         ("Find literal text in files of one name", "search code 'def save(' --in models.py"),
         ("Make a call in full, as a model does", 'search --json \'search_method_in_class("save", "Model")\''),
