@@ -49,6 +49,16 @@ void acr_task_place_clear(AcrTaskPlace *place)
         g_clear_pointer(texts[i], g_free);
 }
 
+char *acr_batch_task_text(const AcrRunSpec *task, const char *const *arguments)
+{
+    g_autoptr(AcrJson) json = acr_json_of(
+        ACR_INT("parent", getpid()), ACR_INT("verb", task->verb),
+        ACR_JSON("spec", acr_run_spec_to_json(task, 0)),
+        ACR_JSON("arguments", arguments ? acr_json_new_strings(arguments) : acr_json_new_array()),
+        NULL);
+    return acr_json_print(json);
+}
+
 /* Describes a task: the batch's options with the task's own folder, issue and place; owned JSON
  * text. */
 static char *describe_task(const Batch *batch, const AcrInstance *instance, const char *repo,
@@ -58,7 +68,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     gint64 deadline_us = acr_budget_deadline(batch->limits.budget);
     g_autofree char *out = g_build_filename(spec->out, instance->instance_id, NULL);
     AcrRunSpec task = *spec; /* borrows all of its texts */
-    task.verb = ACR_FOR_RUN;
+    task.verb = spec->reproduce_only ? ACR_FOR_REPRODUCE : ACR_FOR_RUN;
     task.repo = (char *)repo;
     task.rev = instance->base_commit;
     task.issue_text = instance->problem_statement;
@@ -84,9 +94,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
             task.regressions = ACR_VERIFY_NEVER; /* only a command for this task can ask for them */
     }
     task.jobs = CLAMP(g_get_num_processors() / spec->tasks_at_once, 1, ACR_OUTLINE_MAX_JOBS);
-    g_autoptr(AcrJson) json = acr_json_of(ACR_INT("parent", getpid()),
-                                          ACR_JSON("spec", acr_run_spec_to_json(&task, 0)), NULL);
-    return acr_json_print(json);
+    return acr_batch_task_text(&task, NULL);
 }
 
 /* Reads the result that a task returned; a task that returned none was killed. */
@@ -216,6 +224,13 @@ static void tell_task(const Batch *batch, const AcrBatchTask *task)
                       (AcrProgressEvent){.kind = ACR_PROGRESS_SPENT, .spent = batch->result.spent});
 }
 
+/* Scripts that show an issue are no predictions. */
+static bool write_predictions(const Batch *batch, GError **error)
+{
+    const AcrRunSpec *spec = batch->options->spec;
+    return spec->reproduce_only || acr_predictions_write(spec, batch->instances, error);
+}
+
 /* Counts an ended task and updates the predictions. The caller holds the lock. */
 static void account(Batch *batch, const AcrBatchTask *task, guint number)
 {
@@ -231,7 +246,7 @@ static void account(Batch *batch, const AcrBatchTask *task, guint number)
         code > ACR_EXIT_NONE && code != ACR_EXIT_CEILING && code != ACR_EXIT_INTERRUPTED;
     look_for_pause(batch, result);
     GError **keep_first = batch->failure ? NULL : &batch->failure;
-    if (!acr_predictions_write(options->spec, batch->instances, keep_first))
+    if (!write_predictions(batch, keep_first))
         has_failed = true;
     batch->result.failed += has_failed;
     look_for_failures(batch);
@@ -347,8 +362,7 @@ static void run_all(Batch *batch)
                       batch);
     batch->result.tasks = batch->instances->len;
     batch->result.not_begun = batch->instances->len - note->next;
-    if (batch->ended == 0 &&
-        !acr_predictions_write(batch->options->spec, batch->instances, &batch->failure))
+    if (batch->ended == 0 && !write_predictions(batch, &batch->failure))
         batch->result.failed++;
     note->is_over = true;
     note->why = acr_interrupted(batch->options->interrupt) ? "interrupted" : batch->result.paused;

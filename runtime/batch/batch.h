@@ -130,6 +130,17 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error) ACR_MUST_USE;
 
+/* What the verb batch-task reads from standard input: the options of a task, the verb that they are
+ * for, and its arguments (NULL-terminated, may be NULL); owned. */
+char *acr_batch_task_text(const AcrRunSpec *task, const char *const *arguments) ACR_MUST_USE;
+/* The saved answers of a model, by task: a file of JSON lines {"instance_id", "answer": a text or
+ * several}, or a folder of files ID.md or ID.txt: id -> array of texts, owned. Errors: USAGE of
+ * task, those of base. */
+GHashTable *acr_saved_answers_read(const char *path, GError **error) ACR_MUST_USE;
+/* Writes OUT/preds.jsonl from {"instance_id": patch}: one line for each task that has a member. */
+bool acr_predictions_write_texts(const char *out, const char *model, const AcrJson *patches,
+                                 GError **error) ACR_MUST_USE;
+
 /* Runs `body` in up to `most` threads, including this one, and waits for them; fewer if no more can
  * be started. */
 void acr_batch_threads(gint64 wanted, guint most, void *(*body)(void *), void *data);

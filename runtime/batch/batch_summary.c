@@ -34,7 +34,7 @@ const char *acr_batch_status(const AcrRunResult *result)
 {
     switch (result->exit_code) {
     case ACR_EXIT_OK:
-        return ACR_STATUS_PATCH;
+        return result->is_reproduction ? ACR_STATUS_REPRODUCED : ACR_STATUS_PATCH;
     case ACR_EXIT_NONE:
         return result->verdict == ACR_VERDICT_REFUSED ? ACR_STATUS_REJECTED : ACR_STATUS_NONE;
     case ACR_EXIT_CEILING:

@@ -9,6 +9,7 @@
 
 /* The values of "status" in a task's row. */
 #define ACR_STATUS_PATCH "patch"
+#define ACR_STATUS_REPRODUCED "reproduced" /* --reproduce-only: there is a script */
 #define ACR_STATUS_REJECTED "rejected" /* there is a patch, but review or validation rejected it */
 #define ACR_STATUS_NONE "none"         /* the work ended without a patch */
 #define ACR_STATUS_STOPPED "stopped"   /* a limit stopped the task */

@@ -92,17 +92,33 @@ char *acr_batch_patch(const AcrRunSpec *spec, const AcrInstance *instance)
     return read_result(spec, instance, &result, NULL) == OF_THIS_BATCH ? patch_text(&result) : NULL;
 }
 
+static void add_line(GString *out, const char *id, const char *patch, const char *model,
+                     const char *tag)
+{
+    g_autoptr(AcrJson) line =
+        acr_json_of(ACR_STRING("instance_id", id), ACR_STRING("model_patch", patch),
+                    ACR_STRING("model_name_or_path", model), NULL);
+    if (tag)
+        acr_json_set_string(line, "tag", tag);
+    g_autofree char *printed = acr_json_print(line);
+    g_string_append_printf(out, "%s\n", printed);
+}
+
 static void add_prediction(const AcrRunSpec *spec, const AcrInstance *instance,
                            const AcrRunResult *result, GString *out)
 {
     g_autofree char *model = acr_batch_model(spec), *text = patch_text(result);
-    g_autoptr(AcrJson) line =
-        acr_json_of(ACR_STRING("instance_id", instance->instance_id),
-                    ACR_STRING("model_patch", text), ACR_STRING("model_name_or_path", model), NULL);
-    if (result->tag)
-        acr_json_set_string(line, "tag", result->tag);
-    g_autofree char *printed = acr_json_print(line);
-    g_string_append_printf(out, "%s\n", printed);
+    add_line(out, instance->instance_id, text, model, result->tag);
+}
+
+bool acr_predictions_write_texts(const char *out, const char *model, const AcrJson *patches,
+                                 GError **error)
+{
+    g_autofree char *path = g_build_filename(out, ACR_FILE_PREDICTIONS, NULL);
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (const AcrJson *at = acr_json_first(patches); at; at = acr_json_next(at))
+        add_line(text, acr_json_key(at), acr_json_string(at), model, NULL);
+    return acr_file_write_atomic(path, text->str, text->len, 0644, error);
 }
 
 bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, GError **error)

@@ -68,6 +68,8 @@ const AcrOption acr_options[] = {
      .help = "Find the task's repository at DIR/owner/name, owner+name or owner__name"},
     {"hidden-tests", 0, ACR_OPTION_FLAG, AT(has_hidden_tests), ACR_FOR_LOCALIZE, RARE, NULL,
      .help = "Rank by the task's hidden tests, to measure the ranking itself"},
+    {"hidden-tests", 0, ACR_OPTION_FLAG, AT(has_hidden_tests), ACR_FOR_SWE_BENCH, RARE, NULL,
+     .help = "Rank by the tasks' hidden tests, to measure the ranking itself", .needs = "sbfl-only"},
     {"in", 'g', ACR_OPTION_TEXT, AT(in_file), ACR_FOR_SEARCH, 0, "WHERE",
      .help = "Search only this file, folder or glob pattern, as WHERE after the name or text"},
     {"regex", 'e', ACR_OPTION_FLAG, AT(regex), ACR_FOR_SEARCH, 0, NULL,
@@ -115,6 +117,12 @@ const AcrOption acr_options[] = {
      .help = "Take only tasks that failed the last time"},
     {"fail-fast", 0, ACR_OPTION_COUNT, AT(fail_fast), ACR_FOR_SWE_BENCH, 0, "N",
      .help = "Start no more tasks once N have failed", 1, G_MAXINT32},
+    {"reproduce-only", 0, ACR_OPTION_FLAG, AT(reproduce_only), ACR_FOR_SWE_BENCH, RARE, NULL,
+     .help = "Only write scripts that show the issues, without patches"},
+    {"sbfl-only", 0, ACR_OPTION_FLAG, AT(sbfl_only), ACR_FOR_SWE_BENCH, RARE, NULL,
+     .help = "Only rank code by the failing tests of each task, without a model"},
+    {"extract-patches", 0, ACR_OPTION_TEXT, AT(extract_patches), ACR_FOR_SWE_BENCH, RARE, "PATH",
+     .help = "Only turn saved answers into predictions, without a model"},
     {"out", 'o', ACR_OPTION_TEXT, AT(out), ISSUE, 0, "DIR",
      .help = "Keep the run in DIR; rerun the same command to resume (default: a new folder)"},
     {"resume", 0, ACR_OPTION_FLAG, AT(resume), ISSUE, 0, NULL,
@@ -208,8 +216,13 @@ const AcrOption acr_options[] = {
     {"formula", 0, ACR_OPTION_WORD, AT(formula), ACR_FOR_LOCALIZE, 0, "NAME",
      .help = "Compute suspicion by this formula", .words = "ochiai|dstar|tarantula",
      .default_value = "ochiai"},
+    {"formula", 0, ACR_OPTION_WORD, AT(formula), ACR_FOR_SWE_BENCH, RARE, "NAME",
+     .help = "Compute suspicion by this formula", .words = "ochiai|dstar|tarantula",
+     .needs = "sbfl-only"},
     {"imports", 0, ACR_OPTION_FLAG, AT(has_imports), ACR_FOR_LOCALIZE, RARE, NULL,
      .help = "Count lines that run at import, as published results do"},
+    {"imports", 0, ACR_OPTION_FLAG, AT(has_imports), ACR_FOR_SWE_BENCH, RARE, NULL,
+     .help = "Count lines that run at import, as published results do", .needs = "sbfl-only"},
     {"patch", 0, ACR_OPTION_TEXT, AT(patch), ACR_FOR_EXEC, 0, "FILE",
      .help = "Apply this diff to the copy first; - for standard input"},
     {"extension", 0, ACR_OPTION_FILES, AT(extensions), EXTENDED, BOUND | CONFIG, "FILE",
@@ -459,23 +472,23 @@ const AcrOption acr_options[] = {
     {"quiet", 'q', ACR_OPTION_FLAG, AT(quiet), MODEL | ACR_FOR_REPLAY | ACR_FOR_EVAL, CONFIG, NULL,
      .help = "Print no progress and no summary on stderr"},
     /* ---- What a batch sets for its tasks ---- */
-    {"shared-dir", 0, ACR_OPTION_TEXT, AT(shared_dir), ACR_FOR_RUN, .flags = INNER},
-    {"batch-max-cost", 0, ACR_OPTION_USD, AT(batch_max_cost), ACR_FOR_RUN, .flags = INNER},
-    {"batch-max-tokens", 0, ACR_OPTION_COUNT, AT(batch_max_tokens), ACR_FOR_RUN, .flags = INNER,
+    {"shared-dir", 0, ACR_OPTION_TEXT, AT(shared_dir), ISSUE, .flags = INNER},
+    {"batch-max-cost", 0, ACR_OPTION_USD, AT(batch_max_cost), ISSUE, .flags = INNER},
+    {"batch-max-tokens", 0, ACR_OPTION_COUNT, AT(batch_max_tokens), ISSUE, .flags = INNER,
      .min = 1, .max = MAX_TOKENS},
-    {"batch-deadline-us", 0, ACR_OPTION_COUNT, AT(batch_deadline_us), ACR_FOR_RUN, .flags = INNER,
+    {"batch-deadline-us", 0, ACR_OPTION_COUNT, AT(batch_deadline_us), ISSUE, .flags = INNER,
      .min = 1, .max = G_MAXINT64},
 };
 // clang-format on
 const guint acr_n_options = G_N_ELEMENTS(acr_options);
 
 const AcrOptionGroup acr_option_groups[] = {
-    {"Input",
-     "issue issue-text dataset predictions repo repos rev patch instance instances slice "
-     "shard shuffle split "
-     "retry-failed in regex tests failing-test hidden-tests extension candidate issue-before "
-     "issue-api instance-id "
-     "trust-git-links"},
+    {"Input", "issue issue-text dataset predictions repo repos rev patch instance instances slice "
+              "shard shuffle split "
+              "retry-failed reproduce-only sbfl-only extract-patches in regex tests failing-test "
+              "hidden-tests extension candidate issue-before "
+              "issue-api instance-id "
+              "trust-git-links"},
     {"Model",
      "model system json-mode schema tools effort service-tier temperature context rounds tries "
      "attempts samples fallback-model prompts repo-notes history "

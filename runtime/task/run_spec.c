@@ -244,7 +244,9 @@ static bool check_required(const AcrRunSpec *spec, GError **error)
         char *const *text = member(spec, option);
         /* a script with an unset variable passes an empty text */
         bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text_option(option) && !**text);
-        if ((option->required & spec->verb) && is_empty)
+        bool is_unused = spec->verb == ACR_FOR_SWE_BENCH && option->type == ACR_OPTION_MODELS &&
+                         (spec->sbfl_only || spec->extract_patches);
+        if ((option->required & spec->verb) && is_empty && !is_unused)
             return acr_task_refuse(error, "--%s is missing", option->name);
     }
     return true;
@@ -323,6 +325,9 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     if (spec->apply && spec->rev)
         return acr_task_refuse(
             error, "--apply writes to the working tree and cannot be combined with --rev");
+    if (spec->reproduce_only + spec->sbfl_only + !!spec->extract_patches + (spec->grade >= 0) > 1)
+        return acr_task_refuse(error, "--reproduce-only, --sbfl-only, --extract-patches and "
+                                      "--grade exclude each other; give one of them");
     if (spec->image && spec->sandbox && strcmp(spec->sandbox, "container") != 0)
         return acr_task_refuse(error, "--image needs --sandbox container, not %s", spec->sandbox);
     return true;

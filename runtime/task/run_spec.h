@@ -59,6 +59,10 @@ typedef struct {
     gint64 shuffle, fail_fast;
     bool retry_failed;
 
+    /* What `swe-bench` does with its tasks instead of solving them. */
+    bool reproduce_only, sbfl_only;
+    char *extract_patches; /* a file or folder with saved answers */
+
     /* The models, and how they are called. */
     char **models, *fallback_model, *effort;
     char *base_url, *key_command, *key_file, **headers, *prices, *prompts;

@@ -20,13 +20,39 @@ static void die_with(pid_t parent)
         _exit(ACR_EXIT_INTERRUPTED); /* the parent had already exited */
 }
 
-static bool read_spec(AcrHost *host, AcrRunSpec *spec, GError **error)
+/* The verbs that a batch runs; the first two leave a run folder. */
+static const AcrVerb *const verbs[] = {&acr_verb_run, &acr_verb_reproduce, &acr_verb_localize,
+                                       &acr_verb_patch};
+
+static const AcrVerb *find_verb(gint64 number)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(verbs); i++)
+        if (verbs[i]->takes == number)
+            return verbs[i];
+    return NULL;
+}
+
+/* The texts of an array; owned. */
+static char **take_arguments(const AcrJson *array)
+{
+    g_autoptr(GPtrArray) texts = g_ptr_array_new();
+    for (const AcrJson *at = acr_json_first(array); at; at = acr_json_next(at))
+        g_ptr_array_add(texts, (char *)acr_json_string(at));
+    g_ptr_array_add(texts, NULL);
+    return g_strdupv((char **)texts->pdata);
+}
+
+/* Reads the options of a task and its verb. */
+static bool read_spec(AcrHost *host, AcrRunSpec *spec, const AcrVerb **out_verb, GError **error)
 {
     g_autoptr(GBytes) bytes = acr_read_stdin(MAX_SPEC_BYTES, host->interrupt, error);
     g_autoptr(AcrJson) json = acr_json_parse_bytes(bytes, error);
-    if (!json)
-        return false;
+    *out_verb = find_verb(acr_json_get_int(json, "verb", ACR_FOR_RUN));
+    if (!json || !*out_verb)
+        return json && acr_task_refuse(error, "a batch has no such verb");
     die_with((pid_t)acr_json_get_int(json, "parent", 0));
+    *spec = acr_run_spec_of((*out_verb)->takes);
+    spec->arguments = take_arguments(acr_json_get(json, "arguments"));
     return acr_run_spec_from_json(spec, 0, acr_json_get(json, "spec"), error) &&
            acr_run_spec_complete(spec, error);
 }
@@ -34,13 +60,14 @@ static bool read_spec(AcrHost *host, AcrRunSpec *spec, GError **error)
 static int start_batch_task(AcrHost *host, int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
-    if (!read_spec(host, &spec, &error) || !acr_http_global_init(&error))
+    g_auto(AcrRunSpec) spec = {0};
+    const AcrVerb *verb = NULL;
+    if (!read_spec(host, &spec, &verb, &error) || !acr_http_global_init(&error))
         return acr_verb_fail(host, error);
     spec.json = spec.quiet = true;
     spec.verbose = false;
     g_autofree char *cache = acr_verb_take_host_options(host, &spec);
-    int code = acr_run_and_report(host, &spec);
+    int code = verb->run(host, &spec);
     acr_http_global_cleanup();
     return code;
 }

@@ -5,8 +5,9 @@
 
 #include "batch/batch_summary.h"
 #include "batch/shards.h"
+#include "layout/layout.h"
 #include "task/run_folder.h"
-#include "verbs/grading.h"
+#include "verbs/batch_tools.h"
 
 static void log_summary(AcrConsole *console, const AcrBatchSummary *summary)
 {
@@ -39,15 +40,18 @@ static int report_batch(AcrHost *host, const AcrRunSpec *spec, const AcrBatchRes
                         AcrConsole *console)
 {
     g_autoptr(GString) also = g_string_new(NULL);
+    g_autofree char *place =
+        spec->reproduce_only
+            ? g_strdup_printf("scripts in '%s/ID/" ACR_FILE_SCRIPT "'", spec->out)
+            : g_strdup_printf("predictions in '%s/" ACR_FILE_PREDICTIONS "'", spec->out);
     if (result->stopped)
         g_string_append_printf(also, ", %u stopped at a ceiling", result->stopped);
     if (result->interrupted)
         g_string_append_printf(also, ", %u interrupted", result->interrupted);
-    acr_console_say(
-        console, ACR_TONE_PLAIN,
-        "%u task%s: %u with a patch, %u without, %u failed%s; predictions in '%s/preds.jsonl'",
-        result->tasks, result->tasks == 1 ? "" : "s", result->patches, result->without,
-        result->failed, also->str, spec->out);
+    acr_console_say(console, ACR_TONE_PLAIN, "%u task%s: %u with a %s, %u without, %u failed%s; %s",
+                    result->tasks, result->tasks == 1 ? "" : "s", result->patches,
+                    spec->reproduce_only ? "script" : "patch", result->without, result->failed,
+                    also->str, place);
     if (acr_interrupted(host->interrupt)) {
         acr_console_log(console,
                         "interrupted; %u task%s not started; rerun the same command to resume",
@@ -176,8 +180,11 @@ static int run_swe_bench(AcrHost *host, AcrRunSpec *spec)
         (void)acr_verb_fail(host, error);
         return ACR_EXIT_USAGE;
     }
-    if (!check_named_for_batch(host, spec, instances, &error) ||
-        !check_models(host, spec, &digest, &error))
+    if (!check_named_for_batch(host, spec, instances, &error))
+        return acr_verb_fail(host, error);
+    if (spec->sbfl_only || spec->extract_patches)
+        return acr_batch_tools_run(host, spec, instances);
+    if (!check_models(host, spec, &digest, &error))
         return acr_verb_fail(host, error);
     const AcrShardBound bound = {.options = digest};
     if (!acr_shard_enter(spec, &bound, instances, &shard, &error)) {

@@ -47,7 +47,7 @@ static bool find_task(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place
 {
     AcrWorkspace *workspace = &place->workspace;
     const char *const *only = (const char *const *)spec->instances;
-    g_autoptr(GPtrArray) tasks = acr_dataset_read(spec->dataset, ACR_DATASET_GRADE, only, error);
+    g_autoptr(GPtrArray) tasks = acr_dataset_load(host, spec, ACR_DATASET_GRADE, only, error);
     if (!tasks)
         return false;
     const AcrInstance *task = tasks->pdata[0];
