@@ -34,7 +34,7 @@ BUDGETS = {
     "python/examples": 290,
     "runtime": 230,
     "runtime/agents": 1_200,
-    "runtime/batch": 2_500,
+    "runtime/batch": 2_640,
     "runtime/eval": 2_925,
     "runtime/extensions": 1_150,
     "runtime/layout": 80,
@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/report": 1_330,
     "runtime/serve": 3_330,
     "runtime/task": 6_230,
-    "runtime/verbs": 7_800,
+    "runtime/verbs": 8_300,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
