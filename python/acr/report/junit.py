@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 from acr.report.plain import visible
 
@@ -10,14 +10,22 @@ Case = tuple[str, str, str, str, float]  # suite, name, "passed" | "failed" | "e
 _ELEMENTS = {"failed": "failure", "error": "error", "skipped": "skipped"}
 
 
+def _quoted(text: str) -> str:
+    """An attribute's value; ends of lines would be read as blanks. `xml.sax.saxutils` has this, and imports a web client."""
+    inside = escape(text)
+    for letter in "\t\n\r":
+        inside = inside.replace(letter, f"&#{ord(letter)};")
+    return f'"{inside}"'
+
+
 def _case(case: Case) -> str:
     suite, name, state, message, seconds = case
-    head = f'<testcase classname={quoteattr(visible(suite))} name={quoteattr(visible(name))} time="{seconds:.3f}"'
+    head = f'<testcase classname={_quoted(visible(suite))} name={_quoted(visible(name))} time="{seconds:.3f}"'
     if state == "passed":
         return head + "/>"
     element, text = _ELEMENTS[state], visible(message)
-    kind = "" if element == "skipped" else f" type={quoteattr(state)}"
-    return f"{head}><{element} message={quoteattr(text)}{kind}>{escape(text)}</{element}></testcase>"
+    kind = "" if element == "skipped" else f" type={_quoted(state)}"
+    return f"{head}><{element} message={_quoted(text)}{kind}>{escape(text)}</{element}></testcase>"
 
 
 def render_junit(suite: str, cases: list[Case]) -> str:
@@ -28,7 +36,7 @@ def render_junit(suite: str, cases: list[Case]) -> str:
     inside = "\n".join(map(_case, cases))
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<testsuites name={quoteattr(visible(suite))} {totals} time="{seconds:.3f}">\n'
-        f'<testsuite name={quoteattr(visible(suite))} {totals} skipped="{counts["skipped"]}" time="{seconds:.3f}">\n'
+        f'<testsuites name={_quoted(visible(suite))} {totals} time="{seconds:.3f}">\n'
+        f'<testsuite name={_quoted(visible(suite))} {totals} skipped="{counts["skipped"]}" time="{seconds:.3f}">\n'
         f"{inside}\n</testsuite>\n</testsuites>\n"
     )
