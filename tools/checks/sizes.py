@@ -29,7 +29,7 @@ BUDGETS = {
     "native/search": 6_360,
     "native/spectrum": 190,
     "native/vcs": 6_650,
-    "python/acr": 12_670,
+    "python/acr": 12_690,
     "python/acr_host": 320,
     "python/examples": 290,
     "runtime": 230,
