@@ -165,12 +165,25 @@ static void list_indexed_files(Build *build)
     }
 }
 
+/* Queues a file for outlining. Large files come first: their trees take most of the memory, which
+ * this process and the workers do not need yet. */
+static void add_todo(Build *build, guint number, guint *n_large)
+{
+    const Pending *file = &g_array_index(build->files, Pending, number);
+    gsize size = acr_snapshot_content_size(build->index->snapshot, file->entry);
+    if (size >= ACR_OUTLINE_BIG_BYTES)
+        g_array_insert_val(build->todo, (*n_large)++, number);
+    else
+        g_array_append_val(build->todo, number);
+}
+
 /* Takes the cached results for the files from number `from` on, and queues the others for
  * outlining. */
 static void look_up_files(Build *build, guint from)
 {
     GHashTable *refusals = build->options->refused;
     AcrIndexCache *cache = build->options->cache;
+    guint n_large = 0;
     g_array_set_size(build->todo, 0);
     if (from == build->files->len)
         return;
@@ -186,7 +199,7 @@ static void look_up_files(Build *build, guint from)
             look_up(build, file, entry);
         build->index->stats.cached += file->from_cache;
         if (!file->rows && !file->unparsed)
-            g_array_append_val(build->todo, number);
+            add_todo(build, number, &n_large);
     }
     if (cache)
         acr_index_cache_end(cache);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define FILES_PER_PEER 12u     /* fewer files do not justify starting another peer */
+#define FILES_AT_ONCE 96u      /* so many files take far longer than the start of all peers */
 #define MAX_STARTS_LOST 3u     /* most peers in a row that may end before they are ready */
 #define START_TIMEOUT_MS 60000 /* time in which a peer must become ready */
 #define POLL_MS 100            /* interval between checks for an interrupt */
@@ -42,7 +43,8 @@ typedef struct {
     guint starts_lost;
     bool no_more; /* no further peer can be started */
     gint64 begun_us;
-    gint64 alone_until_us; /* the first peer works alone for as long as its start took */
+    /* the first peer works alone for as long as its start took, unless there are many files */
+    gint64 alone_until_us;
     GError **error;
 } Pool;
 
@@ -319,7 +321,7 @@ bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorker
     g_autoptr(GArray) large = g_array_new(FALSE, FALSE, sizeof(gsize));
     Pool pool = {.batch = batch, .workers = workers, .large = large, .error = error};
     pool.begun_us = g_get_monotonic_time();
-    pool.alone_until_us = G_MAXINT64;
+    pool.alone_until_us = batch->n < FILES_AT_ONCE ? G_MAXINT64 : 0;
     pool.n = useful_peers(batch, workers);
     pool.all = g_new0(Worker, pool.n);
     for (guint i = 0; i < pool.n; i++) {

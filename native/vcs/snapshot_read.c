@@ -129,6 +129,24 @@ GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error)
     return read_entry(snapshot, NULL, index, true, error);
 }
 
+gsize acr_snapshot_content_size(AcrSnapshot *snapshot, gsize index)
+{
+    const AcrEntry *entry = acr_snapshot_entry(snapshot, index);
+    g_autoptr(git_odb) odb = NULL;
+    git_oid id;
+    size_t size = 0;
+    git_object_t type;
+    GBytes *kept = g_hash_table_lookup(snapshot->kept, entry->id);
+    if (kept || entry->where != ACR_VCS_IN_ODB)
+        return kept ? g_bytes_get_size(kept) : 0;
+    acr_git.oid_fromraw(&id, entry->id);
+    pthread_mutex_lock(&snapshot->repo->lock);
+    if (acr_git.repository_odb(&odb, snapshot->repo->git) == 0)
+        (void)acr_git.odb_read_header(&size, &type, odb, &id);
+    pthread_mutex_unlock(&snapshot->repo->lock);
+    return size;
+}
+
 /* Shared by the threads of a bulk read; all members but `next` are constant. */
 typedef struct {
     const AcrSnapshot *snapshot;

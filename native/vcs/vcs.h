@@ -153,6 +153,9 @@ char *acr_snapshot_digest(const AcrSnapshot *snapshot) ACR_MUST_USE;
  * ACR_VCS_MAX_FILE_BYTES), FAILED (damaged, or no blob).
  */
 GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error) ACR_MUST_USE;
+/* The size in bytes of an entry's content as git or the snapshot states it, without reading the
+ * content; 0 if that is not known. */
+gsize acr_snapshot_content_size(AcrSnapshot *snapshot, gsize index);
 
 /* Small generated Python files in the packages of a working tree that its snapshot lacks, because
  * git ignores them: path -> GBytes, with their current contents; owned (g_hash_table_unref). */

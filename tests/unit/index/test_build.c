@@ -120,6 +120,24 @@ static void large_file(void)
     g_assert_cmpstr(acr_index_file(index, 1)->unparsed, ==, "larger than 16 MiB");
 }
 
+static bool note_order(void *ctx, const AcrOutlineBatch *batch, GError **error)
+{
+    for (gsize i = 0; i < batch->n; i++)
+        g_string_append_printf(ctx, "%s ", batch->path(batch->ctx, i));
+    return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "seen enough");
+}
+
+static void large_first(void)
+{
+    g_autofree char *large = g_strnfill(ACR_OUTLINE_BIG_BYTES, '!');
+    const TestFile files[] = {{"a.py", ""}, {"b.py", large}, {"c.py", ""}, {"d.py", large}, {0}};
+    g_autoptr(AcrSnapshot) snapshot = snapshot_of(files);
+    g_autoptr(GString) order = g_string_new(NULL);
+    AcrOutliner outliner = {.version = "fake", .ctx = order, .outline = note_order};
+    g_assert_null(acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, NULL));
+    g_assert_cmpstr(order->str, ==, "b.py d.py a.py c.py ");
+}
+
 /* Files b00.py …, all of which fail, then one that does not. */
 static TestFile *failing(guint n, GPtrArray *names)
 {
@@ -248,6 +266,7 @@ void add_build_tests(void)
     g_test_add_func("/index/build/failing_file_costs_itself_only", failing_files);
     g_test_add_func("/index/build/file_whose_object_is_missing_has_no_symbols", missing_objects);
     g_test_add_func("/index/build/size_of_a_file_has_a_limit", large_file);
+    g_test_add_func("/index/build/large_files_are_outlined_first", large_first);
     g_test_add_func("/index/build/outliner_that_is_gone_is_an_error", outliner_gone);
     g_test_add_func("/index/build/forty_failures_are_not_the_end", some_failures);
     g_test_add_func("/index/build/failure_that_lasts_is_kept_for_a_day", failures_in_the_cache);

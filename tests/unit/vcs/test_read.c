@@ -67,6 +67,15 @@ static void expect_as_single(AcrSnapshot *snapshot)
     }
 }
 
+static void expect_sizes(AcrSnapshot *snapshot)
+{
+    for (gsize i = 0; i < acr_snapshot_size(snapshot); i++) {
+        g_autoptr(GBytes) bytes = acr_snapshot_read(snapshot, i, NULL);
+        g_assert_nonnull(bytes);
+        g_assert_cmpuint(acr_snapshot_content_size(snapshot, i), ==, g_bytes_get_size(bytes));
+    }
+}
+
 static void many_files(const Sandbox *box, const char *dir)
 {
     for (int i = 0; i < 300; i++) {
@@ -96,10 +105,8 @@ static void as_one_by_one(void)
     git(&box, "r", "-c repack.useDeltaBaseOffset=false repack -adfq"); /* deltas name their bases */
     g_autoptr(AcrSnapshot) named = commit_ok(&box, "r", "HEAD");
     expect_as_single(named);
-    for (gsize i = 0; i < acr_snapshot_size(named); i++) {
-        g_autoptr(GBytes) bytes = acr_snapshot_read(named, i, NULL);
-        g_assert_nonnull(bytes);
-    }
+    expect_sizes(loose);
+    expect_sizes(named);
 }
 
 static void kept_contents(void)
@@ -117,6 +124,7 @@ static void kept_contents(void)
     g_autoptr(AcrSnapshot) plain = worktree_ok(&box, "plain");
     expect_as_single(tree);
     expect_as_single(plain);
+    expect_sizes(tree);
     g_autofree char *saved = sandbox_path(&box, "saved");
     g_assert_true(acr_snapshot_save(plain, saved, &error));
     g_autoptr(AcrSnapshot) loaded = acr_snapshot_load(NULL, saved, &error);
