@@ -29,10 +29,12 @@ typedef struct {
     char *change;     /* owned; equal for equal changes */
     AcrJson *scripts; /* owned; [{"script", "result"}] of all reproducers */
     guint passes;     /* how many of these scripts passed */
-    guint agrees;     /* number of candidates, including this one, that behave alike */
-    guint count;      /* number of candidates that make the same change */
-    AcrJson *votes;   /* owned; the model's reason for each vote for this candidate; NULL: none */
-    char *doubt;      /* owned; why validation and tests prove nothing, or NULL */
+    char *examples;   /* owned; what the examples show with it; NULL: they were not run */
+    bool changes_examples; /* they show something else than without a patch */
+    guint agrees;          /* number of candidates, including this one, that behave alike */
+    guint count;           /* number of candidates that make the same change */
+    AcrJson *votes; /* owned; the model's reason for each vote for this candidate; NULL: none */
+    char *doubt;    /* owned; why validation and tests prove nothing, or NULL */
 } AcrCandidate;
 
 /* The patches of a run, in the order in which they were written. */

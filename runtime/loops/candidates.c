@@ -34,6 +34,7 @@ static void candidate_free(gpointer data)
     acr_test_comparison_free(candidate->tests);
     acr_json_free(candidate->experiments);
     acr_json_free(candidate->scripts);
+    g_free(candidate->examples);
     acr_json_free(candidate->votes);
     g_free(candidate->change);
     g_free(candidate);
@@ -101,6 +102,7 @@ static int compare_candidates(const AcrCandidate *a, const AcrCandidate *b)
     const guint keys[][2] = {{acr_candidate_worth(a), acr_candidate_worth(b)},
                              {!a->is_of_tests, !b->is_of_tests},
                              {a->passes, b->passes},
+                             {a->changes_examples, b->changes_examples},
                              {a->agrees, b->agrees},
                              {a->count, b->count}};
     for (guint i = 0; i < G_N_ELEMENTS(keys); i++)

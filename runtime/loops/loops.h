@@ -128,6 +128,7 @@ typedef struct {
     AcrVerify sbfl;
     bool is_traced; /* models are shown which functions of the project the reproducer calls */
     const AcrTestComparer *tests; /* NULL if both of these are NEVER */
+    bool has_examples;            /* the choice among candidates runs the examples in the issue */
     AcrOverlay *const *given; /* patches from elsewhere, which compete with those of the attempts */
     gsize n_given;
     const AcrArtifacts *artifacts;

@@ -1,8 +1,8 @@
 /*
  * Chooses among all candidates if several samples are wanted or patches from elsewhere were given.
  * Given patches are checked like those of the attempts. All candidates run against the reproducers
- * of all attempts, and equal changes and equal behaviour are counted. Also makes every run's table
- * of candidates.
+ * of all attempts and the issue's examples, and equal changes and equal behaviour are counted. Also
+ * makes every run's table of candidates.
  */
 #include "loops/attempt_work.h"
 
@@ -157,6 +157,45 @@ static AcrStep cross_all(AcrAttemptWork *work, const GPtrArray *scripts, GError 
     return step;
 }
 
+/* Runs the issue's examples on the tree of a patch (NULL: without one). *out: owned, what they show.
+ */
+static AcrStep show_examples(AcrAttemptWork *work, const AcrOverlay *patch, const char *script,
+                             char **out, GError **error)
+{
+    const AcrExecuted *executed;
+    AcrTrial trial = {.overlay = patch, .test = script};
+    AcrStep step =
+        acr_step_run(work, &trial, "the issue's examples cannot be run", &executed, error);
+    if (step == ACR_STEP_DONE)
+        *out = acr_utf8_repair_bytes(executed->out);
+    return step;
+}
+
+/* Runs the issue's examples with each candidate, equal changes once. A patch with which they show
+ * what they show without it does not resolve the issue that they illustrate. */
+static AcrStep compare_examples(AcrAttemptWork *work, GError **error)
+{
+    const AcrRun *run = work->run;
+    const GPtrArray *all = work->candidates;
+    g_autofree char *script = NULL, *before = NULL;
+    if (!run->has_examples || run->verify == ACR_VERIFY_NEVER || all->len < 2)
+        return ACR_STEP_DONE;
+    if (!acr_python_issue_examples(run->python, run->issue, &script, error))
+        return ACR_STEP_FAILED;
+    AcrStep step = *script ? show_examples(work, NULL, script, &before, error) : ACR_STEP_DONE;
+    for (guint i = 0; i < all->len && before && step == ACR_STEP_DONE; i++) {
+        AcrCandidate *candidate = all->pdata[i];
+        for (guint k = 0; k < i && is_open(candidate) && !candidate->examples; k++)
+            if (acr_candidates_are_same(all->pdata[k], candidate))
+                candidate->examples = g_strdup(((const AcrCandidate *)all->pdata[k])->examples);
+        if (is_open(candidate) && !candidate->examples)
+            step = show_examples(work, candidate->overlay, script, &candidate->examples, error);
+        candidate->changes_examples =
+            candidate->examples && strcmp(candidate->examples, before) != 0;
+    }
+    return step;
+}
+
 /* Describes how a candidate behaved in all runs; owned. Omits how many tests ran before a timeout,
  * because that depends on the machine. */
 static char *behaviour(const AcrCandidate *candidate)
@@ -164,6 +203,7 @@ static char *behaviour(const AcrCandidate *candidate)
     static const char *const kinds[] = {"why", "regressions", "expected", "fixed"};
     g_autofree char *scripts = acr_json_print(candidate->scripts);
     GString *text = g_string_new(scripts);
+    g_string_append(text, candidate->examples ? candidate->examples : "");
     g_autoptr(AcrJson) compared = acr_json_new_object();
     if (candidate->tests)
         acr_test_comparison_to_json(candidate->tests, false, compared);
@@ -244,7 +284,9 @@ AcrStep acr_selection_weigh(AcrAttemptWork *work, const GPtrArray *scripts, GErr
         if (step == ACR_STEP_FAILED)
             return step;
     }
-    step = acr_selection_compare(work, scripts, error);
+    step = compare_examples(work, error);
+    if (step != ACR_STEP_FAILED)
+        step = acr_selection_compare(work, scripts, error);
     return step == ACR_STEP_FAILED ? step : acr_selection_vote(work, error);
 }
 
@@ -281,6 +323,8 @@ AcrJson *acr_selection_table(const GPtrArray *candidates, const AcrCandidate *be
             acr_json_set(row, "reproducers", acr_json_copy(candidate->scripts));
             acr_json_set_int(row, "same_behaviour", candidate->agrees);
         }
+        if (candidate->examples)
+            acr_json_set_bool(row, "changes_examples", candidate->changes_examples);
         if (candidate->votes)
             acr_json_set(row, "votes", acr_json_copy(candidate->votes));
         acr_json_append(table, row);
@@ -316,6 +360,9 @@ char *acr_selection_reason(const GPtrArray *candidates, const AcrCandidate *best
     else if (best->passes != rival->passes)
         by = g_strdup_printf("it passes %u of %u reproducers, the best other one %u", best->passes,
                              scripts, rival->passes);
+    else if (best->changes_examples != rival->changes_examples)
+        by = g_strdup("with it the issue's examples show something else than without it, unlike "
+                      "with the best other one");
     else if (best->agrees != rival->agrees)
         by = g_strdup_printf("%u behave as it does, %u as the best other one", best->agrees,
                              rival->agrees);

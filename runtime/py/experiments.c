@@ -42,14 +42,26 @@ bool acr_python_not_plain(AcrPython *python, bool reaching_only, const char *pac
     return true;
 }
 
-bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out, GError **error)
+/* Calls a function that takes bytes and returns text. */
+static bool ask_text(AcrPython *python, const char *module, const char *function, const void *data,
+                     gsize len, char **out, GError **error)
 {
-    g_autoptr(GBytes) argument = g_bytes_new(files->data, files->len), key = NULL;
-    if (!acr_python_call(python, "same_change", "key", argument, ACR_PY_VERDICT_TIMEOUT_MS, &key,
+    g_autoptr(GBytes) argument = g_bytes_new(data, len), answer = NULL;
+    if (!acr_python_call(python, module, function, argument, ACR_PY_VERDICT_TIMEOUT_MS, &answer,
                          error))
         return false;
-    *out = acr_bytes_text(key);
+    *out = acr_bytes_text(answer);
     return true;
+}
+
+bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out, GError **error)
+{
+    return ask_text(python, "same_change", "key", files->data, files->len, out, error);
+}
+
+bool acr_python_issue_examples(AcrPython *python, const char *issue, char **out, GError **error)
+{
+    return ask_text(python, "issue_examples", "script", issue, strlen(issue), out, error);
 }
 
 GPtrArray *acr_python_experiment(AcrPython *python, const AcrJson *state, const char *script,

@@ -84,6 +84,10 @@ bool acr_python_not_plain(AcrPython *python, bool reaching_only, const char *pac
  * those that the patch changes (python/acr/same_change.py). */
 bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out,
                            GError **error) ACR_MUST_USE;
+/* A script that runs the issue's examples and prints what they show; owned; "": the issue has none
+ * (python/acr/issue_examples.py). */
+bool acr_python_issue_examples(AcrPython *python, const char *issue, char **out,
+                               GError **error) ACR_MUST_USE;
 /*
  * The next experiment of a verdict, or the verdict (python/acr/experiments/service.py); it depends
  * only on the arguments. `state`, `streams` (of GBytes): the results of the runs so far. Owned, of

@@ -14,6 +14,7 @@
 #define META_NOTES "repo_notes"       /* whether the patch writer is shown the repository's notes */
 #define META_CALLS "search_calls"     /* how many built-in search calls the models are shown */
 #define META_HISTORY "search_history" /* whether search_history is one of them */
+#define META_EXAMPLES "issue_examples" /* whether candidates run the issue's examples */
 
 typedef struct {
     const AcrRunSpec *spec;
@@ -184,6 +185,7 @@ static bool begin_folder(Task *task, AcrJson *meta, GError **error)
     acr_json_set_bool(meta, META_TOOLS, acr_task_wants_tools(task->spec, task->models));
     acr_json_set_int(meta, META_CALLS, (gint64)acr_calls_n(NULL));
     acr_json_set_bool(meta, META_HISTORY, task->spec->history != ACR_HISTORY_NEVER);
+    acr_json_set_bool(meta, META_EXAMPLES, true);
     acr_json_set_bool(meta, META_NOTES, task->spec->repo_notes != ACR_REPO_NOTES_NEVER);
     return acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error);
 }
@@ -281,9 +283,12 @@ static bool tell_verdict(const Task *task, AcrExtensions *extensions, const AcrR
                                error);
 }
 
-/* Lets the sandbox answer what the journal does not; in a replay nothing does. */
-static void run_code_live(Task *task, AcrRecordedExecutor *executor, AcrRecordedTests *tests)
+/* Puts executions and tests behind the journal. The sandbox answers the rest; in a replay nothing does. */
+static void init_code_runs(Task *task, AcrJournal *journal, AcrRecordedExecutor *executor,
+                           AcrRecordedTests *tests)
 {
+    acr_recorded_executor_init(executor, journal);
+    acr_recorded_tests_init(tests, executor, task->spec);
     if (!task->models)
         return;
     acr_recorded_executor_go_live(executor, task->spec, &task->workspace, work_tree(task),
@@ -307,9 +312,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     acr_recorded_referee_init(&referee, journal, acr_workspace_referee(workspace, task->host));
     g_auto(AcrRecordedExecutor) executor = {0};
     g_auto(AcrRecordedTests) tests = {0};
-    acr_recorded_executor_init(&executor, journal);
-    acr_recorded_tests_init(&tests, &executor, spec);
-    run_code_live(task, &executor, &tests);
+    init_code_runs(task, journal, &executor, &tests);
     bool has_notes = acr_json_get_bool(task->folder.meta, META_NOTES, false);
     g_autofree char *cleaned = acr_issue_clean(spec->issue_text),
                     *notes = has_notes ? acr_workspace_notes(workspace, task->prompts) : NULL;
@@ -342,6 +345,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .max_tries = (guint)spec->tries,
         .max_attempts = (guint)spec->attempts,
         .max_samples = (guint)MAX(spec->samples, 1),
+        .has_examples = acr_json_get_bool(task->folder.meta, META_EXAMPLES, false),
         .given = (AcrOverlay *const *)given->pdata,
         .n_given = given->len,
         .artifacts = artifacts,

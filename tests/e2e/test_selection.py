@@ -105,6 +105,22 @@ def test_candidates_run_against_the_reproducers_of_attempts(case: Case, candidat
     check_repeated(case)
 
 
+def test_the_examples_in_the_issue_decide_before_agreement(case: Case, candidate: Candidate) -> None:
+    """Those with which they show what they show without a patch lose, however many they are."""
+    need_bubblewrap()
+    issue = "It should be 2:\n\n```\n>>> from app import half\n>>> half(4)\n1\n```\n"
+    idle = [*candidate("    return n // 3 + 0\n"), *candidate("    return 0 + n // 3\n")]
+    given = [*idle, *candidate(RIGHT), *candidate("    return n//2  # half of it\n"), "--attempts", 0]
+    result = case.run([], *given, "--issue-text", issue, "-v").check()
+    assert added(result) == [RIGHT] and len(case.records("execution")) == 4, "equal changes are run once"
+    assert table(case, "changes_examples", "same_behaviour") == [(False, 2), (False, 2), (True, 2), (True, 2)]
+    why = "with it the issue's examples show something else than without it, unlike with the best other one"
+    assert case.selected()["choice"] == f"chosen from 4 candidates: {why}"
+    check_repeated(case)
+    case.run([], *given, "--issue-text", issue, "--verify", "never").check()
+    assert case.records("execution") == []
+
+
 def test_one_that_breaks_tests_is_not_chosen(case: Case, candidate: Candidate) -> None:
     """The reviewer is asked of given patches, too. What a patch makes of the tests themselves does not count."""
     need_bubblewrap()
