@@ -160,7 +160,14 @@ def test_strings_that_do_not_end_are_read_in_linear_time() -> None:
 
 def test_a_given_command_with_shell_syntax_is_run_as_it_is() -> None:
     assert commands.given("pytest tests; true", frozenset(PATHS))["runner"] == "command"
-    assert commands.given("pytest tests", frozenset(PATHS))["runner"] == "pytest"
+    plan = commands.given("pytest tests", frozenset(PATHS))
+    assert (plan["runner"], plan["why"]) == ("pytest", "it was given")
+    other = commands.given("pytest -x tests/test_nowhere.py", frozenset(PATHS))
+    assert other["command"] == "python -m pytest tests/test_nowhere.py"
+    assert (
+        other["why"]
+        == "it was given as 'pytest -x tests/test_nowhere.py', and runs so that the end of each test is known"
+    )
 
 
 def test_nearest() -> None:

@@ -268,7 +268,12 @@ def whole(text: str, why: int = 9) -> dict:
 
 
 def given(text: str, paths: frozenset[str]) -> dict:
-    """The plan for the user's command, which runs unchanged unless it is one of the known commands."""
-    plan = parse(text, paths)
+    """The plan for the user's command, with "why". It runs unchanged unless it is one of the known commands. A file that it
+    names and that is not there is for the runner to report."""
+    named = {word.split("::")[0].removeprefix("./").rstrip("/") for word in text.split()}
+    plan = parse(text, paths | named)
     is_plain = plan is not None and not re.search(r"&&|\|\||[;|&\n`$]", text)
-    return {**plan, "narrow": 0} if plan and is_plain else whole(text)
+    plan = {**plan, "narrow": 0} if plan and is_plain else whole(text)
+    same = plan["command"].removeprefix("python -m ") == text.strip().removeprefix("python -m ")
+    more = "" if same else f" as {text.strip()!r}, and runs so that the end of each test is known"
+    return {**plan, "why": f"it was given{more}"}

@@ -34,7 +34,7 @@ def detect(argument: bytes) -> bytes:
     paths = list(map(_text, asked["paths"]))
     if asked["given"] is None:
         return json.dumps(detection.detect(paths, _texts(asked["texts"]))).encode()
-    plan = {**commands.given(asked["given"], frozenset(paths)), "why": "it was given"}
+    plan = commands.given(asked["given"], frozenset(paths))
     return json.dumps([detection.with_paths(plan, paths, _texts(asked["texts"]))]).encode()
 
 
