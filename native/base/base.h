@@ -259,8 +259,8 @@ char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
  * repository or a run folder names is opened by this function.
  */
 int acr_file_open(int folder, const char *name, bool follow) ACR_MUST_USE;
-/* Reads a regular file of at most `max` bytes; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder,
- * no permission). */
+/* Reads a regular file of at most `max` bytes, or what a shell's "<(…)" stands for, "/dev/fd/N" of a
+ * pipe; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder, no permission). */
 GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
 /* Like acr_file_read for an open file, from its current position. */
 GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error) ACR_MUST_USE;

@@ -155,8 +155,24 @@ int acr_file_open(int folder, const char *name, bool follow)
     return -1;
 }
 
+/* The descriptor of a pipe that a shell passes as "/dev/fd/N"; -1: the path is another. */
+static int find_passed_pipe(const char *path)
+{
+    static const char folder[] = "/dev/fd/";
+    guint64 fd = 0;
+    struct stat st;
+    bool is_passed =
+        g_str_has_prefix(path, folder) &&
+        g_ascii_string_to_unsigned(path + strlen(folder), 10, 0, G_MAXINT, &fd, NULL) &&
+        fstat((int)fd, &st) == 0 && S_ISFIFO(st.st_mode);
+    return is_passed ? (int)fd : -1;
+}
+
 GBytes *acr_file_read(const char *path, gsize max, GError **error)
 {
+    int passed = find_passed_pipe(path);
+    if (passed >= 0)
+        return acr_fd_read_all(passed, path, max, 0, NULL, error);
     ACR_AUTO_FD fd = acr_file_open(AT_FDCWD, path, true);
     if (fd >= 0)
         return acr_fd_read_file(fd, path, max, error);

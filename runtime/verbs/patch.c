@@ -105,7 +105,8 @@ static int run_patch(AcrHost *host, AcrRunSpec *spec)
     if (!spec->arguments[0])
         return handle(&patching, NULL, &more);
     for (guint i = 0; spec->arguments[i] && more; i++) {
-        int ended = handle(&patching, spec->arguments[i], &more);
+        bool is_stdin = strcmp(spec->arguments[i], "-") == 0;
+        int ended = handle(&patching, is_stdin ? NULL : spec->arguments[i], &more);
         code = MAX(code, ended);
         bool is_told = ended == (int)acr_exit_of(error, host->interrupt);
         if (acr_interrupted(host->interrupt) && (is_told || !spec->arguments[i + 1]))
@@ -120,6 +121,6 @@ const AcrVerb acr_verb_patch = {
     .name = "patch",
     .summary = "Turn saved answers of models into diffs",
     .takes = ACR_FOR_PATCH,
-    .arguments = "[FILE…] - files with model answers; none: one from stdin",
+    .arguments = "[FILE…] - files with model answers; - or none: one from stdin",
     .run = run_patch,
 };

@@ -226,6 +226,7 @@ def test_patch_as_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> 
     good.write_text(ANSWERS[1], "utf-8")
     bad.write_text(ANSWERS[0], "utf-8")
     piped = run_host("patch", "--repo", sample_repo, input=ANSWERS[1]).check()
+    assert run_host("patch", "--repo", sample_repo, "-", input=ANSWERS[1]).check().stdout == piped.stdout
     run = run_host(*arguments(sample_repo, tmp_path / "out")).check()
     assert piped.stdout == run.stdout
     both = run_host("patch", "--repo", sample_repo, bad, good).check(1)

@@ -79,6 +79,20 @@ static void reading_has_a_ceiling_and_names_its_errors(void)
     test_folder_remove(folder);
 }
 
+/* What "<(…)" of a shell passes. */
+static void a_pipe_of_the_shell_is_read_to_its_end(void)
+{
+    int ends[2];
+    g_assert_cmpint(pipe(ends), ==, 0);
+    g_assert_cmpint(write(ends[1], "12345", 5), ==, 5);
+    close(ends[1]);
+    g_autofree char *path = g_strdup_printf("/dev/fd/%d", ends[0]);
+    g_autoptr(GBytes) whole = acr_file_read(path, 5, NULL);
+    g_assert_cmpuint(g_bytes_get_size(whole), ==, 5);
+    close(ends[0]);
+    g_assert_null(acr_file_read(path, 5, NULL));
+}
+
 static void a_file_that_says_size_zero_is_read_whole(void)
 {
     g_autoptr(GError) error = NULL, too_big = NULL;
@@ -365,6 +379,8 @@ void add_file_tests(void)
 {
     g_test_add_func("/base/file/every_spelling_of_a_path_is_the_same",
                     every_spelling_of_a_path_is_the_same);
+    g_test_add_func("/base/file/a_pipe_of_the_shell_is_read_to_its_end",
+                    a_pipe_of_the_shell_is_read_to_its_end);
     g_test_add_func("/base/file/reading_has_a_ceiling_and_names_its_errors",
                     reading_has_a_ceiling_and_names_its_errors);
     g_test_add_func("/base/file/a_file_that_says_size_zero_is_read_whole",
