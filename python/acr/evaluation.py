@@ -43,7 +43,11 @@ def finish(argument: bytes) -> bytes:
     told = {
         "report": json.dumps(report, indent=4) + "\n",
         "line": {**report, "summary": summary},
-        "table": audit_table(graded) if all(row.get("audit") for row in graded) else _table(graded),
+        "table": ""
+        if not graded
+        else audit_table(graded)
+        if all(row.get("audit") for row in graded)
+        else _table(graded),
         "sums": "\n".join(lines),
     }
     if run["results"]:

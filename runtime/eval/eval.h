@@ -94,6 +94,7 @@ typedef struct {
 
 typedef struct {
     guint tasks, predictions, resolved, unresolved, errors, empty;
+    guint unrun;      /* whose tests could not be run here */
     guint late;       /* not graded because the time limit was reached */
     guint doubted;    /* resolved, but not believed */
     guint ungradable; /* predictions for tasks that cannot be graded here */

@@ -44,6 +44,7 @@ void acr_eval_count(const AcrEvalSums *sums, AcrEvalResult *out)
     for (const AcrJson *row = acr_json_first(sums->rows); row; row = acr_json_next(row)) {
         int grade = acr_eval_row_grade(row);
         out->predictions += grade >= 0;
+        out->unrun += g_strcmp0(acr_json_get_string(row, "failure"), "environment") == 0;
         out->late += acr_json_get_bool(row, "late", false);
         out->doubted += acr_json_get_string(row, "doubt") != NULL;
         out->ungradable += acr_json_get_string(row, "ungradable") != NULL;

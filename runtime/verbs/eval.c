@@ -26,7 +26,9 @@ static int report_grades(AcrHost *host, const AcrRunSpec *spec, const AcrEvalRes
         acr_verb_say("'%s' has no prediction to grade", spec->out);
         return ACR_EXIT_OK;
     }
-    return acr_out_exit(acr_verb_tell_grades(result, spec->json), ACR_EXIT_OK);
+    AcrOut out = acr_verb_tell_grades(result, spec->json);
+    return acr_out_exit(out,
+                        spec->audit > 0 ? ACR_EXIT_OK : acr_verb_grades_exit(result, ACR_EXIT_OK));
 }
 
 static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPtrArray *tasks,

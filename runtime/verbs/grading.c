@@ -40,6 +40,14 @@ int acr_verb_fail_grading(AcrHost *host, const GError *error)
     return is_usage ? ACR_EXIT_USAGE : code;
 }
 
+AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code)
+{
+    if (code > ACR_EXIT_NONE || result->unrun == 0 || result->unrun < result->predictions)
+        return code;
+    acr_verb_say("no prediction could be graded here; its line says why");
+    return ACR_EXIT_ENVIRONMENT;
+}
+
 AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json)
 {
     g_autofree char *line = g_strconcat(result->line, "\n", NULL);

@@ -17,6 +17,10 @@ bool acr_verb_check_recipes(AcrPython *python, const AcrRunSpec *spec, const cha
 /* Prints the grades: a table on stdout, or JSON; the sums on stderr. */
 AcrOut acr_verb_tell_grades(const AcrEvalResult *result, bool as_json) ACR_MUST_USE;
 
+/* The exit code of a verb that would end with `code`: ENVIRONMENT if no test could be run, which is
+ * reported. */
+AcrExit acr_verb_grades_exit(const AcrEvalResult *result, AcrExit code);
+
 /* Like acr_verb_fail; invalid input counts as a usage error. */
 int acr_verb_fail_grading(AcrHost *host, const GError *error);
 

@@ -325,7 +325,7 @@ def test_no_network_unless_it_is_asked_for(case: Case) -> None:
 
 
 def test_an_image_that_is_not_there(case: Case) -> None:
-    result = case.run(FIX, image="acr-host-test/nowhere").check()
+    result = case.run(FIX, image="acr-host-test/nowhere").check(3)
     assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
     assert "acr-host-test/nowhere" in result.err
     assert case.ended(FIX) == "resolved"  # what the environment was at fault for is tried again
@@ -478,7 +478,7 @@ def test_the_environment_and_its_variables_are_seen_by_the_tests(project: Projec
     ],
 )
 def test_an_environment_that_cannot_be_made_is_one_line(project: Project, recipe: dict[str, Any], said: str) -> None:
-    result = project.run(FIX, env={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}, **recipe).check()
+    result = project.run(FIX, env={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}, **recipe).check(3)
     assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
     assert said in result.err
     assert not (project.place / "report.json").exists()
