@@ -13,6 +13,17 @@
 
 static void print_value(GString *out, const AcrJson *json, int indent);
 
+/* Faster than printf; a large answer has thousands of line numbers. */
+static void print_integer(GString *out, gint64 value)
+{
+    char digits[20], *at = digits + sizeof digits;
+    for (gint64 left = ABS(value); at == digits + sizeof digits || left; left /= 10)
+        *--at = (char)('0' + left % 10);
+    if (value < 0)
+        *--at = '-';
+    g_string_append_len(out, at, digits + sizeof digits - at);
+}
+
 static void print_number(GString *out, double value)
 {
     if (!isfinite(value)) {
@@ -20,7 +31,7 @@ static void print_number(GString *out, double value)
         return;
     }
     if (fabs(value) <= EXACT_INT_MAX && value == (double)(gint64)value) {
-        g_string_append_printf(out, "%" G_GINT64_FORMAT, (gint64)value);
+        print_integer(out, (gint64)value);
         return;
     }
     static const char *const formats[] = {"%.15g", "%.16g", "%.17g"};
