@@ -14,11 +14,27 @@
 
 /* ---- Nearest names ---- */
 
+/* How many letters of `a` are left in `b` if their order does not matter; each other letter of the
+ * longer name costs an edit. */
+static gsize letters_in_common(const char *a, gsize n, const char *b, gsize m)
+{
+    guint8 left[256] = {0};
+    gsize common = 0;
+    for (gsize i = 0; i < n; i++)
+        left[(guchar)a[i]]++;
+    for (gsize i = 0; i < m; i++)
+        if (left[(guchar)b[i]]) {
+            left[(guchar)b[i]]--;
+            common++;
+        }
+    return common;
+}
+
 /* The Levenshtein distance of two lower-case names; FAR if it exceeds `max`. */
 static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint max)
 {
     guint row[ACR_SEARCH_MAX_NAME + 1];
-    if ((n > m ? n - m : m - n) > max)
+    if (MAX(n, m) - letters_in_common(a, n, b, m) > max)
         return FAR;
     for (gsize j = 0; j <= m; j++)
         row[j] = (guint)j;
