@@ -18,6 +18,7 @@ static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
                  const AcrFileMatch *files, GError **error)
 {
     g_autoptr(GArray) entries = entries_of(reply->search, files, loose ? loose->plain : text);
+    g_autoptr(AcrNeedle) needle = acr_needle_new(text);
     for (guint i = 0; i < entries->len && !reply->overfull; i++) {
         gsize entry = g_array_index(entries, gsize, i);
         AcrContent *content;
@@ -26,7 +27,7 @@ static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
         if (content && loose)
             acr_text_find_loose(reply, entry, content, loose);
         else if (content)
-            acr_text_find(reply, entry, content, text);
+            acr_text_find(reply, entry, content, needle);
     }
     return true;
 }

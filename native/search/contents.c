@@ -238,11 +238,12 @@ const GPtrArray *acr_search_others(AcrSearch *search, const char *text)
         g_free(search->others_text);
         search->others_text = g_strdup(text);
         search->others_with = g_ptr_array_new();
+        g_autoptr(AcrNeedle) needle = acr_needle_new(text);
         for (guint i = 0; i < search->others->len; i++) {
             AcrOther *other = g_ptr_array_index(search->others, i);
             gsize len;
             const char *data = g_bytes_get_data(other->bytes, &len);
-            if (memmem(data, len, text, strlen(text)))
+            if (acr_needle_find(needle, data, data + len))
                 g_ptr_array_add(search->others_with, other);
         }
     }

@@ -125,8 +125,8 @@ void acr_line_cursor_move(AcrLineCursor *cursor, const AcrContent *content, gsiz
 bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
                         AcrLineCursor *cursor, gsize off, gsize len);
 
-/* Adds the lines in which the literal `text` begins. */
-void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text);
+/* Adds the lines in which the literal text begins. */
+void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const AcrNeedle *needle);
 
 /* A text that may match with other indentation and line ends. All owned. */
 typedef struct {

@@ -20,6 +20,17 @@
 /* longest name in bytes that is compared for similarity or quoted */
 #define ACR_SEARCH_MAX_NAME 200u
 
+/* ---- Literal text ---- */
+
+/* A literal text that is searched for in many files, by one thread. */
+typedef struct AcrNeedle AcrNeedle;
+AcrNeedle *acr_needle_new(const char *text) ACR_MUST_USE; /* owned */
+void acr_needle_free(AcrNeedle *needle);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrNeedle, acr_needle_free)
+gsize acr_needle_len(const AcrNeedle *needle); /* in bytes */
+/* The first occurrence in at..end, or NULL. */
+const char *acr_needle_find(const AcrNeedle *needle, const char *at, const char *end);
+
 /* ---- Contents ---- */
 
 typedef struct {

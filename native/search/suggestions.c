@@ -254,15 +254,11 @@ void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *file
 
 /* ---- Occurrences of a text ---- */
 
-static guint count_in(const char *hay, gsize len, const char *text)
+static guint count_in(const char *at, gsize len, const AcrNeedle *needle)
 {
-    gsize n = strlen(text);
     guint count = 0;
-    const char *end = hay + len;
-    while (hay && (hay = memmem(hay, (gsize)(end - hay), text, n))) {
-        count++;
-        hay += n;
-    }
+    for (const char *end = at + len; (at = acr_needle_find(needle, at, end)) != NULL; count++)
+        at += acr_needle_len(needle);
     return count;
 }
 
@@ -271,12 +267,13 @@ void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text)
     const GPtrArray *others = *text ? acr_search_others(search, text) : NULL;
     g_autofree char *shown = acr_search_shown(text);
     g_autoptr(GString) listed = g_string_new(NULL);
+    g_autoptr(AcrNeedle) needle = acr_needle_new(text);
     guint files = 0, total = 0;
     for (guint i = 0; others && i < others->len; i++) {
         const AcrOther *other = g_ptr_array_index(others, i);
         gsize len;
         const char *data = g_bytes_get_data(other->bytes, &len);
-        guint count = count_in(data, len, text);
+        guint count = count_in(data, len, needle);
         if (count && files++ < LISTED_OCCURRENCES) {
             acr_render_heading(listed, acr_search_path(search, other->entry), NULL, NULL, "");
             g_string_append_printf(listed, " %u\n", count);

@@ -158,13 +158,13 @@ bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
 }
 
 /* Adds one match for each line in which one begins; matches do not overlap. */
-void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text)
+void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const AcrNeedle *needle)
 {
-    gsize len = strlen(text);
+    gsize len = acr_needle_len(needle);
     const char *hay = content->text.text, *end = hay + content->text.len;
     AcrLineCursor cursor = {.line = 1};
     for (const char *at = hay; len && at < end;) {
-        at = memmem(at, (gsize)(end - at), text, len);
+        at = acr_needle_find(needle, at, end);
         if (!at || !acr_text_add_match(reply, entry, content, &cursor, (gsize)(at - hay), len))
             return;
         at = MAX(at + len, acr_text_next_line(content, at, end));

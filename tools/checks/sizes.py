@@ -26,7 +26,7 @@ BUDGETS = {
     "native/money": 1_740,
     "native/patch": 8_580,
     "native/sandbox": 7_050,
-    "native/search": 6_360,
+    "native/search": 6_430,
     "native/spectrum": 190,
     "native/vcs": 6_650,
     "python/acr": 12_840,

@@ -49,6 +49,20 @@ static void a_million_matches_are_counted(void)
     g_assert_nonnull(strstr(pattern.output, "Found 1000000 lines that match re:val.e:"));
 }
 
+/* Every part of up to 24 bytes of a text with few letters, in every end of that text. */
+static void short_and_long_texts_are_found_where_they_begin(void)
+{
+    static const char text[] = "aab\n(aabb aaab\\)\"abbab.*aabba[baab]+aaaaab\tabab$";
+    const char *end = text + strlen(text);
+    for (const char *from = text; from < end; from++)
+        for (gsize len = 1; len <= MIN(24, (gsize)(end - from)); len++) {
+            g_autofree char *part = g_strndup(from, len);
+            g_autoptr(AcrNeedle) needle = acr_needle_new(part);
+            for (const char *at = text; at <= end; at++)
+                g_assert_true(acr_needle_find(needle, at, end) == g_strstr_len(at, end - at, part));
+        }
+}
+
 /* Comparing the text at each of the lines would take the product of both. */
 static void equal_lines_do_not_multiply(void)
 {
@@ -139,6 +153,8 @@ static void counts_in_other_files_are_left_out_when_they_are_too_many(void)
 
 void add_large_tests(void)
 {
+    g_test_add_func("/search/large/short_and_long_texts_are_found_where_they_begin",
+                    short_and_long_texts_are_found_where_they_begin);
     g_test_add_func("/search/large/the_last_line_of_a_million_has_its_number",
                     the_last_line_of_a_million_has_its_number);
     g_test_add_func("/search/large/a_million_matches_are_counted", a_million_matches_are_counted);
