@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#define MAX_LAST_BYTES 32 /* of the note with the time that the tests took */
 #define VERSION 1
 #define MAX_TRIED 5u
 #define MAX_KEPT_BYTES ((gsize)128 * 1024 * 1024)
@@ -49,6 +50,34 @@ static char *baseline_path(const AcrProject *project, const AcrProbe *probe, con
                     *key = acr_sha256_hex(all, strlen(all)),
                     *name = g_strconcat(key, ".json", NULL);
     return g_build_filename(project->cache, name, NULL);
+}
+
+/* The path in the cache of the note with the time that the tests took; owned. */
+static char *last_path(const char *cache, const char *place)
+{
+    g_autofree char *real = acr_path_real(place), *key = acr_sha256_hex(real, strlen(real));
+    return g_strdup_printf("%s/last-%s", cache, key);
+}
+
+gint64 acr_project_last_ms(const char *cache, const char *place)
+{
+    g_autofree char *path = cache && place ? last_path(cache, place) : NULL;
+    g_autoptr(GBytes) bytes = path ? acr_file_read(path, MAX_LAST_BYTES, NULL) : NULL;
+    g_autofree char *text = bytes ? acr_bytes_text(bytes) : NULL;
+    guint64 ms = 0;
+    bool is_known = text && g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT32, &ms, NULL);
+    return is_known ? (gint64)ms : -1;
+}
+
+/* Notes how long the tests took. */
+static void keep_time(const AcrProject *project, const AcrBaseline *baseline)
+{
+    g_autoptr(GError) error = NULL;
+    bool is_kept = project->cache && project->place && !project->overlay;
+    g_autofree char *path = is_kept ? last_path(project->cache, project->place) : NULL,
+                    *ms = g_strdup_printf("%" G_GINT64_FORMAT, baseline->run.wall_ms);
+    if (path && acr_dir_make(project->cache, &error))
+        (void)!acr_file_write_atomic(path, ms, strlen(ms), 0600, &error);
 }
 
 /* Caches the baseline; if that fails, the next run makes it again. */
@@ -289,6 +318,7 @@ bool acr_project_baseline(const AcrProject *project, const char *const *changed,
         if (path)
             keep_baseline(project, &baseline, path);
     }
+    keep_time(project, &baseline);
     *out = baseline;
     baseline = (AcrBaseline){0};
     return true;

@@ -33,6 +33,7 @@ typedef struct {
     AcrRefereeWorker *worker;      /* reads the project's files and logs */
     const char *python_dir;        /* the folder that contains the package acr */
     const char *cache;             /* folder for cached baselines; NULL: not cached */
+    const char *place;             /* the repository's path; NULL: the time is not kept */
     const char *command;           /* the user's test command; NULL: detect it */
     const AcrInterrupt *interrupt; /* ends the wait for another process's baseline; may be NULL */
     const char *environment; /* what else the outcomes depend on (set-up, image); may be NULL */
@@ -148,6 +149,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBaseline, acr_baseline_clear)
  */
 bool acr_project_baseline(const AcrProject *project, const char *const *changed, AcrBaseline *out,
                           GError **error) ACR_MUST_USE;
+
+/* How long the tests of the repository `place` ran last without a patch, in milliseconds, as `cache`
+ * (may be NULL) has it; -1: unknown. */
+gint64 acr_project_last_ms(const char *cache, const char *place);
 
 /* ---- What a patch does ---- */
 

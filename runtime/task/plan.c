@@ -133,7 +133,7 @@ static AcrJson *describe_loops(const AcrRunSpec *spec)
                        ACR_INT("tries", spec->tries), NULL);
 }
 
-/* {"runs", "where", "python", "why_not", "setup", "validate", "regressions", "test_command"};
+/* {"runs", "where", "python", "why_not", "setup", "validate", "regressions", "test_command", "last_ms"};
  * `where` is null without a sandbox. Errors: those of the sandbox if code must be run. */
 static AcrJson *describe_code(const Plan *plan, GError **error)
 {
@@ -150,15 +150,18 @@ static AcrJson *describe_code(const Plan *plan, GError **error)
     if (reason && (spec->verify == ACR_VERIFY_ALWAYS ||
                    !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)))
         return ACR_NULL(acr_pass_error(error, &reason));
-    return acr_json_of(ACR_BOOL("runs", sandbox != NULL),
-                       ACR_STRING("where", sandbox ? acr_sandbox_backend(sandbox) : NULL),
-                       ACR_STRING("python", sandbox ? acr_sandbox_choice(sandbox) : NULL),
-                       ACR_STRING("why_not", reason      ? reason->message
-                                             : is_wanted ? NULL
-                                                         : "no option asks for code to be run"),
-                       ACR_STRING("setup", spec->setup), ACR_STRING("validate", spec->validate),
-                       ACR_BOOL("regressions", has_tests),
-                       ACR_STRING("test_command", spec->test_command), NULL);
+    g_autofree char *baselines = acr_task_baselines();
+    gint64 last_ms = has_tests ? acr_project_last_ms(baselines, spec->repo) : -1;
+    return acr_json_of(
+        ACR_BOOL("runs", sandbox != NULL),
+        ACR_STRING("where", sandbox ? acr_sandbox_backend(sandbox) : NULL),
+        ACR_STRING("python", sandbox ? acr_sandbox_choice(sandbox) : NULL),
+        ACR_STRING("why_not", reason      ? reason->message
+                              : is_wanted ? NULL
+                                          : "no option asks for code to be run"),
+        ACR_STRING("setup", spec->setup), ACR_STRING("validate", spec->validate),
+        ACR_BOOL("regressions", has_tests), ACR_STRING("test_command", spec->test_command),
+        ACR_JSON("last_ms", last_ms < 0 ? acr_json_new_null() : acr_json_new_int(last_ms)), NULL);
 }
 
 bool acr_task_plan(const AcrRunSpec *spec, const AcrHost *host, AcrJson **out, GError **error)

@@ -18,6 +18,7 @@ AcrProject acr_task_project(const AcrRunSpec *spec, const AcrHost *host)
 {
     return (AcrProject){
         .python_dir = host->python_dir,
+        .place = spec->repo,
         .command = spec->test_command,
         .interrupt = host->interrupt,
         .time_ms = spec->test_ms,

@@ -72,11 +72,15 @@ static void add_code(GString *text, const AcrRunSpec *spec, const AcrJson *code)
         put_row(text, "set-up", "%s", setup);
     if (acr_json_get_string(code, "validate"))
         put_row(text, "validation", "%s", acr_json_get_string(code, "validate"));
+    gint64 last_ms = acr_json_get_int(code, "last_ms", -1);
+    g_autofree char *time = acr_time_text(last_ms),
+                    *last = last_ms < 0 ? g_strdup("")
+                                        : g_strdup_printf("; they took %s last time", time);
     if (acr_json_get_bool(code, "regressions", false))
         put_row(text, "tests",
-                "%s; run once without a patch, unless that result is cached, and once with each "
+                "%s%s; run once without a patch, unless that result is cached, and once with each "
                 "patch, at most %" G_GINT64_FORMAT " s each time; failures are run again",
-                text_or(code, "test_command", "the project's own, detected from its files"),
+                text_or(code, "test_command", "the project's own, detected from its files"), last,
                 spec->test_ms / 1000);
     else
         put_row(text, "tests", "none (use --regressions to run the project's tests)");

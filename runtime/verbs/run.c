@@ -9,6 +9,16 @@ static bool needs_issue(const AcrRunSpec *spec)
     return !spec->dry_run || !spec->issue_file || !acr_issue_is_page(spec->issue_file);
 }
 
+/* Says how long the project's tests, which are to run, took last time. */
+static void log_test_time(const AcrRunSpec *spec, AcrConsole *console)
+{
+    g_autofree char *baselines = acr_task_baselines();
+    gint64 last_ms = acr_project_last_ms(baselines, spec->repo);
+    g_autofree char *time = acr_time_text(last_ms);
+    if (last_ms >= 0)
+        acr_console_log(console, "the project's tests took %s last time", time);
+}
+
 int acr_run_and_report(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
@@ -23,6 +33,8 @@ int acr_run_and_report(AcrHost *host, AcrRunSpec *spec)
         acr_console_log(console, "the run folder is %s", spec->out);
     if (ok && spec->dry_run)
         return acr_dry_run(host, spec);
+    if (ok && acr_run_spec_regressions(spec) != ACR_VERIFY_NEVER)
+        log_test_time(spec, console);
     if (ok)
         ok = acr_task_run(spec, host, &result, &error);
     else

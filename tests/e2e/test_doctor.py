@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -131,6 +132,17 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(
     assert "\ntests       pytest -q x; run once without a patch, unless that result is cached" in text.out
     assert sample_repo.head in text.out and "--max-cost USD" in text.out and KEY not in text.out
     assert server.seen == [] and not state.exists() and digest(sample_repo.path) == before
+
+
+def test_the_time_of_the_tests_is_told_before_they_run_again(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    words = [*arguments(sample_repo, tmp_path / "o"), "--regressions"]
+    assert "last time" not in run_host(*words, "--dry-run").check().out
+    run_host("tests", "--repo", sample_repo)
+    assert re.search(r"(?m)^tests .*; they took \d+ s last time;", run_host(*words, "--dry-run").check().out)
+    told = [line for line in run_host(*words).progress if line.endswith("last time")]
+    assert len(told) == 1 and told[0].startswith("the project's tests took "), told
 
 
 def test_a_dry_run_fails_as_the_run_would(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
