@@ -76,6 +76,18 @@ def lines(answer: dict[str, Any]) -> dict[str, Any]:
     return {test.replace("::", ".").rsplit(".", 1)[1]: found for test, found in answer["lines"].items()}
 
 
+def test_a_runner_of_modules_runs_the_nearest_first(tmp_path: Path) -> None:
+    """By themselves, so that they end before another module's hang; each test is told once."""
+    (tmp_path / "sub").mkdir()
+    for name, body in (("near", "pass"), ("far", "import time; time.sleep(60)")):
+        (tmp_path / "sub" / f"test_{name}.py").write_text(HEAD + f"    def test_{name}(self):\n        {body}\n")
+    plan = {"runner": "hooked", "args": ["-m", "unittest"], "cwd": "sub", "select": "labels", "labels_at": 2}
+    request = {"files": SOURCES, "plan": plan, "seconds": 4, "order": ["sub/test_near.py"]}
+    answer = json.loads(start(sys.executable, tmp_path, request).stdout)
+    assert outcomes(answer) == {"test_near": "passed"} and answer["exit"] is None
+    assert answer["running"] == "test_far.ItTest.test_far"
+
+
 @pytest.mark.parametrize("runner", PLANS)
 def test_modules_of_the_project_are_not_taken_for_those_of_python(tmp_path: Path, runner: str) -> None:
     """Neither for the supervisor nor for what reports; the tests see their folder first."""
