@@ -333,4 +333,4 @@ static bool set_up_bubblewrap(AcrSandbox *sandbox, GError **error)
 }
 
 const AcrSandboxBackend acr_sandbox_bubblewrap = {
-    "bubblewrap", open_bubblewrap, set_up_bubblewrap, run_bubblewrap, NULL, close_bubblewrap};
+    ACR_IN_BUBBLEWRAP, open_bubblewrap, set_up_bubblewrap, run_bubblewrap, NULL, close_bubblewrap};

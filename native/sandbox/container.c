@@ -530,5 +530,5 @@ static bool find_python(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-const AcrSandboxBackend acr_sandbox_container = {"container",   open_container, set_up_container,
-                                                 run_container, find_python,    close_container};
+const AcrSandboxBackend acr_sandbox_container = {ACR_IN_CONTAINER, open_container, set_up_container,
+                                                 run_container,    find_python,    close_container};

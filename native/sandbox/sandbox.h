@@ -37,9 +37,14 @@ GQuark acr_sandbox_error_quark(void);
 #define ACR_SANDBOX_VERB "sandbox-helper"
 #define ACR_SANDBOX_IMAGE_DIR "/testbed" /* folder of the project in images */
 
+/* Names of backends. */
+#define ACR_IN_BUBBLEWRAP "bubblewrap"
+#define ACR_IN_CONTAINER "container"
+#define ACR_IN_PLAIN "plain"
+
 /* Zero-initialise. All members are borrowed for the life of the sandbox. */
 typedef struct {
-    /* a row's name; NULL: "container" if an image is given, else "bubblewrap" */
+    /* a row's name; NULL: ACR_IN_CONTAINER if an image is given, else ACR_IN_BUBBLEWRAP */
     const char *backend;
     AcrSnapshot *snapshot; /* container: may be NULL: the image's own files are used */
     /* Absolute path of the working tree. The copy appears under that path, so that packages

@@ -85,6 +85,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
     task.batch_deadline_us = deadline_us ? deadline_us : ACR_UNSET;
     task.shared_dir = batch->shared_dir;
     if (batch->options->place_task) {
+        task.place = (char *)place->place;
         task.sandbox = place->sandbox;
         task.image = place->image;
         task.python = place->python;

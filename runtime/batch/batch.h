@@ -85,6 +85,7 @@ typedef struct {
 /* Where the code of a task runs. Texts are owned; NULL: as the batch's options say. */
 typedef struct {
     char *sandbox, *image, *python, *setup, *test_command;
+    const char *place; /* the word for it, which meta.json keeps; borrowed */
 } AcrTaskPlace;
 void acr_task_place_clear(AcrTaskPlace *place);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTaskPlace, acr_task_place_clear)

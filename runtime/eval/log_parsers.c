@@ -64,7 +64,7 @@ static bool parse_by_source(const AcrEvalOptions *options, const char *source, c
     g_autoptr(GBytes) runner = folder ? acr_file_read(path, PARSER_OUTPUT, error) : NULL;
     g_autoptr(AcrRepo) repo = runner ? acr_repo_open(folder, error) : NULL;
     g_autoptr(AcrSnapshot) snapshot = repo ? acr_snapshot_of_worktree(repo, error) : NULL;
-    AcrSandboxOptions sandbox_options = {.backend = "bubblewrap",
+    AcrSandboxOptions sandbox_options = {.backend = ACR_IN_BUBBLEWRAP,
                                          .snapshot = snapshot,
                                          .exe = options->host->exe,
                                          .interrupt = options->host->interrupt};

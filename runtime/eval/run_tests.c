@@ -211,7 +211,7 @@ static bool run_in_image(const AcrEvalOptions *options, const AcrGradingPlan *pl
 {
     g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     AcrSandboxOptions sandbox_options = {
-        .backend = "container",
+        .backend = ACR_IN_CONTAINER,
         .image = plan->image,
         .cache = cache,
         .deadline_us = out->deadline_us,
@@ -246,7 +246,7 @@ static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance 
     if (!python)
         return false;
     AcrSandboxOptions sandbox_options = {
-        .backend = "bubblewrap",
+        .backend = ACR_IN_BUBBLEWRAP,
         .snapshot = tree,
         .python = python,
         .setup = *plan->install ? plan->install : NULL,

@@ -1,5 +1,6 @@
 /*
- * Environments: a Python of this machine with the packages of a recipe, made once and cached.
+ * Environments: finds the recipe for a checkout, and makes a Python of this machine with the
+ * packages of a recipe, once; it is cached.
  */
 #include "project/project_private.h"
 
@@ -194,4 +195,27 @@ char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gin
             return NULL;
     }
     return g_build_filename(folder, "bin", "python", NULL);
+}
+
+/* ---- Which recipe ---- */
+
+bool acr_project_find_recipe(AcrRefereeWorker *worker, AcrSnapshot *snapshot, const char *recipe,
+                             AcrGradingPlan *out, char **out_name, GError **error)
+{
+    const AcrProject project = {.worker = worker, .snapshot = snapshot, .command = recipe};
+    g_autoptr(AcrJson) found =
+        acr_project_ask_about_files(&project, "recipe_files", "recipe", error);
+    const char *fault = acr_json_get_string(found, "fault");
+    if (!found || fault)
+        return fault && acr_set_error(error, ACR_PROJECT_ERROR, ACR_PROJECT_ERROR_NO_RECIPE,
+                                      "--environment: %s", fault);
+    *out = (AcrGradingPlan){
+        .key = g_strdup(acr_json_get_string(found, "key")),
+        .python = g_strdup(acr_json_get_string(found, "python")),
+        .packages = g_strdup(acr_json_get_string(found, "packages")),
+        .install = g_strdup(acr_json_get_string(found, "install")),
+        .test = g_strdup(acr_json_get_string(found, "test")),
+    };
+    *out_name = g_strdup(acr_json_get_string(found, "name"));
+    return true;
 }

@@ -18,6 +18,7 @@ typedef enum {
     ACR_PROJECT_ERROR_FAILED,
     ACR_PROJECT_ERROR_NO_FAILURE, /* no failure could be located */
     ACR_PROJECT_ERROR_NO_TESTS,   /* nothing says how tests are run, or no plan works */
+    ACR_PROJECT_ERROR_NO_RECIPE,  /* no recipe has that name, or fits the project */
 } AcrProjectError;
 #define ACR_PROJECT_ERROR acr_project_error_quark()
 GQuark acr_project_error_quark(void);
@@ -273,7 +274,7 @@ AcrJson *acr_suspects_to_json(const AcrIndex *index, const GArray *suspects, gui
 char *acr_project_add_script(const AcrBaseline *baseline, const char *script, AcrOverlay *overlay,
                              GError **error) ACR_MUST_USE;
 
-/* ---- Environments of benchmark tasks ---- */
+/* ---- Environments of benchmark tasks, and of checkouts of their projects ---- */
 
 /* The milliseconds until a deadline (0: none), between 1 and `most`. */
 static inline gint64 acr_project_time_left(gint64 deadline_us, gint64 most)
@@ -289,5 +290,13 @@ static inline gint64 acr_project_time_left(gint64 deadline_us, gint64 most)
  */
 char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
+
+/*
+ * The plan of a recipe for a checkout: *out gets its environment and test command, *out_name (owned)
+ * the recipe's full name with its version. `recipe`: OWNER/NAME, NAME, either with @VERSION, or
+ * "auto", which recognises the project by its files. Errors: NO_RECIPE, those of py and vcs.
+ */
+bool acr_project_find_recipe(AcrRefereeWorker *worker, AcrSnapshot *snapshot, const char *recipe,
+                             AcrGradingPlan *out, char **out_name, GError **error) ACR_MUST_USE;
 
 #endif

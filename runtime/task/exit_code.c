@@ -29,6 +29,7 @@ static const ExitRow exit_rows[] = {
     {acr_money_error_quark, ACR_MONEY_ERROR_CEILING, ACR_EXIT_CEILING},
     {acr_loops_error_quark, ACR_LOOPS_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
     {acr_loops_error_quark, ACR_LOOPS_ERROR_VALIDATION, ACR_EXIT_USAGE},
+    {acr_project_error_quark, ACR_PROJECT_ERROR_NO_RECIPE, ACR_EXIT_USAGE},
     {acr_extensions_error_quark, ACR_EXTENSIONS_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_extensions_error_quark, ACR_EXTENSIONS_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
     {acr_index_error_quark, ACR_INDEX_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},

@@ -49,7 +49,8 @@ static bool check_command(const AcrRunSpec *spec, const char *option, const char
 
 bool acr_task_check_named(const AcrRunSpec *spec, const char *work_tree, GError **error)
 {
-    static const char *const elsewhere[] = {"container", "environment", "auto", NULL};
+    static const char *const elsewhere[] = {ACR_IN_CONTAINER, ACR_IN_ENVIRONMENT, ACR_IN_AUTO,
+                                            NULL};
     bool is_elsewhere = spec->image || (spec->sandbox && g_strv_contains(elsewhere, spec->sandbox));
     g_autofree char *python =
         spec->python && !is_elsewhere ? g_find_program_in_path(spec->python) : NULL;

@@ -95,7 +95,7 @@ const AcrOption acr_options[] = {
      .required = ACR_FOR_EVAL},
     {"grade", 0, ACR_OPTION_WORD, AT(grade), ACR_FOR_SWE_BENCH, 0, "WHERE",
      .help = "Grade each patch",
-     .words = "container|environment", .implicit_value = "container"},
+     .words = ACR_IN_CONTAINER "|" ACR_IN_ENVIRONMENT, .implicit_value = ACR_IN_CONTAINER},
     {"run-id", 0, ACR_OPTION_TEXT, AT(run_id), ACR_FOR_SWE_BENCH, RARE, "ID",
      .help = "Name the evaluation (default: swe-bench)", .needs = "grade"},
     {"repos", 'r', ACR_OPTION_TEXT, AT(repos), ACR_FOR_SWE_BENCH, CONFIG, "DIR",
@@ -144,7 +144,7 @@ const AcrOption acr_options[] = {
      .help = "Compare with another evaluation: its final report or its folder", .needs = "grade"},
     {"sandbox", 0, ACR_OPTION_TEXT, AT(sandbox), ACR_FOR_EVAL, 0, "NAME",
      .help = "Run tests here; environment needs --repos",
-     .default_value = "container", .words = "container|environment"},
+     .default_value = ACR_IN_CONTAINER, .words = ACR_IN_CONTAINER "|" ACR_IN_ENVIRONMENT},
     {"repos", 'r', ACR_OPTION_TEXT, AT(repos), ACR_FOR_EVAL, CONFIG, "DIR",
      .help = "Find repositories at DIR/owner/name, owner+name or owner__name"},
     {"environments", 0, ACR_OPTION_TEXT, AT(environments), TASKS, RARE, "FILE",
@@ -263,10 +263,13 @@ const AcrOption acr_options[] = {
      .help = "Run the project with this Python (default: .venv, active environment or system)"},
     {"sandbox", 0, ACR_OPTION_TEXT, AT(sandbox), ACR_FOR_SWE_BENCH, BOUND | CONFIG, "NAME",
      .help = "Run each task's code here",
-     .words = "environment|container|auto|bubblewrap|plain"},
+     .words = ACR_IN_ENVIRONMENT "|" ACR_IN_CONTAINER "|" ACR_IN_AUTO "|" ACR_IN_BUBBLEWRAP "|" ACR_IN_PLAIN},
     {"sandbox", 0, ACR_OPTION_TEXT, AT(sandbox), (CODE & ~ACR_FOR_SWE_BENCH) | ACR_FOR_DOCTOR, BOUND | CONFIG, "NAME",
      .help = "Choose the sandbox; plain isolates nothing",
-     .words = "bubblewrap|container|plain"},
+     .words = ACR_IN_BUBBLEWRAP "|" ACR_IN_CONTAINER "|" ACR_IN_PLAIN},
+    {"environment", 0, ACR_OPTION_TEXT, AT(environment), ISSUE | SUITE, RARE, "RECIPE",
+     .help = "Make the environment of this project: auto, or such as django or django@4.2",
+     .conflicts_with = "python"},
     {"image", 0, ACR_OPTION_TEXT, AT(image), CODE | ACR_FOR_DOCTOR, BOUND | CONFIG, "NAME",
      .help = "Run code in this container image, which holds the project in /testbed"},
     /* ---- Ceilings ---- */
@@ -472,6 +475,7 @@ const AcrOption acr_options[] = {
     {"quiet", 'q', ACR_OPTION_FLAG, AT(quiet), MODEL | ACR_FOR_REPLAY | ACR_FOR_EVAL, CONFIG, NULL,
      .help = "Print no progress and no summary on stderr"},
     /* ---- What a batch sets for its tasks ---- */
+    {"place", 0, ACR_OPTION_TEXT, AT(place), ISSUE, .flags = INNER},
     {"shared-dir", 0, ACR_OPTION_TEXT, AT(shared_dir), ISSUE, .flags = INNER},
     {"batch-max-cost", 0, ACR_OPTION_USD, AT(batch_max_cost), ISSUE, .flags = INNER},
     {"batch-max-tokens", 0, ACR_OPTION_COUNT, AT(batch_max_tokens), ISSUE, .flags = INNER,
@@ -497,9 +501,10 @@ const AcrOptionGroup acr_option_groups[] = {
      "verify validate regressions test-cmd sbfl trace formula imports grade run-id rules "
      "regrade baseline "
      "official-only repeat audit ignore-unknown"},
-    {"Sandbox", "python sandbox image setup setup-network network base-image image-template "
-                "dockerfiles no-pull cache "
-                "environments"},
+    {"Sandbox",
+     "python environment sandbox image setup setup-network network base-image image-template "
+     "dockerfiles no-pull cache "
+     "environments"},
     {"Limits",
      "max-cost max-time max-tokens-total max-answer-tokens max-tokens task-max-cost task-max-time "
      "task-max-tokens timeout answer-time test-time setup-timeout extension-time memory processes "

@@ -72,6 +72,7 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
         !has_all_options(&spec))
         return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
                              "meta.json is damaged: its options cannot be read; use another --out");
+    spec.place = g_strdup(acr_json_get_string(meta, ACR_META_PLACE));
     *out = spec;
     memset(&spec, 0, sizeof spec);
     return true;

@@ -10,6 +10,7 @@
 
 #define ACR_META_FORMAT 3
 #define ACR_META_CANDIDATES "candidates" /* digests of patches from elsewhere; absent: none */
+#define ACR_META_PLACE "place" /* acr_run_spec_place; absent in older folders, so not compared */
 #define ACR_META_MAX_BYTES (16u * 1024 * 1024)
 /* large enough for a result that contains a patch */
 #define ACR_JSON_FILE_MAX_BYTES ((gsize)256 * 1024 * 1024)

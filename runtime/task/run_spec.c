@@ -328,9 +328,17 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     if (spec->reproduce_only + spec->sbfl_only + !!spec->extract_patches + (spec->grade >= 0) > 1)
         return acr_task_refuse(error, "--reproduce-only, --sbfl-only, --extract-patches and "
                                       "--grade exclude each other; give one of them");
-    if (spec->image && spec->sandbox && strcmp(spec->sandbox, "container") != 0)
-        return acr_task_refuse(error, "--image needs --sandbox container, not %s", spec->sandbox);
+    if (spec->image && spec->sandbox && strcmp(spec->sandbox, ACR_IN_CONTAINER) != 0)
+        return acr_task_refuse(error, "--image needs --sandbox " ACR_IN_CONTAINER ", not %s",
+                               spec->sandbox);
     return true;
+}
+
+const char *acr_run_spec_place(const AcrRunSpec *spec)
+{
+    if (spec->place || spec->environment)
+        return spec->place ? spec->place : ACR_IN_ENVIRONMENT;
+    return spec->sandbox ? spec->sandbox : spec->image ? ACR_IN_CONTAINER : ACR_IN_BUBBLEWRAP;
 }
 
 /* ---- JSON ---- */

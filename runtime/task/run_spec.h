@@ -82,6 +82,8 @@ typedef struct {
     gint64 verify, regressions, sbfl; /* an AcrVerify each */
     gint64 trace;                     /* 0: auto */
     char *sandbox, *image, *python, *setup, *validate;
+    char *environment; /* the name of a recipe */
+    char *place;       /* where a batch runs the code of the task; NULL: as `sandbox` says */
     gint64 setup_ms;
     bool setup_network;
 
@@ -154,11 +156,19 @@ typedef struct {
     bool no_pull;
 } AcrRunSpec;
 
+/* The words of --sandbox and --grade besides the backends' own: the bubblewrap sandbox with the
+ * Python that a recipe makes, or the first place that works. */
+#define ACR_IN_ENVIRONMENT "environment"
+#define ACR_IN_AUTO "auto"
+
 typedef enum { ACR_REPO_NOTES_AUTO, ACR_REPO_NOTES_NEVER } AcrRepoNotes;
 typedef enum { ACR_HISTORY_AUTO, ACR_HISTORY_NEVER } AcrHistoryMode;
 typedef enum { ACR_TOOLS_AUTO, ACR_TOOLS_NATIVE, ACR_TOOLS_TEXT } AcrToolsMode;
 typedef enum { ACR_FORGE_GITHUB, ACR_FORGE_GITLAB, ACR_FORGE_GITEA } AcrForgeKind;
 typedef enum { ACR_GRADE_IN_CONTAINER, ACR_GRADE_IN_ENVIRONMENT } AcrGradePlace;
+
+/* The word for where code runs: a backend of the sandbox, or ACR_IN_ENVIRONMENT; borrowed. */
+const char *acr_run_spec_place(const AcrRunSpec *spec);
 
 /* An empty spec for that verb. */
 AcrRunSpec acr_run_spec_of(AcrForVerb verb);

@@ -129,7 +129,12 @@ static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
         spec->setup_network = before->setup_network;
         spec->setup_ms = before->setup_ms;
     }
-    if (before->sandbox && !before->image && strcmp(before->sandbox, "container") != 0)
+    char **const of_place[] = {&spec->python, &spec->setup, &spec->image, &spec->sandbox};
+    char *const given[] = {before->python, before->setup, before->image, before->sandbox};
+    for (guint i = 0; before->environment && i < G_N_ELEMENTS(given); i++)
+        if (!given[i])
+            g_clear_pointer(of_place[i], g_free);
+    if (before->sandbox && !before->image && strcmp(before->sandbox, ACR_IN_CONTAINER) != 0)
         g_clear_pointer(&spec->image, g_free);
     if (before->image && !before->sandbox)
         g_clear_pointer(&spec->sandbox, g_free);

@@ -59,8 +59,7 @@ static bool save_texts(Task *task, GError **error)
     return true;
 }
 
-/* Checks that there is a Python file to work on, before a folder is made and bound to an empty
- * snapshot. */
+/* Checks that there is a Python file, before a folder is made and bound to an empty snapshot. */
 static bool check_code(const Task *task, GError **error)
 {
     return acr_workspace_n_code_files(task->workspace.snapshot) > 0 ||
@@ -186,6 +185,7 @@ static bool begin_folder(Task *task, AcrJson *meta, GError **error)
     acr_json_set_int(meta, META_CALLS, (gint64)acr_calls_n(NULL));
     acr_json_set_bool(meta, META_HISTORY, task->spec->history != ACR_HISTORY_NEVER);
     acr_json_set_bool(meta, META_EXAMPLES, true);
+    acr_json_set_string(meta, ACR_META_PLACE, acr_run_spec_place(task->spec));
     acr_json_set_bool(meta, META_NOTES, task->spec->repo_notes != ACR_REPO_NOTES_NEVER);
     return acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error);
 }

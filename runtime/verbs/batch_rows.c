@@ -10,9 +10,6 @@
 #include "verbs/grading.h"
 
 #define RUN_ID "swe-bench"
-#define AUTO "auto"
-#define CONTAINER "container"
-#define ENVIRONMENT "environment"
 
 /* ---- Which place ---- */
 
@@ -20,8 +17,8 @@
 static bool is_of_tasks(const AcrRunSpec *spec)
 {
     const char *name = spec->sandbox ? spec->sandbox : "";
-    return strcmp(name, ENVIRONMENT) == 0 || strcmp(name, AUTO) == 0 ||
-           (strcmp(name, CONTAINER) == 0 && !spec->image);
+    return strcmp(name, ACR_IN_ENVIRONMENT) == 0 || strcmp(name, ACR_IN_AUTO) == 0 ||
+           (strcmp(name, ACR_IN_CONTAINER) == 0 && !spec->image);
 }
 
 bool acr_batch_needs_rows(const AcrRunSpec *spec)
@@ -37,11 +34,12 @@ static bool check_place_options(const AcrRunSpec *spec, GError **error)
                                "--python, --setup and --image",
                                spec->sandbox);
     if (spec->environments && spec->grade < 0 &&
-        (!is_of_tasks(spec) || strcmp(spec->sandbox, CONTAINER) == 0))
-        return acr_task_refuse(error, "--environments needs --sandbox " ENVIRONMENT
-                                      " or --grade=" ENVIRONMENT);
+        (!is_of_tasks(spec) || strcmp(spec->sandbox, ACR_IN_CONTAINER) == 0))
+        return acr_task_refuse(error, "--environments needs --sandbox " ACR_IN_ENVIRONMENT
+                                      " or --grade=" ACR_IN_ENVIRONMENT);
     if (spec->image_template && spec->grade < 0 && !is_of_tasks(spec))
-        return acr_task_refuse(error, "--image-template needs --sandbox " CONTAINER " or --grade");
+        return acr_task_refuse(error,
+                               "--image-template needs --sandbox " ACR_IN_CONTAINER " or --grade");
     return true;
 }
 
@@ -64,12 +62,12 @@ static const char *find_first_place(AcrBatchRows *rows, GString *why)
         rows->tasks->len ? make_environment(rows, 0, 0, &plan, &no_environment) : NULL;
     if (python || rows->tasks->len == 0) {
         g_string_append(why, "the first task's environment could be made");
-        return ENVIRONMENT;
+        return ACR_IN_ENVIRONMENT;
     }
     g_autoptr(AcrImages) engine = acr_images_open(rows->options.host->interrupt, &no_engine);
     g_string_append_printf(why, "no environment: %s", no_environment->message);
     if (engine)
-        return CONTAINER;
+        return ACR_IN_CONTAINER;
     g_string_append_printf(why, "; no container: %s", no_engine->message);
     return NULL;
 }
@@ -81,11 +79,13 @@ static void choose_place(AcrBatchRows *rows)
     rows->running.in_environment = true;
     if (!is_of_tasks(spec))
         return;
-    if (strcmp(spec->sandbox, AUTO) != 0) {
-        rows->place = strcmp(spec->sandbox, CONTAINER) == 0 ? CONTAINER : ENVIRONMENT;
+    if (strcmp(spec->sandbox, ACR_IN_AUTO) != 0) {
+        rows->place =
+            strcmp(spec->sandbox, ACR_IN_CONTAINER) == 0 ? ACR_IN_CONTAINER : ACR_IN_ENVIRONMENT;
     } else {
         if (spec->grade >= 0) {
-            rows->place = spec->grade == ACR_GRADE_IN_ENVIRONMENT ? ENVIRONMENT : CONTAINER;
+            rows->place =
+                spec->grade == ACR_GRADE_IN_ENVIRONMENT ? ACR_IN_ENVIRONMENT : ACR_IN_CONTAINER;
             g_string_append(why, "as --grade");
         } else {
             rows->place = find_first_place(rows, why);
@@ -94,7 +94,7 @@ static void choose_place(AcrBatchRows *rows)
                      rows->place ? rows->place : "the default sandbox, with this machine's Python",
                      why->str);
     }
-    rows->running.in_environment = g_strcmp0(rows->place, CONTAINER) != 0;
+    rows->running.in_environment = g_strcmp0(rows->place, ACR_IN_CONTAINER) != 0;
 }
 
 /* ---- The rows ---- */
@@ -186,10 +186,7 @@ void acr_batch_rows_free(AcrBatchRows *rows)
 /* Whether a finished task ran in the place that is chosen now. */
 static bool fits_place(const AcrBatchRows *rows, const AcrRunSpec *kept)
 {
-    bool in_container = g_strcmp0(kept->sandbox, CONTAINER) == 0;
-    return rows->running.in_environment
-               ? !in_container && kept->python && strstr(kept->python, "/" ENVIRONMENT "s/")
-               : in_container && kept->image;
+    return strcmp(acr_run_spec_place(kept), rows->place) == 0;
 }
 
 static bool find_image(AcrBatchRows *rows, guint i, AcrTaskPlace *out, GError **error)
@@ -198,7 +195,7 @@ static bool find_image(AcrBatchRows *rows, guint i, AcrTaskPlace *out, GError **
     g_auto(AcrGradingPlan) plan = {0};
     if (!acr_eval_plan(&rows->running, task, &plan, error))
         return false;
-    out->sandbox = g_strdup(CONTAINER);
+    out->sandbox = g_strdup(ACR_IN_CONTAINER);
     out->image = g_strdup(plan.image);
     out->test_command = *plan.test ? g_strdup(plan.test) : NULL;
     return acr_eval_images_take(rows->images, task->instance_id, &out->image, error);
@@ -211,7 +208,7 @@ static bool find_environment(AcrBatchRows *rows, guint i, gint64 deadline_us, Ac
     out->python = make_environment(rows, i, deadline_us, &plan, error);
     if (!out->python)
         return false;
-    out->sandbox = g_strdup("bubblewrap");
+    out->sandbox = g_strdup(ACR_IN_BUBBLEWRAP);
     out->setup = *plan.install ? g_strdup(plan.install) : NULL;
     out->test_command = *plan.test ? g_strdup(plan.test) : NULL;
     return true;
@@ -223,9 +220,10 @@ bool acr_batch_rows_place(void *ctx, guint instance, const AcrRunSpec *kept, gin
     AcrBatchRows *rows = ctx;
     bool is_kept = kept && fits_place(rows, kept);
     if (is_kept)
-        *out =
-            (AcrTaskPlace){g_strdup(kept->sandbox), g_strdup(kept->image), g_strdup(kept->python),
-                           g_strdup(kept->setup), g_strdup(kept->test_command)};
+        *out = (AcrTaskPlace){g_strdup(kept->sandbox),      g_strdup(kept->image),
+                              g_strdup(kept->python),       g_strdup(kept->setup),
+                              g_strdup(kept->test_command), NULL};
+    out->place = rows->place;
     bool ok = is_kept || (rows->running.in_environment
                               ? find_environment(rows, instance, deadline_us, out, error)
                               : find_image(rows, instance, out, error));
@@ -234,8 +232,8 @@ bool acr_batch_rows_place(void *ctx, guint instance, const AcrRunSpec *kept, gin
         out->test_command = g_strdup(rows->spec->test_command);
     }
     if (!ok)
-        g_prefix_error(error,
-                       "the task's %s: ", rows->running.in_environment ? ENVIRONMENT : "image");
+        g_prefix_error(
+            error, "the task's %s: ", rows->running.in_environment ? ACR_IN_ENVIRONMENT : "image");
     return ok;
 }
 

@@ -12,7 +12,6 @@
 
 #define MAX_OUTPUT ((gsize)256 * 1024 * 1024)
 #define CHILD "acr-host " ACR_BATCH_TASK_VERB ": " /* before a message of a task's process */
-#define ENVIRONMENT "environment"
 
 typedef struct Tool Tool;
 
@@ -69,8 +68,8 @@ static bool prepare_ranking(const Tools *tools, guint i, AcrRunSpec *task, GPtrA
     if (!task->has_hidden_tests)
         return true;
     if (!place->python)
-        return acr_task_refuse(error, "--hidden-tests needs --sandbox " ENVIRONMENT);
-    task->sandbox = (char *)ENVIRONMENT;
+        return acr_task_refuse(error, "--hidden-tests needs --sandbox " ACR_IN_ENVIRONMENT);
+    task->sandbox = (char *)ACR_IN_ENVIRONMENT;
     task->python = task->setup = task->repo = task->rev = NULL;
     task->test_command = tools->spec->test_command;
     return true;
@@ -193,7 +192,7 @@ static bool prepare_task(const Tools *tools, guint i, Asked *out, GError **error
         !tools->tool->prepare(tools, i, &out->spec, out->arguments, &out->place, error))
         return false;
     g_ptr_array_add(out->arguments, NULL);
-    bool in_task = g_strcmp0(out->spec.sandbox, ENVIRONMENT) == 0;
+    bool in_task = g_strcmp0(out->spec.sandbox, ACR_IN_ENVIRONMENT) == 0;
     out->spec.dataset = in_task ? tools->spec->dataset : NULL;
     out->spec.repos = in_task ? tools->spec->repos : NULL;
     out->spec.instances = in_task ? out->only : NULL;

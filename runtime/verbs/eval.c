@@ -6,12 +6,9 @@
 
 #include <string.h>
 
-#define CONTAINER "container"
-#define ENVIRONMENT "environment"
-
 static bool is_in_environment(const AcrRunSpec *spec)
 {
-    return strcmp(spec->sandbox, ENVIRONMENT) == 0;
+    return strcmp(spec->sandbox, ACR_IN_ENVIRONMENT) == 0;
 }
 
 static int report_grades(AcrHost *host, const AcrRunSpec *spec, const AcrEvalResult *result,
@@ -123,11 +120,12 @@ static bool check_grading_place(AcrRunSpec *spec, GError **error)
         return acr_task_refuse(error, "--audit runs the reference patches: leave out %s",
                                spec->regrade ? "--regrade" : "--predictions");
     bool in_environment = is_in_environment(spec);
-    if (!in_environment && strcmp(spec->sandbox, CONTAINER) != 0)
-        return acr_task_refuse(error, "--sandbox: '%s' is neither " CONTAINER " nor " ENVIRONMENT,
-                               spec->sandbox);
+    if (!in_environment && strcmp(spec->sandbox, ACR_IN_CONTAINER) != 0)
+        return acr_task_refuse(
+            error, "--sandbox: '%s' is neither " ACR_IN_CONTAINER " nor " ACR_IN_ENVIRONMENT,
+            spec->sandbox);
     if (in_environment && !spec->repos && !spec->regrade)
-        return acr_task_refuse(error, "--sandbox " ENVIRONMENT " needs --repos");
+        return acr_task_refuse(error, "--sandbox " ACR_IN_ENVIRONMENT " needs --repos");
     if (spec->setup && (!spec->image || !spec->repos))
         return acr_task_refuse(error, "--setup needs --base-image and --repos");
     return true;

@@ -71,7 +71,8 @@ static int run_localize(AcrHost *host, AcrRunSpec *spec)
     g_auto(AcrBaseline) baseline = {0};
     g_auto(AcrLocalized) found = {0};
     g_autoptr(AcrOverlay) tests = NULL;
-    if (!acr_test_place_open(host, spec, &place, &error) ||
+    if (!acr_verb_take_environment(host, spec, &error) ||
+        !acr_test_place_open(host, spec, &place, &error) ||
         !acr_repository_index(host, spec, &place.workspace, &error) ||
         (spec->has_hidden_tests && !(tests = add_hidden_tests(&place, &error))))
         return acr_test_place_fail(host, error);

@@ -1,7 +1,7 @@
 /*
  * acr-host run: one issue of one repository. The patch goes to stdout and to the run folder.
  */
-#include "verbs/verbs_private.h"
+#include "verbs/test_place.h"
 
 /* Whether to load the issue: a dry run does not fetch it from its URL. */
 static bool needs_issue(const AcrRunSpec *spec)
@@ -27,7 +27,8 @@ int acr_run_and_report(AcrHost *host, AcrRunSpec *spec)
     g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_NONE, .found.proof = ACR_PROOF_NONE};
     if (!acr_console_open_events(console, spec->events, &error))
         return acr_verb_fail(host, error);
-    bool ok = acr_verb_ask_extensions(host, spec, &error);
+    bool ok = acr_verb_ask_extensions(host, spec, &error) &&
+              acr_verb_take_environment(host, spec, &error);
     ok = ok && (!needs_issue(spec) || acr_issue_text_load(spec, host->interrupt, console, &error));
     if (ok && spec->resume && (ok = (spec->out = acr_runs_unfinished(spec, &error)) != NULL))
         acr_console_log(console, "the run folder is %s", spec->out);

@@ -27,7 +27,8 @@ static void warn_of_place(const AcrRunSpec *spec, const AcrBatchRows *rows)
     bool runs_code = spec->verify != ACR_VERIFY_NEVER || spec->validate ||
                      acr_run_spec_regressions(spec) != ACR_VERIFY_NEVER ||
                      acr_run_spec_sbfl(spec) != ACR_VERIFY_NEVER;
-    const char *graded = spec->grade == ACR_GRADE_IN_ENVIRONMENT ? "environment" : "container";
+    const char *graded =
+        spec->grade == ACR_GRADE_IN_ENVIRONMENT ? ACR_IN_ENVIRONMENT : ACR_IN_CONTAINER;
     if (runs_code && spec->grade >= 0 && !spec->image && !spec->python &&
         g_strcmp0(rows->place, graded) != 0)
         acr_verb_say("warning: the tasks' code does not run in the %s where --grade runs their "

@@ -8,8 +8,6 @@
 
 #include "eval/eval.h"
 
-#define ENVIRONMENT "environment"
-
 void acr_test_place_clear(AcrTestPlace *place)
 {
     char **const texts[] = {&place->work_tree, &place->python, &place->cache, &place->baselines,
@@ -25,22 +23,76 @@ void acr_test_place_clear(AcrTestPlace *place)
 
 static bool check_test_place(const AcrRunSpec *spec, GError **error)
 {
-    bool in_environment = g_strcmp0(spec->sandbox, ENVIRONMENT) == 0;
+    bool in_environment = g_strcmp0(spec->sandbox, ACR_IN_ENVIRONMENT) == 0;
     if (!spec->dataset &&
         (spec->instances || spec->repos || in_environment || spec->has_hidden_tests))
-        return acr_task_refuse(error,
-                               "--instance, --repos, --hidden-tests and --sandbox " ENVIRONMENT
-                               " need --dataset");
+        return acr_task_refuse(
+            error, "--instance, --repos, --hidden-tests and --sandbox " ACR_IN_ENVIRONMENT
+                   " need --dataset");
     if (!spec->dataset)
         return true;
     if (!spec->instances || g_strv_length(spec->instances) != 1 || !spec->repos || !in_environment)
         return acr_task_refuse(
-            error, "--dataset needs one --instance, --repos and --sandbox " ENVIRONMENT);
+            error, "--dataset needs one --instance, --repos and --sandbox " ACR_IN_ENVIRONMENT);
     if (spec->repo || spec->rev || spec->python || spec->setup || spec->image)
         return acr_task_refuse(error, "--dataset sets the repository and its environment; leave "
                                       "out --repo, --rev, --python, --setup and --image");
     return true;
 }
+
+/* ---- --environment ---- */
+
+static bool check_recipe_options(const AcrRunSpec *spec, GError **error)
+{
+    bool is_elsewhere = spec->sandbox && strcmp(spec->sandbox, ACR_IN_BUBBLEWRAP) != 0;
+    if (!spec->dataset && !spec->setup && !spec->image && !is_elsewhere)
+        return true;
+    return acr_task_refuse(error,
+                           "--environment sets the Python and the set-up in " ACR_IN_BUBBLEWRAP
+                           "; leave out --dataset, --setup, --image and --sandbox");
+}
+
+/* Finds the recipe for the repository of `spec`. */
+static bool find_recipe(AcrHost *host, const AcrRunSpec *spec, AcrGradingPlan *out, char **out_name,
+                        GError **error)
+{
+    g_autoptr(AcrRefereeWorker) worker =
+        acr_referee_worker_new(host->exe, ACR_REFEREE_VERB, host->interrupt);
+    g_autoptr(AcrRepo) repo = acr_repo_open(spec->repo, error);
+    g_autoptr(AcrSnapshot) snapshot = repo ? acr_workspace_snapshot(repo, spec->rev, error) : NULL;
+    return snapshot &&
+           acr_project_find_recipe(worker, snapshot, spec->environment, out, out_name, error);
+}
+
+bool acr_verb_take_environment(AcrHost *host, AcrRunSpec *spec, GError **error)
+{
+    g_auto(AcrGradingPlan) plan = {0};
+    g_autofree char *name = NULL;
+    if (!spec->environment)
+        return true;
+    if (!check_recipe_options(spec, error) || !find_recipe(host, spec, &plan, &name, error))
+        return false;
+    g_autoptr(AcrConsole) console = acr_console_new(spec);
+    g_autofree char *line = g_strdup_printf("making the environment of %s", name);
+    gint64 deadline_us = spec->max_ms > 0 ? g_get_monotonic_time() + spec->max_ms * 1000 : 0;
+    acr_console_await(console, line);
+    spec->python = acr_eval_environment(host, NULL, &plan, deadline_us, error);
+    acr_console_end(console);
+    if (!spec->python) {
+        g_prefix_error(error, "--environment: %s: ", name);
+        return false;
+    }
+    if (!spec->quiet)
+        acr_verb_say("--environment: %s, with Python %s", name, plan.python);
+    spec->setup = *plan.install ? g_strdup(plan.install) : NULL;
+    if (!spec->test_command && spec->regressions == ACR_UNSET)
+        spec->regressions = ACR_VERIFY_NEVER; /* only the user's command asks for them */
+    if (!spec->test_command)
+        spec->test_command = g_strdup(plan.test);
+    return true;
+}
+
+/* ---- Where tests run ---- */
 
 /* Finds the tree and the environment of a benchmark task. */
 static bool find_task(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *place, GError **error)
@@ -92,7 +144,7 @@ bool acr_test_place_open(AcrHost *host, const AcrRunSpec *spec, AcrTestPlace *pl
     AcrSandboxOptions options = acr_sandbox_options_of(spec, host, place->workspace.snapshot,
                                                        place->work_tree, place->cache);
     if (is_task) {
-        options.backend = "bubblewrap";
+        options.backend = ACR_IN_BUBBLEWRAP;
         options.python = place->python;
         options.setup = *place->plan.install ? place->plan.install : NULL;
     }

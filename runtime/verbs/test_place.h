@@ -25,6 +25,10 @@ AcrProject acr_test_place_project(const AcrTestPlace *place, const AcrHost *host
                                   const AcrRunSpec *spec);
 int acr_test_place_fail(AcrHost *host, const GError *error);
 
+/* Makes the environment of --environment, if it is given, and sets --python, --setup and --test-cmd
+ * to it. Errors: USAGE of task, those of project and vcs. */
+bool acr_verb_take_environment(AcrHost *host, AcrRunSpec *spec, GError **error) ACR_MUST_USE;
+
 /* Lets the console show which tests run. */
 void acr_test_place_show(AcrProject *project, AcrConsole *console);
 

@@ -177,7 +177,8 @@ static int run_tests_verb(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrTestPlace) place = {0};
-    if (!acr_test_place_open(host, spec, &place, &error))
+    if (!acr_verb_take_environment(host, spec, &error) ||
+        !acr_test_place_open(host, spec, &place, &error))
         return acr_test_place_fail(host, error);
     if (spec->verbose && acr_sandbox_choice(place.sandbox))
         acr_verb_say("%s", acr_sandbox_choice(place.sandbox));

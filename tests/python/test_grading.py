@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from acr.grading import environments, reports, rules, scripts, service
+from acr.grading import environments, recognise, reports, rules, scripts, service
 from acr.grading.failures import Failure
 from acr.grading.parsers import PARSERS, UnknownParser, parser_of
 from acr.packing import pack, unpack
@@ -272,3 +272,46 @@ def test_beside_the_package(version: str, release: str, tmp_path: Path) -> None:
     for case, wanted in zip(cases, json.loads(done.stdout), strict=True):
         if not isinstance(wanted, str):
             assert graded(case, version) == wanted, case
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "version"),
+    [
+        (
+            {"django/db/models/base.py": "", "django/__init__.py": "VERSION = (4, 0, 0, 'alpha', 0)"},
+            "django/django@4.0",
+            "4.0",
+        ),
+        (
+            {"lib/matplotlib/pyplot.py": "", "doc/users/prev_whats_new/whats_new_3.9.0.rst": ""},
+            "matplotlib/matplotlib@3.6",
+            "3.9",
+        ),
+        (
+            {"src/_pytest/python.py": "", "doc/en/changelog.rst": "pytest 2.9.1 (2016)\n---"},
+            "pytest-dev/pytest@4.4",
+            "2.9",
+        ),
+        (
+            {"astropy/units/core.py": "", "docs/whatsnew/5.1.rst": "", "docs/whatsnew/4.0.rst": ""},
+            "astropy/astropy@5.1",
+            "5.1",
+        ),
+        (
+            {"pylint/checkers/base_checker.py": "", "pylint/__pkginfo__.py": "numversion = (2, 15, 1)"},
+            "pylint-dev/pylint@2.15",
+            "2.15",
+        ),
+        ({"src/flask/app.py": "", "pyproject.toml": 'version = "3.1.0"'}, "pallets/flask@2.3", "3.1"),
+        ({"xarray/core/dataset.py": ""}, "pydata/xarray@0.12", "0.12"),
+        ({"a.py": ""}, None, "not a checkout"),
+        ({"sklearn/base.py": "", "sympy/core/basic.py": ""}, None, "not a checkout"),
+    ],
+)
+def test_a_checkout_is_recognised_by_its_files(files: dict[str, str], name: str | None, version: str) -> None:
+    """The version of the nearest recipe: the same, the one before, or the first; a checkout that says none gets the newest."""
+    if name is None:
+        with pytest.raises(recognise.UnknownRecipe, match=version):
+            recognise.find_recipe("auto", list(files), files)
+    else:
+        assert recognise.find_recipe("auto", list(files), files)[1:] == (name, version)

@@ -43,8 +43,8 @@ BUDGETS = {
     "runtime/py": 1_930,
     "runtime/report": 1_330,
     "runtime/serve": 3_330,
-    "runtime/task": 6_230,
-    "runtime/verbs": 8_300,
+    "runtime/task": 6_270,
+    "runtime/verbs": 8_340,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}

@@ -29,7 +29,8 @@ KEPT = "/tmp/kept"  # the test files as they were before the patch
 
 
 @functools.cache
-def _recipes() -> list[dict]:
+def built_in_recipes() -> list[dict]:
+    """The recipes that come with the program."""
     return json.loads(Path(__file__).with_name("environments.json").read_text(encoding="utf-8"))
 
 
@@ -102,7 +103,7 @@ def recipe_of(row: dict, own: list[dict]) -> dict:
     """The recipe for a row: one that names the task before one that names its version. Raises UnknownProject."""
     if row.get("set") == "Harbor":
         raise UnknownProject("the verifier of a Harbor task runs in its container only; use --sandbox container")
-    matching = [recipe for recipe in [*own, *_recipes()] if recipe["repo"] == row.get("repo")]
+    matching = [recipe for recipe in [*own, *built_in_recipes()] if recipe["repo"] == row.get("repo")]
     for recipe in matching:
         if row["instance_id"] in recipe.get("tasks", ()):
             return recipe

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 
+from acr.grading import environments, recognise
 from acr.project import commands, import_folders, logs, nearest, set_ups
 from acr.project import detect as detection
 
@@ -60,6 +61,30 @@ def set_up_plans(argument: bytes) -> bytes:
     paths, texts = list(map(_text, asked["paths"])), _texts(asked["texts"])
     plans = set_ups.find_set_ups(paths, texts, has_network=asked["given"] is not None)
     return json.dumps({"plans": plans, "modules": set_ups.modules_of_tests(paths, texts)}).encode()
+
+
+def recipe_files(argument: bytes) -> bytes:
+    """Anything -> the paths of the files that `recipe` needs."""
+    return json.dumps(recognise.files_of_versions()).encode()
+
+
+def recipe(argument: bytes) -> bytes:
+    """{"paths", "texts", "given": a recipe's name or "auto"} -> the environment for this checkout, or {"fault": a line}."""
+    asked = json.loads(argument)
+    try:
+        paths = list(map(_text, asked["paths"]))
+        found, name, version = recognise.find_recipe(asked["given"], paths, _texts(asked["texts"]))
+    except recognise.UnknownRecipe as error:
+        return json.dumps({"fault": str(error)}).encode()
+    answer = {
+        "name": name,
+        "key": environments.key_of(found),
+        "python": found["python"],
+        "packages": "\n".join(found["pip"]),
+        "install": environments.install_of({"version": version}, found),
+        "test": environments.test_command(found),
+    }
+    return json.dumps(answer).encode()
 
 
 def order(argument: bytes) -> bytes:

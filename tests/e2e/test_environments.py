@@ -1,0 +1,92 @@
+"""--environment: the environment of a benchmark's project, for a person who works on a checkout of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import verifying
+from host import ROOT, Host
+from repos import Repo, make_repo
+from setups import make_venv
+from verifying import guard, test_line
+
+sys.path.append(str(ROOT / "python"))
+from acr.grading import environments  # noqa: E402
+
+USAGE, BROKEN = 2, 3
+SYMPY = {
+    "sympy/__init__.py": "",
+    "sympy/core/basic.py": "def half(n):\n    return n // 2\n",
+    "sympy/release.py": '__version__ = "1.8.dev"\n',
+    "test_half.py": "import unittest\nimport only_here\n\n\nclass T(unittest.TestCase):\n    def test_half(self):\n        pass\n",
+}
+# Fails because the module of the environment says so.
+SCRIPT = "import only_here\nassert not only_here.found, 'half(1) is 0'\n"
+needs_bubblewrap = pytest.mark.skipif(not verifying.has_bubblewrap(), reason="no bubblewrap")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Repo:
+    """A checkout that is sympy's by its files."""
+    return make_repo(tmp_path / "fork", SYMPY)
+
+
+def make_environment(cache: Path, repo: str, version: str) -> Path:
+    """An environment as if made before; its Python can import `only_here`."""
+    (recipe,) = [at for at in environments.built_in_recipes() if at["repo"] == repo and version in at["versions"]]
+    python = make_venv(cache / "acr-host" / "environments" / environments.key_of(recipe))
+    folder = python.parents[1]
+    (site,) = folder.glob("lib/*/site-packages")
+    (site / "only_here.py").write_text("found = True\n")
+    (folder / "acr-host-ready").touch()
+    return python
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("name", ["auto", "sympy", "sympy/sympy@1.7"])
+def test_code_runs_in_the_environment_of_a_recipe(host: Host, checkout: Repo, tmp_path: Path, name: str) -> None:
+    """Everything that a run runs; its folder says where, and resumes."""
+    python = make_environment(tmp_path / "cache", "sympy/sympy", "1.7")
+    script, out = tmp_path / "answers.jsonl", tmp_path / "out"
+    script.write_text("".join(json.dumps(line) + "\n" for line in [guard(), test_line(SCRIPT)]))
+    words = ["reproduce", "--repo", checkout, "--issue-text", "half", "--model", f"script:{script}", "--out", out]
+    for _ in range(2):
+        result = host.run(*words, "--environment", name, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}).check()
+        assert result.out == SCRIPT, result.told()
+        version = "1.7" if "@" in name else "1.8"
+        assert f"--environment: sympy/sympy@{version}, with Python 3.9" in result.err
+    meta = json.loads((out / "meta.json").read_text())
+    assert (meta["place"], meta["options"]["python"]) == ("environment", str(python))
+    host.run("replay", out).check()
+    words = ["tests", "--repo", checkout, "--test-cmd", "python -m unittest", "--environment", name, "--json"]
+    (row,) = host.run(*words, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}).check().rows()
+    assert (row["command"], row["counts"]["passed"]) == ("python -m unittest discover", 1)
+
+
+def test_recipes_that_cannot_be_used(host: Host, checkout: Repo, tmp_path: Path) -> None:
+    """Each in one line: an unknown one, an unknown project, options that contradict it, and what cannot be made."""
+    other = make_repo(tmp_path / "other", {"a.py": "a = 1\n"})
+    for repo, words, said in (
+        (checkout, ["nowhere"], "there is no recipe 'nowhere'"),
+        (checkout, ["sympy@9.9"], "there is no recipe 'sympy@9.9'; versions of sympy/sympy: 1.0, "),
+        (other, ["auto"], "this is not a checkout of a project with recipes"),
+        (checkout, ["auto", "--setup", "true"], "leave out --dataset, --setup"),
+        (checkout, ["auto", "--python", "python3"], "give --environment or --python, not both"),
+    ):
+        host.run("tests", "--repo", repo, "--environment", *words).one_line(USAGE, said)
+    empty = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYENV_ROOT": str(tmp_path / "pyenv")}
+    command = ["tests", "--repo", checkout, "--environment", "auto"]
+    if not (Path("/usr/bin/python3.9").exists() or Path("/usr/local/bin/python3.9").exists()):
+        host.run(*command, env=empty | {"PATH": "/usr/bin:/bin"}).one_line(BROKEN, "python3.9 is not installed")
+    made = tmp_path / "pyenv" / "versions" / "3.9.1" / "bin" / "python"
+    made.parent.mkdir(parents=True)
+    made.write_text('#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
+    made.chmod(0o755)
+    if verifying.has_bubblewrap():
+        no_index = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"}
+        result = host.run(*command, env=empty | no_index).check(BROKEN)
+        assert "--environment: sympy/sympy@1.8: the environment of Python 3.9 cannot be made: " in result.err
+        assert "mpmath" in result.err
