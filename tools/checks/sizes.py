@@ -39,7 +39,7 @@ BUDGETS = {
     "runtime/extensions": 1_150,
     "runtime/layout": 80,
     "runtime/loops": 5_490,
-    "runtime/project": 2_600,
+    "runtime/project": 2_640,
     "runtime/py": 1_930,
     "runtime/report": 1_330,
     "runtime/serve": 3_330,
