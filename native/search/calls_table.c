@@ -62,8 +62,8 @@ static const AcrCallSpec calls[] = {
      acr_answer_callers},
     {ACR_CALL_HISTORY,
      {HISTORY_TEXT},
-     "Lists the latest commits that change a function, method or class, or lines with a text: "
-     "date, subject and files.",
+     "Lists the latest commits that change a function, method or class, or lines with a text, with "
+     "their date, subject and files.",
      acr_answer_history},
 };
 
@@ -95,6 +95,14 @@ AcrCalls *acr_calls_new(gsize n_own, bool has_history)
         if (has_history || strcmp(calls[i].name, ACR_CALL_HISTORY) != 0)
             g_ptr_array_add(all->specs, (void *)&calls[i]);
     return all;
+}
+
+AcrCalls *acr_calls_copy(const AcrCalls *all)
+{
+    AcrCalls *copy = acr_calls_new(0, false);
+    for (gsize i = 0; i < acr_calls_n(all); i++)
+        g_ptr_array_add(copy->specs, (void *)acr_calls_at(all, i));
+    return copy;
 }
 
 void acr_calls_free(AcrCalls *all)

@@ -79,6 +79,7 @@ char *acr_call_usage(const AcrCallSpec *spec) ACR_MUST_USE;
 typedef struct AcrCalls AcrCalls;
 #define ACR_CALLS_OF_OLD 8 /* number of built-in calls for runs that did not record it */
 AcrCalls *acr_calls_new(gsize n_own, bool has_history) ACR_MUST_USE; /* owned */
+AcrCalls *acr_calls_copy(const AcrCalls *calls) ACR_MUST_USE;        /* owned */
 void acr_calls_free(AcrCalls *calls);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCalls, acr_calls_free)
 /* Adds a row, borrowed; its `answer` may use call->spec to find its state. False: a call with that

@@ -157,6 +157,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReviewAnswer, acr_review_answer_clear)
  */
 bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out,
                            char **out_problem) ACR_MUST_USE;
+/* The snippet in a reviewer's answer {"probe": "…"}, owned; NULL: the answer is none. */
+char *acr_agent_probe_read(const char *answer) ACR_MUST_USE;
 /* Sets the same members in `json`. */
 void acr_agent_review_to_json(const AcrReviewAnswer *answer, AcrJson *json);
 /* Reads {"expected", "reason"}: whether the issue asks for the test's failure, and why (owned).

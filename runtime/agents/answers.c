@@ -199,6 +199,14 @@ bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out, char **out_
     return true;
 }
 
+char *acr_agent_probe_read(const char *answer)
+{
+    g_autofree char *problem = NULL;
+    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, &problem);
+    const char *code = acr_json_get_string(json, "probe");
+    return code && *code && !acr_json_get(json, "patch-correct") ? g_strdup(code) : NULL;
+}
+
 /* Takes a reason as one line; false: there is none. */
 static bool take_reason(const AcrJson *json, char **out_reason, char **out_problem)
 {

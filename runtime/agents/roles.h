@@ -50,6 +50,7 @@
     ROW(TEST_REVIEWED, "test_reviewed.txt", "patch", "executions", "advice")                       \
     ROW(REVIEW_SYSTEM, "review_system.txt", NULL)                                                  \
     ROW(REVIEW, "review.txt", "issue", "test", "patch", "executions")                              \
+    ROW(REVIEW_PROBE, "review_probe.txt", "left") /* the reviewer may run snippets */              \
     ROW(REVIEW_RETRY, "review_retry.txt", "problem")                                               \
     /* Asks which of several equal patches is best. */                                             \
     ROW(SELECT_SYSTEM, "select_system.txt", NULL)                                                  \

@@ -44,6 +44,7 @@ void acr_attempt_work_clear(AcrAttemptWork *work)
     g_free(work->reproducer.feedback);
     g_free(work->reproducer.script);
     acr_test_verdict_clear(&work->reproducer.before);
+    acr_calls_free(work->probe.calls);
     g_free(work->unproved);
     g_free(work->calls);
     acr_dead_end_clear(&work->dead_end);
@@ -97,6 +98,18 @@ AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *wh
         return ACR_STEP_DONE;
     bool is_unavailable = g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
     return not_done(work, is_unavailable, what, reason, error);
+}
+
+AcrStep acr_step_run_aside(AcrAttemptWork *work, const AcrTrial *trial, const AcrExecuted **out,
+                           GError **error)
+{
+    g_autofree char *kept = g_strdup(work->unproved);
+    AcrStep step = acr_step_run(work, trial, "code cannot be run for the model", out, error);
+    if (step == ACR_STEP_UNAVAILABLE) {
+        g_free(work->unproved);
+        work->unproved = g_steal_pointer(&kept);
+    }
+    return step;
 }
 
 void acr_step_tell_writer(AcrAttemptWork *work, char *text)

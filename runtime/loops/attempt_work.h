@@ -80,6 +80,13 @@ typedef struct {
     AcrTestVerdict before; /* outcome of the script without a patch */
 } AcrReproducer;
 
+/* The search call `probe`, if the model may run snippets. */
+typedef struct {
+    AcrCallSpec spec;
+    AcrCalls *calls; /* owned; the run's calls and this one; NULL: no snippet can be run */
+    guint used;      /* snippets that were run */
+} AcrProbe;
+
 typedef struct {
     const AcrRun *run;
     guint attempt;   /* number of the attempt, from 0 */
@@ -87,6 +94,7 @@ typedef struct {
     AcrRetrieved retrieved;
     AcrPatchWriter writer;
     AcrReproducer reproducer;
+    AcrProbe probe;
     guint reviews;         /* rounds of review that have begun */
     GPtrArray *candidates; /* borrowed; the candidates of all attempts */
     GHashTable *said;      /* borrowed; made by acr_said_new, for all attempts */
@@ -127,6 +135,9 @@ AcrStep acr_step_refuse(AcrAttemptWork *work, AcrCandidate *candidate, char *why
 /* Runs a trial. UNAVAILABLE: the sandbox failed, and work->unproved becomes "WHAT: why". */
 AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *what,
                      const AcrExecuted **out, GError **error) ACR_MUST_USE;
+/* The same for a trial that proves nothing: if the sandbox failed, work->unproved stays. */
+AcrStep acr_step_run_aside(AcrAttemptWork *work, const AcrTrial *trial, const AcrExecuted **out,
+                           GError **error) ACR_MUST_USE;
 /* Asks the extensions' checks and runs --validate on a patch. DONE: it passed, or there are no
  * checks. NOT_DONE: it was rejected: its proof is REFUSED, and the patch writer gets the reason. */
 AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate,
@@ -159,6 +170,19 @@ AcrStep acr_step_trace(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 /* Compares the reproducer's calls without and with the latest patch, for the reviewer; *out: owned,
  * "" if unknown. */
 AcrStep acr_step_compare_traces(AcrAttemptWork *work, char **out, GError **error) ACR_MUST_USE;
+
+/* ---- Snippets of the model (probe.c) --------------------------------------------------------- */
+
+/* Lets the model run snippets in this attempt if the run allows it; code can be run. */
+void acr_probe_offer(AcrAttemptWork *work);
+/* The calls of the attempt: those of the run, and perhaps probe; borrowed. */
+const AcrCalls *acr_probe_calls(const AcrAttemptWork *work);
+/* How many snippets may still be run. */
+guint acr_probe_left(const AcrAttemptWork *work);
+/* Runs a snippet with a patch (NULL: without). *out_text (owned): its output for the model, or why
+ * it did not run (*out_ran false). */
+bool acr_probe_run(AcrAttemptWork *work, const char *code, const AcrOverlay *patch, char **out_text,
+                   bool *out_ran, GError **error) ACR_MUST_USE;
 
 /* ---- Observers (observers.c) ----------------------------------------------------------------- */
 

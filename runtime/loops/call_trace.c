@@ -31,12 +31,7 @@ static AcrStep trace_calls(AcrAttemptWork *work, const AcrOverlay *patch, char *
                       .test = reproducer->script,
                       .args = args,
                       .experiment = ACR_EXPERIMENT_CALLS};
-    g_autofree char *kept = g_strdup(work->unproved); /* a lost trace does not affect the proof */
-    AcrStep step = acr_step_run(work, &trial, "the script cannot be traced", &executed, error);
-    if (step == ACR_STEP_UNAVAILABLE) {
-        g_free(work->unproved);
-        work->unproved = g_steal_pointer(&kept);
-    }
+    AcrStep step = acr_step_run_aside(work, &trial, &executed, error);
     if (step != ACR_STEP_DONE)
         return step == ACR_STEP_FAILED ? step : ACR_STEP_DONE;
     g_autofree char *text = acr_utf8_repair_bytes(executed->out);

@@ -101,7 +101,7 @@ static void show_issue(AcrRetrieved *retrieved, const AcrRun *run)
 {
     gsize bytes = retrieved->issue_bytes ? retrieved->issue_bytes : G_MAXSIZE;
     g_autofree char *issue = acr_text_shorten(run->issue, bytes),
-                    *calls = acr_agent_calls_text(run->calls);
+                    *calls = acr_agent_calls_text(retrieved->calls);
     g_autofree char *question = acr_prompts_render(run->prompts, ACR_PROMPT_SEARCH_START, "issue",
                                                    issue, "calls", calls, NULL);
     g_autofree char *message =

@@ -60,6 +60,8 @@ typedef struct {
 
 /* The experiment in which the call tracer, sent as input, runs the script that `args` name. */
 #define ACR_EXPERIMENT_CALLS "calls"
+/* The experiment in which a model's snippet runs; limited to a few seconds. */
+#define ACR_EXPERIMENT_PROBE "probe"
 
 /* Runs each trial once; later calls return the recorded outcome. Outcomes come from the journal
  * first, so that a loop runs the same from recorded executions. */
@@ -78,6 +80,8 @@ typedef struct {
     /* A random text that nobody can predict, the same for the whole run; recorded, borrowed.
      * Errors: those of the journal. */
     const char *(*draw)(void *ctx, GError **error);
+    /* Whether what runs has no network and cannot write outside; false before `open`. */
+    bool (*is_isolated)(void *ctx);
 } AcrExecutor;
 
 /* Runs the project's own tests, once with each patch; also recorded. */
@@ -126,6 +130,8 @@ typedef struct {
     /* Whether the search agent is shown which code failing tests point to. AUTO: if that can be
      * found out; ALWAYS: otherwise the run ends. */
     AcrVerify sbfl;
+    bool may_probe;       /* the search agent may run snippets */
+    bool reviewer_probes; /* so may the reviewer */
     bool is_traced; /* models are shown which functions of the project the reproducer calls */
     const AcrTestComparer *tests; /* NULL if both of these are NEVER */
     bool has_examples;            /* the choice among candidates runs the examples in the issue */

@@ -21,8 +21,10 @@ static AcrStep open_executor(AcrAttemptWork *work, GError **error)
     }
     if (!run->executor->open(run->executor->ctx, &available, &text, error))
         return ACR_STEP_FAILED;
-    if (available)
+    if (available) {
+        acr_probe_offer(work);
         return ACR_STEP_DONE;
+    }
     if (run->verify == ACR_VERIFY_ALWAYS) {
         g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
                     "code cannot be run here: %s", text);

@@ -34,16 +34,18 @@ static void retrieval_driver_clear(Driver *driver)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, retrieval_driver_clear)
 
-void acr_retrieved_init(AcrRetrieved *retrieved, const AcrRun *run, const char *name)
+void acr_retrieved_init(AcrRetrieved *retrieved, const AcrRun *run, const AcrCalls *calls,
+                        const char *name)
 {
-    g_autofree char *calls = acr_agent_calls_text(run->calls);
+    g_autofree char *listed = acr_agent_calls_text(calls);
     *retrieved = (AcrRetrieved){
+        .calls = calls,
         .conversation = acr_conversation_new(name),
         .located = g_ptr_array_new_with_free_func((GDestroyNotify)acr_located_free),
         .results = g_ptr_array_new_with_free_func((GDestroyNotify)acr_results_free),
     };
     acr_agent_start(retrieved->conversation, run->prompts, ACR_AGENT_SEARCH, "issue", run->issue,
-                    "calls", calls, NULL);
+                    "calls", listed, NULL);
 }
 
 void acr_retrieved_clear(AcrRetrieved *retrieved)
@@ -63,7 +65,7 @@ static void start_extract(Driver *driver)
 {
     g_autofree char *name = g_strdup_printf(ACR_DIR_ATTEMPT "/extract_%u", driver->work->attempt,
                                             driver->machine.round);
-    g_autofree char *calls = acr_agent_calls_text(driver->run->calls);
+    g_autofree char *calls = acr_agent_calls_text(driver->retrieved->calls);
     acr_conversation_free(driver->extract);
     driver->extract = acr_conversation_new(name);
     acr_agent_start(driver->extract, driver->run->prompts, ACR_AGENT_EXTRACT, "calls", calls,
@@ -106,7 +108,7 @@ static void add_question(Driver *driver)
     if (driver->machine.ask == ACR_ASK_NEXT) {
         acr_agent_tell(conversation, prompts, ACR_PROMPT_SEARCH_NEXT, NULL);
     } else if (driver->machine.ask == ACR_ASK_CHECK_CALLS) {
-        g_autofree char *calls = acr_agent_calls_text(driver->run->calls);
+        g_autofree char *calls = acr_agent_calls_text(driver->retrieved->calls);
         acr_agent_tell(conversation, prompts, ACR_PROMPT_SEARCH_CHECK_CALLS, "problem",
                        driver->extraction.problem, "calls", calls, NULL);
     } else if (driver->machine.ask == ACR_ASK_NO_PLACE) {
@@ -165,7 +167,7 @@ static AcrRetrievalEvent do_extract(Driver *driver)
     const char *text;
     if (asked) {
         acr_extraction_clear(&driver->extraction);
-        acr_agent_tools_read(run->calls, asked, &driver->extraction);
+        acr_agent_tools_read(driver->retrieved->calls, asked, &driver->extraction);
         return driver->extraction.calls->len || !driver->extraction.locations->len
                    ? ACR_RETRIEVAL_ON_CALLS
                    : ACR_RETRIEVAL_ON_LOCATIONS;
@@ -180,7 +182,7 @@ static AcrRetrievalEvent do_extract(Driver *driver)
                               ACR_DIR_SEARCH ACR_FILE_AGENT_PROXY, driver->machine.round))
         return failed_event(driver);
     acr_extraction_clear(&driver->extraction);
-    if (!acr_agent_extract_read(run->python, run->calls, text, &driver->extraction,
+    if (!acr_agent_extract_read(run->python, driver->retrieved->calls, text, &driver->extraction,
                                 &driver->failure))
         return failed_event(driver);
     if (driver->extraction.problem) {
@@ -335,14 +337,15 @@ bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error)
         [ACR_RETRIEVAL_LOCATE] = do_locate,
     };
     const AcrRun *run = work->run;
-    g_auto(Driver) driver = {.run = run,
-                             .work = work,
-                             .retrieved = &work->retrieved,
-                             .machine = acr_retrieval_begin(run->max_rounds),
-                             .layers = acr_json_new_array(),
-                             .tools = run->native_tools ? acr_agent_tools(run->calls) : NULL};
+    g_auto(Driver)
+        driver = {.run = run,
+                  .work = work,
+                  .retrieved = &work->retrieved,
+                  .machine = acr_retrieval_begin(run->max_rounds),
+                  .layers = acr_json_new_array(),
+                  .tools = run->native_tools ? acr_agent_tools(acr_probe_calls(work)) : NULL};
     g_autofree char *name = g_strdup_printf(ACR_DIR_ATTEMPT "/search", work->attempt);
-    acr_retrieved_init(driver.retrieved, run, name);
+    acr_retrieved_init(driver.retrieved, run, acr_probe_calls(work), name);
     acr_dead_end_stage(&work->dead_end);
     if (clue)
         acr_retrieved_tell_clue(driver.retrieved, run, clue);

@@ -5,6 +5,7 @@
 #include "loops/loops_private.h"
 
 typedef struct {
+    const AcrCalls *calls;         /* borrowed; the calls that the model may make; NULL: built-in */
     GPtrArray *located;            /* owned; AcrLocated; empty if the retrieval is EXHAUSTED */
     AcrConversation *conversation; /* owned */
     GPtrArray *results;            /* owned; AcrResults: the messages with search results */
@@ -12,7 +13,8 @@ typedef struct {
     gsize issue_bytes;             /* bytes of the issue that are still shown; 0: all */
     bool dropped_turns;            /* the oldest turns were removed from the conversation */
 } AcrRetrieved;
-void acr_retrieved_init(AcrRetrieved *retrieved, const AcrRun *run, const char *name);
+void acr_retrieved_init(AcrRetrieved *retrieved, const AcrRun *run, const AcrCalls *calls,
+                        const char *name);
 void acr_retrieved_clear(AcrRetrieved *retrieved);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
 

@@ -56,6 +56,12 @@ static AcrReviewEvent do_execute(Driver *driver)
 
 /* ---- Judging --------------------------------------------------------------------------------- */
 
+/* How many snippets the reviewer may run. */
+static guint probes_left(const Driver *driver)
+{
+    return driver->work->run->reviewer_probes ? acr_probe_left(driver->work) : 0;
+}
+
 static bool start_round(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;
@@ -80,6 +86,11 @@ static bool start_round(Driver *driver)
     acr_agent_start(driver->conversation, work->run->prompts, ACR_AGENT_REVIEW, "issue",
                     work->run->issue, "test", driver->test, "patch", driver->patch, "executions",
                     driver->executions, NULL);
+    if (probes_left(driver)) {
+        g_autofree char *left = g_strdup_printf("%u", probes_left(driver));
+        acr_agent_tell(driver->conversation, work->run->prompts, ACR_PROMPT_REVIEW_PROBE, "left",
+                       left, NULL);
+    }
     return true;
 }
 
@@ -108,10 +119,30 @@ static AcrReviewEvent decide_review(Driver *driver)
     return patch ? ACR_REVIEW_ON_YES_NO : test ? ACR_REVIEW_ON_NO_YES : ACR_REVIEW_ON_NO_NO;
 }
 
+/* Asks the reviewer, and runs the snippets for which it asks first. */
+static AcrStep ask_reviewer(Driver *driver, const char **out_answer)
+{
+    AcrAttemptWork *work = driver->work;
+    for (;;) {
+        g_autoptr(GError) reason = NULL;
+        g_autofree char *text = NULL;
+        bool ran;
+        if (!acr_agent_ask(work->model, driver->conversation, ACR_AGENT_REVIEW, 0, out_answer,
+                           &reason))
+            return acr_step_no_answer(work, "no review", g_steal_pointer(&reason),
+                                      &driver->failure);
+        g_autofree char *code = probes_left(driver) ? acr_agent_probe_read(*out_answer) : NULL;
+        if (!code)
+            return ACR_STEP_DONE;
+        if (!acr_probe_run(work, code, work->writer.latest->overlay, &text, &ran, &driver->failure))
+            return ACR_STEP_FAILED;
+        acr_conversation_add(driver->conversation, ACR_ROLE_USER, text);
+    }
+}
+
 static AcrReviewEvent do_judge(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;
-    GError *reason = NULL;
     const char *answer;
     acr_loops_stage(work->run, work->attempt, "review", driver->machine.round);
     if (driver->machine.invalid == 0 && !start_round(driver))
@@ -119,8 +150,9 @@ static AcrReviewEvent do_judge(Driver *driver)
     if (driver->machine.invalid > 0)
         acr_agent_tell(driver->conversation, work->run->prompts, ACR_PROMPT_REVIEW_RETRY, "problem",
                        driver->problem, NULL);
-    if (!acr_agent_ask(work->model, driver->conversation, ACR_AGENT_REVIEW, 0, &answer, &reason))
-        return event_of(driver, acr_step_no_answer(work, "no review", reason, &driver->failure), 0);
+    AcrStep step = ask_reviewer(driver, &answer);
+    if (step != ACR_STEP_DONE)
+        return event_of(driver, step, 0);
     acr_review_answer_clear(&driver->answer);
     g_clear_pointer(&driver->problem, g_free);
     if (!acr_agent_review_read(answer, &driver->answer, &driver->problem)) {

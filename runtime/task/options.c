@@ -251,6 +251,9 @@ const AcrOption acr_options[] = {
     {"trace", 0, ACR_OPTION_WORD, AT(trace), PATCHED, BOUND | CONFIG | RARE, "WHEN",
      .help = "Show the model what the script calls until it fails (default: never)",
      .words = "auto|never", .implicit_value = "auto"},
+    {"probe", 0, ACR_OPTION_WORD, AT(probe), PATCHED, BOUND | CONFIG | RARE, "WHEN",
+     .help = "Let models run 3 snippets in the sandbox (default: the search agent only)",
+     .words = "auto|never", .implicit_value = "auto"},
     {"failing-test", 0, ACR_OPTION_LIST, AT(failing_tests), ACR_FOR_RUN, BOUND | RARE, "ID",
      .help = "Use this failing test as evidence of the issue; may be repeated (default: all)"},
     {"setup", 0, ACR_OPTION_TEXT, AT(setup), CODE, BOUND | CONFIG, "CMD",
@@ -498,7 +501,7 @@ const AcrOptionGroup acr_option_groups[] = {
      "attempts samples fallback-model prompts repo-notes history "
      "prices retries base-url key-command key-file header online"},
     {"Verification",
-     "verify validate regressions test-cmd sbfl trace formula imports grade run-id rules "
+     "verify validate regressions test-cmd sbfl trace probe formula imports grade run-id rules "
      "regrade baseline "
      "official-only repeat audit ignore-unknown"},
     {"Sandbox",

@@ -201,12 +201,19 @@ static const char *draw_seed(void *ctx, GError **error)
     return drawn ? acr_json_get_string(*drawn, "seed") : NULL;
 }
 
+static bool is_isolated(void *ctx)
+{
+    const char *backend =
+        acr_json_get_string(((const AcrRecordedExecutor *)ctx)->opened, "backend");
+    return backend && strcmp(backend, "plain") != 0;
+}
+
 /* ---- Lifecycle ---- */
 
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal)
 {
     *self = (AcrRecordedExecutor){
-        .executor = {self, open_executor, executor_dir, run_trial, draw_seed},
+        .executor = {self, open_executor, executor_dir, run_trial, draw_seed, is_isolated},
         .journal = journal,
     };
 }

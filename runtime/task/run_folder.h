@@ -64,6 +64,20 @@ AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name,
 /* The part of meta.json that a resumed run must repeat: {"verb", "options": {…}, "issue": sha256,
  * "prompts": {file: sha256}}; also "issue_url", which is not compared. */
 AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
+/* What a run decides when it begins and keeps when it is resumed (choices.c). */
+typedef struct {
+    bool has_tools;       /* the models may call the searches as tools */
+    bool has_notes;       /* the patch writer is shown the repository's notes */
+    bool has_examples;    /* the choice among candidates runs the examples in the issue */
+    gsize n_calls;        /* number of built-in search calls */
+    bool no_history;      /* search_history is none of them */
+    bool may_probe;       /* the search agent may run snippets */
+    bool reviewer_probes; /* so may the reviewer */
+} AcrChoices;
+/* Records the choices of a new run. */
+void acr_choices_record(const AcrRunSpec *spec, bool has_tools, AcrJson *meta);
+/* `meta` NULL: there is no run yet. */
+AcrChoices acr_choices_read(const AcrRunSpec *spec, const AcrJson *meta);
 /* A digest of what all tasks of a batch must have in common; owned. */
 char *acr_meta_digest(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
 /* Whether both are equal; otherwise USAGE, naming the first different field and what to do. */

@@ -81,6 +81,7 @@ typedef struct {
     /* How code is run. */
     gint64 verify, regressions, sbfl; /* an AcrVerify each */
     gint64 trace;                     /* 0: auto */
+    gint64 probe;                     /* an AcrProbeMode; ACR_UNSET: only the search agent */
     char *sandbox, *image, *python, *setup, *validate;
     char *environment; /* the name of a recipe */
     char *place;       /* where a batch runs the code of the task; NULL: as `sandbox` says */
@@ -163,6 +164,7 @@ typedef struct {
 
 typedef enum { ACR_REPO_NOTES_AUTO, ACR_REPO_NOTES_NEVER } AcrRepoNotes;
 typedef enum { ACR_HISTORY_AUTO, ACR_HISTORY_NEVER } AcrHistoryMode;
+typedef enum { ACR_PROBE_AUTO, ACR_PROBE_NEVER } AcrProbeMode;
 typedef enum { ACR_TOOLS_AUTO, ACR_TOOLS_NATIVE, ACR_TOOLS_TEXT } AcrToolsMode;
 typedef enum { ACR_FORGE_GITHUB, ACR_FORGE_GITLAB, ACR_FORGE_GITEA } AcrForgeKind;
 typedef enum { ACR_GRADE_IN_CONTAINER, ACR_GRADE_IN_ENVIRONMENT } AcrGradePlace;

@@ -9,13 +9,6 @@
 
 #include <string.h>
 
-/* Members of meta.json. */
-#define META_TOOLS "native_tools"
-#define META_NOTES "repo_notes"       /* whether the patch writer is shown the repository's notes */
-#define META_CALLS "search_calls"     /* how many built-in search calls the models are shown */
-#define META_HISTORY "search_history" /* whether search_history is one of them */
-#define META_EXAMPLES "issue_examples" /* whether candidates run the issue's examples */
-
 typedef struct {
     const AcrRunSpec *spec;
     const AcrHost *host;
@@ -105,30 +98,18 @@ static void warn_user(void *ctx, const char *line)
     acr_progress_warn(ctx, line);
 }
 
-/* The number of search calls with which the run began; a resumed run keeps to it. */
-static gsize own_calls(const Task *task)
-{
-    const AcrJson *meta = task->folder.meta;
-    return meta ? (gsize)acr_json_get_int(meta, META_CALLS, ACR_CALLS_OF_OLD) : acr_calls_n(NULL);
-}
-
-static bool has_history(const Task *task)
-{
-    return task->folder.meta ? acr_json_get_bool(task->folder.meta, META_HISTORY, true)
-                             : task->spec->history != ACR_HISTORY_NEVER;
-}
-
 /* Puts extensions behind the journal; a replay starts none. */
 static bool load_extensions(Task *task, AcrJournal *journal, AcrExtensions **out, GError **error)
 {
+    AcrChoices choices = acr_choices_read(task->spec, task->folder.meta);
     AcrExtensionOptions options = {
         .files = (const char *const *)task->spec->extensions,
         .exe = task->models ? task->host->exe : NULL,
         .repo = work_tree(task),
         .timeout_ms = task->spec->extension_ms,
         .journal = journal,
-        .n_own_calls = own_calls(task),
-        .no_history = !has_history(task),
+        .n_own_calls = choices.n_calls,
+        .no_history = choices.no_history,
         .interrupt = task->host->interrupt,
         .ctx = (void *)task->host->progress,
         .warn = warn_user,
@@ -181,12 +162,7 @@ static bool begin_folder(Task *task, AcrJson *meta, GError **error)
         !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
     acr_json_set(meta, "snapshot", acr_workspace_describe(&task->workspace));
-    acr_json_set_bool(meta, META_TOOLS, acr_task_wants_tools(task->spec, task->models));
-    acr_json_set_int(meta, META_CALLS, (gint64)acr_calls_n(NULL));
-    acr_json_set_bool(meta, META_HISTORY, task->spec->history != ACR_HISTORY_NEVER);
-    acr_json_set_bool(meta, META_EXAMPLES, true);
-    acr_json_set_string(meta, ACR_META_PLACE, acr_run_spec_place(task->spec));
-    acr_json_set_bool(meta, META_NOTES, task->spec->repo_notes != ACR_REPO_NOTES_NEVER);
+    acr_choices_record(task->spec, acr_task_wants_tools(task->spec, task->models), meta);
     return acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error);
 }
 
@@ -303,9 +279,10 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
 {
     const AcrRunSpec *spec = task->spec;
     AcrWorkspace *workspace = &task->workspace;
+    AcrChoices choices = acr_choices_read(spec, task->folder.meta);
     g_autoptr(AcrRecorder) recorder =
         acr_recorder_new(journal, cost, task->limits.budget, task->host->progress);
-    g_autoptr(AcrCalls) calls = acr_calls_new(own_calls(task), has_history(task));
+    g_autoptr(AcrCalls) calls = acr_calls_new(choices.n_calls, !choices.no_history);
     g_autoptr(GPtrArray) models = make_recorded_models(task, recorder),
                          given = acr_given_load(&task->folder, workspace->snapshot, error);
     AcrRecordedReferee referee;
@@ -313,9 +290,9 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     g_auto(AcrRecordedExecutor) executor = {0};
     g_auto(AcrRecordedTests) tests = {0};
     init_code_runs(task, journal, &executor, &tests);
-    bool has_notes = acr_json_get_bool(task->folder.meta, META_NOTES, false);
     g_autofree char *cleaned = acr_issue_clean(spec->issue_text),
-                    *notes = has_notes ? acr_workspace_notes(workspace, task->prompts) : NULL;
+                    *notes =
+                        choices.has_notes ? acr_workspace_notes(workspace, task->prompts) : NULL;
     g_autoptr(AcrExtensions) extensions = NULL;
     if (!given || !load_extensions(task, journal, &extensions, error))
         return false;
@@ -334,18 +311,20 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .verify = spec->verify < 0 ? ACR_VERIFY_AUTO : (AcrVerify)spec->verify,
         .regressions = acr_run_spec_regressions(spec),
         .sbfl = acr_run_spec_sbfl(spec),
+        .may_probe = choices.may_probe,
+        .reviewer_probes = choices.reviewer_probes,
         .is_traced = spec->trace == 0,
         .tests = &tests.comparer,
         .prompts = task->prompts,
         .notes = notes,
-        .native_tools = acr_json_get_bool(task->folder.meta, META_TOOLS, false),
+        .native_tools = choices.has_tools,
         .models = (AcrModel *const *)models->pdata,
         .n_models = models->len,
         .max_rounds = (guint)MAX(spec->rounds, 0),
         .max_tries = (guint)spec->tries,
         .max_attempts = (guint)spec->attempts,
         .max_samples = (guint)MAX(spec->samples, 1),
-        .has_examples = acr_json_get_bool(task->folder.meta, META_EXAMPLES, false),
+        .has_examples = choices.has_examples,
         .given = (AcrOverlay *const *)given->pdata,
         .n_given = given->len,
         .artifacts = artifacts,

@@ -9,7 +9,9 @@
 
 #define TEST_WALL_MS ((gint64)120 * 1000)
 #define VALIDATE_WALL_MS ((gint64)1800 * 1000)
-#define PROBE_WALL_MS ((gint64)30 * 1000)
+#define VERSION_WALL_MS ((gint64)30 * 1000)
+#define PROBE_WALL_MS ((gint64)10 * 1000)
+#define PROBE_BYTES ((gsize)16 * 1024) /* more than models are shown */
 #define TRACER "acr/project/inside/call_tracer.py"
 #define TRACER_BYTES ((gsize)1024 * 1024)
 /* imports no module of the project */
@@ -41,7 +43,7 @@ char *acr_trial_runner_probe(AcrTrialRunner *self, GError **error)
     if (!python)
         return NULL;
     const char *const argv[] = {python, "-c", PROBE, NULL};
-    AcrExecution execution = {.argv = argv, .limits = {.wall_ms = PROBE_WALL_MS}};
+    AcrExecution execution = {.argv = argv, .limits = {.wall_ms = VERSION_WALL_MS}};
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(self->sandbox, &execution, &executed, error))
         return NULL;
@@ -124,8 +126,10 @@ static bool run_in_time(AcrTrialRunner *self, const AcrTrial *trial, AcrExecutio
         return false;
     g_auto(GStrv) env = make_environment(self, trial);
     execution->env = (const char *const *)env;
-    execution->limits.wall_ms = CLAMP(acr_budget_left_ms(self->budget), 1,
-                                      trial->command ? VALIDATE_WALL_MS : TEST_WALL_MS);
+    bool is_probe = g_strcmp0(trial->experiment, ACR_EXPERIMENT_PROBE) == 0;
+    gint64 most_ms = is_probe ? PROBE_WALL_MS : trial->command ? VALIDATE_WALL_MS : TEST_WALL_MS;
+    execution->limits.output_bytes = is_probe ? PROBE_BYTES : 0;
+    execution->limits.wall_ms = CLAMP(acr_budget_left_ms(self->budget), 1, most_ms);
     return acr_sandbox_run(self->sandbox, execution, out, error) &&
            (out->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error));
 }

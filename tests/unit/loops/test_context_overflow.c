@@ -35,7 +35,7 @@ static void set_up(Talk *talk, gconstpointer data)
     g_assert_no_error(error);
     talk->issue = long_text("ISSUE", *issue_lines);
     talk->run = (AcrRun){.issue = talk->issue, .prompts = talk->prompts};
-    acr_retrieved_init(&talk->retrieved, &talk->run, "search");
+    acr_retrieved_init(&talk->retrieved, &talk->run, NULL, "search");
 }
 
 static void tear_down(Talk *talk, gconstpointer data)

@@ -1,0 +1,87 @@
+/*
+ * probe: lets the model run short snippets in the sandbox, as a search call in the retrieval and
+ * instead of an answer in the review. The executor records them like other trials, so a replay needs
+ * no sandbox. What they print informs the model; it never counts as proof.
+ */
+#include "loops/attempt_work.h"
+
+#include <string.h>
+
+#define MAX_PROBES 3u /* snippets of an attempt */
+
+static const AcrParam code_param = {
+    "code", ACR_PARAM_STRING, "Python that imports the project and prints what you ask for", NULL};
+
+guint acr_probe_left(const AcrAttemptWork *work)
+{
+    return work->probe.calls ? MAX_PROBES - work->probe.used : 0;
+}
+
+bool acr_probe_run(AcrAttemptWork *work, const char *code, const AcrOverlay *patch, char **out_text,
+                   bool *out_ran, GError **error)
+{
+    static const char *const args[] = {"-", NULL};
+    const AcrExecuted *executed;
+    *out_ran = false;
+    if (acr_probe_left(work) == 0) {
+        *out_text = g_strdup_printf("Not run: %u snippets were run already.\n", MAX_PROBES);
+        return true;
+    }
+    work->probe.used++;
+    g_autofree char *script = g_strconcat(code, "\n", NULL);
+    g_autoptr(GBytes) input = g_bytes_new(script, strlen(script));
+    AcrTrial trial = {.overlay = patch,
+                      .test = script,
+                      .args = args,
+                      .experiment = ACR_EXPERIMENT_PROBE,
+                      .input = input};
+    AcrStep step = acr_step_run_aside(work, &trial, &executed, error);
+    if (step == ACR_STEP_FAILED)
+        return false;
+    if (step != ACR_STEP_DONE) {
+        *out_text = g_strdup("Not run: the sandbox failed.\n");
+        return true;
+    }
+    g_autofree char *said = acr_validation_text(executed);
+    g_autofree char *shown = g_strconcat(
+        said, executed->limit == ACR_LIMIT_OUTPUT ? " (its output was too long)" : "", NULL);
+    g_autofree char *fenced = acr_fence_text("", shown);
+    *out_ran = true;
+    *out_text = g_strdup_printf("The snippet's output and exit:\n%s\nSnippets left: %u.\n", fenced,
+                                acr_probe_left(work));
+    acr_progress_action(work->run->progress, "execute", NULL, "snippet %u: exit %d",
+                        work->probe.used, executed->exit_code);
+    return true;
+}
+
+/* The attempt whose call this is: the call's row is a part of it. */
+static bool answer_probe(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    AcrAttemptWork *work =
+        (void *)((char *)(void *)call->spec - offsetof(AcrAttemptWork, probe.spec));
+    out->places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
+    return acr_probe_run(work, call->values[0], NULL, &out->output, &out->ok, error);
+}
+
+void acr_probe_offer(AcrAttemptWork *work)
+{
+    const AcrExecutor *executor = work->run->executor;
+    AcrProbe *probe = &work->probe;
+    if (!work->run->may_probe || probe->calls || !executor->is_isolated(executor->ctx))
+        return;
+    probe->spec = (AcrCallSpec){
+        .name = "probe",
+        .params = {code_param},
+        .summary = "Runs a short snippet in a copy of the project, without network, for at most 10 "
+                   "seconds, and shows what it prints; at most 3 in all.",
+        .answer = answer_probe,
+    };
+    probe->calls = acr_calls_copy(work->run->calls);
+    if (!acr_calls_add(probe->calls, &probe->spec)) /* an extension has a call of that name */
+        g_clear_pointer(&probe->calls, acr_calls_free);
+}
+
+const AcrCalls *acr_probe_calls(const AcrAttemptWork *work)
+{
+    return work->probe.calls ? work->probe.calls : work->run->calls;
+}

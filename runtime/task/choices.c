@@ -1,0 +1,42 @@
+/*
+ * What a run decides when it begins and keeps when a later version resumes it: it must ask the same
+ * again, so that the journal answers it. meta.json records the choices.
+ */
+#include "task/run_folder.h"
+
+#define META_TOOLS "native_tools"
+#define META_NOTES "repo_notes"       /* whether the patch writer is shown the repository's notes */
+#define META_CALLS "search_calls"     /* how many built-in search calls the models are shown */
+#define META_HISTORY "search_history" /* whether search_history is one of them */
+#define META_EXAMPLES "issue_examples" /* whether candidates run the issue's examples */
+#define META_REQUESTS "requests" /* REQUESTS_… of the version that began the run; 0: older */
+
+/* What runs ask models by themselves, in the order in which versions added it. */
+enum { REQUESTS_PROBE = 1, REQUESTS_NOW = REQUESTS_PROBE };
+
+void acr_choices_record(const AcrRunSpec *spec, bool has_tools, AcrJson *meta)
+{
+    acr_json_set_bool(meta, META_TOOLS, has_tools);
+    acr_json_set_int(meta, META_CALLS, (gint64)acr_calls_n(NULL));
+    acr_json_set_bool(meta, META_HISTORY, spec->history != ACR_HISTORY_NEVER);
+    acr_json_set_bool(meta, META_EXAMPLES, true);
+    acr_json_set_string(meta, ACR_META_PLACE, acr_run_spec_place(spec));
+    acr_json_set_int(meta, META_REQUESTS, REQUESTS_NOW);
+    acr_json_set_bool(meta, META_NOTES, spec->repo_notes != ACR_REPO_NOTES_NEVER);
+}
+
+AcrChoices acr_choices_read(const AcrRunSpec *spec, const AcrJson *meta)
+{
+    gint64 requests = acr_json_get_int(meta, META_REQUESTS, 0);
+    if (!meta)
+        return (AcrChoices){.n_calls = acr_calls_n(NULL)};
+    return (AcrChoices){
+        .has_tools = acr_json_get_bool(meta, META_TOOLS, false),
+        .has_examples = acr_json_get_bool(meta, META_EXAMPLES, false),
+        .has_notes = acr_json_get_bool(meta, META_NOTES, false),
+        .n_calls = (gsize)acr_json_get_int(meta, META_CALLS, ACR_CALLS_OF_OLD),
+        .no_history = !acr_json_get_bool(meta, META_HISTORY, true),
+        .may_probe = spec->probe != ACR_PROBE_NEVER && requests >= REQUESTS_PROBE,
+        .reviewer_probes = spec->probe == ACR_PROBE_AUTO,
+    };
+}
