@@ -47,6 +47,7 @@
     ROW(TEST_SYSTEM, "test_system.txt", "python")                                                  \
     ROW(TEST, "test.txt", "issue")                                                                 \
     ROW(TEST_RETRY, "test_retry.txt", "problem", "execution")                                      \
+    ROW(TEST_FLIP, "test_flip.txt", "problem", "execution") /* asks for a passing script */        \
     ROW(TEST_REVIEWED, "test_reviewed.txt", "patch", "executions", "advice")                       \
     ROW(REVIEW_SYSTEM, "review_system.txt", NULL)                                                  \
     ROW(REVIEW, "review.txt", "issue", "test", "patch", "executions")                              \

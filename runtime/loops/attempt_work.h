@@ -74,6 +74,8 @@ typedef struct {
 typedef struct {
     AcrConversation *conversation;
     char *feedback;        /* feedback for the next try, or NULL */
+    guint until_flip;      /* failed tries until a passing script is asked for; 0: none is */
+    bool is_flip;          /* the next answer is a passing script, to be turned round */
     guint tries;           /* number of tries begun, from 1; each has its conv_test_N.json */
     char *script;          /* the latest script; NULL: none */
     guint number;          /* number of the try that wrote it */
@@ -176,7 +178,10 @@ AcrStep acr_step_compare_traces(AcrAttemptWork *work, char **out, GError **error
 /* Lets the model run snippets in this attempt if the run allows it; code can be run. */
 void acr_probe_offer(AcrAttemptWork *work);
 /* The calls of the attempt: those of the run, and perhaps probe; borrowed. */
-const AcrCalls *acr_probe_calls(const AcrAttemptWork *work);
+static inline const AcrCalls *acr_attempt_calls(const AcrAttemptWork *work)
+{
+    return work->probe.calls ? work->probe.calls : work->run->calls;
+}
 /* How many snippets may still be run. */
 guint acr_probe_left(const AcrAttemptWork *work);
 /* Runs a snippet with a patch (NULL: without). *out_text (owned): its output for the model, or why

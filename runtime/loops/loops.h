@@ -102,6 +102,13 @@ typedef struct {
                     GError **error);
 } AcrTestComparer;
 
+/* What a run does beyond its rounds; off in runs of versions without it. */
+typedef struct {
+    bool probe;           /* the search agent may run snippets */
+    bool reviewer_probes; /* so may the reviewer */
+    bool flip; /* after two failed tries, a reproducer may be a passing script turned round */
+} AcrMay;
+
 /* What a run works with. All borrowed for the call. */
 typedef struct {
     const char *issue; /* already cleaned */
@@ -130,8 +137,7 @@ typedef struct {
     /* Whether the search agent is shown which code failing tests point to. AUTO: if that can be
      * found out; ALWAYS: otherwise the run ends. */
     AcrVerify sbfl;
-    bool may_probe;       /* the search agent may run snippets */
-    bool reviewer_probes; /* so may the reviewer */
+    AcrMay may;
     bool is_traced; /* models are shown which functions of the project the reproducer calls */
     const AcrTestComparer *tests; /* NULL if both of these are NEVER */
     bool has_examples;            /* the choice among candidates runs the examples in the issue */

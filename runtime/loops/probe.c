@@ -67,7 +67,7 @@ void acr_probe_offer(AcrAttemptWork *work)
 {
     const AcrExecutor *executor = work->run->executor;
     AcrProbe *probe = &work->probe;
-    if (!work->run->may_probe || probe->calls || !executor->is_isolated(executor->ctx))
+    if (!work->run->may.probe || probe->calls || !executor->is_isolated(executor->ctx))
         return;
     probe->spec = (AcrCallSpec){
         .name = "probe",
@@ -79,9 +79,4 @@ void acr_probe_offer(AcrAttemptWork *work)
     probe->calls = acr_calls_copy(work->run->calls);
     if (!acr_calls_add(probe->calls, &probe->spec)) /* an extension has a call of that name */
         g_clear_pointer(&probe->calls, acr_calls_free);
-}
-
-const AcrCalls *acr_probe_calls(const AcrAttemptWork *work)
-{
-    return work->probe.calls ? work->probe.calls : work->run->calls;
 }

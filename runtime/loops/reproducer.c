@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define GUARD_TRIES 3u
+#define TRIES_UNTIL_FLIP 2u
 #define SHOWN_BYTES 160u /* bytes shown of an exception */
 
 /* Finds out whether code can be run here, if --verify asks for it. */
@@ -123,6 +124,13 @@ static void take_feedback(AcrReproducer *reproducer, char *text)
     reproducer->feedback = text;
 }
 
+static bool save_script(const AcrAttemptWork *work, GError **error)
+{
+    const AcrReproducer *reproducer = &work->reproducer;
+    return acr_loops_write(work->run, work->attempt, reproducer->script, strlen(reproducer->script),
+                           error, ACR_FILE_REPRODUCER, reproducer->number);
+}
+
 /* Asks for a script and saves conversation and script; *out_problem (owned): why the answer
  * contains no script. */
 static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError **error)
@@ -145,10 +153,35 @@ static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError *
     g_free(reproducer->script);
     reproducer->script = script;
     reproducer->number = reproducer->tries;
-    return acr_loops_write(work->run, work->attempt, script, strlen(script), error,
-                           ACR_FILE_REPRODUCER, reproducer->number)
-               ? ACR_STEP_DONE
-               : ACR_STEP_FAILED;
+    return save_script(work, error) ? ACR_STEP_DONE : ACR_STEP_FAILED;
+}
+
+/* If the script was to pass and does, turns its last assertion round and runs it again. */
+static AcrStep turn_round(AcrAttemptWork *work, GError **error)
+{
+    AcrReproducer *reproducer = &work->reproducer;
+    bool is_flip = reproducer->is_flip && reproducer->before.result == ACR_TEST_PASSED;
+    g_autofree char *turned = NULL;
+    if (is_flip && !acr_python_invert(work->run->python, reproducer->script, &turned, error))
+        return ACR_STEP_FAILED;
+    if (!turned || !*turned)
+        return ACR_STEP_DONE;
+    acr_loops_note(work->run, "the script passes as it was asked to; its last assertion is turned "
+                              "round");
+    g_free(reproducer->script);
+    reproducer->script = g_steal_pointer(&turned);
+    return save_script(work, error) ? acr_reproducer_run(work, NULL, 0, &reproducer->before, error)
+                                    : ACR_STEP_FAILED;
+}
+
+/* Renders the feedback for the next try. After two failed tries, the next one is to pass. */
+static char *feedback_of(AcrAttemptWork *work, const char *problem, const char *execution)
+{
+    AcrReproducer *reproducer = &work->reproducer;
+    reproducer->is_flip = reproducer->until_flip && --reproducer->until_flip == 0;
+    return acr_prompts_render(work->run->prompts,
+                              reproducer->is_flip ? ACR_PROMPT_TEST_FLIP : ACR_PROMPT_TEST_RETRY,
+                              "problem", problem, "execution", execution ? execution : "", NULL);
 }
 
 /* Makes one try: asks, saves and runs. DONE: reproduced. *out_ran: there was a script, and it
@@ -164,6 +197,8 @@ static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
     AcrStep step = ask_for_script(work, &problem, error);
     if (step == ACR_STEP_DONE) {
         step = acr_reproducer_run(work, NULL, 0, &reproducer->before, error);
+        if (step == ACR_STEP_DONE)
+            step = turn_round(work, error);
         if (step != ACR_STEP_DONE)
             return step;
         *out_ran = true;
@@ -179,9 +214,7 @@ static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
     } else {
         return step;
     }
-    take_feedback(reproducer,
-                  acr_prompts_render(work->run->prompts, ACR_PROMPT_TEST_RETRY, "problem", problem,
-                                     "execution", execution ? execution : "", NULL));
+    take_feedback(reproducer, feedback_of(work, problem, execution));
     return ACR_STEP_NOT_DONE;
 }
 
@@ -231,6 +264,7 @@ AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error)
     work->reproducer.conversation = acr_conversation_new(name);
     acr_agent_start(work->reproducer.conversation, run->prompts, ACR_AGENT_TEST, "issue",
                     run->issue, "python", python, NULL);
+    work->reproducer.until_flip = run->may.flip ? TRIES_UNTIL_FLIP : 0;
     AcrStep step = try_all(work, &ran, error);
     if (step == ACR_STEP_NOT_DONE)
         tell_not_reproduced(work, python);
@@ -241,6 +275,8 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
 {
     bool ran = false;
     take_feedback(&work->reproducer, message);
+    work->reproducer.until_flip = 0;
+    work->reproducer.is_flip = false;
     AcrStep step = try_all(work, &ran, error);
     return step == ACR_STEP_NOT_DONE && ran ? ACR_STEP_DONE : step;
 }

@@ -343,9 +343,9 @@ bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error)
                   .retrieved = &work->retrieved,
                   .machine = acr_retrieval_begin(run->max_rounds),
                   .layers = acr_json_new_array(),
-                  .tools = run->native_tools ? acr_agent_tools(acr_probe_calls(work)) : NULL};
+                  .tools = run->native_tools ? acr_agent_tools(acr_attempt_calls(work)) : NULL};
     g_autofree char *name = g_strdup_printf(ACR_DIR_ATTEMPT "/search", work->attempt);
-    acr_retrieved_init(driver.retrieved, run, acr_probe_calls(work), name);
+    acr_retrieved_init(driver.retrieved, run, acr_attempt_calls(work), name);
     acr_dead_end_stage(&work->dead_end);
     if (clue)
         acr_retrieved_tell_clue(driver.retrieved, run, clue);

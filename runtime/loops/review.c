@@ -59,7 +59,7 @@ static AcrReviewEvent do_execute(Driver *driver)
 /* How many snippets the reviewer may run. */
 static guint probes_left(const Driver *driver)
 {
-    return driver->work->run->reviewer_probes ? acr_probe_left(driver->work) : 0;
+    return driver->work->run->may.reviewer_probes ? acr_probe_left(driver->work) : 0;
 }
 
 static bool start_round(Driver *driver)

@@ -59,6 +59,11 @@ bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out, GEr
     return ask_text(python, "same_change", "key", files->data, files->len, out, error);
 }
 
+bool acr_python_invert(AcrPython *python, const char *script, char **out, GError **error)
+{
+    return ask_text(python, "experiments.inverted", "invert", script, strlen(script), out, error);
+}
+
 bool acr_python_issue_examples(AcrPython *python, const char *issue, char **out, GError **error)
 {
     return ask_text(python, "issue_examples", "script", issue, strlen(issue), out, error);

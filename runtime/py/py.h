@@ -80,6 +80,10 @@ void acr_python_patched_add(GByteArray *files, const char *path, GBytes *before,
  * top-level names of the project, a JSON array. */
 bool acr_python_not_plain(AcrPython *python, bool reaching_only, const char *packages,
                           GByteArray *files, GPtrArray *told, GError **error) ACR_MUST_USE;
+/* *out: the script with its last assertion turned round, owned; "": it has none that can be
+ * (python/acr/experiments/inverted.py). */
+bool acr_python_invert(AcrPython *python, const char *script, char **out,
+                       GError **error) ACR_MUST_USE;
 /* A digest that is equal for patches that differ only in whitespace and comments; owned. `files`:
  * those that the patch changes (python/acr/same_change.py). */
 bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out,

@@ -12,7 +12,7 @@
 #define META_REQUESTS "requests" /* REQUESTS_… of the version that began the run; 0: older */
 
 /* What runs ask models by themselves, in the order in which versions added it. */
-enum { REQUESTS_PROBE = 1, REQUESTS_NOW = REQUESTS_PROBE };
+enum { REQUESTS_PROBE = 1, REQUESTS_FLIP, REQUESTS_NOW = REQUESTS_FLIP };
 
 void acr_choices_record(const AcrRunSpec *spec, bool has_tools, AcrJson *meta)
 {
@@ -36,7 +36,8 @@ AcrChoices acr_choices_read(const AcrRunSpec *spec, const AcrJson *meta)
         .has_notes = acr_json_get_bool(meta, META_NOTES, false),
         .n_calls = (gsize)acr_json_get_int(meta, META_CALLS, ACR_CALLS_OF_OLD),
         .no_history = !acr_json_get_bool(meta, META_HISTORY, true),
-        .may_probe = spec->probe != ACR_PROBE_NEVER && requests >= REQUESTS_PROBE,
-        .reviewer_probes = spec->probe == ACR_PROBE_AUTO,
+        .may.probe = spec->probe != ACR_PROBE_NEVER && requests >= REQUESTS_PROBE,
+        .may.reviewer_probes = spec->probe == ACR_PROBE_AUTO,
+        .may.flip = requests >= REQUESTS_FLIP,
     };
 }

@@ -66,13 +66,12 @@ AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name,
 AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
 /* What a run decides when it begins and keeps when it is resumed (choices.c). */
 typedef struct {
-    bool has_tools;       /* the models may call the searches as tools */
-    bool has_notes;       /* the patch writer is shown the repository's notes */
-    bool has_examples;    /* the choice among candidates runs the examples in the issue */
-    gsize n_calls;        /* number of built-in search calls */
-    bool no_history;      /* search_history is none of them */
-    bool may_probe;       /* the search agent may run snippets */
-    bool reviewer_probes; /* so may the reviewer */
+    bool has_tools;    /* the models may call the searches as tools */
+    bool has_notes;    /* the patch writer is shown the repository's notes */
+    bool has_examples; /* the choice among candidates runs the examples in the issue */
+    gsize n_calls;     /* number of built-in search calls */
+    bool no_history;   /* search_history is none of them */
+    AcrMay may;
 } AcrChoices;
 /* Records the choices of a new run. */
 void acr_choices_record(const AcrRunSpec *spec, bool has_tools, AcrJson *meta);

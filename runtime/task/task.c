@@ -272,6 +272,15 @@ static void init_code_runs(Task *task, AcrJournal *journal, AcrRecordedExecutor 
     acr_recorded_tests_go_live(tests, task->spec, task->host);
 }
 
+static bool run_loops(const AcrRun *run, const AcrRunSpec *spec, AcrCost *cost, AcrRunResult *out,
+                      GError **error)
+{
+    bool ok = spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(run, &out->found, error)
+                                              : acr_attempts_run(run, &out->found, error);
+    acr_result_judge(out, spec, acr_cost_total(cost));
+    return ok;
+}
+
 /* Runs the attempts with the journal before models, referee and sandbox; *out is their result,
  * however they end. */
 static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *artifacts,
@@ -311,8 +320,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .verify = spec->verify < 0 ? ACR_VERIFY_AUTO : (AcrVerify)spec->verify,
         .regressions = acr_run_spec_regressions(spec),
         .sbfl = acr_run_spec_sbfl(spec),
-        .may_probe = choices.may_probe,
-        .reviewer_probes = choices.reviewer_probes,
+        .may = choices.may,
         .is_traced = spec->trace == 0,
         .tests = &tests.comparer,
         .prompts = task->prompts,
@@ -331,9 +339,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .progress = task->host->progress,
         .interrupt = task->host->interrupt,
     };
-    bool ok = spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(&run, &out->found, error)
-                                              : acr_attempts_run(&run, &out->found, error);
-    acr_result_judge(out, spec, acr_cost_total(cost));
+    bool ok = run_loops(&run, spec, cost, out, error);
     return ok && tell_verdict(task, extensions, out, error);
 }
 

@@ -87,7 +87,7 @@ void stage_set_up(Stage *stage, gconstpointer script)
     stage->given = g_ptr_array_new_with_free_func(executed_free);
     stage->is_available = true;
     stage->about = "Python 3.11";
-    stage->executor = (AcrExecutor){stage, open_executor, tree, run_trial, draw_seed};
+    stage->executor = (AcrExecutor){stage, open_executor, tree, run_trial, draw_seed, NULL};
     stage->comparer = (AcrTestComparer){.ctx = stage, .compare = compare};
     stage->artifacts = (AcrArtifacts){stage, write_file};
     stage->progress = (AcrProgress){.ctx = stage, .take = take_event};
