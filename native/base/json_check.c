@@ -167,7 +167,7 @@ static bool scan_mark(Scan *scan, char c)
     if (opens && ++scan->depth > ACR_JSON_MAX_DEPTH)
         return too_big(scan, "nested deeper than", ACR_JSON_MAX_DEPTH);
     if ((opens || c == ',') && ++scan->values > ACR_JSON_MAX_VALUES)
-        return too_big(scan, "of more values than", ACR_JSON_MAX_VALUES);
+        return too_big(scan, "with more values than", ACR_JSON_MAX_VALUES);
     if ((c == '}' || c == ']') && scan->depth > 0)
         scan->depth--;
     if ((guchar)c < 0x20 && !strchr("\t\r\n", c))

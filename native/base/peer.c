@@ -142,7 +142,7 @@ AcrPeerReply acr_peer_await(AcrPeer *peer, const GByteArray *out, gint64 timeout
 static bool socket_error(GError **error, const char *what)
 {
     return acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED, "cannot %s: %s", what,
-                         errno ? g_strerror(errno) : "it ended while it answered");
+                         errno ? g_strerror(errno) : "it ended before its answer was complete");
 }
 
 /* Reads all `len` bytes. At the end of the stream sets *out_end, if out_end is given. */

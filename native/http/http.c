@@ -73,10 +73,11 @@ static bool fail_ended(const AcrHttpTransfer *x, GError **error)
     } ends[] = {
         [ACR_HTTP_END_INTERRUPTED] = {ACR_HTTP_ERROR_INTERRUPTED, "interrupted"},
         [ACR_HTTP_END_FIRST_BYTE] = {ACR_HTTP_ERROR_TIMEOUT,
-                                     "no response began within the timeout"},
-        [ACR_HTTP_END_IDLE] = {ACR_HTTP_ERROR_TIMEOUT, "the response stalled"},
+                                     "the server did not begin to respond within the timeout"},
+        [ACR_HTTP_END_IDLE] = {ACR_HTTP_ERROR_TIMEOUT,
+                               "the server stopped in the middle of its response"},
         [ACR_HTTP_END_TOTAL] = {ACR_HTTP_ERROR_TIMEOUT,
-                                "the response did not end within the timeout"},
+                                "the response was not complete within the timeout"},
         [ACR_HTTP_END_HEADER_BYTES] = {ACR_HTTP_ERROR_TOO_BIG,
                                        "the headers of the response are too large"},
         [ACR_HTTP_END_HEADER_COUNT] = {ACR_HTTP_ERROR_TOO_BIG, "the response has too many headers"},
@@ -312,7 +313,8 @@ static bool exchange_once(AcrHttpClient *client, const AcrHttpRequest *request,
     if (code == CURLE_OK &&
         !x.head_ended) { /* libcurl treats a connection that closes within its headers as a response */
         code = CURLE_PARTIAL_FILE;
-        g_strlcpy(x.detail, "the connection ended within the headers", sizeof x.detail);
+        g_strlcpy(x.detail, "the connection was closed before the headers were complete",
+                  sizeof x.detail);
     }
     if (is_of_other_length(&x, code, error)) {
         hand_over(&x, false, out);

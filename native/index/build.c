@@ -480,7 +480,7 @@ AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
     index->stats.files = index->files->len;
     index->stats.symbols = index->symbols->len;
     acr_trace("index",
-              "%u files, %u of them outlined anew: cache %d ms, outlines %d ms, tables %d ms",
+              "%u files, %u of them not in the cache: cache %d ms, outlines %d ms, tables %d ms",
               (guint)index->stats.files, todo->len, (int)index->stats.cache_ms,
               (int)index->stats.outline_ms, (int)index->stats.decode_ms);
     return g_steal_pointer(&index);

@@ -173,7 +173,7 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
     answer = acr_json_copy(acr_json_get(record, "answer")); /* only the answer stays in memory */
     g_ptr_array_add(journal->answers, answer);
     journal->position++;
-    acr_trace("journal", "record %zu is the reply to '%s'", journal->position - 1, event);
+    acr_trace("journal", "record %zu of the journal answers '%s'", journal->position - 1, event);
     *out_answer = answer;
     return true;
 }

@@ -196,8 +196,9 @@ static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
     if (g_strcmp0(status, "failed") == 0 || g_strcmp0(status, "cancelled") == 0)
         return take_failure(partial, response);
     if (g_strcmp0(status, "completed") != 0 && g_strcmp0(status, "incomplete") != 0)
-        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "the response is neither completed, incomplete nor failed");
+        return acr_partial_fail(
+            partial, ACR_LLM_ERROR_MALFORMED,
+            "the response has an unknown status: it is not completed, incomplete or failed");
     if (!take_output(partial, acr_json_get(response, "output")))
         return ACR_PARSE_FAILED;
     acr_openai_read_usage(partial, acr_json_get(response, "usage"));

@@ -111,8 +111,8 @@ static bool refuse_name(const char *name, GError **error)
     g_autofree char *shown = acr_redact_line(name, NULL, 200);
     if (!slash || slash == name || !slash[1])
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), "
-                    "nor a name that only one provider has, nor script:FILE",
+                    "cannot tell the provider of model '%s'; write PROVIDER/NAME, such as "
+                    "'openai/gpt-4.1' (providers: %s), or script:FILE",
                     shown, known);
     else
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,

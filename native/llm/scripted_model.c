@@ -108,7 +108,7 @@ static bool read_line(const AcrJson *json, Line *line, GError **error)
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return refuse(error, "not an object");
     if (!acr_json_get(json, "agent") || !acr_json_get(json, "content"))
-        return refuse(error, "no '%s'", acr_json_get(json, "agent") ? "content" : "agent");
+        return refuse(error, "'%s' is missing", acr_json_get(json, "agent") ? "content" : "agent");
     for (const AcrJson *m = acr_json_first(json); m; m = acr_json_next(m))
         if (!read_member(acr_json_key(m), m, line, error))
             return false;

@@ -172,7 +172,7 @@ static bool run_over(const AcrSandbox *sandbox, const char *id, const char *scri
         bool ok = acr_engine_exec(state->engine, id, &exec, error);
         if (ok && (exec.spawned.timed_out || exec.spawned.exit_code != 0))
             ok = acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                                  "files cannot be changed in the image's '%s'", sandbox->dir);
+                                  "cannot change files in the image's folder '%s'", sandbox->dir);
         acr_spawn_result_clear(&exec.spawned);
         if (!ok)
             return false;
@@ -246,8 +246,10 @@ static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution,
     if (acr_interrupted(sandbox->options.interrupt))
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
     return !reason ||
-           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                            "%s (it must end before the container starts)", reason->message);
+           acr_sandbox_fail(
+               error, ACR_SANDBOX_ERROR_FAILED,
+               "%s (in a container, a command starts only after all of its input has arrived)",
+               reason->message);
 }
 
 static bool fail_ended(GError **error)
@@ -378,7 +380,8 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
     if (reason && !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED))
         return acr_pass_error(error, &reason);
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                            "the image '%s' has no " ACR_ENGINE_SHELL " that can be run here%s%s",
+                            "the image '%s' has no " ACR_ENGINE_SHELL
+                            " that runs on this machine%s%s",
                             state->image, reason ? ": " : "", reason ? reason->message : "");
 }
 
@@ -524,7 +527,7 @@ static bool find_python(AcrSandbox *sandbox, GError **error)
                                 sandbox->options.python ? " named " : "",
                                 sandbox->options.python ? sandbox->options.python : "");
     sandbox->python.remark =
-        g_strdup_printf("the Python is '%s' of the image, %s", path,
+        g_strdup_printf("using the image's Python '%s', %s", path,
                         sandbox->options.python ? "as --python says" : "the first that was found");
     sandbox->python.path = g_steal_pointer(&path);
     return true;

@@ -260,7 +260,7 @@ static bool find_roots(AcrSandboxPython *python, GError **error)
     if (holds_home(prefix) || (python->venv && holds_home(python->venv)))
         return acr_sandbox_fail(
             error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-            "the Python '%s' cannot be used: its folder contains your whole home", python->path);
+            "the Python '%s' cannot be used: its folder contains your home folder", python->path);
     if (python->venv)
         g_ptr_array_add(python->roots, g_strdup(python->venv));
     add_root(python, prefix);

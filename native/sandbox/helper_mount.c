@@ -113,8 +113,7 @@ static bool make_stage(const AcrHelperSpec *spec, GError **error)
         g_strdup_printf("size=%" G_GINT64_FORMAT ",nr_inodes=%" G_GINT64_FORMAT ",mode=711",
                         spec->stage_bytes, inodes);
     return mount("stage", spec->stage, "tmpfs", MS_NOSUID | MS_NODEV, options) == 0 ||
-           acr_sandbox_fail_errno(error, errno, "cannot mount a file system in memory on",
-                                  spec->stage);
+           acr_sandbox_fail_errno(error, errno, "cannot mount a tmpfs on", spec->stage);
 }
 
 /* Makes a folder of the stage with its parents, owned by the command's user. */

@@ -109,7 +109,7 @@ bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **e
     int signals = open_signals();
     pid_t pid = 0;
     if (signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
-        return acr_sandbox_fail_errno(error, errno, "cannot watch over", program);
+        return acr_sandbox_fail_errno(error, errno, "cannot supervise", program);
     if (*spec->cwd && chdir(spec->cwd) != 0)
         return acr_sandbox_fail_errno(error, errno, "cannot enter", spec->cwd);
     (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC);

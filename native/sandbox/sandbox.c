@@ -352,11 +352,11 @@ void acr_sandbox_need_git(AcrSandbox *sandbox)
         sandbox->git = acr_tree_cache_get(sandbox->cache, key, make_git, sandbox, &reason);
     sandbox->has_no_git = !sandbox->git;
     if (reason)
-        acr_sandbox_remark(sandbox, "no '.git' in the sandbox: %s", reason->message);
+        acr_sandbox_remark(sandbox, "the sandbox has no '.git': %s", reason->message);
     else if (!has_all_tags)
         acr_sandbox_remark(
             sandbox,
-            "'.git' in the sandbox may lack the nearest tag: the repository has more than %u",
+            "the '.git' in the sandbox may lack the nearest tag: acr-host copies at most %u tags",
             ACR_VCS_MAX_TAGS);
 }
 

@@ -132,7 +132,7 @@ gint64 acr_tree_bytes(const char *path)
     gint64 bytes = 0;
     int err = walk_tree(path, true, add_size, &bytes);
     if (err)
-        g_debug("the size of '%s' is known only in part: %s", path, g_strerror(err));
+        g_debug("cannot measure all of '%s': %s", path, g_strerror(err));
     return bytes;
 }
 

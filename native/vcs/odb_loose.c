@@ -130,7 +130,7 @@ static int loose_read(void **out, size_t *out_len, git_object_t *out_type, git_o
         return acr_vcs_odb_fail("a loose object is damaged");
     const guint8 *content = text + header.before;
     if (len != whole || !acr_vcs_odb_has_id(header.type, content, header.size, id))
-        return acr_vcs_odb_fail("a loose object is not what its id says");
+        return acr_vcs_odb_fail("the content of a loose object does not match its id");
     void *copy = acr_git.odb_backend_data_alloc(backend, header.size + 1);
     if (!copy)
         return GIT_ERROR;

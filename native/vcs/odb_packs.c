@@ -303,7 +303,7 @@ static int packs_read(void **out, size_t *out_len, git_object_t *out_type, git_o
     int rc = pack->inner->read(out, out_len, out_type, pack->inner, id);
     if (rc == 0 && !acr_vcs_odb_has_id(*out_type, *out, *out_len, id)) {
         acr_git.odb_backend_data_free(backend, *out);
-        return acr_vcs_odb_fail("an object of a pack is not what its id says");
+        return acr_vcs_odb_fail("the content of an object in a pack does not match its id");
     }
     return rc;
 }

@@ -169,7 +169,7 @@ def _check_hooks(hooks: list[tuple[str, str]], own: list[tuple[str, str]]) -> No
             raise Unusable(f"acr-host would never call the function {name}: {why}")
     for kind, number in Counter(kind.partition(":")[0] for kind, _ in hooks).items():
         if number > MAX_HOOKS:
-            raise Unusable(f"it has {number} functions of one kind ({kind}); {MAX_HOOKS} fit")
+            raise Unusable(f"it has {number} functions of one kind ({kind}); at most {MAX_HOOKS} are allowed")
 
 
 def _described(function: Any) -> dict[str, Any]:
@@ -178,7 +178,9 @@ def _described(function: Any) -> dict[str, Any]:
         raise Unusable(f"the first argument of the call {function.__name__} must be `repo`")
     params = taken[1:]
     if len(params) > MAX_PARAMS:
-        raise Unusable(f"the call {function.__name__} has {len(params)} arguments beside `repo`; {MAX_PARAMS} fit")
+        raise Unusable(
+            f"the call {function.__name__} has {len(params)} arguments beside `repo`; at most {MAX_PARAMS} are allowed"
+        )
     text = inspect.cleandoc(function.__doc__ or "")
     summary = " ".join(text.partition("\n\n")[0].split())
     if not summary:

@@ -155,7 +155,7 @@ def _read(output: bytes, needed: str) -> dict[str, Any]:
     except ValueError:
         data = None
     if not isinstance(data, dict) or needed not in data:
-        raise HostError(2, f"with these options the program prints no {needed}")
+        raise HostError(2, f"acr-host prints no {needed} with these options; leave out those that change its output")
     return data
 
 

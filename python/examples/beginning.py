@@ -37,7 +37,7 @@ def note_repetition(event: Event) -> str | None:
     """Runs before each search call; the user reads what it returns with --verbose."""
     call = event.data["call"]
     seen.append(call)
-    return f"{call} is made for the {seen.count(call)}. time" if seen.count(call) > 1 else None
+    return f"{call} was called {seen.count(call)} times" if seen.count(call) > 1 else None
 
 
 def test_finds_assignments(repo: Repo) -> None:

@@ -203,9 +203,8 @@ static bool check_others(const char *out, const AcrJson *note, Part part, GError
         if (!read_folder_name(name, &other))
             continue;
         if (other.of != part.of)
-            return refuse(error,
-                          "'%s' has %u shards, but --shard names one of %u; give another --out",
-                          out, other.of, part.of);
+            return refuse(error, "'%s' has %u shards, but --shard says %u; give another --out", out,
+                          other.of, part.of);
         if (then)
             continue;
         g_free(where);
@@ -294,7 +293,8 @@ static bool find_parts(AcrShards *shards, GError **error)
             continue;
         if (shards->of && shards->of != part.of)
             return refuse(error,
-                          "'%s' holds parts of %u shards and of %u shards; move one set away",
+                          "'%s' holds shards of two splits, one into %u shards and one into %u; "
+                          "move the shards of one split away",
                           shards->out, shards->of, part.of);
         shards->of = part.of;
     }

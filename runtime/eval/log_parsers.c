@@ -26,7 +26,7 @@ static bool fail_parser(const AcrExecuted *executed, GError **error)
         if (g_ascii_iscntrl(*at))
             *at = ' ';
     return acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
-                         "the data set's parser of logs gives no outcomes: %s",
+                         "the data set's log parser found no test outcomes: %s",
                          executed->limit ? acr_sandbox_limit_name(executed->limit)
                          : *line         ? line
                                          : "it printed nothing");

@@ -260,7 +260,7 @@ GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool
                   : read_predictions_of(&reader, error);
     g_autofree char *names = name_unknown(&reader);
     if (ok && names && !ignore_unknown)
-        ok = refuse(error, "'%s' holds predictions for no task of the data set %s", source, names);
+        ok = refuse(error, "no prediction in '%s' is for a task of the data set %s", source, names);
     if (!ok)
         return NULL;
     if (out->len == 0)

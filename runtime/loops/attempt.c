@@ -289,7 +289,7 @@ static AcrAttemptEvent end_sample(Driver *driver)
         return event_of(driver, ACR_STEP_FAILED);
     bool is_settled = acr_selection_is_settled(run, driver->candidates);
     guint left = driver->machine.max_attempts - driver->samples;
-    acr_loops_note(run, "sample %u of %u is over%s", driver->samples, run->max_samples,
+    acr_loops_note(run, "sample %u of %u has ended%s", driver->samples, run->max_samples,
                    is_settled ? ": two independent patches are verified and behave alike" : "");
     if (is_settled || left == 0 || driver->found >= run->max_samples)
         return ACR_ATTEMPT_ON_OK;

@@ -73,7 +73,8 @@ static AcrStep vote(AcrAttemptWork *work, const GPtrArray *order, guint number, 
                 g_propagate_error(error, g_steal_pointer(&reason));
                 return ACR_STEP_FAILED;
             }
-            acr_loops_note(work->run, "nobody chooses among equals: %s", reason->message);
+            acr_loops_note(work->run, "the model chose none of the equal candidates: %s",
+                           reason->message);
             return ACR_STEP_NOT_DONE;
         }
         if (acr_agent_choice_read(answer, order->len, &choice, &because, &problem)) {

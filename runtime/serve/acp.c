@@ -44,9 +44,9 @@ static AcrAcpSession *find_session(const Request *request)
     AcrAcpSession *session = id ? g_hash_table_lookup(request->acp->sessions, id) : NULL;
     if (id && !session) {
         g_autofree char *shown = acr_text_quote(id, MAX_SHOWN);
-        acr_serve_refuse(request->fault, ACR_SERVE_NO_RESOURCE,
-                         "there is no session %s on this connection; load it, or make a new one",
-                         shown);
+        acr_serve_refuse(
+            request->fault, ACR_SERVE_NO_RESOURCE,
+            "there is no session %s on this connection; send session/load or session/new", shown);
     }
     return session;
 }
@@ -119,9 +119,9 @@ static AcrJson *initialize(const Request *request)
 
 static AcrJson *authenticate(const Request *request)
 {
-    return acr_serve_refuse(request->fault, ACR_SERVE_INVALID_PARAMS,
-                            "acr-host has no methods to authenticate by: it takes the models' keys "
-                            "from its environment");
+    return acr_serve_refuse(
+        request->fault, ACR_SERVE_INVALID_PARAMS,
+        "acr-host offers no way to authenticate; it takes the models' keys from its environment");
 }
 
 static AcrJson *new_session(const Request *request)
@@ -178,8 +178,8 @@ static AcrJson *load_session(const Request *request)
         return acr_serve_refuse(request->fault, ACR_SERVE_NO_RESOURCE,
                                 known ? "session %s is open on this connection already"
                                 : !issue
-                                    ? "there is no run of the name %s; acr-host runs lists them"
-                                    : "the run %s is of another repository than params.cwd",
+                                    ? "there is no run named %s; 'acr-host runs' lists the runs"
+                                    : "the run %s is of another repository, not that of params.cwd",
                                 shown);
     AcrAcpSession *session = add_session(request, g_steal_pointer(&repo), g_steal_pointer(&folder));
     session->issue = g_steal_pointer(&issue);
@@ -274,8 +274,9 @@ static AcrJson *prompt(const Request *request)
     pthread_mutex_unlock(&acp->lock);
     if (is_busy || runs >= ACR_ACP_MAX_RUNS)
         return acr_serve_refuse(request->fault, BUSY,
-                                is_busy ? "the session works on another prompt; cancel that first"
-                                        : "%u prompts are worked on; wait until one has ended",
+                                is_busy
+                                    ? "the session is working on another prompt; cancel it first"
+                                    : "%u prompts are running; wait until one has ended",
                                 ACR_ACP_MAX_RUNS);
     acr_acp_prompt_join(session);
     if (!take_issue(request, session))
@@ -284,7 +285,7 @@ static AcrJson *prompt(const Request *request)
     session->prompt.json = acr_json_copy(request->message->json);
     session->prompt.id = acr_json_get(session->prompt.json, "id");
     if (!acr_acp_prompt_start(session))
-        return acr_serve_refuse(request->fault, BUSY, "no thread can be started");
+        return acr_serve_refuse(request->fault, BUSY, "cannot start a thread");
     return NULL;
 }
 
@@ -342,7 +343,7 @@ static AcrJson *answer_request(AcrAcp *acp, const AcrServeMessage *message, AcrS
 {
     Request request = {.acp = acp, .message = message, .fault = fault};
     if (!acp->is_initialized && strcmp(message->method, "initialize") != 0)
-        return acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST, "initialize comes first");
+        return acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST, "send initialize first");
     for (gsize i = 0; i < G_N_ELEMENTS(methods); i++)
         if (strcmp(methods[i].name, message->method) == 0 &&
             methods[i].is_notification == !message->id)

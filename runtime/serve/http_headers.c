@@ -76,7 +76,7 @@ static bool check_header(const AcrHttpIncoming *incoming, const char *name, cons
         return true;
     g_autofree char *shown = value ? acr_text_quote(value, MAX_SHOWN) : g_strdup("missing"),
                     *body = acr_text_quote(wanted, MAX_SHOWN);
-    acr_serve_refuse(fault, ACR_SERVE_WRONG_HEADER, "the header %s is %s, and the body says %s",
+    acr_serve_refuse(fault, ACR_SERVE_WRONG_HEADER, "the header %s is %s, but the body says %s",
                      name, shown, body);
     return false;
 }

@@ -130,7 +130,7 @@ void acr_serve_refuse_version(AcrServeFault *fault, const char *version)
 {
     g_autofree char *shown = acr_text_quote(version, MAX_SHOWN);
     acr_serve_refuse(fault, ACR_SERVE_WRONG_VERSION,
-                     "protocol version %s is not served with an envelope", shown);
+                     "protocol version %s is not supported in params._meta", shown);
     fault->data = wrong_version_data(version);
 }
 
@@ -160,7 +160,7 @@ bool acr_serve_message_check(const AcrServeMessage *message, bool has_handshake,
         strcmp(message->method, "ping") == 0)
         return true;
     acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
-                     "there was no initialize, and params._meta has no \"" META
+                     "send initialize first, or give params._meta with \"" META
                      "protocolVersion\"");
     return false;
 }
@@ -221,15 +221,15 @@ bool acr_serve_one_page(const AcrServeMessage *message, AcrServeFault *fault)
 {
     if (acr_json_type(acr_json_get(message->params, "cursor")) == ACR_JSON_NULL)
         return true;
-    acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
-                     "the list has one page: there is no such cursor");
+    acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS, "no such cursor: the list has only one page");
     return false;
 }
 
 char *acr_serve_told(const AcrServeRequest *request, const GError *error)
 {
     if (acr_time_is_over(request->interrupt))
-        return g_strdup_printf("this took longer than %g s (--timeout); what was indexed is kept",
+        return g_strdup_printf("the request took longer than %g s (--timeout); send it again, as "
+                               "the files indexed so far are kept",
                                (double)request->options->call_ms / 1000);
     return acr_utf8_repair(error->message, strlen(error->message));
 }

@@ -144,7 +144,7 @@ AcrJson *acr_serve_resources_list(const AcrServeRequest *request, AcrServeFault 
     AcrServeView view;
     if (given && (!cursor || !address_read(request->repositories, cursor, &from)))
         return acr_serve_refuse(fault, ACR_SERVE_INVALID_PARAMS,
-                                "the cursor is not one of this list");
+                                "the cursor does not belong to this list");
     g_autoptr(AcrJson) list = acr_json_new_array();
     Page page = {.request = request, .resources = list};
     bool is_all = true;

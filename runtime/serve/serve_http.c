@@ -184,9 +184,9 @@ static Session *find_session(Transport *transport, AcrHttpIncoming *incoming)
     Session *session = id ? g_hash_table_lookup(transport->sessions, id) : NULL;
     if (!id)
         refuse_request(incoming, 400,
-                       "the header Mcp-Session-Id is missing: begin with initialize\n");
+                       "the header Mcp-Session-Id is missing; send initialize first\n");
     else if (!session)
-        refuse_request(incoming, 404, "there is no such session: begin with initialize\n");
+        refuse_request(incoming, 404, "there is no such session; send initialize first\n");
     else
         session->used = ++transport->requests;
     return session;
@@ -235,7 +235,8 @@ static void post(Transport *transport, AcrHttpIncoming *incoming)
         refuse_request(incoming, 415, "the Content-Type must be application/json\n");
     else if (!acr_serve_http_accepts(incoming, "application/json") &&
              !acr_serve_http_accepts(incoming, "text/event-stream"))
-        refuse_request(incoming, 406, "answers are application/json or text/event-stream\n");
+        refuse_request(incoming, 406,
+                       "the Accept header must allow application/json or text/event-stream\n");
     else if (!acr_serve_message_read(body, size, &message, &fault))
         refuse_message(incoming, 400, &message, &fault);
     else if (acr_serve_http_is_stateless(incoming, &message))
@@ -260,7 +261,7 @@ static void answer_request(void *ctx, AcrHttpIncoming *incoming)
         }
     } else {
         acr_http_incoming_set_header(incoming, "Allow", "POST, DELETE");
-        refuse_request(incoming, 405, "messages are sent by POST; there is no stream to GET\n");
+        refuse_request(incoming, 405, "send messages by POST; GET is not supported\n");
     }
 }
 

@@ -187,7 +187,7 @@ static void enqueue(AcrServeServer *server, const AcrServeClient *client, AcrSer
                          MAX_ID_BYTES);
     else if (g_hash_table_contains(server->ids, key))
         acr_serve_refuse(fault, ACR_SERVE_INVALID_REQUEST,
-                         "a request with that id is being answered");
+                         "the server is already answering a request with that id");
     else if (server->waiting.length >= ACR_SERVE_MAX_IN_FLIGHT ||
              server->waiting_bytes + size > ACR_SERVE_MAX_WAITING_BYTES)
         acr_serve_refuse(fault, ACR_SERVE_BUSY,

@@ -124,7 +124,7 @@ static bool add_to_list(AcrRunSpec *spec, const AcrOption *option, const char *l
     guint n = *at ? g_strv_length(*at) : 0;
     g_autofree char *which = g_strdup_printf("%s number %u", label, n + 1);
     if (n == MAX_REPEATS)
-        return acr_task_refuse(error, "%s may be given %d times", label, MAX_REPEATS);
+        return acr_task_refuse(error, "%s may be given at most %d times", label, MAX_REPEATS);
     if (option->type == ACR_OPTION_HEADERS && !is_header(text))
         return refuse_value(error, option, which, "'Name: value'", text);
     *at = g_renew(char *, *at, n + 2);

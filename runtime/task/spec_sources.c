@@ -81,7 +81,7 @@ static bool refuse_line(GError **error, const char *name, const char *why)
 static bool refuse_option(GError **error, const AcrOption *option)
 {
     bool is_address = option->offset == offsetof(AcrRunSpec, base_url);
-    const char *variable = is_address ? "OPENAI_BASE_URL and its like" : option->variable;
+    const char *variable = is_address ? "a variable such as OPENAI_BASE_URL" : option->variable;
     g_autofree char *why =
         variable ? g_strdup_printf(
                        "applies to one provider; give it on the command line, or with %s", variable)

@@ -10,7 +10,8 @@
 
 /* Shown to a person who starts it by hand. */
 static const char connecting[] =
-    "acr-host acp answers an editor by the Agent Client Protocol (stdio), which starts it:\n"
+    "An editor starts acr-host acp and talks to it by the Agent Client Protocol (stdio). Set it up "
+    "like this:\n"
     "  Zed        settings.json: {\"agent_servers\": {\"acr-host\": {\"command\": \"acr-host\", "
     "\"args\": [\"acp\", \"--model\", \"MODEL\"]}}}\n"
     "  JetBrains  ~/.jetbrains/acp.json: the same member agent_servers\n"

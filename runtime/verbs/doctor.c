@@ -80,9 +80,9 @@ static void check_worker(Doctor *doctor)
     bool compiles = false,
          ok = referee->compiles(referee->ctx, "x.py", source, &compiles, &message, &error);
     add_check(doctor, "worker", ok && compiles ? OK : FAILED,
-              "Linux 5.13 or later is needed, and /proc",
+              "acr-host needs Linux 5.13 or later and a mounted /proc",
               error      ? error->message
-              : compiles ? "a confined process outlines and compiles files"
+              : compiles ? "a confined process parses and compiles files"
                          : message);
 }
 

@@ -10,7 +10,8 @@
 
 /* Shown to a person who starts `mcp` by hand. */
 static const char connecting[] =
-    "acr-host mcp answers other programs by the Model Context Protocol (stdio), which start it:\n"
+    "Other agents start acr-host mcp and talk to it by the Model Context Protocol (stdio). Set it "
+    "up like this:\n"
     "  Claude Code  claude mcp add acr-host -- acr-host mcp --repo DIR\n"
     "  Codex        codex mcp add acr-host -- acr-host mcp --repo DIR\n"
     "  VS Code      .vscode/mcp.json: {\"servers\": {\"acr-host\": {\"command\": \"acr-host\", "
@@ -55,7 +56,7 @@ static int run_mcp(AcrHost *host, AcrRunSpec *spec)
         .say = acr_verb_say,
     };
     if (spec->repositories && g_strv_length(spec->repositories) > ACR_SERVE_MAX_REPOSITORIES)
-        return acr_verb_usage("--repo may be given %u times", ACR_SERVE_MAX_REPOSITORIES);
+        return acr_verb_usage("--repo may be given at most %u times", ACR_SERVE_MAX_REPOSITORIES);
     if (!spec->http && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
         acr_verb_tell("%s", connecting);
     AcrServeEnd end =

@@ -166,8 +166,8 @@ static void tell_about(const AcrAnswer *answer, guint n, guint limit, guint shor
     if (n > limit)
         acr_verb_say("%u of %u results are shown; --limit N shows more", limit, n);
     else if (shortened)
-        acr_verb_say("%u of %u results are shown by one line; --all shows them in full", shortened,
-                     n);
+        acr_verb_say("%u of %u results are shown as one line each; --all shows them in full",
+                     shortened, n);
 }
 
 void acr_search_print(const AcrRunSpec *spec, const char *mark, const AcrAnswer *answer,

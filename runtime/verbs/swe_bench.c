@@ -31,8 +31,8 @@ static void warn_of_place(const AcrRunSpec *spec, const AcrBatchRows *rows)
         spec->grade == ACR_GRADE_IN_ENVIRONMENT ? ACR_IN_ENVIRONMENT : ACR_IN_CONTAINER;
     if (runs_code && spec->grade >= 0 && !spec->image && !spec->python &&
         g_strcmp0(rows->place, graded) != 0)
-        acr_verb_say("warning: the tasks' code does not run in the %s where --grade runs their "
-                     "tests; add --sandbox auto",
+        acr_verb_say("warning: --grade runs the tests in the %s, but the runs themselves do not "
+                     "use it; add --sandbox auto",
                      graded);
 }
 

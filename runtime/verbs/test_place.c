@@ -180,9 +180,9 @@ void acr_test_place_show(AcrProject *project, AcrConsole *console)
 {
     gint64 last_ms = acr_project_last_ms(project->cache, project->place);
     g_autofree char *time = acr_time_text(last_ms),
-                    *line =
-                        g_strconcat("finding out how the tests run",
-                                    last_ms < 0 ? NULL : "; they took ", time, " last time", NULL);
+                    *line = g_strconcat("finding the command that runs the tests",
+                                        last_ms < 0 ? NULL : "; the tests took ", time,
+                                        " last time", NULL);
     acr_console_await(console, line);
     project->on_run = await_tests;
     project->ctx = console;

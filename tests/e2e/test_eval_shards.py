@@ -216,7 +216,7 @@ def test_shards_of_different_evaluations_are_not_one(unsolved: Evaluation) -> No
     aside, folder = unsolved.folder / "aside", unsolved.folder
     unsolved.run("--shard", "1/2").check()
     lines(folder / "turned.jsonl", unsolved.rows[::-1])
-    unsolved.run("--shard", "1/3").one_line(2, "has 2 shards, but --shard names one of 3")
+    unsolved.run("--shard", "1/3").one_line(2, "has 2 shards, but --shard says 3")
     unsolved.run("--shard", "3/2").one_line(2, "shard 3 does not exist; there are 2 shards")
 
     def refused(why: str, *more: str, **options: Any) -> None:

@@ -366,7 +366,10 @@ def test_a_check_that_compared_nothing_is_said(batch: Batch) -> None:
         assert tests == {"why": row["not_compared"]} and tests["why"]
     batch.out = batch.folder / "elsewhere"
     result = batch.graded("--instance", names[0], "--regressions")
-    assert "does not run in the environment where --grade runs their tests; add --sandbox auto" in result.err
+    assert (
+        "--grade runs the tests in the environment, but the runs themselves do not use it; add --sandbox auto"
+        in result.err
+    )
 
 
 def test_a_batch_without_grades_prints_none(batch: Batch) -> None:

@@ -188,4 +188,4 @@ def test_a_python_does_not_show_the_whole_home(box: Sandbox, repo: Repo) -> None
     home = box.host.home
     (home / "secret").write_text("secret")
     python = make_venv(home)
-    box.run(repo.path, "--python", str(python), "--", "true").one_line(125, "your whole home")
+    box.run(repo.path, "--python", str(python), "--", "true").one_line(125, "your home folder")

@@ -56,7 +56,7 @@ def test_two_independent_patches_that_behave_alike_end_it(case: Case) -> None:
     need_bubblewrap()
     lines = [*attempt(SCRIPT, patch(), review(YES_YES)), *attempt(SCRIPT_8, patch(SHIFT), review(YES_YES))]
     result = case.run(lines, "--samples", 4, "-v").check()
-    assert added(result) == [RIGHT] and "sample 2 of 4 is over: two independent patches" in result.err
+    assert added(result) == [RIGHT] and "sample 2 of 4 has ended: two independent patches" in result.err
     assert table(case, "proof", "same_behaviour", "same_change") == [("verified", 2, 1), ("verified", 2, 1)]
     names = ["attempt_0/reproducer_1.py", "attempt_1/reproducer_1.py"]
     assert table(case, "reproducers") == [[{"script": name, "result": "passed"} for name in names]] * 2

@@ -103,7 +103,7 @@ def test_input_without_an_end(sandbox: Sandbox, repo: Path) -> None:
         os.close(reader)
         os.close(writer)
     if sandbox.is_engine:  # takes all of it first
-        result.one_line(125, "standard input", "must end before the container starts")
+        result.one_line(125, "standard input", "a command starts only after all of its input has arrived")
     else:
         result.check(0)
 

@@ -469,8 +469,8 @@ def _host(root: Path) -> None:
 
 IMAGES = {
     "acr-host-test/missing": ["has no image 'acr-host-test/missing'"],
-    "acr-host-test/broken": ["the image 'acr-host-test/broken' has no /bin/sh that can be run here"],
-    "acr-host-test/empty": ["the image 'acr-host-test/empty' has no /bin/sh that can be run here"],
+    "acr-host-test/broken": ["the image 'acr-host-test/broken' has no /bin/sh that runs on this machine"],
+    "acr-host-test/empty": ["the image 'acr-host-test/empty' has no /bin/sh that runs on this machine"],
     "no such/name!": ["no such/name!"],
 }
 

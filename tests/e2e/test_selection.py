@@ -170,7 +170,7 @@ def test_the_model_chooses_among_equals(case: Case, candidate: Candidate) -> Non
 
 def test_where_nobody_chooses_the_first_of_equals_is_taken(case: Case, candidate: Candidate) -> None:
     result = case.run([], "--attempts", 0, "-v", *candidate(OTHER), *candidate(RIGHT)).check()
-    assert added(result) == [OTHER] and "nobody chooses among equals" in result.err
+    assert added(result) == [OTHER] and "the model chose none of the equal candidates" in result.err
     assert case.selected()["choice"].endswith("it is the first of equals")
     check_repeated(case)
 

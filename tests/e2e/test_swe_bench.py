@@ -501,7 +501,7 @@ def test_shards_that_cannot_be(run_host: RunHost, repos: Path, rows: list[dict[s
         (out / "shard-1-of-2" / "shard.json").write_text(json.dumps(wrong))
         run_host("merge", out).one_line(2, "is damaged")
     (out / "shard-1-of-3").mkdir()
-    run_host("merge", out).one_line(2, "parts of")
+    run_host("merge", out).one_line(2, "shards of two splits")
     (tmp_path / "many" / "shard-1-of-10000").mkdir(parents=True)
     lines = run_host("merge", tmp_path / "many").check(1).err.splitlines()
     assert len(lines) == 11 and lines[-1].endswith(": 9990 more shards are not complete")
@@ -538,7 +538,7 @@ def test_shards_of_different_batches_are_not_one(
         (batch(dataset, repos, other, out, "--shard", "2/2"), options),
         (batch(dataset, repos, model, out, "--shard", "2/2", "--rounds", "3"), options),
         (batch(dataset, repos, model, out, "--shard", "2/2", "--prompts", prompts), options),
-        (batch(dataset, repos, model, out, "--shard", "1/3"), "has 2 shards, but --shard names one of 3"),
+        (batch(dataset, repos, model, out, "--shard", "1/3"), "has 2 shards, but --shard says 3"),
     ):
         run_host(*words).one_line(2, why)
     assert [path.name for path in out.iterdir()] == ["shard-1-of-2"]

@@ -176,7 +176,7 @@ def test_where_no_canary_can_stand_the_decoy_decides(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(trust, "plant", lambda path, text, failing, dice: (text, []))
     verdict = Bench(FIX).judge()
     assert (verdict["resolved"], verdict["weak"]) == (True, True)
-    assert verdict["evidence"] == ["no test of our own can be placed in t.py"]
+    assert verdict["evidence"] == ["acr-host cannot add a test of its own to t.py"]
 
 
 def test_what_decides_against_a_patch_is_found_behind_much_that_does_not() -> None:

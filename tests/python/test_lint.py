@@ -199,7 +199,7 @@ def test_what_pylint_lets_out_comes_out_and_the_next_run_is_sound(monkeypatch: p
 
 
 def test_fields_that_promise_more_are_refused() -> None:
-    with pytest.raises(ValueError, match="less fields"):
+    with pytest.raises(ValueError, match="fewer fields"):
         lint.lint(pack([b"a.py", b"", b"2", b"x = 1\n"]))
 
 

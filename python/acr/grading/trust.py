@@ -193,7 +193,7 @@ def _plant(lab: Lab, tests: dict[str, Version]) -> tuple[list[str], list[Canary]
         except (SyntaxError, ValueError, RecursionError, LookupError):
             planted, made = b"", []
         if not made:
-            unplaced.append(f"no test of our own can be placed in {path}")
+            unplaced.append(f"acr-host cannot add a test of its own to {path}")
             continue
         canaries += made
         is_same = f'[ "$(sha256sum <{shlex.quote(path)})" = "{hashlib.sha256(text).hexdigest()}  -" ]'

@@ -240,7 +240,8 @@ static void test_a_bad_line_is_named(Place *place, gconstpointer data)
          "applies to one provider; give it on the command line, or with ACR_HEADERS"},
         {"key-file = s3cret\n", "'key-file' applies to one provider; "},
         {"key-command = s3cret\n", "on the command line, or with ACR_KEY_COMMAND"},
-        {"base-url = http://s3cret\n", "on the command line, or with OPENAI_BASE_URL"},
+        {"base-url = http://s3cret\n",
+         "on the command line, or with a variable such as OPENAI_BASE_URL"},
     };
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
