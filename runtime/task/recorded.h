@@ -150,6 +150,8 @@ typedef struct {
     AcrRecordedExecutor *executor;
     const char *const *failing; /* test ids that the user named; NULL: none */
     bool is_sbfl_demanded;
+    /* orders the tests of a baseline that is made before any patch: a likely patch; NULL: none */
+    const AcrOverlay *expected;
     /* Beyond the journal: */
     AcrBaseline baseline; /* empty until it is needed */
     AcrProject project;   /* complete except for what the sandbox provides */

@@ -59,7 +59,8 @@ static bool open_project(AcrRecordedTests *self, const AcrOverlay *patch, AcrPro
     out->environment = self->environment;
     /* The baseline may use half of the time, and the check of a patch the other half. */
     out->time_ms = CLAMP(acr_budget_left_ms(runner->budget), 1, MAX(out->time_ms / 2, 1));
-    g_auto(GStrv) changed = patch ? acr_overlay_changed(patch) : NULL;
+    const AcrOverlay *near = patch ? patch : self->expected;
+    g_auto(GStrv) changed = near ? acr_overlay_changed(near) : NULL;
     return self->baseline.plan ||
            acr_project_baseline(out, (const char *const *)changed, &self->baseline, error);
 }

@@ -136,6 +136,19 @@ def test_one_that_breaks_tests_is_not_chosen(case: Case, candidate: Candidate) -
     check_repeated(case)
 
 
+def test_the_tests_nearest_to_given_patches_come_first(case: Case, candidate: Candidate) -> None:
+    """Also in the baseline that --regressions=always makes before any patch is checked."""
+    need_bubblewrap()
+    head = "import unittest\n{}\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        {}\n"
+    (case.repo.path / "test_app.py").write_text(head.format("from app import half", "self.assertEqual(half(3), 1)"))
+    (case.repo.path / "test_aaa.py").write_text(head.format("import time", "time.sleep(600)"))
+    case.repo.git("add", ".")
+    case.repo.git("commit", "-qm", "tests")
+    given = [*candidate(RIGHT), "--regressions=always", "--test-time", 16, "--python", "/usr/bin/python3"]
+    case.run([], "--attempts", 0, *given).check()
+    assert [record["answer"]["compared"] for record in case.records("tests")] == [1, 1]
+
+
 def test_one_that_changes_tests_alone_is_not_chosen(case: Case, candidate: Candidate) -> None:
     """However often it is there; nor does it count as free of regressions, which it cannot have."""
     (case.repo.path / "test_app.py").write_text("from app import half\n", "utf-8")
