@@ -256,5 +256,5 @@ const AcrProvider acr_provider_anthropic = {
     .correct = anthropic_correct,
     .needs_limit = true,
     .calls_tools = true,
-    .services = {NULL, "standard_only"},
+    .services = {NULL, "standard_only", NULL, NULL, "batch"},
 };

@@ -8,6 +8,7 @@
 
 #include "base/trace.h"
 #include "http/http.h"
+#include "llm/batch_broker.h"
 #include "llm/provider.h"
 #include "llm/llm_private.h"
 #include "llm/response_reader.h"
@@ -18,7 +19,10 @@
 #define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
 #define MAX_HONOURED_WAIT_MS (60ll * 60 * 1000) /* a call that must wait longer fails */
 #define LIMIT_MS(given, ms, n)                                                                     \
-    ((given) > 0 ? (given) : self->service == ACR_SERVICE_FLEX ? (n) * (ms) : (ms))
+    (self->service == ACR_SERVICE_BATCH  ? ACR_BATCH_MAX_WAIT_MS                                   \
+     : (given) > 0                       ? (given)                                                 \
+     : self->service == ACR_SERVICE_FLEX ? (n) * (ms)                                              \
+                                         : (ms))
 #define POSTSCRIPT_MS 5000 /* time for pings after a complete answer */
 #define ANSWER_EVERY_MS 500
 #define MIN_TRY_MS 100 /* no try begins if less time is left */
@@ -40,6 +44,8 @@ typedef struct {
     char *effort;       /* owned, or NULL */
     AcrService service; /* asked for; ANY: none, or it is refused for this model */
     char *ca_file;      /* owned, or NULL */
+    char *broker;       /* owned; of batch interfaces, a secret; NULL: none */
+    char *instance;     /* owned, or NULL: the benchmark task */
     char *authority;    /* owned; host and port or socket, for messages */
     GRand *random;      /* owned; for jitter only, so that no answer depends on it */
     guint max_retries, max_tokens;
@@ -76,6 +82,8 @@ static void http_free(AcrModel *model)
     g_free(self->model_name);
     g_free(self->effort);
     g_free(self->ca_file);
+    acr_wipe(self->broker);
+    g_free(self->instance);
     g_free(self->authority);
     g_free(self->base.name);
     g_free(self->base.remark);
@@ -202,36 +210,6 @@ static GPtrArray *headers_of(const HttpModel *self, const char *body)
     return headers;
 }
 
-/* Removes our keys from an answer if the server returns them, so that the journal never contains
- * them. */
-static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, AcrModelTry *attempt)
-{
-    char **const texts[] = {&attempt->request_id, &out->content,    &out->finish,
-                            &out->model,          &out->request_id, &out->thoughts};
-    for (gsize i = 0; i < (ok ? G_N_ELEMENTS(texts) : 1); i++) {
-        char *clean = *texts[i] ? acr_redact_answer(*texts[i], self->endpoint.secrets) : NULL;
-        if (clean) {
-            g_free(*texts[i]);
-            *texts[i] = clean;
-        }
-    }
-}
-
-/* Completes the answer's calls: adds which model made them and removes secrets; drops them if the
- * request allowed no calls. */
-static void finish_tools(const HttpModel *self, const AcrModelRequest *request, AcrModelAnswer *out)
-{
-    bool are_asked = request->tools && !self->dialect.no_tools;
-    g_autofree char *text = are_asked && out->tools ? acr_json_print(out->tools) : NULL;
-    g_autofree char *clean = text ? acr_redact_answer(text, self->endpoint.secrets) : NULL;
-    g_clear_pointer(&out->tools, acr_json_free);
-    if (!text)
-        return;
-    out->tools = acr_json_parse(clean ? clean : text, strlen(clean ? clean : text), NULL);
-    if (out->tools)
-        acr_json_set_string(out->tools, "by", self->base.name);
-}
-
 static bool exchange_try(Call *call, const char *body, AcrModelAnswer *out, AcrModelTry *attempt,
                          AcrExchange *said, AcrFailure *failure)
 {
@@ -256,9 +234,13 @@ static bool exchange_try(Call *call, const char *body, AcrModelAnswer *out, AcrM
         .on_body_ctx = &flow,
         .interrupt = self->interrupt,
     };
+    g_auto(AcrBatchRequest) pooled = {0};
+    if (call->service == ACR_SERVICE_BATCH)
+        acr_batch_address(&pooled, self->broker, self->instance, call->request, call->total,
+                          &request);
     show_answer(&flow);
     bool ok = acr_http_exchange(self->client, &request, &response, &error);
-    attempt->sent = response.sent;
+    attempt->sent = acr_batch_was_sent(&pooled, &response);
     attempt->status = response.status;
     attempt->first_byte_ms = response.first_byte_ms;
     attempt->wall_ms = response.wall_ms;
@@ -272,13 +254,14 @@ static bool exchange_try(Call *call, const char *body, AcrModelAnswer *out, AcrM
         said->answered = MAX(said->answered, 1);
     attempt->served = acr_service_of(flow.reader ? acr_reader_partial(flow.reader)->tier : NULL);
     acr_reader_free(flow.reader);
-    hide_secrets(self, ok, out, attempt);
+    acr_redact_model_answer(ok ? out : NULL, &attempt->request_id, self->endpoint.secrets);
     if (ok && acr_fail_cut_prompt(call->request->conversation, &attempt->usage, failure)) {
         acr_model_answer_clear(out);
         ok = false;
     }
     if (ok) {
-        finish_tools(self, call->request, out);
+        acr_finish_tools(out, call->request->tools && !self->dialect.no_tools, self->base.name,
+                         self->endpoint.secrets);
         acr_model_answer_split(out);
         self->has_answered = true;
     } else if (failure->code == ACR_LLM_ERROR_AUTH && response.status == 403 &&
@@ -312,6 +295,7 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
         dialect.temperature = MAX(dialect.temperature, ACR_VARIED_TEMPERATURE);
     bounded.tools = self->dialect.no_tools ? NULL : request->tools;
     bounded.max_tokens = limit_of(self, request);
+    dialect.no_stream |= attempt->asked == ACR_SERVICE_BATCH;
     for (guint i = 0; i <= MAX_SHRINKS; i++) {
         g_autoptr(AcrJson) json = self->endpoint.provider->request(&dialect, &bounded);
         g_autofree char *body = acr_json_print(json);
@@ -374,18 +358,20 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     AcrModelTry attempt = {.model = self->base.name, .usage = ACR_USAGE_UNKNOWN};
     AcrExchange said = {.asked = (gint64)acr_conversation_bytes(call->request->conversation)};
     attempt.asked = call->service;
-    self->dialect.tier = self->endpoint.provider->services[call->service];
+    bool is_pooled = call->service == ACR_SERVICE_BATCH;
+    self->dialect.tier = is_pooled ? NULL : self->endpoint.provider->services[call->service];
     guint64 id = 0;
     g_autoptr(GError) error = NULL;
     if (is_time_over(self))
         return fail_too_late(failure);
-    if (!enter_try(call, failure))
+    if (!is_pooled && !enter_try(call, failure)) /* a pooled call may wait for a day */
         return false;
     attempt.wait_ms = call->wait_ms;
     g_autofree char *body = prepare_body(self, call->request, &attempt, &said, &id, failure);
     if (body)
         attempt.ok = exchange_try(call, body, out, &attempt, &said, failure);
-    leave(call, &attempt, failure);
+    if (!is_pooled)
+        leave(call, &attempt, failure);
     if (!body)
         return false;
     attempt.code = attempt.ok ? 0 : failure->code;
@@ -538,6 +524,8 @@ static void take_options(HttpModel *self, const AcrProvider *provider,
     self->ca_file = g_strdup(options->ca_file);
     self->max_retries = options->max_retries;
     self->max_tokens = options->max_tokens;
+    self->broker = g_strdup(options->broker);
+    self->instance = g_strdup(options->instance_id);
     self->service = options->service;
     self->timeout_ms = LIMIT_MS(options->timeout_ms, TRY_TIMEOUT_MS, 2);
     self->first_byte_ms = LIMIT_MS(options->first_byte_ms, FIRST_BYTE_TIMEOUT_MS, 3);

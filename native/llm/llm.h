@@ -222,6 +222,7 @@ typedef struct {
     const char *const *labels; /* labels that a script may use; NULL-terminated; NULL: any */
     double temperature;        /* below 0: not sent */
     AcrService service;        /* the service tier to ask for; its price must be known */
+    const char *broker;        /* of batch interfaces (llm/batch_broker.h); NULL: none */
     const char *effort;        /* reasoning effort ("low", "medium", "high", …); NULL: not sent */
     /* NULL: from the environment, else the provider's. May be unix:PATH[:/v1] or
      * http+unix://PERCENT-ENCODED-PATH/v1 */

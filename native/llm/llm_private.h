@@ -14,6 +14,13 @@ char *acr_redact_line(const char *text, const GPtrArray *secrets, gsize max) ACR
  * they may be ordinary words; owned; NULL: it contains none. */
 #define ACR_SECRET_IN_ANSWER 12u
 char *acr_redact_answer(const char *text, const GPtrArray *secrets) ACR_MUST_USE;
+/* Removes our keys from an answer (may be NULL) and the id of its request if the server returns
+ * them, so that the journal never contains them. */
+void acr_redact_model_answer(AcrModelAnswer *answer, char **request_id, const GPtrArray *secrets);
+/* Completes the answer's calls: adds which model made them and removes secrets; drops them if the
+ * request allowed no calls. */
+void acr_finish_tools(AcrModelAnswer *answer, bool are_asked, const char *model,
+                      const GPtrArray *secrets);
 /* Overwrites a text and frees it; accepts NULL. */
 void acr_wipe(gpointer text);
 

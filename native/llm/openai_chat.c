@@ -343,5 +343,5 @@ const AcrProvider acr_provider_openai = {
     .prepare = openai_prepare,
     .calls_tools = true,
     ACR_OPENAI_CHAT,
-    .services = {NULL, "default", "flex", "priority"},
+    .services = {NULL, "default", "flex", "priority", "batch"},
 };

@@ -257,5 +257,5 @@ const AcrProvider acr_provider_openai_responses = {
     .answer = responses_answer,
     .correct = responses_correct,
     .calls_tools = true,
-    .services = {NULL, "default", "flex", "priority"},
+    .services = {NULL, "default", "flex", "priority", "batch"},
 };

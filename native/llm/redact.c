@@ -132,3 +132,33 @@ char *acr_redact_answer(const char *text, const GPtrArray *secrets)
 {
     return without_all(text, secrets, ACR_SECRET_IN_ANSWER, false);
 }
+
+void acr_redact_model_answer(AcrModelAnswer *answer, char **request_id, const GPtrArray *secrets)
+{
+    char **const texts[] = {request_id,
+                            answer ? &answer->content : NULL,
+                            answer ? &answer->finish : NULL,
+                            answer ? &answer->model : NULL,
+                            answer ? &answer->request_id : NULL,
+                            answer ? &answer->thoughts : NULL};
+    for (gsize i = 0; i < (answer ? G_N_ELEMENTS(texts) : 1); i++) {
+        char *clean = *texts[i] ? acr_redact_answer(*texts[i], secrets) : NULL;
+        if (clean) {
+            g_free(*texts[i]);
+            *texts[i] = clean;
+        }
+    }
+}
+
+void acr_finish_tools(AcrModelAnswer *answer, bool are_asked, const char *model,
+                      const GPtrArray *secrets)
+{
+    g_autofree char *text = are_asked && answer->tools ? acr_json_print(answer->tools) : NULL;
+    g_autofree char *clean = text ? acr_redact_answer(text, secrets) : NULL;
+    g_clear_pointer(&answer->tools, acr_json_free);
+    if (!text)
+        return;
+    answer->tools = acr_json_parse(clean ? clean : text, strlen(clean ? clean : text), NULL);
+    if (answer->tools)
+        acr_json_set_string(answer->tools, "by", model);
+}

@@ -22,9 +22,11 @@ bool acr_spend_take_service(AcrSpend *spend, const AcrEndpoint *endpoint, const 
 {
     const AcrProvider *provider = endpoint->provider;
     AcrService asked = options->service;
-    const char *tier = acr_service_name(asked);
+    g_autofree char *tier = asked == ACR_SERVICE_BATCH
+                                ? g_strdup("--batch-api")
+                                : g_strconcat("--service-tier ", acr_service_name(asked), NULL);
     g_autoptr(GString) has = g_string_new(NULL);
-    for (AcrService i = ACR_SERVICE_STANDARD; i < ACR_SERVICES; i++)
+    for (AcrService i = ACR_SERVICE_STANDARD; i <= ACR_SERVICE_PRIORITY; i++)
         if (provider->services[i] && (i == ACR_SERVICE_STANDARD || spend->has_row[i]))
             g_string_append_printf(has, "%s%s", has->len ? ", " : "", acr_service_name(i));
     if (!asked ||
@@ -33,11 +35,10 @@ bool acr_spend_take_service(AcrSpend *spend, const AcrEndpoint *endpoint, const 
         return true;
     if (!provider->services[asked])
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                             "model '%s' cannot be asked at --service-tier %s: its provider %s%s",
-                             name, tier, has->len ? "has only: " : "has no service tiers",
-                             has->str);
+                             "model '%s' cannot be asked by %s: its provider %s%s", name, tier,
+                             has->len ? "has only: " : "has no service tiers", has->str);
     return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                         "model '%s' has no known price at --service-tier %s (known: %s); choose "
+                         "model '%s' has no known price by %s (known: %s); choose "
                          "another tier, or give the tier's prices by --prices FILE",
                          name, tier, has->str);
 }

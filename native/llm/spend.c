@@ -48,7 +48,7 @@ bool acr_spend_add_service(AcrSpend *spend, AcrService service)
     if (!spend->has_price || !spend->has_row[service])
         return false;
     spend->is_reserved[service] = true;
-    if (service == ACR_SERVICE_FLEX)
+    if (service == ACR_SERVICE_FLEX || service == ACR_SERVICE_BATCH)
         spend->lowest = spend->rows[service];
     return true;
 }

@@ -85,6 +85,7 @@ typedef enum {
     ACR_SERVICE_STANDARD,
     ACR_SERVICE_FLEX,     /* cheaper and slower; may be refused */
     ACR_SERVICE_PRIORITY, /* dearer and faster */
+    ACR_SERVICE_BATCH,    /* by a batch interface, within a day; half of the standard prices */
     ACR_SERVICES,
 } AcrService;
 #define ACR_SERVICE_WORDS "standard|flex|priority" /* from ACR_SERVICE_STANDARD on */

@@ -62,7 +62,7 @@ static AcrPriceTier *tier_above(AcrPrice *price, gint64 above, AcrService servic
 /* The service tier at the end of a member's name, which is cut off. */
 static AcrService cut_service(char *member)
 {
-    for (AcrService service = ACR_SERVICE_FLEX; service < ACR_SERVICES; service++) {
+    for (AcrService service = ACR_SERVICE_FLEX; service <= ACR_SERVICE_PRIORITY; service++) {
         const char *word = acr_service_name(service);
         char *at = g_str_has_suffix(member, word) ? member + strlen(member) - strlen(word) : member;
         if (at > member && at[-1] == '_') {

@@ -89,7 +89,7 @@ static AcrPriceTier whole_tier(const AcrPriceTier *tier, const AcrPriceTier *bas
 
 const char *acr_service_name(AcrService service)
 {
-    static const char *const names[ACR_SERVICES] = {NULL, "standard", "flex", "priority"};
+    static const char *const names[ACR_SERVICES] = {NULL, "standard", "flex", "priority", "batch"};
     return service < ACR_SERVICES ? names[service] : NULL;
 }
 
@@ -119,6 +119,18 @@ static AcrPriceTier service_tier(const AcrPriceTier *row, const AcrPriceTier *st
     return tier;
 }
 
+/* Rounded up; negative: not given. */
+static gint64 half(gint64 pico)
+{
+    return pico > 0 ? pico / 2 + pico % 2 : pico;
+}
+
+static void halve_tier(AcrPriceTier *tier)
+{
+    *tier = (AcrPriceTier){half(tier->input), half(tier->cached), half(tier->written),
+                           half(tier->output), half(tier->reasoning)};
+}
+
 bool acr_price_for(const AcrPrice *price, AcrService service, AcrPrice *out)
 {
     static const AcrPriceTier none = {0};
@@ -127,6 +139,12 @@ bool acr_price_for(const AcrPrice *price, AcrService service, AcrPrice *out)
     *out = *price;
     if (service <= ACR_SERVICE_STANDARD)
         return true;
+    if (service == ACR_SERVICE_BATCH) {
+        halve_tier(&out->base);
+        for (int i = 0; i < ACR_PRICE_TIERS && out->tiers[i].above > 0; i++)
+            halve_tier(&out->tiers[i].tier);
+        return true;
+    }
     if (row->input <= 0 || row->output <= 0)
         return false;
     AcrPriceTier standard = whole_tier(&price->base, &price->base);

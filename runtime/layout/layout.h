@@ -13,6 +13,7 @@
 #define ACR_FILE_JOURNAL "journal.jsonl" /* everything that came from outside */
 #define ACR_FILE_LEDGER                                                                            \
     "ledger.jsonl" /* reserved and spent money and tokens; a batch has it in `shared` */
+#define ACR_FILE_BATCHES "batches.jsonl" /* in `shared` of a batch: calls of a batch interface */
 #define ACR_FILE_LIVE "live.json" /* the run's current state; that of a batch is in `shared` */
 #define ACR_FILE_GRADING "grading.json" /* in `shared` of a batch: the progress of grading */
 #define ACR_FILE_COST "cost.json"       /* what was used, by role and by stage */

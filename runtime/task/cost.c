@@ -36,6 +36,7 @@ static const struct {
     MEMBER("wait_ms", wait_ms),
     {"flex_calls", offsetof(AcrCostSum, flex_calls), false, true},
     {"priority_calls", offsetof(AcrCostSum, priority_calls), false, true},
+    {"batch_calls", offsetof(AcrCostSum, batch_calls), false, true},
     {"standard_microusd", offsetof(AcrCostSum, standard_pico), true, true},
 };
 
@@ -107,7 +108,7 @@ AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
     AcrJson *json = acr_json_new_object();
     for (guint i = 0; i < G_N_ELEMENTS(members); i++) {
         gint64 value = *member_of(sum, i);
-        if (members[i].is_of_tiers && sum->flex_calls + sum->priority_calls == 0)
+        if (members[i].is_of_tiers && sum->flex_calls + sum->priority_calls + sum->batch_calls == 0)
             continue;
         acr_json_set_int(json, members[i].name,
                          members[i].is_picousd ? acr_microusd(value) : value);

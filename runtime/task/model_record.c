@@ -112,6 +112,7 @@ static void add_try(const AcrJson *json, AcrCostSum *out, guint *sent)
     const char *served = acr_json_get_string(tier, "served");
     attempt.flex_calls = g_strcmp0(served, acr_service_name(ACR_SERVICE_FLEX)) == 0;
     attempt.priority_calls = g_strcmp0(served, acr_service_name(ACR_SERVICE_PRIORITY)) == 0;
+    attempt.batch_calls = g_strcmp0(served, acr_service_name(ACR_SERVICE_BATCH)) == 0;
     attempt.standard_pico =
         acr_json_get_int(tier, "standard_picousd", MAX(attempt.usage.cost_pico, 0));
     acr_cost_sum_add(out, &attempt);

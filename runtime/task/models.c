@@ -11,8 +11,10 @@ AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *li
         .instance_id = spec->instance_id,
         .temperature = spec->temperature,
         .effort = spec->effort,
-        .service = spec->service_tier < 0 ? ACR_SERVICE_ANY
-                                          : ACR_SERVICE_STANDARD + (AcrService)spec->service_tier,
+        .broker = spec->batch_broker,
+        .service = spec->batch_broker       ? ACR_SERVICE_BATCH
+                   : spec->service_tier < 0 ? ACR_SERVICE_ANY
+                                            : ACR_SERVICE_STANDARD + (AcrService)spec->service_tier,
         .timeout_ms = MAX(spec->verb == ACR_FOR_ASK ? spec->timeout_ms : spec->answer_ms, 0),
         .max_tokens = (guint)MAX(spec->max_tokens, 0),
         .shared_dir = spec->shared_dir,

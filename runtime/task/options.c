@@ -330,6 +330,9 @@ const AcrOption acr_options[] = {
     {"service-tier", 0, ACR_OPTION_WORD, AT(service_tier), CALL, BOUND | CONFIG | RARE, "TIER",
      .help = "Ask for this service tier: flex is cheaper and slower, priority faster",
      .words = ACR_SERVICE_WORDS},
+    {"batch-api", 0, ACR_OPTION_FLAG, AT(batch_api), ACR_FOR_SWE_BENCH, RARE, NULL,
+     .help = "Ask by the provider's batch interface: half the price, answers within a day",
+     .conflicts_with = "service-tier"},
     {"prompts", 0, ACR_OPTION_TEXT, AT(prompts), MODEL | ACR_FOR_MCP, CONFIG | RARE, "DIR",
      .help = "Override built-in prompts by those in DIR"},
     {"base-url", 0, ACR_OPTION_TEXT, AT(base_url), ASKED, RARE, "URL",
@@ -479,6 +482,7 @@ const AcrOption acr_options[] = {
      .help = "Print no progress and no summary on stderr"},
     /* ---- What a batch sets for its tasks ---- */
     {"place", 0, ACR_OPTION_TEXT, AT(place), ISSUE, .flags = INNER},
+    {"batch-broker", 0, ACR_OPTION_TEXT, AT(batch_broker), ISSUE, .flags = INNER | ACR_OPTION_SECRET},
     {"shared-dir", 0, ACR_OPTION_TEXT, AT(shared_dir), ISSUE, .flags = INNER},
     {"batch-max-cost", 0, ACR_OPTION_USD, AT(batch_max_cost), ISSUE, .flags = INNER},
     {"batch-max-tokens", 0, ACR_OPTION_COUNT, AT(batch_max_tokens), ISSUE, .flags = INNER,
@@ -496,10 +500,10 @@ const AcrOptionGroup acr_option_groups[] = {
               "hidden-tests extension candidate issue-before "
               "issue-api instance-id "
               "trust-git-links"},
-    {"Model",
-     "model system json-mode schema tools effort service-tier temperature context rounds tries "
-     "attempts samples fallback-model prompts repo-notes history "
-     "prices retries base-url key-command key-file header online"},
+    {"Model", "model system json-mode schema tools effort service-tier batch-api temperature "
+              "context rounds tries "
+              "attempts samples fallback-model prompts repo-notes history "
+              "prices retries base-url key-command key-file header online"},
     {"Verification",
      "verify validate regressions test-cmd sbfl trace probe formula imports grade run-id rules "
      "regrade baseline "

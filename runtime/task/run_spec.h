@@ -94,7 +94,9 @@ typedef struct {
     gint64 task_max_cost, task_max_tokens, task_max_ms;
     gint64 batch_max_cost, batch_max_tokens;
     gint64 batch_deadline_us; /* g_get_monotonic_time, which is the same in all processes */
-    char *shared_dir;         /* folder in which the tasks of a batch share limits */
+    bool batch_api;
+    char *batch_broker; /* what models need to reach the broker of batch interfaces */
+    char *shared_dir;   /* folder in which the tasks of a batch share limits */
 
     /* How the work is done and shown. */
     gint64 jobs, tasks_at_once;

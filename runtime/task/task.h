@@ -119,8 +119,8 @@ typedef struct {
     gint64 charged_pico; /* the amount that ceilings count */
     gint64 wait_ms;
     guint64 calls, replayed_calls, unknown_cost_calls, retries;
-    guint64 flex_calls, priority_calls; /* that these service tiers served */
-    gint64 standard_pico;               /* the known costs at the prices of the standard tier */
+    guint64 flex_calls, priority_calls, batch_calls; /* that these service tiers served */
+    gint64 standard_pico; /* the known costs at the prices of the standard tier */
     /* Calls that did not fit the model's context, and the size of the context in tokens (0: not
      * known). Not saved. */
     guint64 overflows;

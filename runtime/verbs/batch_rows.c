@@ -44,8 +44,8 @@ static bool check_place_options(const AcrRunSpec *spec, GError **error)
 }
 
 /* Makes the Python of a task's environment; owned. `plan`: zeroed, filled by it. */
-static char *make_environment(const AcrBatchRows *rows, guint i, gint64 deadline_us,
-                              AcrGradingPlan *plan, GError **error)
+static char *make_task_environment(const AcrBatchRows *rows, guint i, gint64 deadline_us,
+                                   AcrGradingPlan *plan, GError **error)
 {
     return acr_eval_plan(&rows->running, rows->tasks->pdata[i], plan, error)
                ? acr_eval_environment(rows->running.host, rows->spec->out, plan, deadline_us, error)
@@ -59,7 +59,7 @@ static const char *find_first_place(AcrBatchRows *rows, GString *why)
     g_auto(AcrGradingPlan) plan = {0};
     g_autoptr(GError) no_environment = NULL, no_engine = NULL;
     g_autofree char *python =
-        rows->tasks->len ? make_environment(rows, 0, 0, &plan, &no_environment) : NULL;
+        rows->tasks->len ? make_task_environment(rows, 0, 0, &plan, &no_environment) : NULL;
     if (python || rows->tasks->len == 0) {
         g_string_append(why, "the first task's environment could be made");
         return ACR_IN_ENVIRONMENT;
@@ -205,7 +205,7 @@ static bool find_environment(AcrBatchRows *rows, guint i, gint64 deadline_us, Ac
                              GError **error)
 {
     g_auto(AcrGradingPlan) plan = {0};
-    out->python = make_environment(rows, i, deadline_us, &plan, error);
+    out->python = make_task_environment(rows, i, deadline_us, &plan, error);
     if (!out->python)
         return false;
     out->sandbox = g_strdup(ACR_IN_BUBBLEWRAP);

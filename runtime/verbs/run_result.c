@@ -9,13 +9,13 @@
 /* Adds the service tiers of the calls, and their cost at the standard one. */
 static void add_tiers(GString *line, const AcrCostSum *cost)
 {
-    static const char *const names[] = {"flex", "priority"};
-    const guint64 calls[] = {cost->flex_calls, cost->priority_calls};
+    static const char *const names[] = {"flex", "priority", "batch"};
+    const guint64 calls[] = {cost->flex_calls, cost->priority_calls, cost->batch_calls};
     for (gsize i = 0; i < G_N_ELEMENTS(calls); i++)
         if (calls[i] > 0)
             g_string_append_printf(line, ", %" G_GUINT64_FORMAT " at the %s tier", calls[i],
                                    names[i]);
-    if (calls[0] + calls[1] > 0 && cost->standard_pico > 0)
+    if (calls[0] + calls[1] + calls[2] > 0 && cost->standard_pico > 0)
         g_string_append_printf(line, " (%.6f USD at standard)",
                                (double)acr_microusd(cost->standard_pico) / 1e6);
 }

@@ -6,6 +6,7 @@
 #include "batch/batch_summary.h"
 #include "batch/shards.h"
 #include "layout/layout.h"
+#include "llm/batch_broker.h"
 #include "task/run_folder.h"
 #include "verbs/batch_tools.h"
 
@@ -110,6 +111,29 @@ static int report_grades(AcrHost *host, AcrBatchGrading *grading, AcrConsole *co
     return code;
 }
 
+static void note_batch(void *ctx, const char *line)
+{
+    acr_console_log(ctx, "%s", line);
+}
+
+/* Starts the broker of --batch-api, through which the tasks ask their models; owned. */
+static AcrBatchBroker *start_broker(AcrHost *host, AcrRunSpec *spec, AcrConsole *console,
+                                    char **out_path, GError **error)
+{
+    g_autofree char *shared = acr_batch_shared_dir(spec->out);
+    *out_path = g_build_filename(shared, ACR_FILE_BATCHES, NULL);
+    AcrBatchBrokerOptions options = {.path = *out_path,
+                                     .scale_ms = MAX(spec->retry_base_ms, 0),
+                                     .interrupt = host->interrupt,
+                                     .on_note = note_batch,
+                                     .ctx = console};
+    AcrBatchBroker *broker =
+        acr_dir_make(shared, error) ? acr_batch_broker_start(&options, error) : NULL;
+    if (broker)
+        spec->batch_broker = g_strdup(acr_batch_broker_address(broker));
+    return broker;
+}
+
 /* Runs the tasks, and grades their predictions. */
 static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances)
 {
@@ -145,6 +169,10 @@ static int run_batch(AcrHost *host, AcrRunSpec *spec, const GPtrArray *instances
                               : NULL,
         .after_task_ctx = grading ? (void *)grading : rows,
     };
+    g_autofree char *batches = NULL;
+    g_autoptr(AcrBatchBroker) broker = NULL;
+    if (spec->batch_api && !(broker = start_broker(host, spec, console, &batches, &error)))
+        return acr_verb_fail(host, error);
     bool ok = acr_batch_run(&batch, instances, &result, &error);
     acr_console_end(console);
     if (!ok)

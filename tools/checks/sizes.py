@@ -22,8 +22,8 @@ BUDGETS = {
     "native/http": 1_890,
     "native/index": 3_450,
     "native/journal": 770,
-    "native/llm": 7_670,
-    "native/money": 1_740,
+    "native/llm": 8_900,
+    "native/money": 1_800,
     "native/patch": 8_580,
     "native/sandbox": 7_050,
     "native/search": 6_460,
@@ -44,7 +44,7 @@ BUDGETS = {
     "runtime/report": 1_330,
     "runtime/serve": 3_330,
     "runtime/task": 6_330,
-    "runtime/verbs": 8_340,
+    "runtime/verbs": 8_480,
 }
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
