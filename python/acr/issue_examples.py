@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MOST = 200  # statements
-_PROMPT = re.compile(r"\s*(?:>>>|In ?\[\d+\]:)(?: (.*)|$)")
-_MORE = re.compile(r"\s*\.{3,}:?(?: (.*)|$)")
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w.+-]*)")
+PROMPT = re.compile(r"\s*(?:>>>|In ?\[\d+\]:)(?: (.*)|$)")
+MORE = re.compile(r"\s*\.{3,}:?(?: (.*)|$)")
+FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w.+-]*)")
 _LANGUAGES = ("", "py", "python", "python3", "pycon", "ipython")
 _SCRIPT = """\
 import contextlib
@@ -50,16 +50,16 @@ def _examples(lines: list[str]) -> Iterator[str]:
     """The statements of sessions, and of fenced blocks that hold no session."""
     at = 0
     while at < len(lines):
-        fence, begin = _FENCE.match(lines[at]), at
+        fence, begin = FENCE.match(lines[at]), at
         at += 1
         if fence:
             at = next((i + 1 for i in range(at, len(lines)) if lines[i].strip() == fence[1]), len(lines))
             block = lines[begin + 1 : at - 1]
         else:
-            while at < len(lines) and not _FENCE.match(lines[at]):
+            while at < len(lines) and not FENCE.match(lines[at]):
                 at += 1
             block = lines[begin:at]
-        if any(map(_PROMPT.match, block)):
+        if any(map(PROMPT.match, block)):
             yield from _typed_statements(block)
         elif fence and fence[2].lower() in _LANGUAGES:
             yield from map(ast.unparse, _parse_statements("\n".join(block)))
@@ -68,8 +68,8 @@ def _examples(lines: list[str]) -> Iterator[str]:
 def _typed_statements(lines: list[str]) -> Iterator[str]:
     """What was typed at the prompts; what is no Python is left out."""
     for number, line in enumerate(lines):
-        if prompt := _PROMPT.match(line):
-            more = itertools.takewhile(bool, map(_MORE.match, lines[number + 1 :]))
+        if prompt := PROMPT.match(line):
+            more = itertools.takewhile(bool, map(MORE.match, lines[number + 1 :]))
             text = "\n".join(match[1] or "" for match in [prompt, *more] if match)
             yield from [text] if _parse_statements(text) else []
 

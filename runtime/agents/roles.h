@@ -46,6 +46,7 @@
     ROW(REPRODUCIBLE_RETRY, "reproducible_retry.txt", "problem")                                   \
     ROW(TEST_SYSTEM, "test_system.txt", "python")                                                  \
     ROW(TEST, "test.txt", "issue")                                                                 \
+    ROW(TEST_EXAMPLES, "test_examples.txt", "script") /* the issue's examples agree */             \
     ROW(TEST_RETRY, "test_retry.txt", "problem", "execution")                                      \
     ROW(TEST_FLIP, "test_flip.txt", "problem", "execution") /* asks for a passing script */        \
     ROW(TEST_REVIEWED, "test_reviewed.txt", "patch", "executions", "advice")                       \

@@ -259,6 +259,11 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
 AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guint repeat,
                            AcrTestVerdict *out, GError **error) ACR_MUST_USE;
 
+/* Makes a script of the issue's examples and runs it without a patch. DONE: *out_script (owned) is
+ * one. *out_fails: it reproduces the issue; otherwise all examples print what the issue shows. */
+AcrStep acr_issue_draft_try(AcrAttemptWork *work, char **out_script, bool *out_fails,
+                            GError **error) ACR_MUST_USE;
+
 /* ---- Validation (validation.c) --------------------------------------------------------------- */
 
 /* The number of tests in the last summary of a test runner in an output; -1: none. */

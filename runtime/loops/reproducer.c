@@ -218,6 +218,31 @@ static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
     return ACR_STEP_NOT_DONE;
 }
 
+/* Begins with the issue's own examples. DONE: they reproduce it. Examples that agree with the project
+ * are shown to the model. */
+static AcrStep try_examples(AcrAttemptWork *work, GError **error)
+{
+    AcrReproducer *reproducer = &work->reproducer;
+    g_autofree char *script = NULL;
+    bool fails = false;
+    AcrStep step = acr_issue_draft_try(work, &script, &fails, error);
+    if (step != ACR_STEP_DONE)
+        return step;
+    g_autofree char *shown = acr_fence_text("python", script);
+    if (!fails) {
+        acr_agent_tell(reproducer->conversation, work->run->prompts, ACR_PROMPT_TEST_EXAMPLES,
+                       "script", shown, NULL);
+        return ACR_STEP_NOT_DONE;
+    }
+    acr_loops_note(work->run, "the issue's examples are the first reproducer");
+    acr_conversation_add(reproducer->conversation, ACR_ROLE_ASSISTANT, shown);
+    g_free(reproducer->script);
+    reproducer->script = g_steal_pointer(&script);
+    reproducer->number = reproducer->tries = 1;
+    return save_script(work, error) ? acr_reproducer_run(work, NULL, 0, &reproducer->before, error)
+                                    : ACR_STEP_FAILED;
+}
+
 static AcrStep try_all(AcrAttemptWork *work, bool *out_ran, GError **error)
 {
     AcrStep step = ACR_STEP_NOT_DONE;
@@ -265,7 +290,9 @@ AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error)
     acr_agent_start(work->reproducer.conversation, run->prompts, ACR_AGENT_TEST, "issue",
                     run->issue, "python", python, NULL);
     work->reproducer.until_flip = run->may.flip ? TRIES_UNTIL_FLIP : 0;
-    AcrStep step = try_all(work, &ran, error);
+    AcrStep step = try_examples(work, error);
+    if (step == ACR_STEP_NOT_DONE)
+        step = try_all(work, &ran, error);
     if (step == ACR_STEP_NOT_DONE)
         tell_not_reproduced(work, python);
     return step;

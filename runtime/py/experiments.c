@@ -64,6 +64,16 @@ bool acr_python_invert(AcrPython *python, const char *script, char **out, GError
     return ask_text(python, "experiments.inverted", "invert", script, strlen(script), out, error);
 }
 
+bool acr_python_issue_draft(AcrPython *python, const char *issue, guint line, char **out,
+                            GError **error)
+{
+    g_autofree char *only = g_strdup_printf("%u", line);
+    g_autoptr(GByteArray) fields = g_byte_array_new();
+    acr_py_fields_add(fields, issue, strlen(issue));
+    acr_py_fields_add(fields, only, strlen(only));
+    return ask_text(python, "issue_draft", "draft", fields->data, fields->len, out, error);
+}
+
 bool acr_python_issue_examples(AcrPython *python, const char *issue, char **out, GError **error)
 {
     return ask_text(python, "issue_examples", "script", issue, strlen(issue), out, error);

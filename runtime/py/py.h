@@ -88,6 +88,10 @@ bool acr_python_invert(AcrPython *python, const char *script, char **out,
  * those that the patch changes (python/acr/same_change.py). */
 bool acr_python_change_key(AcrPython *python, GByteArray *files, char **out,
                            GError **error) ACR_MUST_USE;
+/* The sessions of an issue as a script that asserts what they show; owned; `line`: with the assertion
+ * at that line only, 0: with all; "": they give none (python/acr/issue_draft.py). */
+bool acr_python_issue_draft(AcrPython *python, const char *issue, guint line, char **out,
+                            GError **error) ACR_MUST_USE;
 /* A script that runs the issue's examples and prints what they show; owned; "": the issue has none
  * (python/acr/issue_examples.py). */
 bool acr_python_issue_examples(AcrPython *python, const char *issue, char **out,

@@ -1,0 +1,46 @@
+/*
+ * The examples of an issue (`>>> ` lines) as the first draft of a reproducer, without a model call.
+ * Without a patch, an example whose shown output differs from what the project prints shows what the
+ * issue asks for: it becomes the script. Examples that all agree show the present behaviour, which
+ * is only evidence.
+ */
+#include "loops/attempt_work.h"
+
+/* Runs the script of the examples, whole (`line` 0) or with the assertion at that line only.
+ * NOT_DONE: there is none, or it cannot be run. */
+static AcrStep run_examples(AcrAttemptWork *work, guint line, char **out_script,
+                            AcrTestVerdict *out, GError **error)
+{
+    const AcrRun *run = work->run;
+    const AcrExecuted *executed;
+    g_autofree char *script = NULL;
+    if (!acr_python_issue_draft(run->python, run->issue, line, &script, error))
+        return ACR_STEP_FAILED;
+    if (!*script)
+        return ACR_STEP_NOT_DONE;
+    AcrTrial trial = {.test = script};
+    AcrStep step = acr_step_run_aside(work, &trial, &executed, error);
+    if (step != ACR_STEP_DONE)
+        return step == ACR_STEP_FAILED ? step : ACR_STEP_NOT_DONE;
+    acr_test_judge(executed, script, run->executor->dir(run->executor->ctx), out);
+    *out_script = g_steal_pointer(&script);
+    return ACR_STEP_DONE;
+}
+
+AcrStep acr_issue_draft_try(AcrAttemptWork *work, char **out_script, bool *out_fails,
+                            GError **error)
+{
+    g_auto(AcrTestVerdict) all = {0}, one = {0};
+    g_autofree char *script = NULL, *kept = NULL;
+    if (!work->run->may.draft || work->attempt > 0)
+        return ACR_STEP_NOT_DONE;
+    AcrStep step = run_examples(work, 0, &script, &all, error);
+    *out_fails = step == ACR_STEP_DONE && all.result == ACR_TEST_REPRODUCED;
+    if (*out_fails) /* the other examples may show what is wrong now, and must not be asserted */
+        step = run_examples(work, all.line, &kept, &one, error);
+    if (step != ACR_STEP_DONE)
+        return step;
+    bool is_of_use = *out_fails ? one.result == ACR_TEST_REPRODUCED : all.result == ACR_TEST_PASSED;
+    *out_script = is_of_use ? g_strdup(*out_fails ? kept : script) : NULL;
+    return is_of_use ? ACR_STEP_DONE : ACR_STEP_NOT_DONE;
+}
