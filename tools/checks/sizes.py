@@ -33,7 +33,7 @@ BUDGETS = {
     "python/acr_host": 320,
     "python/examples": 290,
     "runtime": 230,
-    "runtime/agents": 1_200,
+    "runtime/agents": 1_230,
     "runtime/batch": 2_640,
     "runtime/eval": 2_925,
     "runtime/extensions": 1_150,
