@@ -1,4 +1,4 @@
-"""Drives the program `acr-host` by its JSON, without a dependency.
+"""Runs the program `acr-host` and reads its JSON; needs no other package.
 
     import acr_host
     for answer in acr_host.search("~/src/project", 'search_class("Session")'):
@@ -7,9 +7,9 @@
     async for event in acr_host.events(repo=".", issue="issue.md", model="openai/gpt-4.1"):
         ...
 
-Keyword arguments are the program's options: `max_cost=1` is `--max-cost 1`, True a flag, a list an option that is
-repeated. `acr-host VERB --help-all` describes them. The program is $ACR_HOST,
-else the one that came with the package, else `acr-host` of PATH.
+Keyword arguments are the program's options: `max_cost=1` means `--max-cost 1`, True sets a flag, and a list repeats an
+option. `acr-host VERB --help-all` describes them. The program is $ACR_HOST, otherwise the one in this package,
+otherwise `acr-host` on the PATH.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = ["Event", "HostError", "Place", "RunResult", "SearchAnswer", "evaluate
 
 Path = Union[str, "os.PathLike[str]"]
 Option = Union[bool, str, int, float, "os.PathLike[str]", Sequence[Any], None]
-_WITH_RESULT = (0, 1, 4)  # a patch, none, a ceiling
-_MAX_LINE = 64 << 20  # bytes of an event: the last one holds the patch
+_WITH_RESULT = (0, 1, 4)  # exit codes with a result: a patch, no patch, a ceiling
+_MAX_LINE = 64 << 20  # most bytes of an event; the last event contains the patch
 
 
 class HostError(Exception):
@@ -43,7 +43,7 @@ class HostError(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """A piece of a file; lines from 1, both included; `klass` and `func` None where it is in none."""
+    """Lines of a file, counted from 1, `end` included; `klass` and `func` are None outside classes and functions."""
 
     file: str
     start: int
@@ -54,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True)
 class SearchAnswer:
-    """What a search call found. `ok` False: it could not be answered, and `output` says why."""
+    """The answer to a search call. If `ok` is False, it found no code, and `output` says why."""
 
     call: str
     ok: bool
@@ -64,7 +64,7 @@ class SearchAnswer:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run ended with. `data` is all of it, as the schema result.json says."""
+    """The result of a run. `data` is the whole object, as the schema result.json describes it."""
 
     verdict: str  # verified, validated, unverified, refused, none
     why: str | None
@@ -76,9 +76,9 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in a run: `kind` is stage, note, warning, spent or result.
+    """An event of a run: `kind` is stage, note, warning, spent or result.
 
-    `data` holds the members that the schema events.json gives that kind; `result` is set of the last event.
+    `data` has the members that the schema events.json gives that kind; only the last event has a `result`.
     """
 
     kind: str
@@ -88,7 +88,7 @@ class Event:
 
 
 def _decoded_text(value: Any) -> str:
-    """A text of the program's JSON, in which bytes that are not UTF-8 are {"base64": …}."""
+    """A text of the program's JSON, which writes text that is not UTF-8 as {"base64": …}."""
     if isinstance(value, dict):
         import base64
 
@@ -116,13 +116,13 @@ def _command(verb: str, arguments: Sequence[str], options: dict[str, Option]) ->
 
 
 def _word(name: str, value: Any) -> str:
-    """An option's value; a path's `~` is the user's folder, as a shell has it."""
+    """An option's value as text; in a path, `~` is the home folder, as in a shell."""
     is_path = isinstance(value, os.PathLike) or name in ("repo", "repos", "out", "issue", "extension")
     return os.path.expanduser(os.fspath(value)) if is_path and isinstance(value, (str, os.PathLike)) else str(value)
 
 
 def _issue(options: dict[str, Option]) -> tuple[dict[str, Option], bytes | None]:
-    """The options of a run, and what its standard input is: a text may be longer than an argument can be."""
+    """The options of a run, and its standard input: the issue's text, which may be too long for an argument."""
     text = options.get("issue_text")
     if not isinstance(text, str) or options.get("issue") is not None:
         return options, None
@@ -149,7 +149,7 @@ def _output(command: list[str], exits: Sequence[int], given: bytes | None = None
 
 
 def _read(output: bytes, needed: str) -> dict[str, Any]:
-    """The program's JSON, that has this member; options such as help and dry_run make it print something else."""
+    """Parses the program's JSON, which must have this member; options such as help and dry_run print something else."""
     try:
         data = json.loads(output)
     except ValueError:
@@ -172,7 +172,7 @@ def _result(data: dict[str, Any]) -> RunResult:
 
 
 def search(repo: Path, *calls: str, **options: Option) -> list[SearchAnswer]:
-    """Answer search calls, written as in Python, of a repository. Errors: HostError."""
+    """Answer search calls on a repository, each written as in Python. Errors: HostError."""
     command = _command("search", calls, {"repo": repo, **options, "json": True})
     made = []
     for line in _output(command, (0, 1)).splitlines():
@@ -210,8 +210,9 @@ def run(
 
 
 async def events(**options: Option) -> AsyncIterator[Event]:
-    """The same as `run`, with its parameters, event by event; the last event has the result. Leaving the loop early interrupts the
-    run, which the same options (`out` among them) resume. Errors: HostError."""
+    """Like `run`, but yields events; the last event has the result. Leaving the loop early interrupts the run; the same
+    options, including `out`, resume it. Errors: HostError.
+    """
     options, given = _issue(options)
     ours, theirs = os.pipe()
     command = _command("run", (), {"quiet": True, **options, "events": theirs})
@@ -254,7 +255,7 @@ async def events(**options: Option) -> AsyncIterator[Event]:
 
 
 def evaluate(dataset: Path, predictions: Path, run_id: str, out: Path, **options: Option) -> dict[str, Any]:
-    """Grade predictions; the official final report with a summary, as the schema eval.json says. Errors: HostError."""
+    """Grade predictions; returns the final report with a summary (schema eval.json). Errors: HostError."""
     given: dict[str, Option] = {"dataset": dataset, "predictions": predictions, "run_id": run_id, "out": out}
     command = _command("eval", (), {**given, "quiet": True, **options, "json": True})
     return _read(_output(command, (0, 1)), "resolved_ids")

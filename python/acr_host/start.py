@@ -1,4 +1,4 @@
-"""The command `acr-host` of a wheel: starts the program in `host/`, with the Python that the wheel is installed into."""
+"""The command `acr-host` of a wheel: starts the program in `host/` with the Python that has the wheel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HOST = Path(__file__).with_name("host")
 
 
 def _libpython() -> Path:
-    """The shared library of this Python. Errors: OSError, with what to do."""
+    """The shared library of this Python. Errors: OSError, whose message says what to do."""
     name = sysconfig.get_config_var("INSTSONAME") or ""
     folders = [sysconfig.get_config_var("LIBDIR") or "", f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}"]
     found = [path for path in (Path(folder, name) for folder in folders) if ".so" in name and path.is_file()]
@@ -23,9 +23,9 @@ def _libpython() -> Path:
 
 
 def own_program() -> str | None:
-    """The program that came with this package, or None. Errors: OSError, where this Python cannot be embedded.
+    """The program in this package, or None. Errors: OSError if this Python cannot be embedded.
 
-    The program looks in `host/lib` for libpython before it looks elsewhere, so a link there says which one.
+    The program looks for libpython in `host/lib` first, so a link there selects this Python's.
     """
     program = _HOST / "bin" / "acr-host"
     if not program.is_file():
@@ -45,7 +45,7 @@ def _make_link(link: Path, library: Path) -> None:
 
 
 def main() -> None:
-    """Become the program."""
+    """Replace this process by the program."""
     try:
         program = own_program()
         if not program:

@@ -1,5 +1,6 @@
-"""By `git log -S`: a search call, which commits added or removed a text; and a localiser, which files the names of an
-issue came and went with."""
+"""Uses `git log -S`: a search call finds the commits that added or removed a text, and a localiser ranks the files in
+which names of the issue were added or removed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from acr.extensions import Place, Repo, localiser, search_call
 
 API = 1
 COMMITS = 5
-NAMES = 8  # of an issue
+NAMES = 8  # most names of an issue
 
 
 @search_call
@@ -28,7 +29,7 @@ def search_history(repo: Repo, text: str) -> str:
 
 @localiser
 def changed_with_names(repo: Repo, issue: str) -> list[tuple[Place, float]]:
-    """The files of the newest commits that added or removed a name of the issue, by how many of its names."""
+    """The files of the newest commits that added or removed names of the issue, ranked by the number of these names."""
     names = re.findall(r"\b(?:\w+_\w+|[A-Z][a-z0-9]+[A-Z]\w*)\b", issue)
     scores: Counter[str] = Counter()
     for name in list(dict.fromkeys(names))[:NAMES] if repo.path else []:
@@ -46,6 +47,6 @@ def _log(folder: str, text: str, *options: str) -> str | None:
 
 
 def test_finds_nothing(repo: Repo) -> None:
-    """A text that no commit holds."""
+    """No commit contains this text."""
     assert search_history(repo, "\u2603 never in a commit \u2603") in ("", "The history cannot be read.")
     assert changed_with_names(repo, "no_such_name_of_any_commit") == []

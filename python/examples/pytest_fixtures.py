@@ -1,4 +1,4 @@
-"""A search call: the fixtures of pytest, which the index leaves out with the tests."""
+"""A search call for fixtures of pytest, which the index omits together with the tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def search_fixture(repo: Repo, fixture_name: str) -> list[Place]:
 
 
 def fixtures(text: str) -> list[tuple[str, int, int]]:
-    """(name, first line, last line) of each fixture in a file's text; none where it cannot be parsed."""
+    """(name, first line, last line) of each fixture in a file's text; empty if it cannot be parsed."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -39,7 +39,7 @@ def fixtures(text: str) -> list[tuple[str, int, int]]:
 
 
 def given_name(decorator: ast.expr) -> str | None:
-    """NAME of @pytest.fixture(name="NAME")."""
+    """The NAME in @pytest.fixture(name="NAME")."""
     for keyword in getattr(decorator, "keywords", []):
         if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
             return str(keyword.value.value)
@@ -47,11 +47,11 @@ def given_name(decorator: ast.expr) -> str | None:
 
 
 def test_reads_names(repo: Repo) -> None:
-    """Both ways of naming one."""
+    """A fixture is named by its function or by `name`."""
     text = "@pytest.fixture\ndef a():\n    return 1\n\n@pytest.fixture(name='b')\ndef _b(a):\n    return a\n"
     assert fixtures(text) == [("a", 1, 3), ("b", 5, 7)]
 
 
 def test_looks_at_the_repository(repo: Repo) -> None:
-    """Nothing has such a name."""
+    """No fixture has this name."""
     assert search_fixture(repo, "no fixture") == []

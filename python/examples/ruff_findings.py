@@ -1,4 +1,4 @@
-"""A check of patches: ruff finds in the changed files what it did not find before."""
+"""A check of patches: rejects a patch if ruff reports errors in the changed files that it did not report before."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections import Counter
 from acr.extensions import ChangedFile, Patch, Repo, patch_check
 
 API = 1
-RULES = "E9,F63,F7,F82"  # what cannot work: syntax, comparisons, undefined names
+RULES = "E9,F63,F7,F82"  # only certain errors: syntax, comparisons, undefined names
 
 
 @patch_check
 def no_new_findings(patch: Patch) -> str | None:
-    """Says which findings are new, with their lines; nothing where ruff is not installed."""
+    """The new findings, with their lines; nothing if ruff is not installed."""
     if not shutil.which("ruff"):
         return None
     new = []
@@ -40,7 +40,7 @@ def findings(path: str, source: bytes) -> list[tuple[int, str]]:
 
 
 def test_says_what_is_new(repo: Repo) -> None:
-    """An undefined name that was there before is not held against the patch."""
+    """An undefined name that existed before does not count against the patch."""
     old, new = b"print(missing)\n", b"print(missing)\nprint(absent)\n"
     assert no_new_findings(Patch("", [ChangedFile("a.py", old, old)], repo)) is None
     if shutil.which("ruff"):

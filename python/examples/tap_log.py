@@ -1,4 +1,4 @@
-"""A parser of logs, for `eval`: the Test Anything Protocol ("ok 1 - name"), of rows that say "log_parser": "tap"."""
+"""A log parser for `eval`: reads the Test Anything Protocol ("ok 1 - name") for rows with "log_parser": "tap"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINE = re.compile(r"^\s*(not )?ok\b[ \t]*\d*(?:[ \t]*-)?[ \t]*(.*?)(?:[ \t]+# (
 
 @log_parser("tap")
 def read_tap(log: str) -> dict[str, str]:
-    """{test: outcome}; of tests of one name the last counts."""
+    """{test: outcome}; if several tests have one name, the last counts."""
     outcomes = {}
     for failed, name, directive in (match.groups() for match in map(_LINE.match, log.splitlines()) if match):
         if directive and directive.lower() == "skip":
@@ -25,6 +25,6 @@ def read_tap(log: str) -> dict[str, str]:
 
 
 def test_reads_each_kind_of_line(repo: Repo) -> None:
-    """Numbers and dashes may be left out."""
+    """Numbers and dashes are optional."""
     log = "1..4\nok 1 - adds\nnot ok 2 - subtracts\n# why\nok 3 divides # SKIP no zero\nnot ok multiplies # todo\n"
     assert read_tap(log) == {"adds": "PASSED", "subtracts": "FAILED", "divides": "SKIPPED", "multiplies": "XFAIL"}

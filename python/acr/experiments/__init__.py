@@ -1,1 +1,1 @@
-"""A verdict by experiment: changed copies of the script and of the project, and what their runs must come to."""
+"""Verifies a patch by experiments: runs changed copies of the script and the project, and knows how each run must end."""

@@ -1,4 +1,4 @@
-"""What the tests of a script compare: the two sides of each comparison, and which of them says what is expected."""
+"""Finds the comparisons in a script's tests: their two sides, and which side states the expected value."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ NEAR = ("isclose", "assertAlmostEqual")
 _EQUAL = {"assertEquals", *(f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", "MultiLine"))}
 SIDED = {*NEAR, *_EQUAL, "assertCountEqual", "assertSequenceEqual"}
 _CLASSES = {"isinstance", "assertIsInstance"}
-# Special methods that decide whether two objects are equal, in order, or true.
+# Special methods that decide whether two objects are equal, which is smaller, or whether an object is true.
 EQUALITY = {f"__{name}__" for name in "eq ne lt le gt ge bool contains hash".split()}
-# Assertions of unittest -> how they compare their first two arguments.
+# For each assertion of unittest, the operator by which it compares its first two arguments.
 _UNITTEST = {
     "assertNotEqual": "NotEq", "assertIs": "Is", "assertIsNot": "IsNot", "assertIn": "In", "assertNotIn": "NotIn",
     "assertGreater": "Gt", "assertGreaterEqual": "GtE", "assertLess": "Lt", "assertLessEqual": "LtE",
 }  # fmt: skip
-# What else compares its arguments: by rules of its own, so that only the expectation is changed.
+# Other functions that compare their arguments by rules of their own, so variants change only the expected value.
 LIKE = {
     "assertRegex", "assert_allclose", "assert_array_equal", "assert_array_almost_equal", "assert_almost_equal", "assert_equal",
     "assert_identical", "assert_frame_equal", "assert_series_equal",
@@ -55,9 +55,10 @@ class Slot(NamedTuple):
 
 
 class Pair:
-    """Two sides that are compared. how: the operator ("Eq"), the function ("isclose"), "difference" of `abs(a - b) < c`,
-    "helper" (a function that may compare them, `call`), or "truth" (of `left` alone). holds: True or False where the
-    script needs it so, None where another part may decide. is_right: the right side says what is expected.
+    """A comparison of two sides.
+    how: the operator ("Eq"), the function ("isclose"), "difference" for `abs(a - b) < c`, "helper" for a function that
+    may compare its arguments (`call`), or "truth" for a test of `left` alone. holds: True or False if the script needs
+    that result, None if another part may decide. is_right: the right side states the expected value.
     """
 
     def __init__(
@@ -66,12 +67,12 @@ class Pair:
         self.how, self.holds, self.left, self.right, self.call = how, holds, left, right or left, call
         self.is_right = right is None or how in ("difference", "helper") or expected_is_right(left.get(), right.get())
         origins = [_origin(at.get()) for at in (left, self.right)]
-        # The classes or functions that the sides call, and whether the script makes both sides from its own data.
+        # The classes or functions that the sides call, and whether the script builds both sides from its own data.
         self.built = [{tail(at)} if isinstance(at, ast.Call) else set() for at in origins]
         self.is_made = all(map(_is_from_data, origins))
         self.is_vague = _is_vague(how, holds, left.get(), self.right.get(), self.built)
-        self.is_noted = False  # something else decides by the result
-        self.tags = ("", "")  # of what is written out, and of its other side
+        self.is_noted = False  # other code uses the result to decide
+        self.tags = ("", "")  # the tag of the printed value, and that of the other side
 
     @property
     def equal(self) -> bool:
@@ -86,13 +87,14 @@ class Pair:
 
 
 def expected_is_right(left: ast.expr, right: ast.expr) -> bool:
-    """Which side says what is expected: the one without names and calls; the right one where both or neither have."""
+    """Whether the right side states the expected value: the side without names and calls does; if both or neither, the
+    right."""
     plain = [is_literal(left), is_literal(right)]
     return plain[1] or not plain[0]
 
 
 def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, built: list[set[str]]) -> bool:
-    """Whether a comparison does not state a value: it excludes one, or asks only whether there is any, or for its type."""
+    """Whether a comparison states no particular value: it only excludes a value, or tests for presence or for a type."""
     if how == "truth":
         return tail(left) in ("hasattr", "callable")
     none = any(isinstance(at, ast.Constant) and at.value is None for at in (left, right))
@@ -115,7 +117,7 @@ def _is_vague(how: str, holds: bool | None, left: ast.expr, right: ast.expr, bui
 
 
 def _is_builtin_class(node: ast.expr) -> bool:
-    """Whether an expression names a class of Python's own, or several, which is no exception."""
+    """Whether an expression names one or several built-in classes that are not exceptions."""
     names = [str(getattr(at, "id", getattr(at, "value", ""))) for at in getattr(node, "elts", [node])]
     return all(isinstance(getattr(builtins, at, None), type) and at[:1].islower() for at in names)
 
@@ -131,7 +133,7 @@ def _top(node: ast.AST) -> ast.AST:
 
 
 def _origin(node: ast.expr) -> ast.expr:
-    """What a name was computed by, if the script says so once."""
+    """The expression that computed a name, if the script assigns the name exactly once."""
     if not isinstance(node, ast.Name):
         return node
     parts = [(t, x.value) for x in ast.walk(_top(node)) if isinstance(x, ast.Assign) for t in x.targets]
@@ -145,7 +147,7 @@ def _origin(node: ast.expr) -> ast.expr:
 
 
 def _returned(call: ast.expr) -> ast.expr:
-    """What a function of the script gives that only returns an expression; else the call itself."""
+    """The expression that a function of the script returns, if it does nothing else; otherwise the call itself."""
     own = [x for x in ast.walk(_top(call)) if isinstance(x, ast.FunctionDef) and x.name == tail(call)]
     inner = [x for at in own for x in ast.walk(at)]
     gives = [x.value for x in inner if isinstance(x, ast.Return)]
@@ -154,7 +156,7 @@ def _returned(call: ast.expr) -> ast.expr:
 
 
 def _is_from_data(node: ast.expr) -> bool:
-    """Whether no function but Python's own takes part in what a call is given; classes do."""
+    """Whether the arguments of a call are computed by built-in functions and classes only."""
     inner = [x for at in ast.iter_child_nodes(node) for x in ast.walk(at)]
     inner += [x for at in inner if isinstance(at, ast.Name) for x in ast.walk(_origin(at))]
     return all(tail(x)[:1].isupper() or hasattr(builtins, tail(x)) for x in inner if isinstance(x, ast.Call))
@@ -167,7 +169,7 @@ def difference(test: ast.expr) -> ast.BinOp | None:
 
 
 def pairs(site: Site) -> list[Pair]:
-    """What the site compares."""
+    """The comparisons of the site."""
     if site.test:
         return [
             pair
@@ -178,7 +180,7 @@ def pairs(site: Site) -> list[Pair]:
 
 
 def others(site: Site, known: list[Pair]) -> list[Pair]:
-    """What else the script compares."""
+    """The comparisons in the rest of the script."""
     found = []
     judges = {tail(pair.call.get()) for pair in known if pair.call} - {""}
     for at in ast.walk(site.tree):
@@ -201,7 +203,7 @@ def others(site: Site, known: list[Pair]) -> list[Pair]:
 
 
 def _of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:
-    """A statement that calls something which fails by itself; of others than the site the names say so."""
+    """The pair of a statement that calls something which raises the error itself; outside the site, names decide this."""
     call = getattr(at, "value", None)
     if isinstance(call, ast.Call) and tail(call) in SIDED | _CLASSES and len(call.args) > 1:
         yield Pair(tail(call), True, Slot(call.args, 0), Slot(call.args, 1))
@@ -214,7 +216,7 @@ def _of_call(at: ast.AST, is_site: bool) -> Iterator[Pair]:
 
 
 def _of_helper(place: Slot, want: bool | None) -> Iterator[Pair]:
-    """What a function of the project might compare: the first thing that is computed, and each other."""
+    """The pairs that a function of the project might compare: the first computed argument with each of the others."""
     call = place.get()
     slots = [at for at in _operands(call) if not isinstance(at.get(), (ast.Starred, ast.Lambda, ast.GeneratorExp))]
     computed = next((at for at in slots if not is_literal(at.get())), None)
@@ -230,7 +232,7 @@ def _value(node: ast.expr) -> object:
 
 
 def _noted(node: ast.expr, value: object) -> list[Pair]:
-    """What the tests compare whose results an expression holds, where it is to be `value`."""
+    """The comparisons whose results are stored in an expression that must equal `value`."""
     node, tests = _returned(_origin(node)), []
     if isinstance(node, ast.IfExp) and all(isinstance(at, ast.Constant) for at in (node.body, node.orelse)):
         tests = [(Slot(node, "test"), node.body.value == value)]  # type: ignore[attr-defined]
@@ -252,7 +254,7 @@ def _is_test(node: ast.expr) -> bool:
 
 
 def _operands(call: ast.AST) -> Iterator[Slot]:
-    """The arguments of a call, and of those that it is called on."""
+    """The arguments of a call, and the arguments of the calls in the expression on which it is called."""
     if isinstance(call, ast.Call):
         yield from _operands(call.func)
         yield from (Slot(call.args, number) for number in range(len(call.args)))
@@ -266,7 +268,7 @@ def _operands(call: ast.AST) -> Iterator[Slot]:
 
 
 def of_test(place: Slot, want: bool | None) -> list[Pair]:
-    """What a test compares that is to come out as `want`."""
+    """The comparisons of a test whose result must be `want`."""
     test = place.get()
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return of_test(Slot(test, "operand"), None if want is None else not want)

@@ -23,8 +23,8 @@ _ACCESSORS = ("setter", "deleter", "overload")
 
 
 class _Way(NamedTuple):
-    word: str  # of what new functions raise
-    keeps: bool  # new variables have their values
+    word: str  # text that new functions raise
+    keeps: bool  # new variables keep their values
 
 
 def decoy(before: str | bytes | None, after: str | bytes, word: str, keeps: bool = False) -> str:
@@ -39,7 +39,7 @@ def decoy(before: str | bytes | None, after: str | bytes, word: str, keeps: bool
 
 
 def name_of(node: ast.stmt) -> str:
-    """What makes a statement of the base and one of the patch the same: its kind and name; of others their text."""
+    """Identifies a statement in both versions: its kind and name, or its text if it has no name."""
     if isinstance(node, FUNCTIONS):
         accessors = [at.attr for at in node.decorator_list if isinstance(at, ast.Attribute) and at.attr in _ACCESSORS]
         return ".".join([f"def {node.name}", *sorted(accessors)])
@@ -74,7 +74,7 @@ def _hollow(old: list[ast.stmt], new: list[ast.stmt], way: _Way) -> Iterator[ast
 
 
 def _merged(old: ast.stmt, new: ast.stmt, way: _Way) -> ast.stmt:
-    """What is in both versions."""
+    """Merges a statement that both versions have."""
     made = copy.copy(new)
     if isinstance(made, FUNCTIONS) and isinstance(old, FUNCTIONS) and type(made) is type(old):
         made.args = _arguments(old.args, made.args)
@@ -88,7 +88,7 @@ def _merged(old: ast.stmt, new: ast.stmt, way: _Way) -> ast.stmt:
 
 
 def _arguments(old: ast.arguments, new: ast.arguments) -> ast.arguments:
-    """The new ones, with the old default values where there are two."""
+    """The new arguments, with the old default values of arguments that both versions have."""
     known, made = dict(_defaults(old)), copy.copy(new)
     named = [at.arg for at in [*new.posonlyargs, *new.args]][-len(new.defaults) or len(new.args) :]
     made.defaults = [known.get(name) or value for name, value in zip(named, new.defaults)]
@@ -103,7 +103,7 @@ def _defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def _emptied(node: ast.stmt, way: _Way) -> Iterator[ast.stmt]:
-    """What the patch adds: a function that raises, a variable that is None; nothing of what does something."""
+    """Replaces what the patch adds: functions raise, variables are None, and statements with effects are dropped."""
     made = copy.copy(node)
     if isinstance(made, FUNCTIONS):
         fails = ast.parse(f"raise NotImplementedError({way.word!r})").body
@@ -123,7 +123,7 @@ def _emptied(node: ast.stmt, way: _Way) -> Iterator[ast.stmt]:
 
 
 def _binds_names(node: ast.Assign | ast.AnnAssign) -> bool:
-    """Whether an assignment makes variables, and changes no object."""
+    """Whether an assignment only binds names, and changes no object."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return not any(isinstance(at, (ast.Attribute, ast.Subscript)) for target in targets for at in ast.walk(target))
 

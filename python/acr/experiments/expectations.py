@@ -1,4 +1,4 @@
-"""Changes what a test of the script expects, so that the test must come out otherwise."""
+"""Changes the value that a test of the script expects, so that the test must give the other result."""
 
 from __future__ import annotations
 
@@ -17,9 +17,15 @@ if TYPE_CHECKING:
 
 MAX_TRIES = 12
 _LETTERS = "abcdefghijkmnpqrstuvwxyz"
-_FIRST = {"search", "match", "fullmatch", "startswith", "endswith"}  # methods and functions that take what is expected
+_FIRST = {
+    "search",
+    "match",
+    "fullmatch",
+    "startswith",
+    "endswith",
+}  # methods and functions whose argument is the expected value
 _LAST = {"isclose", "allclose", "array_equal", "approx_equal"}
-# Shifts any plain value; what is not plain becomes an object that equals nothing.
+# Shifts any plain value; any other value becomes an object that equals nothing.
 SHIFT = """def {name}(x, n={word!r}, d={number}):
     t = type(x)
     if t is bool: return not x
@@ -39,9 +45,10 @@ def word(rng: random.Random, length: int = 9) -> str:
 
 
 class Edit:
-    """One change of what is expected: the try's number chooses the constant and whether it changes a little or a lot;
-    with `shift` the value is shifted while the script runs, by the function of that name. `gate`: a name of the script
-    that is true where the change applies."""
+    """One change of an expected value. The number of the try selects the constant, and a small or a large change. With
+    `shift`, the function of that name shifts the value while the script runs. `gate`: a name of the script that is
+    true at the evaluations to which the change applies.
+    """
 
     def __init__(self, rng: random.Random, number: int, shift: str = "", gate: str = "") -> None:
         self.rng, self.number, self.shift, self.gate = rng, number, shift, gate
@@ -50,21 +57,21 @@ class Edit:
         self.words = ""
 
     def equate(self) -> bool:
-        """Puts the right expectation in the place of what is observed."""
+        """Replaces the observed side by the right expected value."""
         if self.original is None or self.observed is None:
             return False
         self.observed.put(copy.deepcopy(self.original))
         return True
 
     def change(self, slot: Slot, far: bool = False) -> bool:
-        """Whether the expected side in a slot was made to expect something else."""
+        """Changes the expected side in a slot; returns whether it could."""
         new = self.side(slot.get(), far)
         if new is not None:
             slot.put(new)
         return new is not None
 
     def side(self, node: ast.expr, far: bool = False) -> ast.expr | None:
-        """The expected side, expecting something else; None where it cannot, or no try is left."""
+        """The expected side with another value; None if it cannot be changed, or no try is left."""
         new = copy.deepcopy(node)
         if self.shift:
             self.words = f"`{_short(node)}` shifted while the script runs"
@@ -111,7 +118,7 @@ def _short(node: ast.AST) -> str:
 
 
 def _keys(node: ast.AST) -> list[ast.AST]:
-    """Constants that select what the script reads, rather than say what it expects."""
+    """Constants that select what the script reads and do not state an expected value, such as keys."""
     if isinstance(node, ast.Subscript):
         return list(ast.walk(node.slice))
     if isinstance(node, ast.JoinedStr):
@@ -122,12 +129,12 @@ def _keys(node: ast.AST) -> list[ast.AST]:
 
 
 def change_test(place: Slot, want: bool, edit: Edit) -> bool:
-    """Whether a test, which is to come out as `want`, was made to come out otherwise."""
+    """Changes a test whose result must be `want`, so that the result must be the opposite; returns whether it could."""
     test = place.get()
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return change_test(Slot(test, "operand"), not want, edit)
     if isinstance(test, ast.BoolOp):
-        # One part that fails is enough for `and`; of `or` all must.
+        # To make `and` fail, one part is enough; to make `or` fail, all parts must.
         parts = [Slot(test.values, at) for at in range(len(test.values))]
         done = [change_test(at, want, edit) for at in (reversed(parts) if want else parts)]
         return all(done) if isinstance(test.op, ast.Or) == want else any(done)
@@ -189,7 +196,7 @@ def _change_order(pair: Pair, edit: Edit) -> bool:
 
 
 def _change_call(test: ast.expr, edit: Edit) -> bool:
-    """A call that is to give something true."""
+    """Changes a call that must return a true value."""
     name, args = tail(test), test.args if isinstance(test, ast.Call) else []
     if name in _FIRST | _LAST and args:
         return edit.change(Slot(args, 1 if name in _LAST and len(args) > 1 else 0), True)
@@ -200,7 +207,7 @@ def _change_call(test: ast.expr, edit: Edit) -> bool:
 
 
 def change_site(site: Site, edit: Edit, fresh: str) -> bool:
-    """The same for a site of any kind; `fresh`: the name of a class that the script will have."""
+    """Changes the expected value of a site of any kind; `fresh`: a class name that the script will define."""
     if site.test:
         return any([change_test(Slot(node, field), want, edit) for node, field, want in site.tests()])
     if site.kind == "try":

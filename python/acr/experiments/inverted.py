@@ -1,6 +1,7 @@
-"""A script that passes while the issue is there, as one that fails: its last assertion is turned round.
+"""Turns a script that passes while the issue exists into one that fails, by inverting its last assertion.
 
-Published as AssertFlip: models write a passing script more surely than a failing one, because they see when they are wrong.
+Published as AssertFlip: models write a passing script more surely than a failing one, because they see when they are
+wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _AWAITS = {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns"
 
 
 class _Speaking(Script):
-    """Its failures say what they mean instead of a random word."""
+    """Its failures carry a readable message instead of a random word."""
 
     def secret(self) -> ast.expr:
         return ast.Constant(_SAYS)
@@ -31,7 +32,7 @@ def _asserts(at: ast.AST) -> bool:
 
 
 def invert(argument: bytes) -> bytes:
-    """The script turned round; empty where no assertion can be turned."""
+    """The inverted script; empty if it has no assertion that can be inverted."""
     try:
         source = argument.decode()
         last = max((at.lineno for at in ast.walk(ast.parse(source)) if _asserts(at)), default=0)

@@ -10,7 +10,7 @@ MAX_SHOWN = 120  # characters of a line that a table repeats
 
 
 class Traceback:
-    """One traceback: its frames as (file, line) from the outermost, and the line that names the exception."""
+    """One traceback: its frames as (file, line), outermost first, and the line that names the exception."""
 
     def __init__(self, rows: list[str]) -> None:
         self.frames: list[tuple[str, int]] = []
@@ -33,7 +33,7 @@ class Traceback:
 
 
 class Outcome:
-    """What a run came to. `file`: what tracebacks call the script; `ended`: no limit and no signal ended it."""
+    """How a run ended. `file`: the script's name in tracebacks; `ended`: no limit and no signal stopped the run."""
 
     def __init__(self, code: int, ended: bool, err: bytes, out: bytes, file: str) -> None:
         self.code, self.ended, self.file = code, ended, file
@@ -56,7 +56,7 @@ class Outcome:
         return found[-1] if found and self.failed else None
 
     def says(self, word: str) -> bool:
-        """Whether it failed and told of the word, which an exception of the script carries."""
+        """Whether the script failed with an exception that contains the word."""
         return self.failed and (word in self.err or word in self.out)
 
     def describe(self) -> str:

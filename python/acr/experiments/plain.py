@@ -1,7 +1,8 @@
-"""Whether what a patch adds is plain code: ordinary constructs only, so that the experiments mean something.
+"""Decides whether the code that a patch adds is plain: ordinary constructs only, so that the experiments prove
+something.
 
-An allow-list over the syntax tree. What the same function, class or module did before is allowed. Each finding is a
-construct and the text of it: (kind, detail).
+An allow-list over the syntax tree. A construct that the same function, class or module already used is allowed. Each
+finding is a construct and its text: (kind, detail).
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ _REACHING = re.compile(
 )
 _WRAPS = {"wraps": 1, "update_wrapper": 2}  # how many arguments leave what is copied alone
 _DOTTED = re.compile(r"\w+(?:\.\w+)*")
-_PROCESS = re.compile(r"(?:^|/)proc(?:/|$)|/dev/(?:fd|std)")  # files by which a process looks at itself
+_PROCESS = re.compile(r"(?:^|/)proc(?:/|$)|/dev/(?:fd|std)")  # files through which a process can inspect itself
 
 
 def find(base: Files, patched: Files, packages: set[str], reads: bool = True) -> list[Finding]:
-    """What stands against a patch's files being plain code; `packages`: top-level names of the project.
+    """The reasons why a patch's files are not plain code; `packages`: top-level names of the project.
 
-    reads: the patch may read files. Where the script is a file, it could recognise variants of the script.
+    reads: the patch may read files. It may not if the script is a file, because it could then recognise variants of it.
     """
     out: dict[tuple[str, str], None] = {}
     for path in sorted(patched):
@@ -53,7 +54,7 @@ def find(base: Files, patched: Files, packages: set[str], reads: bool = True) ->
 
 
 def reaches(found: Finding) -> bool:
-    """Whether a finding reaches beyond the code that runs: no other check of the patch means anything either."""
+    """Whether a finding affects more than the running code, so that no other check of the patch can be trusted either."""
     kind, detail = found
     return kind in _REACHES or kind in ("import", "narrow module") and bool(_REACHING.match(detail))
 
@@ -88,7 +89,7 @@ def _of_file(path: str, base: bytes | None, patched: bytes | None, packages: set
 
 
 class Known:
-    """What the file's two versions import and define."""
+    """The names that the two versions of the file import and define."""
 
     def __init__(self, old: ast.Module, new: ast.Module, packages: set[str]) -> None:
         def statements(tree: ast.Module, *kinds: type) -> Iterator[ast.AST]:
@@ -130,7 +131,7 @@ class Known:
 
 
 def modules_of(tree: ast.AST) -> dict[str, str]:
-    """local name -> module, of `import` statements."""
+    """Local name -> module, for `import` statements."""
     found = {}
     for x in ast.walk(tree):
         if isinstance(x, ast.Import):
@@ -144,7 +145,7 @@ def modules_of(tree: ast.AST) -> dict[str, str]:
 
 
 def _is_library_module(name: str) -> bool:
-    """Whether a dotted name is a module inside a package of Python's library."""
+    """Whether a dotted name is a module inside a package of the standard library."""
     try:
         return name.split(".")[0] in names.LIBRARY and importlib.util.find_spec(name) is not None
     except (ImportError, ValueError, AttributeError):
@@ -152,14 +153,14 @@ def _is_library_module(name: str) -> bool:
 
 
 def _root(node: ast.expr) -> str:
-    """The name that a dotted or indexed expression begins with, or ""."""
+    """The first name of a dotted or indexed expression, or ""."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_inner(name: str, module: str) -> bool:
-    """Whether a name in a module is another module of the library, which that one imports for itself."""
+    """Whether a name of a module is another library module, which this module imports for its own use."""
     other = name.strip("_") in names.LIBRARY or name == "bltns"
     return (
         other
@@ -174,12 +175,12 @@ def _called(node: ast.expr) -> str:
 
 
 def _is_manager(node: ast.AST) -> bool:
-    """Whether a function is made a context manager."""
+    """Whether a function is decorated as a context manager."""
     return any("contextmanager" in _called(d) for d in getattr(node, "decorator_list", []))
 
 
 def units(tree: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tuple[str, ast.AST, str]]:
-    """(name, node, kind): each function; what else the module and its classes say, a statement each."""
+    """(name, node, kind) of each function, and of each other statement of the module and its classes."""
     for at in tree.body:
         if isinstance(at, FUNCTIONS):
             yield prefix + name_of(at), at, "function"
@@ -204,7 +205,7 @@ class Unit:
         self.locals |= {x.arg for x in self.nodes if isinstance(x, ast.arg)}
         self.imports = {
             a.asname or a.name for x in self.nodes if isinstance(x, ast.ImportFrom) for a in x.names
-        }  # those of the function itself
+        }  # names of the function itself
         self.called = {id(x.func) for x in self.nodes if isinstance(x, ast.Call)}
         self.based = {id(x.value) for x in self.nodes if isinstance(x, ast.Attribute)}
         compared = [x for x in self.nodes if isinstance(x, ast.Compare) and "__module__" not in ast.unparse(x)]
@@ -212,11 +213,11 @@ class Unit:
         self.decorating = {id(d) for x in self.nodes for d in getattr(x, "decorator_list", [])}
         waits = (ast.Yield, ast.YieldFrom, ast.Await)
         blocks = [x for x in self.nodes if isinstance(x, (ast.With, ast.AsyncWith))]
-        # Blocks that are left for a while before they end, and those that end before anything else runs.
+        # Blocks in which other code runs before they end, and blocks that end before any other code runs.
         self.left = [x for x in blocks if any(isinstance(y, waits) for y in ast.walk(x))]
         closed = [x for x in blocks if x not in self.left and "catch_warnings" in ast.unparse(x.items[0])]
         self.guarded = {id(y) for x in closed for y in ast.walk(x)}
-        # Local names of what a function of the library gives, which others may have as well; classes make new objects.
+        # Local names of objects that a library function returns and that others may share; classes return new objects.
         self.shared = {
             t.id
             for x in self.nodes
@@ -243,7 +244,7 @@ class Unit:
             yield from self._statement()
 
     def _gives_shared(self, value: ast.expr | None) -> bool:
-        """Whether an expression is an object that Python's library keeps, or data of one of its modules."""
+        """Whether an expression is an object that the standard library keeps, or data of one of its modules."""
         if isinstance(value, ast.Call):
             text, name = ast.unparse(value.func), tail(value)
             root = self.modules.get(text.partition(".")[0], "").split(".")[0]
@@ -252,7 +253,7 @@ class Unit:
         return isinstance(value, ast.Attribute) and self._is_of_library(value)
 
     def _kept_blocks(self) -> Iterator[Finding]:
-        """Blocks that change the library's state and stay open while other code runs."""
+        """Blocks that change the state of the library and stay open while other code runs."""
         holding = set() if _is_manager(self.at) else self.known.managers | names.HOLDS
         for x in self.left:
             held = {tail(at.context_expr) for at in x.items} & holding
@@ -267,7 +268,7 @@ class Unit:
                 yield "shared state", ast.unparse(x)
 
     def _outer_names(self) -> Iterator[Finding]:
-        """Names that mean something outside where they stand, though another scope of the unit binds them too."""
+        """Names that refer to the enclosing scope although another scope of the unit also binds them."""
         try:
             tables = [] if self.kind == "class" else [symtable.symtable(ast.unparse(self.at), "patch", "exec")]
         except SyntaxError:
@@ -285,7 +286,7 @@ class Unit:
                     yield "module as a value", name
 
     def _parts_of_names(self) -> Iterator[Finding]:
-        """Names of files by which a process looks at itself, joined from several texts."""
+        """Names of files through which a process can inspect itself, joined from several strings."""
         docs = {id(x.value) for x in self.nodes if isinstance(x, ast.Expr)}
         texts = [x for x in self.nodes if isinstance(x, ast.Constant) and id(x) not in docs]
         texts.sort(key=lambda x: (getattr(x, "lineno", 0), getattr(x, "col_offset", 0)))
@@ -300,7 +301,7 @@ class Unit:
             yield "name in a text", "/proc or /dev, joined"
 
     def _replacements(self) -> Iterator[Finding]:
-        """Functions put in the place of what another object has, and changes of what the library keeps."""
+        """Assignments that replace a function of another object, or change data that the library keeps."""
         own = {x.name for x in self.nodes if isinstance(x, FUNCTIONS)}
         for x in self.nodes:
             targets = x.targets if isinstance(x, ast.Assign) else []
@@ -325,16 +326,16 @@ class Unit:
         return isinstance(value, ast.Lambda) or named and value.id not in self.locals
 
     def _is_of_library(self, value: ast.expr) -> bool:
-        """Whether a dotted expression is data of a module of Python's library."""
+        """Whether a dotted expression is data of a module of the standard library."""
         text = ast.unparse(value)
         module = self._module(text)
         if isinstance(value, ast.Name):
             return value.id in self.known.from_library - self.locals | self.shared
-        # os.environ has a rule of its own.
+        # another rule covers os.environ
         return module.split(".")[0] in names.LIBRARY and "." in text and module != "os.environ"
 
     def _module(self, text: str) -> str:
-        """A dotted expression with the module that it begins with in place of its local name, or ""."""
+        """A dotted expression whose first, local name is replaced by its module, or ""."""
         root, dot, rest = text.partition(".")
         known = self.modules.get(root, "") if _DOTTED.fullmatch(text) and root not in self.locals else ""
         return known and known + dot + rest
@@ -418,7 +419,7 @@ class Unit:
         if (module, x.attr) == ("os", "environ"):
             yield from self._environment(x)
         if self.kind == "function" and (module == "platform" or (module, x.attr) in names.MACHINE):
-            yield "branch by machine", f"{base}.{x.attr}"  # what another machine does is never run here
+            yield "branch by machine", f"{base}.{x.attr}"  # acr-host never runs the branches for other machines
         if not isinstance(x.ctx, ast.Load):
             yield from self._stored(x, base)
 
@@ -465,7 +466,7 @@ class Unit:
         if any(k.arg == "eval_str" for k in x.keywords):
             yield "builtin", "eval_str"
         if any(k.arg == "updated" for k in x.keywords):
-            yield "decorator", ast.unparse(x)[:60]  # what functools.wraps makes of a class
+            yield "decorator", ast.unparse(x)[:60]  # `updated` lists what functools.wraps changes in the wrapper
         if (
             len(x.args) > _WRAPS.get(tail(x), 99)
             or tail(x) in _WRAPS
@@ -480,13 +481,13 @@ class Unit:
         last = name.split(".")[-1]
         if last == "open" or last in names.OPENS:
             yield from self._open(x, name == last or last in names.OPENS or bool(self._module(name)))
-        is_path = last == "replace" and len(x.args) == 1 and not x.keywords  # texts are given two
+        is_path = last == "replace" and len(x.args) == 1 and not x.keywords  # str.replace takes two arguments
         if last in names.WRITES and isinstance(x.func, ast.Attribute) | last[0].isupper() or is_path:
             yield "writing", ast.unparse(x)[:60]
 
     @staticmethod
     def _open(x: ast.Call, is_second: bool) -> Iterator[Finding]:
-        """is_second: the mode follows the name of the file."""
+        """is_second: the mode is the second argument, after the file name."""
         modes = [k.value for k in x.keywords if k.arg == "mode"] + x.args[is_second:][:1]
         for mode in modes:
             parts = [mode.body, mode.orelse] if isinstance(mode, ast.IfExp) else [mode]
@@ -539,7 +540,7 @@ class Unit:
 
     @staticmethod
     def _annotation(x: ast.arg | ast.AnnAssign) -> Iterator[Finding]:
-        """The library evaluates annotations that are texts."""
+        """Finds calls in annotations that are strings, because the library evaluates them."""
         inner = ast.walk(x.annotation) if x.annotation else ()
         texts = [at.value for at in inner if isinstance(at, ast.Constant) and isinstance(at.value, str)]
         yield from (("name in a text", at[:30]) for at in texts if "(" in at)
@@ -579,7 +580,7 @@ class Unit:
 
 
 def _reads(mode: ast.expr) -> bool:
-    """Whether a mode is one that the caller gives, or begins with "r"."""
+    """Whether a mode comes from the caller, or begins with "r"."""
     if isinstance(mode, ast.BinOp):
         mode = mode.left
     elif isinstance(mode, ast.JoinedStr):

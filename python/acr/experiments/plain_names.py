@@ -29,7 +29,7 @@ MODULES = frozenset(
     "threading time token tokenize traceback types typing typing_extensions unicodedata urllib uuid warnings weakref "
     "xml zipfile zlib".split()
 )
-# Of these modules no other names may be used.
+# The only names that may be used from these modules.
 NARROW = {
     "sys": frozenset(
         "stdin stdout stderr version_info version platform maxsize byteorder float_info exc_info "
@@ -80,11 +80,11 @@ HIDDEN = re.compile(
     r"|^exec_?$|subprocess_(?:exec|shell)$|^get_type_hints$|^(?:Base|Dict)Configurator$|^(?:dict|file)Config$"
     r"|^findCaller$|^getouterframes$|^getinnerframes$"
 )
-# Modules inside allowed packages that reach beyond plain code.
+# Modules inside allowed packages that can affect more than plain code.
 INNER = re.compile(
     r"^distutils\.|\.(?:spawn|subprocess|exec_command|ctypeslib|config|builtins|memmap|base_subprocess|unix_events)(?:\.|$)"
 )
-# Methods and functions that change a container, read a file, write one, or open one.
+# Methods and functions that change a container, or that read, write or open a file.
 MUTATES = {"append", "insert", "extend", "clear", "update", "remove", "pop", "popitem", "setdefault", "add", "discard"}
 READS = {"open", "read_text", "read_bytes", "getline", "getlines", "urlopen"}
 WRITES = {
@@ -92,18 +92,18 @@ WRITES = {
     "extractall", "FileHandler", "RotatingFileHandler", "TimedRotatingFileHandler", "WatchedFileHandler",
 }  # fmt: skip
 OPENS = {"ZipFile", "GzipFile", "BZ2File", "LZMAFile", "TarFile", "FileIO", "fdopen", "open_memmap", "memmap"}
-# What changes the state of Python's library until its block ends.
+# Context managers that change the state of the library until their block ends.
 HOLDS = {"catch_warnings", "localcontext", "redirect_stdout", "redirect_stderr", "chdir", "ExitStack"}
-# Functions of the library that change what all of the process shares.
+# Functions of the library that change state of the whole process.
 SHARED = re.compile(
     r"^(?:set|add|register|unregister|disable|enable|install|uninstall|reset|filter|simplefilter|capture|basicConfig|"
     r"seterr|chdir|umask|putenv|unsetenv|seed|pickle|constructor|init|stopListening)(?![a-z]*_?size)"
 )
-# Methods that change an object of the library which others have as well, such as a logger.
+# Methods that change a library object which others may share, such as a logger.
 CHANGES = re.compile(r"^(?:set|add|remove|clear)[A-Z_]")
-# Data of the library that decides what it does.
+# Data of the library that controls its behaviour.
 KEPT = frozenset("warnings.filters warnings.onceregistry logging.root logging.lastResort".split())
-# What tells the machine and the interpreter that the code runs on.
+# Names that identify the machine or the interpreter that runs the code.
 MACHINE = {
     ("sys", "version_info"),
     ("sys", "hexversion"),
@@ -128,7 +128,7 @@ BASES = frozenset(
     "object Exception ValueError TypeError KeyError AttributeError RuntimeError Warning UserWarning DeprecationWarning "
     "NamedTuple Enum IntEnum Protocol ABC Generic LookupError IndexError OSError NotImplementedError TypedDict".split()
 )
-# What else a patch may change beside modules.
+# Data files that a patch may change besides modules.
 DATA = re.compile(
     r"\.(?:rst|txt|md|html?|css|json|toml|cfg|ini|ya?ml|po|pot|svg|tex\w*|inc|jinja|in|sty|csv|tsv|xml|sql)$"
     r"|(?:^|/)(?:CHANGES|AUTHORS|changelog|\.mailmap)[^/]*$",

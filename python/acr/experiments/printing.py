@@ -1,4 +1,4 @@
-"""Has the script write out, as plain data, what it compares and of which classes the things are that it handles."""
+"""Makes the script print, as plain data, the values that it compares and the classes of the objects that it handles."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from acr.experiments.comparisons import Pair
     from acr.experiments.script_variants import Script
 
-# Writes a value as plain data: attributes in place of equality, the classes by their names. The second function writes
-# only of which classes a value is, and of how many evaluations at most.
+# Writes a value as plain data, with attributes instead of equality and classes by name. The second function writes only
+# the classes of a value, and only for a limited number of evaluations.
 SHOW = """def {name}(x, tag, depth=0, seen=(), left=[3000]):
     import collections, os
     t, me = type(x), {name}
@@ -73,7 +73,7 @@ def {kind}(x, tag, depth=0, count={{}}):
 """
 
 
-# Writes once for each class of a project what its comparisons call, and what these call: tag "K", names.
+# Writes, once for each class of a project, the names that its comparisons call, directly or indirectly: tag "K".
 CALLS = """def {calls}(kind, known=set()):
     import dis, os, sys
     if kind in known or kind.__module__.split('.')[0] in getattr(sys, 'stdlib_module_names', ('builtins',)): return
@@ -100,8 +100,8 @@ CALLS = """def {calls}(kind, known=set()):
 """
 
 
-# Whether what may be a comparison says the same of two equal sides, whatever they are, and something else where they are
-# not; then as SHOW.
+# Tests whether a function compares: it must give the same result for any two equal sides, and another result for
+# unequal sides. Then writes the sides as SHOW does.
 EVEN = """def {even}(x, tag, judge):
     def says(*sides):
         try: return [judge(*sides)]
@@ -116,7 +116,7 @@ EVEN = """def {even}(x, tag, judge):
 """
 
 
-# Writes at the end, for each module of Python's library, a sum of what its functions and classes hold.
+# Writes at the end, for each module of the standard library, a checksum of its functions and classes.
 LIBRARY = """def {library}():
     import sys, zlib
     def text(v):
@@ -148,7 +148,7 @@ del atexit
 """
 
 
-# Writes what the process does that no plain code has a reason to do: tag "V".
+# Writes actions of the process that plain code has no reason for: tag "V".
 DEEDS = """def {deeds}():
     import os, re, sys
     seen = set()
@@ -171,10 +171,9 @@ _EVENTS = ("sys.settrace", "sys.setprofile", "sys.addaudithook", "sys._current_f
 
 
 def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]] | None:
-    """The script printing both sides of what it compares, and of which classes the data is that it handles; and the
-    pairs, those of the site first, with tags "L" and "R".
-
-    carries_on: it goes on where an assertion fails, and says of what may be a comparison whether it is one.
+    """The script that prints both sides of its comparisons and the classes of the data that it handles; and the pairs,
+    those of the site first, with tags "L" and "R".
+    carries_on: the script continues after a failed assertion, and says of each helper whether it compares.
     """
     site = script.site()
     if site is None:
@@ -210,7 +209,7 @@ def shown(script: Script, mark: str, carries_on: bool) -> tuple[str, list[Pair]]
 
 
 def carried_on(at: ast.stmt, failed: str = "pass") -> ast.stmt:
-    """A statement that goes on where its assertion fails, and does `failed` then."""
+    """The statement, changed so that the script continues after a failed assertion and then runs `failed`."""
     if is_stop(at):
         return at if _ends_more(at) else ast.Pass()
     waits = isinstance(at, (ast.With, ast.AsyncWith)) and tail(at.items[0].context_expr).startswith(
@@ -223,7 +222,7 @@ def carried_on(at: ast.stmt, failed: str = "pass") -> ast.stmt:
 
 
 def _ends_more(at: ast.AST) -> bool:
-    """Whether a statement that fails ends a function that is there to fail, or a loop that would not end."""
+    """Whether a failing statement ends a function that exists to fail, or a loop that would not end otherwise."""
     if isinstance(at.up, FUNCTIONS):  # type: ignore[attr-defined]
         return True
     while not isinstance(at, (ast.Module, ast.While)):
@@ -232,7 +231,7 @@ def _ends_more(at: ast.AST) -> bool:
 
 
 def _is_reached(at: ast.stmt) -> bool:
-    """Whether an assertion stands where each run of the script comes by, but for loops over nothing."""
+    """Whether each run of the script reaches an assertion, unless a loop around it has no items."""
     asserts = isinstance(at, ast.Expr) and isinstance(at.value, ast.Call) and tail(at.value).startswith("assert")
     up = at.up  # type: ignore[attr-defined]
     while isinstance(
@@ -246,7 +245,7 @@ def _is_reached(at: ast.stmt) -> bool:
 
 
 def _judge(pair: Pair) -> ast.expr:
-    """A function of two sides, what the helper says of them."""
+    """A function of two sides that calls the helper and returns its result."""
     assert pair.call is not None
     sides = [pair.left.get(), pair.right.get()]
     pair.left.put(ast.Name("one", ast.Load()))
@@ -258,7 +257,7 @@ def _judge(pair: Pair) -> ast.expr:
 
 
 class _Names:
-    """Calls of the functions that write values."""
+    """The calls of the functions that write values."""
 
     def __init__(self, name: str, kinds: str, evens: str) -> None:
         self.name, self.kinds, self.evens = name, kinds, evens
@@ -277,13 +276,13 @@ def _show(pair: Pair, names: _Names, judge: ast.expr | None) -> None:
 
 
 class _Inner(ast.NodeTransformer):
-    """Has the script write of which classes things are that operators, calls and loops are given, tags "I"; and the
-    cases that loops take from data of the project, tags "C"."""
+    """Makes the script write the classes of the operands of operators, calls and loops, tags "I"; and the cases that
+    loops take from data of the project, tags "C"."""
 
     def __init__(self, names: _Names) -> None:
         self.names, self.count = names, 0
         self.imported: set[str] = set()
-        self.known: set[int] = set()  # what is written out anyway
+        self.known: set[int] = set()  # nodes that are written out anyway
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> ast.AST:  # noqa: N802
         self.imported |= {(at.asname or at.name).split(".")[0] for at in node.names}
@@ -339,7 +338,7 @@ class _Inner(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
-        node.body = [self.visit(at) for at in node.body]  # neither decorators nor annotations
+        node.body = [self.visit(at) for at in node.body]  # decorators and annotations stay as they are
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
@@ -363,7 +362,7 @@ class _Inner(ast.NodeTransformer):
 
 
 def _is_data(node: ast.expr) -> bool:
-    """Whether an expression only looks at data: names, attributes, and functions of Python that walk over it."""
+    """Whether an expression only reads data: names, attributes, and built-in functions that iterate over data."""
     walks = "sorted list tuple set enumerate zip reversed items keys values range len dict".split()
     allowed = (ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Load, ast.keyword, ast.Subscript, ast.Slice)
     return all(isinstance(x, allowed) and (not isinstance(x, ast.Call) or tail(x) in walks) for x in ast.walk(node))

@@ -1,4 +1,4 @@
-"""Changed copies of the script. Each function gives the text of a variant, or None where it cannot be made."""
+"""Makes changed copies of the script. Each function returns the text of a variant, or None if it cannot be made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_COUNT = 2000  # evaluations of the site that variants distinguish
 _BROAD = {"Exception", "BaseException"}
-# Tells a site's evaluations apart: true from number {count} on.
+# Distinguishes the evaluations of a site: true from number {count} on.
 _COUNTER = """def {name}(n=[0]):
     n[0] += 1
     return n[0] >= {count}
@@ -44,7 +44,7 @@ class Script:
         return f"line {line}: `{rows[line - 1].strip()[:80]}`" if line <= len(rows) else f"line {line}"
 
     def secret(self) -> ast.expr:
-        """An expression of the nonce that does not hold it, so that no traceback quotes it from the source."""
+        """An expression that computes the nonce without containing it, so that no traceback quotes it from the source."""
         half = len(self.nonce) // 2
         return ast.BinOp(ast.Constant(self.nonce[:half]), ast.Add(), ast.Constant(self.nonce[half:]))
 
@@ -52,7 +52,8 @@ class Script:
         return ast.Raise(ast.Call(ast.Name("AssertionError", ast.Load()), [self.secret()], []), None)
 
     def gate(self, site: Site) -> str:
-        """Has the script count evaluations of the site; a name that is true where the one is reached that failed."""
+        """Makes the script count evaluations of the site; returns a name that is true once it reaches the one that
+        failed."""
         if self.count <= 1 or site.kind not in ("test", "call"):
             return ""
         counter, name = word(self.rng), word(self.rng)
@@ -62,7 +63,7 @@ class Script:
 
 
 def negated(script: Script) -> str | None:
-    """The site turned round: it must fail where the patch makes it hold, with the nonce."""
+    """The script with the site inverted: it must fail with the nonce if the patch makes the site hold."""
     site = script.site()
     if site is None or not _negate(script, site):
         return None
@@ -98,7 +99,7 @@ def _negate(script: Script, site: Site) -> bool:
 
 
 class _WaysOut:
-    """Turns a statement that only fails round: it does nothing, and every way that leads past it fails."""
+    """Inverts a statement that only fails: it does nothing, and every path that avoids it fails."""
 
     def __init__(self, script: Script, site: Site) -> None:
         self.script, self.site = script, site
@@ -125,7 +126,7 @@ class _WaysOut:
         self.site.swap(self.site.at, ast.Pass())
 
     def swap_handlers(self) -> None:
-        """An assertion in a handler is not reached where no error comes."""
+        """Inverts each handler around the site, because an assertion in a handler is not reached if no error occurs."""
         at = self.site.at
         while not isinstance(at, (*FUNCTIONS, *LOOPS, ast.Module)):
             if isinstance(at, ast.ExceptHandler):
@@ -133,7 +134,7 @@ class _WaysOut:
             at = at.up
 
     def _bar(self, before: ast.AST) -> None:
-        """What leaves the block before the statement."""
+        """Makes each statement fail that leaves the block before the site is reached."""
         for x in ast.walk(before):
             if leaves(x) and hasattr(x, "up"):
                 first = [ast.Expr(x.value)] if isinstance(x, ast.Return) and x.value else []
@@ -174,7 +175,7 @@ class _WaysOut:
 
 
 def _speak(script: Script, site: Site) -> None:
-    """The failure of the site carries the nonce."""
+    """Makes the failure of the site carry the nonce."""
     if isinstance(site.at, ast.Assert):
         site.at.msg = script.secret()
     elif isinstance(site.at, ast.Raise) or is_stop(site.at):
@@ -190,16 +191,15 @@ def _speak(script: Script, site: Site) -> None:
 
 
 class Perturbed:
-    """A variant that expects something else. `control`: for the base, the same with the right expectation in place of what
-    is observed: where it passes, the change makes no difference; None where there is no such one. `speaks`: its failure
-    carries the nonce."""
+    """A variant with another expected value. `control`: a variant for the base that has the right value on the observed
+    side; if it passes, the change has no effect. None: there is none. `speaks`: the failure carries the nonce."""
 
     def __init__(self, text: str, words: str, speaks: bool, control: str | None) -> None:
         self.text, self.words, self.speaks, self.control = text, words, speaks, control
 
 
 def perturbed(script: Script, number: int, shifts: bool) -> Perturbed | None:
-    """The script with another expectation, by the number of the try."""
+    """The variant with another expected value for try `number`."""
     site = script.site()
     if site is None:
         return None
@@ -226,8 +226,7 @@ def _asserts(site: Site) -> str:
 
 
 def pinned(script: Script, rows: dict[str, list[object]]) -> tuple[str, object] | None:
-    """The script with what it computes as its expectation written out as the values that it has without the patch; and
-    the last of these."""
+    """The script with its computed expected values written out, as they are without the patch; and the last of these."""
     site, last = script.site(), None
     for number, pair in enumerate(pairs(site) if site else []):
         known = rows.get(f"{'R' if pair.is_right else 'L'}{number}", [])
@@ -253,7 +252,7 @@ def is_plain(value: object) -> bool:
 
 
 def pin(script: Script, site: Site, slot: Slot, known: list[object]) -> None:
-    """Has an expression give these values, one after the other."""
+    """Makes an expression return these values, one after the other."""
     name = word(script.rng)
     slot.put(ast.Call(ast.Name(name, ast.Load()), [slot.get()], []))
     site.insert(
@@ -262,8 +261,8 @@ def pin(script: Script, site: Site, slot: Slot, known: list[object]) -> None:
 
 
 def replayed(script: Script, rows: dict[str, list[object]], chosen: list[int]) -> str | None:
-    """For the base: what helpers are given as it is with the patch, so that the base's helpers judge it. `chosen`: their
-    numbers among all pairs; what else fails in the script is passed over."""
+    """For the base: a script in which helpers get the arguments that they have with the patch, so that the base's
+    helpers judge them. `chosen`: numbers of the helpers' pairs; other failures of the script are ignored."""
     site = script.site()
     if site is None:
         return None
@@ -283,9 +282,9 @@ def replayed(script: Script, rows: dict[str, list[object]], chosen: list[int]) -
 
 
 def unmasked(source: str, asserting: bool = False, waiting: int = 0) -> str | None:
-    """The script with what its handlers hide let out; `asserting`: those that catch an AssertionError, whatever they do.
+    """The script with handlers that let their errors through; `asserting`: only handlers that catch an AssertionError.
 
-    waiting: the line of a `try` that waits for an error; 0: none is known.
+    waiting: the line of a `try` that expects an error; 0: none is known.
     """
     tree, found = ast.parse(source), False
     tests = [x.test for x in ast.walk(tree) if isinstance(x, (ast.Assert, ast.If, ast.IfExp))]
@@ -304,7 +303,7 @@ def unmasked(source: str, asserting: bool = False, waiting: int = 0) -> str | No
 
 
 def _notes(at: ast.stmt, asked: set[str]) -> bool:
-    """Whether a statement says that there was no error: it fails, leaves, or notes it."""
+    """Whether a statement reacts to a missing error: it fails, leaves the block, or records that."""
     calls = [x for x in ast.walk(at) if isinstance(x, ast.Call) and tail(x) in GROWS]
     flags = isinstance(at, ast.Assign) and isinstance(at.value, ast.Constant)
     counts = isinstance(at, ast.AugAssign) and isinstance(at.target, ast.Name) and at.target.id in asked
@@ -317,8 +316,8 @@ def _catches(handler: ast.ExceptHandler, names: set[str]) -> bool:
 
 
 def _hides(handler: ast.ExceptHandler, asked: set[str]) -> bool:
-    """Whether a handler goes on as if there had been no error: it neither fails nor uses nor notes it. `asked`: the
-    names that decide something in the script."""
+    """Whether a handler continues as if no error had occurred: it does not fail, and neither uses nor records the
+    error. `asked`: names that the script tests later."""
     for x in ast.walk(handler):
         if isinstance(x, (ast.Assert, ast.Raise)) or isinstance(x, ast.Name) and x.id == handler.name:
             return False
@@ -326,7 +325,7 @@ def _hides(handler: ast.ExceptHandler, asked: set[str]) -> bool:
             return False
         if isinstance(x, (ast.Assign, ast.Return)) and isinstance(x.value, ast.Constant):
             if isinstance(x.value.value, bool) or x.value.value is None:
-                return False  # a flag that is asked later
+                return False  # it sets a flag that the script tests later
         if isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name) and x.target.id in asked:
             return False
         if isinstance(x, ast.Call) and tail(x) in GROWS:
@@ -335,7 +334,8 @@ def _hides(handler: ast.ExceptHandler, asked: set[str]) -> bool:
 
 
 def unhandled(script: Script, mark: str) -> tuple[str, str] | None:
-    """The script telling the class of the error that the site expects; and the expected class as it is written."""
+    """The script that prints the class of the error that the site expects; and the expected class as the script writes
+    it."""
     site = script.site()
     if site is None:
         return None
@@ -365,7 +365,7 @@ def _telling(body: list[ast.stmt], tell: str) -> list[ast.stmt]:
 
 
 def _unhandled_anywhere(script: Script, site: Site, tell: str, mark: str, show: str) -> tuple[str, str] | None:
-    """The same for the first `try` whose handler takes any error and goes on."""
+    """Does the same for the first `try` whose handler catches any error and continues."""
     for at in ast.walk(site.tree):
         if isinstance(at, ast.Try) and any(_catches(h, _BROAD) and not stops(h) for h in at.handlers):
             at.body = _telling(at.body, tell)
@@ -382,5 +382,5 @@ def _waits(at: ast.With | ast.AsyncWith) -> bool:
 
 
 def by_pipe(source: str) -> bool:
-    """Whether the script may come by a pipe; one that asks for its own file must be one."""
+    """Whether Python may read the script from a pipe; a script that uses its own file cannot be read so."""
     return not any(word in source for word in ("__file__", "argv", "multiprocessing", "getsource", "ProcessPool"))

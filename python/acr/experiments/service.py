@@ -29,7 +29,7 @@ MAX_TOLD = 8
 
 
 class _Session:
-    """A verdict that is being made: its generator, and how many outcomes it has been sent."""
+    """A verdict in progress: its generator, and the number of outcomes sent to it so far."""
 
     def __init__(self, key: bytes, fields: list[bytes]) -> None:
         given = json.loads(fields[0])
@@ -58,11 +58,11 @@ class _Session:
             self._go(Outcome(code, ended, err, out, self.run.file))
 
 
-_sessions: list[_Session] = []  # the latest one: the next step continues it
+_sessions: list[_Session] = []  # holds only the latest session; the next step continues it
 
 
 def step(argument: bytes) -> bytes:
-    """The next run, or the verdict; see the module."""
+    """The next run, or the verdict; the module's docstring describes the fields."""
     fields = unpack(argument)
     given = json.loads(fields[0])
     start = json.dumps([given["seed"], given["tree"], given["packages"], given["exits"][0]]).encode()
@@ -110,9 +110,10 @@ def _files(packed: bytes) -> tuple[Files, Files]:
 
 
 def construct(argument: bytes) -> bytes:
-    """Packed ("reaches" or "all", packages as JSON, files) -> what is not plain in a patch, a text each.
+    """Packed ("reaches" or "all", packages as JSON, files) -> the constructs in a patch that are not plain, one text
+    each.
 
-    "reaches": only what makes any check of the patch meaningless.
+    "reaches": only constructs that make every check of the patch meaningless.
     """
     which, packages, files = unpack(argument)
     base, patched = _files(files)

@@ -1,4 +1,4 @@
-"""The statement of a script that failed without the patch, and what decides whether it fails."""
+"""Finds the statement of a script that failed without the patch, and the expression that decides whether it fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLACES = (
 )  # fmt: skip
 GROWS = {"append", "add", "extend", "insert", "appendleft"}
 BROAD = {"Exception", "BaseException", "Warning"}
-MAX_FOLLOWED = 5  # names from the site to where they were computed
+MAX_FOLLOWED = 5  # most names followed from the site to the expressions that computed them
 UNITTEST = {
     one: other
     for pair in (
@@ -34,13 +34,13 @@ UNITTEST = {
 
 
 def tail(node: ast.AST) -> str:
-    """The last name of a dotted expression, or of what a call calls."""
+    """The last name of a dotted expression, or of the function that a call calls."""
     node = node.func if isinstance(node, ast.Call) else node
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def is_stop(at: ast.AST) -> bool:
-    """Whether a statement is one by which a script says that it failed."""
+    """Whether a statement is one that scripts use to report failure."""
     if isinstance(at, ast.Raise):
         return at.exc is not None and tail(at.exc) == "AssertionError"
     if isinstance(at, ast.Assert):
@@ -59,7 +59,7 @@ def leaves(at: ast.AST) -> bool:
 
 
 class _Suppressing(ast.NodeTransformer):
-    """`with suppress(Error):` as the `try` that it stands for."""
+    """Turns `with suppress(Error):` into the equivalent `try`."""
 
     def visit_With(self, node: ast.With) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
@@ -74,9 +74,10 @@ class _Suppressing(ast.NodeTransformer):
 class Site:
     """A private parse of the script, which a variant may change.
 
-    kind: "ways" (branches without a test), "test" (`test` says where the deciding expression stands and how it must come out), "try" (`attempt` is the
-    statement, `child` the part that the failing statement is in), "call", "with", "statement", or "" where nothing is
-    known to decide. `at` is the statement that failed, `holder` the one that variants change.
+    kind: "ways" (branches without a test), "test" (`test` says where the deciding expression is and which result it
+    must have), "try" (`attempt` is the statement, `child` the part with the failing statement), "call", "with",
+    "statement", or "" if nothing is known to decide. `at` is the statement that failed, `holder` the one that variants
+    change.
     """
 
     def __init__(self, source: str, line: int, is_deeper: bool = False) -> None:
@@ -85,8 +86,8 @@ class Site:
             for down in ast.iter_child_nodes(up):
                 down.up = up  # type: ignore[attr-defined]
         self.kind, self.test, self.attempt, self.child = "", None, None, None
-        self.is_stop = False  # `at` only fails: something else decides whether it is reached
-        self.is_sure = True  # each evaluation of the test must come out as stated, not one of them
+        self.is_stop = False  # `at` always fails, so another statement decides whether it is reached
+        self.is_sure = True  # every evaluation of the test must give the stated result, not only one
         near = [x for x in ast.walk(self.tree) if isinstance(x, _PLACES) and _spans(x, line)]
         near = [x for x in near if not isinstance(x, _WITH) or line <= x.body[0].lineno or len(near) == 1]
         self.at = self.holder = max(near, key=lambda x: (x.lineno, -(x.end_lineno or 0)), default=None)
@@ -100,7 +101,7 @@ class Site:
             self.is_stop = True
             self._find_branch(at)
             if not self.kind and not is_stop(at) and not isinstance(at, ast.Raise):
-                self.kind, self.is_stop = "statement", False  # what it calls came to the end that it should not
+                self.kind, self.is_stop = "statement", False  # the called function finished in a way that it should not
         elif isinstance(at, ast.Assert):
             self.kind, self.test = "test", (at, "test", True)
         elif isinstance(at, ast.Expr) and isinstance(at.value, ast.Call) and tail(at.value).startswith("assert"):
@@ -113,7 +114,7 @@ class Site:
             self.kind = "statement"
 
     def _find_branch(self, at: ast.AST) -> None:
-        """What decides whether a statement that only fails is reached: a branch around it or before it."""
+        """Finds what decides whether a statement that always fails is reached: a branch around it or before it."""
         while self.kind == "" and not isinstance(at, (*FUNCTIONS, ast.Module)):
             up = at.up  # type: ignore[attr-defined]
             block = next((b for _, b in ast.iter_fields(up) if isinstance(b, list) and at in b), [])
@@ -135,7 +136,7 @@ class Site:
             at = up
 
     def _find_leaving(self, before: ast.AST) -> None:
-        """A statement that leaves the block before the failing one is reached."""
+        """Handles a failing statement that is reached because an earlier statement did not leave the block."""
         inner = [before] if isinstance(before, (ast.If, ast.Try)) else []
         inner += [x for x in getattr(before, "body", []) if isinstance(before, LOOPS) and isinstance(x, ast.If)]
         for x in inner:
@@ -147,12 +148,12 @@ class Site:
                 self.kind, self.holder, self.attempt = "try", x, x
 
     def awaited(self) -> list[ast.ExceptHandler]:
-        """The handlers of errors that the site awaits."""
+        """The handlers of the errors that the site expects."""
         handlers = self.attempt.handlers if self.kind == "try" else []  # type: ignore[attr-defined]
         return [at for at in handlers if at is not self.child and not any(isinstance(x, ast.Raise) for x in at.body)]
 
     def awaits_anything(self) -> bool:
-        """Whether it awaits an error or a warning of whatever class, or any log line."""
+        """Whether the site accepts an error or warning of any class, or any log line."""
         call = self.at.items[0].context_expr if self.kind == "with" else None  # type: ignore[attr-defined]
         if tail(call) in ("assertLogs", "raises", "warns", "assertRaises", "assertWarns"):
             classes = [] if call.keywords and tail(call) in ("raises", "warns") else call.args[:1]
@@ -163,7 +164,7 @@ class Site:
         return ast.unparse(ast.fix_missing_locations(self.tree)) + "\n"
 
     def swap(self, old: ast.AST, *new: ast.AST) -> None:
-        """Puts statements in the place of one."""
+        """Replaces a statement by others."""
         for _, block in ast.iter_fields(old.up):  # type: ignore[attr-defined]
             if isinstance(block, list) and old in block:
                 block[block.index(old) : block.index(old) + 1] = new
@@ -177,7 +178,7 @@ class Site:
         body[at:at] = ast.parse(source).body
 
     def tests(self) -> list[Test]:
-        """The tests that decide: the site's own, or, where that is a name, those that it was computed by."""
+        """The deciding tests: the site's own test, or, if that is a name, the tests that computed the name."""
         return list(self._follow(*self.test, 0)) if self.test else []
 
     def _follow(self, node: ast.AST, field: str, want: bool, depth: int) -> Iterator[Test]:
@@ -223,7 +224,7 @@ class Site:
             yield from self._follow(values[0], "value", want, depth + 1)
 
     def _around(self, at: ast.AST, want: bool, depth: int) -> Iterator[Test]:
-        """The branch that leads to a statement which notes a failure."""
+        """The branch that leads to a statement that records a failure."""
         up = at.up  # type: ignore[attr-defined]
         if isinstance(up, ast.If):
             yield from self._follow(up, "test", want if at in up.body else not want, depth + 1)
@@ -234,7 +235,7 @@ def _spans(at: ast.AST, line: int) -> bool:
 
 
 def _compares(node: ast.AST) -> bool:
-    """Whether a call might compare what it is given."""
+    """Whether a call might compare its arguments."""
     return isinstance(node, ast.Call) and len(node.args) + len(node.keywords) > 1
 
 
@@ -245,7 +246,7 @@ def _is_empty(node: ast.AST) -> bool:
 
 
 def find(source: str, lines: list[int]) -> Site | None:
-    """The site, from the script's lines in a traceback, outermost first; None where nothing is known to decide."""
+    """The site for the script's lines in a traceback, outermost first; None if no deciding expression is known."""
     is_deeper = False
     for line in reversed(lines):
         site = Site(source, line, is_deeper)

@@ -1,4 +1,6 @@
-"""Changed copies of the project's files: the patch without its behaviour, and another form with the same meaning."""
+"""Makes changed copies of the project's files: the patch without its behaviour, and another form with the same
+behaviour.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     Files = dict[str, bytes | None]  # None: the file does not exist on that side
 
 TESTS = re.compile(r"(?:^|/)tests?/|^testing/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
-# What binds names otherwise than by assignment: functions that hold it keep their local names.
+# Constructs that bind names without an assignment; functions that contain them keep their local names.
 _BINDS = (
     *FUNCTIONS, ast.ClassDef, ast.Lambda, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Delete,
     getattr(ast, "Match", ast.Lambda),
@@ -22,7 +24,8 @@ _LOOKS = {"locals", "vars", "eval", "exec", "dir"}
 
 
 def without_behaviour(base: Files, patched: Files, nonce: str, keeps: bool) -> Files:
-    """The patched files without what the patch makes the code do. Of a patch of data files alone their base's contents."""
+    """The patched files without the patch's behaviour; if the patch changes data files only, their contents in the
+    base."""
     code = [path for path, text in patched.items() if path.endswith(".py") and text is not None]
     out = dict(patched)
     for path in code:
@@ -67,7 +70,7 @@ def _rename(function: ast.FunctionDef | ast.AsyncFunctionDef, dice: random.Rando
 
 
 def _pad(function: ast.FunctionDef | ast.AsyncFunctionDef, size: int, dice: random.Random) -> None:
-    """Statements that never run: they change the function's code and lines, and cost a look at one name."""
+    """Statements that never run: they change a function's code and line numbers, and only look up one name."""
     pad = "\n".join(f"    _{dice.randrange(10**9)} = None" for _ in range(size))
     at = int(bool(function.body) and is_text(function.body[0]))
     function.body[at:at] = ast.parse(f"if __name__ is None:\n{pad}").body

@@ -1,4 +1,4 @@
-"""Compares, outside the judged process, what the site observes with the patch and what it expects without it."""
+"""Compares, outside the judged process, the values observed with the patch and those expected without it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
     Rows = dict[str, list[object]]
 
-# Special methods that decide how a comparison or a truth test comes out.
+# Special methods that decide the result of a comparison or a truth test.
 COMPARING = {
     f"__{name}__"
     for name in "eq ne lt le gt ge bool len contains iter getattr getattribute class instancecheck subclasscheck "
     "index getitem add radd sub rsub mod mul truediv floordiv and or xor rmul ror rand rxor rmod rfloordiv int float str repr format round abs "
     "floor ceil next hash missing call reversed bytes complex pow neg pos invert".split()
 }
-# Operators, as a syntax tree and the instructions of Python's versions name them -> the end of the special methods' names.
+# Operators, by their names in a syntax tree and in the bytecode of Python's versions -> suffix of their special
+# methods.
 _OPERATORS = {
     name: methods.split()[0]
     for methods in (
@@ -44,7 +45,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def read(out: str, mark: str, until: str = "") -> Rows:
-    """What a script printed, by tag, in order; up to the first of the tag `until`."""
+    """The rows that a script printed, by tag and in order, up to the first row with the tag `until`."""
     rows: Rows = {}
     for row in out.split("\n"):
         if row.startswith(mark):
@@ -60,12 +61,13 @@ def read(out: str, mark: str, until: str = "") -> Rows:
 
 
 class Changed:
-    """The classes that a patch adds, or whose comparing methods, decorators or bases it changes; also by what they call."""
+    """The classes that a patch adds, and those whose comparing methods, decorators or bases it changes, also
+    indirectly."""
 
     def __init__(self, base: Files, patched: Files) -> None:
         self.names: set[str] = set()
-        self.equal: set[str] = set()  # those of them whose equality, order or truth changes
-        self.called: set[str] = set()  # classes that the patch leaves alone, whose comparisons call what it changes
+        self.equal: set[str] = set()  # the changed classes whose equality, order or truth changes
+        self.called: set[str] = set()  # unchanged classes whose comparisons call changed code
         self.functions = functions = changed_functions(base, patched)
         for path, text in patched.items():
             if path.endswith(".py") and text is not None:
@@ -79,14 +81,14 @@ class Changed:
                 }
 
     def learn(self, rows: list[object]) -> None:
-        """Adds the classes whose comparisons call what the patch changes, wherever these stand; from rows "K"."""
+        """Adds, from rows "K", every class whose comparisons call code that the patch changes."""
         for row in rows:
             if isinstance(row, list) and len(row) == 2:
                 if {*row[1], *_methods(row[1])} & self.functions:
                     self.called.add(str(row[0]))
 
     def has(self, bases: object, equal: bool = False) -> str:
-        """The first of an object's classes that is such a one, or ""."""
+        """The first of an object's classes that is a changed one, or ""."""
         for at in bases if isinstance(bases, list) else []:
             module, _, name = str(at).partition(":")
             if at in self.called:
@@ -99,8 +101,8 @@ class Changed:
 
 
 def _classes(tree: ast.AST, functions: set[str], prefix: str = "") -> Iterator[tuple[str, tuple[str, str]]]:
-    """(qualified name, what decides whether two of it are equal, what else decides comparisons of it) of each class;
-    `functions`: what the patch changes, which counts."""
+    """(qualified name, the code that decides equality, the other code that decides comparisons) of each class;
+    `functions`: names that the patch changes; calls of them count."""
     for at in ast.iter_child_nodes(tree):
         if isinstance(at, ast.ClassDef):
             methods = [x for x in at.body if _names(x) & COMPARING]
@@ -118,7 +120,7 @@ def _classes(tree: ast.AST, functions: set[str], prefix: str = "") -> Iterator[t
 
 
 def _methods(operators: Iterable[str]) -> set[str]:
-    """The special methods that operators call."""
+    """The special methods that the operators call."""
     return {f"__{side}{_OPERATORS[at]}__" for at in operators if at in _OPERATORS for side in ("", "r")}
 
 
@@ -130,14 +132,16 @@ def _names(at: ast.stmt) -> set[str]:
 
 
 class Judged:
-    """What was written out without and with the patch, and what speaks against the patch in it."""
+    """The values printed without and with the patch, and the reasons that they give against the patch."""
 
     def __init__(self, script: str, pairs: list[Pair], changed: Changed) -> None:
         self.script, self.pairs, self.changed = script, pairs, changed
 
     def contradiction(self, first: Rows, base: Rows, patched: Rows) -> str:
-        """Why what was written out does not bear the verdict out; "" where it does. first: what the base wrote up to its
-        failure; base: what it wrote, going on where an assertion failed."""
+        """The reason why the printed values do not support the verdict, or "".
+
+        first: what the base printed until it failed; base: what it printed when it continued after failed assertions.
+        """
         self.changed.learn(base.get("K", []) + patched.get("K", []))
         for pair in self.pairs:
             why = "" if pair.tags[0][:1] == "B" else self._of_pair(pair, first, patched)
@@ -152,7 +156,8 @@ class Judged:
         )
 
     def states_nothing(self, base: Rows, patched: Rows, awaits_anything: bool) -> bool:
-        """Whether no comparison that the patch makes come out otherwise states a value: almost any change satisfies it."""
+        """Whether no comparison fixed by the patch states a particular value, so that almost any change would satisfy
+        it."""
         own = [pair for pair in self.pairs if pair.tags[0][:1] == "L"]
         reached = any(patched.get(pair.tags[0]) for pair in own)
         return (reached or awaits_anything) and not any(self._states(pair, base, patched) for pair in self.pairs)
@@ -170,11 +175,11 @@ class Judged:
         return not pair.is_vague or pair.how == "IsNot" and all(map(self._is_given, now[0]))
 
     def _is_given(self, value: object) -> bool:
-        """Whether the script itself holds a value that is rare enough to be no accident."""
+        """Whether the script itself contains a value that is too rare to match by accident."""
         return is_plain(value) and len(str(value)) > 2 and repr(value) in self.script
 
     def helpers(self, base: Rows, patched: Rows) -> list[int]:
-        """The pairs that functions compare which accept equal sides without the patch, and were given plain data with it."""
+        """The numbers of the helper pairs that accepted equal sides without the patch and got plain data with it."""
         return [
             number
             for number, pair in enumerate(self.pairs)
@@ -189,7 +194,7 @@ class Judged:
         return pair.how == "helper" and bool(says) and all(says)
 
     def _of_pair(self, pair: Pair, first: Rows, patched: Rows) -> str:
-        """What speaks against the patch in one pair."""
+        """The reason against the patch that one pair gives, or ""."""
         sides = pair.tags if pair.is_right else pair.tags[::-1]
         observed, expected = patched.get(sides[0], []), patched.get(sides[1], [])
         if pair.how == "truth":
@@ -213,12 +218,12 @@ class Judged:
         return self._judge_changed(pair, first, patched) if pair.tags[0][:1] == "L" else ""
 
     def _classes_differ(self, pair: Pair, want: object, got: object) -> str:
-        """An object of a changed class is compared with something of another class."""
+        """The reason if an object of a changed class is compared with an object of another class."""
         listed = pair.how not in ("In", "NotIn") or pair.is_right and not is_object(want)
         looks = pair.how not in ("Is", "IsNot", "isinstance", "assertIsInstance", "helper") and listed
         if not looks or UNREADABLE in (want, got):
             return ""
-        decides = pair.how in ("Eq", "NotEq")  # by the equality alone, whatever else of the class changes
+        decides = pair.how in ("Eq", "NotEq")  # only equality decides, not the other methods of the class
         one, other = _liar(got, self.changed, decides), _liar(want, self.changed, decides)
         tests_itself = pair.holds is None and any({one, other} & at for at in pair.built)
         if bool(one) == bool(other) or tests_itself or is_object(want) and is_object(got) and _shares(want[1], got[1]):  # type: ignore[index]
@@ -229,7 +234,8 @@ class Judged:
         return f"the script relies on {how} of {one or other}, which the patch changes; use --validate"
 
     def _own_equality(self, pair: Pair, want: object, got: object) -> str:
-        """Two objects of a changed class are equal by its methods alone; but where the script makes both, it tests these."""
+        """The reason if two objects of a changed class are equal only by its own methods, unless the script builds
+        both."""
         liar = _liar(got, self.changed, equal=True)
         return "written out, they differ" if liar and want != got and not _makes(pair, got) else ""
 
@@ -246,7 +252,7 @@ class Judged:
         return ""
 
     def _judge_changed(self, pair: Pair, first: Rows, patched: Rows) -> str:
-        """What failed without the patch compares the same things with it: what compares them has changed."""
+        """The reason if a failing comparison gets the same values with the patch: then the comparing code has changed."""
         sides = [first.get(tag, []) for tag in pair.tags]
         at = len(sides[1]) - 1
         if at < 0 or not (pair.equal or self._compares(pair, first)) or pair.holds is None:
@@ -256,7 +262,7 @@ class Judged:
         return "the script relies on a comparison that the patch changes; use --validate" if same else ""
 
     def _stands_in(self, base: Rows, patched: Rows) -> str:
-        """An object of a changed class, which the script does not name, where there was plain data."""
+        """The reason if an object of a changed class, which the script does not name, replaces plain data."""
         for tag, now in patched.items():
             for was, value in zip(base.get(tag, []) if tag[:1] in "ILRXY" else [], now):
                 liar = _liar(value, self.changed)
@@ -272,7 +278,7 @@ class Judged:
 
 
 def _makes(pair: Pair, value: object) -> bool:
-    """Whether the script makes both sides itself: objects of one class, whose comparison it tests."""
+    """Whether the script builds both sides itself as objects of one class, so it tests their comparison."""
     return (
         is_object(value)
         and pair.is_made
@@ -285,27 +291,27 @@ def _are_other(want: object, got: object) -> bool:
 
 
 def _held(value: object) -> object:
-    """The number or text that an object is, by its class below the project's; else the value."""
+    """The number or text that an object is, by its class below the project's; otherwise the value."""
     rows = value[2] if is_object(value) and len(value) > 2 else []  # type: ignore[arg-type, index]
     held = [at[1] for at in rows if isinstance(at, list) and at[0] == ""] if isinstance(rows, list) else []
     return held[0] if held and is_plain(held[0]) else value
 
 
 def _library(base: Rows, patched: Rows) -> str:
-    """What the patch changes of Python's library while it runs."""
+    """The reason if the patch changes a module of the standard library while it runs."""
     was, now = [dict(at["T"][-1][1:]) if isinstance(at.get("T", [0])[-1], list) else {} for at in (base, patched)]  # type: ignore[index]
     changed = sorted(name for name in {*was} & {*now} if was[name] != now[name])
     return f"the patch changes the library's module {changed[0].strip()} while it runs" if changed else ""
 
 
 def _deeds(base: Rows, patched: Rows) -> str:
-    """What the process does with the patch alone that plain code has no reason to do."""
+    """The reason if the process, only with the patch, does something for which plain code has no reason."""
     new = [str(at) for at in patched.get("V", []) if at not in base.get("V", [])]
     return f"with the patch alone the process does this: {new[0]}" if new else ""
 
 
 def _other_cases(base: Rows, patched: Rows) -> str:
-    """Cases that the script takes from data of the project."""
+    """The reason if the script takes other cases from the project's data with the patch."""
     for tag, values in patched.items():
         if tag[:1] == "C" and base.get(tag) and values[0] != base[tag][0] and not _has_object(values[0]):
             return "the cases that the script goes through are the project's, and the patch changes them"
@@ -313,7 +319,7 @@ def _other_cases(base: Rows, patched: Rows) -> str:
 
 
 def _liar(value: object, changed: Changed, equal: bool = False) -> str:
-    """A changed class in what was written of a value's classes."""
+    """A changed class among the printed classes of a value, or ""."""
     if is_object(value):
         found = changed.has(value[1], equal)  # type: ignore[index]
         if found or str(*value[1][:1]).partition(":")[0].split(".")[0] not in LIBRARY:  # type: ignore[index]
@@ -335,7 +341,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_bool(value: object) -> bool:
-    """Whether a value says yes or no, or is several such values, or an iterator, whose values are not known."""
+    """Whether a value is a boolean, a collection of booleans, or an iterator, whose values are unknown."""
     if is_object(value):
         return any(at in str(value[1]).lower() for at in ("bool", ":map", ":filter", ":generator"))  # type: ignore[index]
     return isinstance(value, bool) or isinstance(value, list) and len(value) > 1 and all(map(_is_bool, value[1:]))
@@ -346,14 +352,14 @@ def _has_object(value: object) -> bool:
 
 
 def _alike(want: object, got: object) -> bool:
-    """Whether plain data is equal but for what Python's own equality ignores: numbers' types, and sets' kinds."""
+    """Whether two plain values are alike, ignoring only what Python's equality ignores: number types and kinds of sets."""
     if isinstance(want, list) and isinstance(got, list):
         return len(want) == len(got) and all(map(_alike, want, got))
     return want == got or {str(want), str(got)} == {"nan"}
 
 
 def _other_class(want: object, got: object, changed: Changed) -> str:
-    """isinstance: the observed object's classes hold one of those that are expected, unless the patch has no say in it."""
+    """For isinstance: the reason if no class of the observed object is an expected one, or the patch decides it."""
     wanted = want[1:] if isinstance(want, list) and want[:1] in (["tuple"], ["list"]) else [want]
     names = [at[1][0] for at in wanted if isinstance(at, list) and at[:1] == ["class"]]
     bases = got[1] if is_object(got) else []

@@ -1,7 +1,7 @@
-"""Which runs are made, in which order, and what each of them must come to for a patch to be verified.
+"""Decides which runs to make, in which order, and how each must end for a patch to be verified.
 
-`judge` is a generator: it gives runs and is sent their outcomes. What it gives depends on its arguments and these
-outcomes alone, so that a recorded verdict is repeated from its seed.
+`judge` is a generator: it yields runs and is sent their outcomes. The runs depend only on its arguments and these
+outcomes, so a recorded verdict can be repeated from its seed.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, AttributeErr
 
 
 class Refusal(Exception):
-    """Why the patch is not verified, for a reader."""
+    """The reason why the patch is not verified, for people."""
 
 
 class Run:
-    """One run: `files` that differ from those of its side; `file`: the script's name in tracebacks."""
+    """One run: `files` are those that differ from its side; `file`: the script's name in tracebacks."""
 
     file, is_pipe = "<stdin>", True
 
@@ -48,14 +48,14 @@ class Run:
 
 
 class Case:
-    """What is judged: the script, its outcome without the patch, the changed files on both sides."""
+    """The case to judge: the script, its outcome without the patch, and the changed files on both sides."""
 
     def __init__(
         self, script: str, first: Outcome, tree: str, base: Files, patched: Files, packages: set[str], seed: str
     ) -> None:
         self.script, self.first, self.tree, self.packages = script, first, tree, packages
         self.base = base
-        # Tests of the project play no part: a patch may change them as it likes.
+        # Ignore changes to the project's tests, because a patch may change them freely.
         self.patched = {p: base.get(p) if tree_variants.TESTS.search(p) else text for p, text in patched.items()}
         self.rng = random.Random(seed)
         self.is_pipe = script_variants.by_pipe(script)
@@ -86,7 +86,7 @@ class Case:
 
 
 def judge(case: Case) -> Generator[Run, Outcome, str]:
-    """Gives runs; returns why the patch is not verified, "" where it is. `case.rows` is the table."""
+    """Yields runs; returns why the patch is not verified, or "" if it is. `case.rows` is the table."""
     try:
         _check_plain(case)
         site = _Site(case)
@@ -125,18 +125,18 @@ class _Site:
         self.first = case.first
         self.mark = word(case.rng, 12)
         self.pairs: list[Pair] = []
-        self.base_rows: values.Rows = {}  # of the site, up to its failure
+        self.base_rows: values.Rows = {}  # rows of the site up to its failure
         self.base_all: values.Rows = {}
         self.seed = case.rng.randrange(1, 2**32)
 
     def find(self) -> Steps:
-        """Finds the site, by a run that lets AssertionErrors out where the script catches its own."""
+        """Finds the site, by a run in which the script does not catch its own AssertionErrors."""
         case, caught = self.case, self.first.assertion()
         if not caught or not find(case.script, caught.lines(self.first.file)):
             text = script_variants.unmasked(case.script, asserting=True)
             if text:
                 got = yield from case.run("site", text, is_patched=False)
-                # The lines of the changed text are those of the script as `ast` writes it.
+                # The line numbers are those of the text that `ast` writes.
                 case.script = self.script.source = text if got.assertion() else case.script
                 caught = got.assertion() or caught
                 self.first = got if got.assertion() else self.first
@@ -148,7 +148,7 @@ class _Site:
         self._check_oracle(caught.frames[-1][0])
 
     def _check_oracle(self, file: str) -> None:
-        """An assertion of the project itself, in a file that the patch changes, cannot judge the patch."""
+        """Refuses an assertion of the project itself in a file that the patch changes: it cannot judge the patch."""
         inside = file[len(self.case.tree) + 1 :] if file.startswith(self.case.tree + "/") else file
         if inside in self.case.patched and self.case.patched[inside] != self.case.base.get(inside):
             raise Refusal(
@@ -156,7 +156,7 @@ class _Site:
             )
 
     def observe(self) -> Steps:
-        """Runs the base once with all that is compared printed: which evaluation of the site failed, and what it expected."""
+        """Runs the base once and prints all compared values: which evaluation of the site failed, and what it expected."""
         made = printing.shown(self.script, self.mark, True)
         if made is None:
             return
@@ -268,7 +268,7 @@ class _Site:
         bases = raised[-1][1] if raised and isinstance(raised[-1], list) and raised[-1][0] == "class" else []
         agrees = not raised or any(_is_class(at, one) for one in expected for at in bases)
         if agrees and expected[0].rpartition(":")[2] in BROAD and bases and bases[0].rpartition(":")[2] in SLIPS:
-            agrees = False  # the script takes any error, and this one is a slip
+            agrees = False  # the script accepts any error, and this error is a mistake in the variant
         changed = f"the class of the error that {self.script.quote()} waits for is written out"
         happened = f"it is {bases[0]}" if bases else "no error is raised there"
         self.case.require("unhandled", changed, f"it is {expected[0]} or below", happened, agrees)
@@ -288,7 +288,7 @@ class _Site:
         case.require("decoy", changed, "the script fails as without the patch", got, not got.passed and got.ended)
 
     def _decides_by_data(self) -> Steps:
-        """Whether data files of the patch, which the script does not name, are what mends: the code alone is not enough."""
+        """Whether data files of the patch, which the script does not name, fix the issue: the code alone is not enough."""
         case = self.case
         data = [p for p in case.patched if not p.endswith(".py")]
         if not data or any(p.split("/")[-1] in case.script for p in data):
@@ -320,12 +320,12 @@ class _Site:
 
 
 def _end(outcome: Outcome) -> str:
-    """Where and by what a run failed."""
+    """Where a run failed, and with which error."""
     return outcome.tracebacks[-1].last + str(outcome.tracebacks[-1].lines(outcome.file)) if outcome.tracebacks else ""
 
 
 def _class_names(rows: list[object]) -> list[str]:
-    """The classes in what was written out of an expected class, or of a tuple of them."""
+    """The class names in the printed form of an expected class or of a tuple of classes."""
     if not rows or not isinstance(rows[-1], list):
         return []
     inner = rows[-1][1:] if rows[-1][0] == "tuple" else [rows[-1]]
@@ -333,5 +333,5 @@ def _class_names(rows: list[object]) -> list[str]:
 
 
 def _is_class(given: str, expected: str) -> bool:
-    """Whether `module:Class` is the expected one, which may stand as the script writes it."""
+    """Whether `module:Class` is the expected class, which may be written as in the script."""
     return given == expected if ":" in expected else given.rpartition(":")[2] == expected.split(".")[-1]

@@ -14,7 +14,7 @@ from collections import Counter
 from acr.grading.classes import ISSUE_REMAINS, TESTS_BREAK
 
 CLASSES = ("sound", "flaky", "accepts_empty", "broken", "environment")
-_READ = (None, ISSUE_REMAINS, TESTS_BREAK, "patch_does_not_apply")  # failures of runs whose tests could be read
+_READ = (None, ISSUE_REMAINS, TESTS_BREAK, "patch_does_not_apply")  # failure classes of runs whose tests could be read
 MAX_LISTED = 20
 
 
@@ -57,7 +57,7 @@ def _resolved(runs: list[dict]) -> int:
 
 
 def _passed(run: dict, kind: int) -> set[str]:
-    """Tests that passed: kind 0 are those that the patch must mend, 1 those that must stay."""
+    """The tests that passed: kind 0 are those that the patch must fix, 1 those that must keep passing."""
     tests = run.get("tests") or [{}, {}]
     return {name for name, passed in tests[kind].items() if passed}
 
@@ -67,13 +67,13 @@ def _passes(run: dict) -> set[str]:
 
 
 def _unsteady(runs: list[dict]) -> dict[str, int]:
-    """Tests that pass in some of the runs -> in how many."""
+    """Tests that pass in only some of the runs -> the number of those runs."""
     counts = Counter(name for run in runs for name in _passes(run))
     return {name: count for name, count in sorted(counts.items()) if count < len(runs)} if len(runs) > 1 else {}
 
 
 def _changed(reference: list[dict], standard: list[dict]) -> list[str]:
-    """Tests that always pass, but not in another order or on another day."""
+    """Tests that always pass in the usual order on the real day, but not in another order or on another day."""
     always = set.intersection(*map(_passes, standard)) if standard else set()
     return sorted({name for run in reference if _is_reordered(run) for name in always - _passes(run)})[:MAX_LISTED]
 
@@ -83,7 +83,7 @@ def _named(flaky: dict[str, int]) -> str:
 
 
 def _of_failure(runs: list[dict]) -> tuple[str, str]:
-    """The class and reason where the reference patch never resolves the task."""
+    """The class and the reason for a task that the reference patch never resolves."""
     failure = runs[0]["failure"]
     if failure not in _READ:
         return "environment", failure

@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 
     Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-PASS, FAIL, NOT_PASS = "pass", "fail", "not pass"  # what a canary must do; the last also where a parser drops it
-MAX_COPIED = 3  # tests of a file
+PASS, FAIL, NOT_PASS = (
+    "pass",
+    "fail",
+    "not pass",
+)  # the outcome that a canary must have; NOT_PASS also fits parsers that drop the test
+MAX_COPIED = 3  # most tests of a file that are copied
 SHIFTS = 4  # kinds of changed constants
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _WORDS = (
@@ -39,7 +43,7 @@ _TRUTHS = ("assertTrue", "assertFalse", "assert_")
 
 
 class Canary(NamedTuple):
-    """A planted test; `is_copy`: of one of the file's own."""
+    """A planted test; `is_copy`: a copy of a test of the file."""
 
     path: str
     name: str
@@ -53,9 +57,10 @@ class _Test(NamedTuple):
 
 
 def plant(path: str, source: bytes, failing: set[str], dice: random.Random) -> tuple[bytes, list[Canary]]:
-    """The file with its canaries. `failing`: names of tests that the patch has to mend.
+    """The file with its canaries. `failing`: names of the tests that the patch must fix.
 
-    No canaries: it holds no test that one could stand beside. Raises SyntaxError or ValueError where it cannot be parsed.
+    Returns no canaries if the file has no test to put them beside. Raises SyntaxError or ValueError if it cannot be
+    parsed.
     """
     encoding = tokenize.detect_encoding(BytesIO(source).readline)[0]
     text = source.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
@@ -80,13 +85,13 @@ def _tests(node: ast.Module | ast.ClassDef, owner: ast.ClassDef | None = None) -
 
 
 def _is_parametrized(nodes: list) -> bool:
-    """Whether marks give arguments to each test of a module or class, which a canary would not take."""
+    """Whether marks pass arguments to each test of a module or class, which a canary would not accept."""
     marks = [at for at in nodes if not isinstance(at, (*_FUNCTIONS, ast.ClassDef))]
     return any(getattr(at, "attr", "") == "parametrize" for mark in marks for at in ast.walk(mark))
 
 
 class _Planter:
-    """Puts functions before those of a text."""
+    """Inserts functions before the tests of a file."""
 
     def __init__(self, path: str, text: str, tests: list[_Test], dice: random.Random) -> None:
         self.path, self.lines, self.tests, self.dice = path, text.split("\n"), tests, dice
@@ -101,7 +106,7 @@ class _Planter:
         return "\n".join(lines)
 
     def copy(self, test: _Test) -> None:
-        """A copy that must pass, and around it copies that must fail."""
+        """Adds a copy that must pass, and copies around it that must fail."""
         variants = list(dict.fromkeys(ast.unparse(at) for at in contraries(test.node, self.dice)))
         self._add(test, _bare(test.node), PASS, is_copy=True)
         for number, text in enumerate(self.dice.sample(variants, len(variants))):
@@ -127,7 +132,7 @@ class _Planter:
             self._add(self.dice.choice(beside), made, wanted, is_copy=False)
 
     def _add(self, test: _Test, made: ast.stmt, wanted: str, *, is_copy: bool, is_behind: bool = False) -> None:
-        """Before or behind a test, under a name like those around it."""
+        """Adds a test before or behind another, under a name like those around it."""
         made.name = self._word(self.dice.choice([at for at in self.tests if at.owner is test.owner]).node.name)
         line = min([test.node.lineno, *(at.lineno for at in test.node.decorator_list)])
         line = test.node.end_lineno + 1 if is_behind else line
@@ -144,7 +149,7 @@ class _Planter:
 
 
 def _bare(node: Function) -> Function:
-    """A copy without docstring, which some runners print in place of the name."""
+    """A copy without its docstring, which some runners print instead of the name."""
     made = copy.deepcopy(node)
     if ast.get_docstring(made, clean=False) is not None:
         made.body = made.body[1:] or [ast.Pass()]
@@ -155,7 +160,7 @@ def _bare(node: Function) -> Function:
 
 
 def contraries(node: Function, dice: random.Random) -> Iterator[Function]:
-    """Copies of a test in which no assertion can hold; none where no assertion is known."""
+    """Copies of a test in which every known assertion must fail; none if the test has no known assertion."""
     for shift in range(SHIFTS):
         turned = _Contrary(shift, dice.randrange(1000, 99999))
         made = turned.visit(_bare(node))
@@ -164,7 +169,7 @@ def contraries(node: Function, dice: random.Random) -> Iterator[Function]:
 
 
 class _Contrary(ast.NodeTransformer):
-    """Expects other constants than the test does, and other exceptions; turns other conditions round."""
+    """Changes the constants and exceptions that a test expects, and negates other conditions."""
 
     def __init__(self, shift: int, far: int) -> None:
         self.shift, self.far, self.count = shift, far, 0
@@ -201,7 +206,7 @@ class _Contrary(ast.NodeTransformer):
         return test
 
     def _change_call(self, call: ast.Call) -> None:
-        """An assertion that is called."""
+        """Changes an assertion that is a function call."""
         name = getattr(call.func, "attr", getattr(call.func, "id", ""))
         if not call.args or isinstance(call.args[0], ast.Starred) or "Not" in name:
             return
@@ -220,7 +225,7 @@ class _Contrary(ast.NodeTransformer):
         self.count += 1
 
     def _change_side(self, sides: list[ast.expr]) -> None:
-        """The side that is expected: the second, if the first alone has no plain constants."""
+        """Changes the expected side: the second, unless only the first has plain constants."""
         plain = [not any(isinstance(at, ast.Call) for at in ast.walk(side)) for side in sides]
         held = [any(isinstance(at, ast.Constant) for at in ast.walk(side)) for side in sides]
         index = 0 if plain[0] and held[0] and not (plain[1] and held[1]) else 1

@@ -1,4 +1,4 @@
-"""Why a log shows no resolved task, in a word: what a run's failures are counted by."""
+"""The class of a failure: a short name for the reason why a task is not resolved. Reports count failures by class."""
 
 from __future__ import annotations
 

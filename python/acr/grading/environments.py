@@ -25,7 +25,7 @@ from acr.grading.scripts import (
     test_lines,
 )
 
-KEPT = "/tmp/kept"  # the test files as they were before the patch
+KEPT = "/tmp/kept"  # keeps the test files as they are before the patch
 
 
 @functools.cache
@@ -35,7 +35,7 @@ def built_in_recipes() -> list[dict]:
 
 
 def fault_of(recipes: object) -> str:
-    """What is wrong with a user's recipes, in a line, or ""."""
+    """The first mistake in a user's recipes, in one line, or ""."""
     for number, recipe in enumerate(recipes if isinstance(recipes, list) else [], 1):
         fault = _fault(recipe)
         if fault:
@@ -118,7 +118,7 @@ def recipe_of(row: dict, own: list[dict]) -> dict:
 
 
 def _own_recipe(row: dict) -> dict:
-    """What a row of another data set says of its environment. Nothing is fetched while the project is installed."""
+    """The recipe that a row of another data set contains. No network access while the project is installed."""
     given = row.get("environment") or {}
     install = re.sub(r"\bpip install\b", "pip install --no-deps --no-build-isolation", given.get("install") or "")
     python = re.match(r"\d+\.\d+", str(given.get("python") or ""))
@@ -134,17 +134,18 @@ def _own_recipe(row: dict) -> dict:
 
 
 def key_of(recipe: dict) -> str:
-    """Names the environment: recipes with the same Python and packages share one."""
+    """The name of the environment; recipes with the same Python and packages share it."""
     return hashlib.sha256(json.dumps([recipe["python"], recipe["pip"]]).encode()).hexdigest()[:32]
 
 
 def install_of(row: dict, recipe: dict) -> str:
-    """The command that installs the project; in a recipe "{version}" stands for the row's, as there is no git to ask."""
+    """The command that installs the project; "{version}" in a recipe becomes the row's version, because git is not
+    available."""
     return recipe.get("install", "").replace("{version}", str(row.get("version")))
 
 
 def kept_files(row: dict) -> list[str]:
-    """Test files that are put back after the patch."""
+    """Test files that are restored after the patch is applied."""
     return changed_files(row["test_patch"])
 
 
@@ -163,7 +164,7 @@ def script_of(row: dict, recipe: dict, rules: int) -> str:
 
 
 def test_command(recipe: dict) -> str:
-    """The command that runs all of the project's tests there."""
+    """The command that runs all tests of the project in that environment."""
     return " ".join(
         [*(f"{name}={shlex.quote(value)}" for name, value in recipe.get("env", {}).items()), recipe["test"]]
     )

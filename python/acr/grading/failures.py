@@ -1,4 +1,4 @@
-"""Why a task was not resolved for reasons of its environment, by what its logs say (version 5 of SWE-bench's package)."""
+"""Finds signs in a task's log that its environment is at fault, as version 5 of SWE-bench's package does."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ _SIGNS = [
 
 
 def classify(log: str) -> Failure | None:
-    """The first sign that is found, in the package's order; None: none."""
+    """The first sign in the log, in the package's order; None: there is none."""
     return next((failure for failure, sign in _SIGNS if sign.search(log)), None)

@@ -1,8 +1,8 @@
 """Logs of test runners -> {test: outcome}, as SWE-bench's package reads them.
 
-What a log says is not what happened: a parser repeats the package's reading, its slips included, so that a grade here
-is the grade there. An outcome is one of `OUTCOMES`, or another first word of a line that begins like one.
-A parser is a function (log: str, rules: int) -> dict; `rules` is 4 or 5, the package's version.
+A log can misreport what happened. A parser repeats the package's reading, mistakes included, so that grades are equal.
+An outcome is one of `OUTCOMES`, or another first word of a line that looks like an outcome. A parser is a function
+(log: str, rules: int) -> dict; `rules` is 4 or 5, the package's version.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ _CONTROL = str.maketrans("", "", "".join(map(chr, range(1, 32))))
 
 
 class UnknownParser(LookupError):
-    """No parser has that name, or reads that project's logs."""
+    """No parser has that name, or none reads that project's logs."""
 
 
 def pytest(log: str, rules: int) -> dict[str, str]:
-    """Lines "OUTCOME test ...", pytest's short summary (-rA)."""
+    """Reads the lines "OUTCOME test ..." of pytest's short summary (-rA)."""
     return dict(_summary(log, rules))
 
 
 def pytest_options(log: str, rules: int) -> dict[str, str]:
-    """As `pytest`; of a parameter that is an absolute path only the last part counts."""
+    """As `pytest`; if a parameter is an absolute path, keeps only its last part."""
     return {_short_option(test): outcome for test, outcome in _summary(log, rules)}
 
 
 def pytest_v2(log: str, rules: int) -> dict[str, str]:
-    """As `pytest`, without colours and control characters; also "test OUTCOME" of older pytest. From 5 on, ids have blanks."""
+    """As `pytest`, without colours and control characters; also "test OUTCOME" of older pytest. From 5 on, ids may
+    contain blanks."""
     found = {}
     for coloured in log.split("\n"):
         line = _COLOUR.sub("", coloured).translate(_CONTROL)
@@ -61,17 +62,17 @@ def pytest_v2(log: str, rules: int) -> dict[str, str]:
 
 
 def matplotlib(log: str, rules: int) -> dict[str, str]:
-    """As `pytest`; names of mouse buttons are their numbers."""
+    """As `pytest`; replaces names of mouse buttons by their numbers."""
     return pytest(log.replace("MouseButton.LEFT", "1").replace("MouseButton.RIGHT", "3"), rules)
 
 
 def seaborn(log: str, rules: int) -> dict[str, str]:
-    """Lines "FAILED test", "test PASSED ..." and "PASSED test"."""
+    """Reads the lines "FAILED test", "test PASSED ..." and "PASSED test"."""
     del rules
     found = {}
     for line in log.split("\n"):
         words = line.split()
-        if len(words) < 2:  # version 4 stops there with an error, if the line is the word FAILED or PASSED alone
+        if len(words) < 2:  # version 4 fails with an error here, if the line is only FAILED or PASSED
             continue
         if line.startswith(FAILED):
             found[words[1]] = FAILED
@@ -84,7 +85,7 @@ def seaborn(log: str, rules: int) -> dict[str, str]:
 
 
 def sympy(log: str, rules: int) -> dict[str, str]:
-    """Headings "____ file.py:test ____" of failures, then lines "test_name ok", "... F", "... E"."""
+    """Reads headings "____ file.py:test ____" of failures, then lines "test_name ok", "... F", "... E"."""
     del rules
     lines = log.split("\n")
     found = {}
@@ -101,14 +102,14 @@ def sympy(log: str, rules: int) -> dict[str, str]:
 
 
 def _sympy_heading(line: str) -> str | None:
-    r"""What the package's `(_*) (.*)\.py:(.*) (_*)` finds, whose underscores may be none, in linear time."""
+    r"""Finds what the package's `(_*) (.*)\.py:(.*) (_*)` finds, where the underscores may be missing, in linear time."""
     first, last = line.find(" "), line.rfind(" ")
     at = line.rfind(".py:", 0, max(last, 0))
     return line[first + 1 : last] if at > first >= 0 else None
 
 
 def django(log: str, rules: int) -> dict[str, str]:
-    """Lines "name ... ok" and the like; what a test prints may stand between its name and its outcome."""
+    """Reads lines such as "name ... ok"; a test's own output may stand between its name and its outcome."""
     del rules
     found = {}
     last = None
@@ -147,7 +148,7 @@ def _django_line(line: str, found: dict[str, str]) -> None:
                 found[words[1]] = outcome
 
 
-# Messages of Django that come between a test's name and the "ok" on a line of its own.
+# Messages of Django that may separate a test's name from the "ok" on a line of its own.
 _DJANGO_INTERRUPTIONS = [
     re.compile(r"^(.*?)\s\.{3}\s" + message + r"\nok$", re.MULTILINE)
     for message in (
@@ -167,7 +168,7 @@ def _summary(log: str, rules: int) -> Iterator[tuple[str, str]]:
 
 
 def _is_skip_count(words: list[str], rules: int) -> bool:
-    """Whether the line counts skips, "SKIPPED [3] file:line: reason"; 4 takes "[3]" for a test."""
+    """Whether the line counts skips, "SKIPPED [3] file:line: reason"; version 4 reads "[3]" as a test."""
     return rules != 4 and words[0] == SKIPPED and _SKIP_COUNT.fullmatch(words[1]) is not None
 
 
@@ -182,7 +183,7 @@ def _short_option(test: str) -> str:
 
 
 def reward_of(log: str) -> Any:
-    """What the verifier of a Harbor task wrote: the value of its JSON, else its text; None: nothing."""
+    """The output of a Harbor task's verifier: its JSON value, otherwise its text; None: no output."""
     found = re.findall(r"^>>>>> Reward: (.+)$", log, re.MULTILINE)
     try:
         return json.loads(found[-1], parse_constant=_refuse_constant) if found else None
@@ -195,8 +196,8 @@ def _refuse_constant(name: str) -> None:
 
 
 def harbor(log: str, rules: int) -> dict[str, str]:
-    """The last line ">>>>> Reward: VALUE", a number or an object of numbers: the one test passes with a reward of 1 or more,
-    of an object with its "reward", else with all of its values."""
+    """Reads the last line ">>>>> Reward: VALUE". The task has one test, which passes if the number is 1 or more; if the
+    value is an object, its "reward" counts, otherwise all of its values."""
     value = reward_of(log)
     values = [value.get("reward")] if isinstance(value, dict) and "reward" in value else value
     values = list(values.values()) if isinstance(values, dict) else values if isinstance(values, list) else [values]
@@ -224,7 +225,7 @@ _OF_SWE_GYM = (
     *("Project-MONAI/MONAI", "bokeh/bokeh", "conan-io/conan", "dask/dask", "facebookresearch/hydra", "getmoto/moto"),
     *("iterative/dvc", "modin-project/modin", "pandas-dev/pandas", "pydantic/pydantic", "python/mypy"),
 )
-# Of rows that name no parser: by the project.
+# For rows that name no parser: the parser of the project.
 _PROJECTS = {
     **dict.fromkeys(_OF_SWE_GYM, "pytest"),
     "astropy/astropy": "astropy",

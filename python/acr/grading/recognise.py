@@ -1,7 +1,7 @@
-"""Which recipe fits a checkout of one of the projects that have recipes: its files tell project and version.
+"""Finds the recipe for a checkout of a known project: its files tell the project and the version.
 
-The version of a working tree stands in a module, in a change log or in the names of release notes, as each project keeps
-it. Projects change over time, so the recipe whose version is nearest is taken.
+Each project keeps its version in a module, in a change log or in the names of release notes. If no recipe has exactly
+that version, the nearest is taken.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class UnknownRecipe(Exception):
 
 
 class _Project(NamedTuple):
-    marks: tuple[str, ...]  # files of which only this project has one
+    marks: tuple[str, ...]  # files that only this project has
     says: tuple[str, ...]  # files that may name its version
-    version: str  # what the version looks like there: two groups, major and minor
-    notes: str = ""  # what it looks like in the paths of release notes
+    version: str  # pattern of the version there: two groups, major and minor
+    notes: str = ""  # pattern of the version in the paths of release notes
 
 
 _IN_MODULE = r"^__version__\s*=\s*['\"]v?(\d+)\.(\d+)"
@@ -72,13 +72,13 @@ def files_of_versions() -> list[str]:
 
 
 def _project_of(paths: frozenset[str]) -> str:
-    """The project of a checkout; "": none that is known."""
+    """The project of a checkout; "": unknown."""
     found = [repo for repo, project in _PROJECTS.items() if not paths.isdisjoint(project.marks)]
     return found[0] if len(found) == 1 else ""
 
 
 def version_of(repo: str, paths: frozenset[str], texts: dict[str, str]) -> tuple[int, int] | None:
-    """Major and minor version of a checkout; None: its files do not say."""
+    """The major and minor version of a checkout; None: its files do not tell."""
     project = _PROJECTS[repo]
     for path in project.says:
         match = re.search(project.version, texts.get(path, ""), re.MULTILINE)
@@ -95,7 +95,7 @@ def _number(version: str) -> tuple[int, int]:
 
 
 def _nearest(recipes: list[dict], version: tuple[int, int] | None) -> tuple[str, dict]:
-    """The recipe of that version, else of the one before it, else of the one after it; None: the newest."""
+    """The recipe of that version, otherwise of the nearest older, otherwise of the nearest newer; None: the newest."""
     offered = {_number(at): (at, recipe) for recipe in recipes for at in recipe["versions"]}
     before = [at for at in offered if version is None or at <= version]
     return offered[max(before) if before else min(offered)]
@@ -103,8 +103,7 @@ def _nearest(recipes: list[dict], version: tuple[int, int] | None) -> tuple[str,
 
 def find_recipe(name: str, paths: list[str], texts: dict[str, str]) -> tuple[dict, str, str]:
     """The recipe called OWNER/NAME, NAME or either with @VERSION, or "auto": (recipe, its full name, the version that its
-    install command gets). Raises UnknownRecipe.
-    """
+    install command gets). Raises UnknownRecipe."""
     asked, _, exact = name.partition("@")
     known = frozenset(paths)
     repos = [repo for repo in _PROJECTS if asked in (repo, repo.partition("/")[2])]

@@ -1,4 +1,4 @@
-"""The final report of a run: what became of every task, in the fields of SWE-bench's package 4 or 5."""
+"""The final report of a run: the outcome of every task, in the fields of SWE-bench's package 4 or 5."""
 
 from __future__ import annotations
 

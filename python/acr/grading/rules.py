@@ -1,4 +1,4 @@
-"""What a log says of a prediction, by the rules of version 4 or 5 of SWE-bench's package: the content of report.json."""
+"""Grades a log by the rules of version 4 or 5 of SWE-bench's package: returns the content of report.json."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ FAIL_TO_PASS, PASS_TO_PASS = "FAIL_TO_PASS", "PASS_TO_PASS"
 
 _EXIT_CODE = re.compile(r">>>>> Test Exit Code:\s*(-?\d+)")
 _TIME = re.compile(r"\s*(?:\[\d[\d.]*\s*m?s\]|in \d[\d.]*\s*(?:m?s|msec|sec)\w*|\(\d[\d.]*\s*m?s\))$")
-# Signs that a suite of tests ran although no test was read; a count of zero is none.
+# Signs that a test suite ran although the parser found no test; a count of zero is no sign.
 _SUITE_RAN = re.compile(
     r"Executed [1-9]\d* of \d+|TOTAL: [1-9]\d* (?:SUCCESS|FAILED)|[1-9]\d* passing|Tests:\s+[1-9]\d*"
     r"|Test Suites:\s+(?:\d+ \w+, )*[1-9]\d* total|^# tests [1-9]\d*|[1-9]\d* specs?, \d+ failures?|': ok$",
     re.MULTILINE,
 )
-# Projects whose parsers read failures only; version 5 has that in the row.
+# Projects whose parsers find failed tests only; in version 5 a field of the row says so.
 _FAIL_ONLY_PROJECTS = ("chartjs/Chart.js", "processing/p5.js", "markedjs/marked")
 
 
 def read_log(raw: bytes) -> str:
-    """The text of a log as Python reads a text file; bytes that are not UTF-8 are replaced (there they are an error)."""
+    """The text of a log, decoded as Python reads a text file; invalid UTF-8 is replaced, where the package raises an
+    error."""
     return raw.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def output_of(log: str) -> str:
-    """What the tests printed; a log without their marks as it is."""
+    """The part of a log between the marks of test output; a log without marks is returned whole."""
     return log.split(START)[1].split(END)[0] if START in log else log
 
 
 def outcomes(log: str, row: dict, rules: int) -> dict[str, str] | None:
-    """{test: outcome} of a log; None: it cannot be graded, the patch counts as not applied."""
+    """{test: outcome} of a log; None: the log cannot be graded, and the patch counts as not applied."""
     if any(mark in log for mark in NOT_GRADED) or START not in log or END not in log:
         return None
     parse = parser_of(row)
@@ -54,13 +55,13 @@ def outcomes(log: str, row: dict, rules: int) -> dict[str, str] | None:
 
 
 def expected(row: dict, key: str) -> list[str]:
-    """The row's tests of `key`: a list, or its text as JSON."""
+    """The row's tests under `key`, given as a list or as its JSON text."""
     tests = row.get(key) or []
     return json.loads(tests) if isinstance(tests, str) else list(tests)
 
 
 def tests_status(row: dict, found: dict[str, str], rules: int) -> dict[str, dict[str, list[str]]]:
-    """Each expected test as success or failure. Version 4 puts skipped ones nowhere."""
+    """Sorts each expected test into success or failure. Version 4 drops skipped tests."""
     if rules == 4:
         is_fail_only = row.get("repo") in _FAIL_ONLY_PROJECTS
     else:
@@ -85,7 +86,8 @@ def tests_status(row: dict, found: dict[str, str], rules: int) -> dict[str, dict
 
 
 def _outcome(test: str, found: dict[str, str], rules: int) -> str | None:
-    """A test's outcome; from 5 on, of an id that was cut inside its parameter, if all that begin so agree."""
+    """A test's outcome. From 5 on, if the id was cut inside a parameter, the outcome on which all tests with that
+    beginning agree."""
     if test in found or rules == 4 or test.count("[") <= test.count("]"):
         return found.get(test)
     matches = [outcome for name, outcome in found.items() if name.startswith(test)]
@@ -93,7 +95,7 @@ def _outcome(test: str, found: dict[str, str], rules: int) -> str | None:
 
 
 def _is_good(outcome: str | None, key: str, rules: int) -> bool | None:
-    """None: the outcome counts neither way."""
+    """Whether an outcome counts as success; None: it counts as neither success nor failure."""
     if outcome in (PASSED, XFAIL):
         return True
     if outcome == SKIPPED:
@@ -102,14 +104,14 @@ def _is_good(outcome: str | None, key: str, rules: int) -> bool | None:
 
 
 def _counts(outcome: str | None, key: str, how: str) -> bool:
-    """As the harnesses of other data sets count (`dataset/sets.py`)."""
+    """Whether an outcome counts as success for the harness of another data set (`dataset/sets.py`)."""
     if how == "not failed" and key == PASS_TO_PASS:
         return outcome not in (FAILED, ERROR)
     return outcome == PASSED
 
 
 def is_resolved(status: dict[str, dict[str, list[str]]]) -> bool:
-    """Every test that was to pass passed, and none that passed fails."""
+    """Whether all fail-to-pass tests pass and no pass-to-pass test fails."""
     return not status[FAIL_TO_PASS]["failure"] and not status[PASS_TO_PASS]["failure"]
 
 

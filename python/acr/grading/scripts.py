@@ -25,7 +25,7 @@ _EXIT_CODE = "SWEBENCH_TEST_EXIT_CODE"
 
 
 class UnknownProject(LookupError):
-    """A row brings no script, and its project or version is in no table."""
+    """The row has no script, and no table has its project or version."""
 
 
 @functools.cache
@@ -34,7 +34,7 @@ def _projects() -> dict[str, dict]:
 
 
 def project_of(row: dict) -> dict:
-    """What projects.json says of the row's project; {}: nothing."""
+    """The entry of the row's project in projects.json; {}: none."""
     return _projects().get(row.get("repo"), {})
 
 
@@ -49,7 +49,7 @@ def specification(row: dict) -> dict:
 
 
 def script_of(row: dict, rules: int) -> str:
-    """The bash script, whole. By the rules of 5 it tells the exit code of the test command."""
+    """The whole bash script. By the rules of 5 it prints the exit code of the test command."""
     given = row.get("eval_script")
     lines = _lines(given) if given else _made(row)
     if rules != 4:
@@ -58,12 +58,13 @@ def script_of(row: dict, rules: int) -> str:
 
 
 def test_command(row: dict) -> str:
-    """The command that runs all of the project's tests in the task's image; "": none is known, so the project's files decide."""
+    """The command that runs all of the project's tests in the task's image; "": unknown, so the caller looks in the
+    project's files."""
     try:
         command = row.get("test_cmd") or specification(row)["test"]
     except UnknownProject:
         return ""
-    is_usable = isinstance(command, str) and not command.startswith("tox ")  # tox would make an environment of its own
+    is_usable = isinstance(command, str) and not command.startswith("tox ")  # tox would create its own environment
     return command if is_usable else ""
 
 
@@ -72,7 +73,7 @@ def _lines(script: str) -> list[str]:
 
 
 def tell_exit_code(lines: list[str]) -> list[str]:
-    """The script's lines with those that print the exit code of the test command."""
+    """The script with added lines that print the exit code of the test command."""
     for at, line in enumerate(lines):
         if END in line:
             told = [f"{_EXIT_CODE}=$?", line, f'echo ">>>>> Test Exit Code: ${_EXIT_CODE}"']
@@ -94,7 +95,7 @@ def _made(row: dict) -> list[str]:
 
 
 def put_tests(row: dict, checkout: str, remove: str) -> tuple[list[str], list[str]]:
-    """(commands that put the hidden tests where they belong, commands that take them away)."""
+    """(commands that put the hidden tests in place, commands that remove them)."""
     patch = row["test_patch"]
     changed, added = changed_files(patch), added_files(patch)
     clean = [f"{checkout} {words(changed)}"] if changed else []
@@ -104,7 +105,7 @@ def put_tests(row: dict, checkout: str, remove: str) -> tuple[list[str], list[st
 
 
 def test_lines(row: dict, command: str) -> list[str]:
-    """The commands that run the tests, between their marks; `command` is for rows that bring none."""
+    """The commands that run the tests, between their marks; `command` is used for rows without a script."""
     runs, files = row.get("runs") or {}, row.get("test_files")
     if row.get("run_script"):
         end = delimiter(row["run_script"])
@@ -117,12 +118,12 @@ def test_lines(row: dict, command: str) -> list[str]:
 
 
 def words(paths: list[str]) -> str:
-    """Paths as the words of a command."""
+    """Quotes paths as words of a shell command."""
     return " ".join(map(shlex.quote, paths))
 
 
 def delimiter(text: str) -> str:
-    """A line that ends a here-document, which the text does not hold."""
+    """A line that ends a here-document and does not occur in the text."""
     number = 0
     while f"END_OF_TEST_PATCH_{number}" in text:
         number += 1
@@ -130,7 +131,7 @@ def delimiter(text: str) -> str:
 
 
 def changed_files(patch: str) -> list[str]:
-    """The files that a unified diff changes or removes, as they are called before it."""
+    """The files that a unified diff changes or removes, by their old names."""
     return _OLD_FILE.findall(patch)
 
 
@@ -140,7 +141,8 @@ def added_files(patch: str) -> list[str]:
 
 
 def directives(row: dict) -> list[str]:
-    """What the test command runs: the test patch's files but for data; Django's as modules; the cases of mypy's data files."""
+    """The arguments of the test command: the test patch's files without data; modules for Django; case names for mypy's
+    data files."""
     if row.get("repo") == "python/mypy" and (cases := _CASE.findall(row["test_patch"])):
         return ["-k", " or ".join(dict.fromkeys(cases))]
     files = [file for file in _FILE.findall(row["test_patch"]) if not file.endswith(_NOT_TESTS)]

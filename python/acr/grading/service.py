@@ -1,4 +1,4 @@
-"""What the host asks of this package: fields in and out, as `acr.packing` has them."""
+"""Answers the host's requests to this package; `acr.packing` packs the fields of requests and answers."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def environment(argument: bytes) -> bytes:
 
 
 def fault_of_recipes(argument: bytes) -> bytes:
-    """A user's recipes (JSON) -> what is wrong with them; nothing where that is nothing."""
+    """A user's recipes (JSON) -> the first mistake in them, or nothing."""
     fault = environments.fault_of(json.loads(unpack(argument)[0]))
     return pack([fault.encode("utf-8", "replace")] if fault else [])
 
 
 def _answer(row: dict, describe: Callable[[dict], list[str]]) -> bytes:
-    """What `describe` makes of a row that can be graded, or the reason why it cannot, alone."""
+    """The fields that `describe` makes from a gradable row, or only the reason why the row cannot be graded."""
     try:
         row = {key: value for key, value in row.items() if value is not None}
         if row.get("fault"):
@@ -99,13 +99,13 @@ def _are_tests(row: dict, key: str) -> bool:
 
 
 def folder_of(row: dict) -> str:
-    """Where the image holds the project: as a row of another data set says, or where SWE-bench has it."""
+    """The project's folder in the image: as a row of another data set says, or the folder of SWE-bench's images."""
     runs = row.get("runs")
     return runs["begin"][-1].removeprefix("cd ") if runs else str(row.get("folder") or FOLDER)
 
 
 def image_of(row: dict) -> str:
-    """The image that holds the task: the row's own (5.x), or the published one as version 4 or SWE-Gym calls it."""
+    """The name of the task's image: the row's own (5.x), or the name that version 4 or SWE-Gym publishes it under."""
     given = row.get("image")
     if isinstance(given, str) and given:
         return given
@@ -114,7 +114,7 @@ def image_of(row: dict) -> str:
 
 
 def grade(argument: bytes) -> bytes:
-    """Row (JSON), rules, log -> report.json, and the class of the failure; nothing where it says "resolved"."""
+    """Row (JSON), rules, log -> report.json, and the class of the failure, which is empty if the task is resolved."""
     raw_row, version, raw_log = unpack(argument)
     row, log = json.loads(raw_row), rules.read_log(raw_log)
     report = rules.report(row, "a patch", log, int(version))
@@ -126,11 +126,11 @@ def grade(argument: bytes) -> bytes:
 
 
 def output(argument: bytes) -> bytes:
-    """A log -> the text that its parser gets."""
+    """A log -> the part of it that a parser reads."""
     return pack([rules.output_of(rules.read_log(argument)).encode("utf-8", "replace")])
 
 
 def failure(argument: bytes) -> bytes:
-    """Logs -> reason and tier of the first sign that the environment is at fault; nothing without one."""
+    """Logs -> reason and tier of the first sign that the environment is at fault, or nothing."""
     found = classify("\n".join(rules.read_log(log) for log in unpack(argument)))
     return pack([field.encode() for field in found] if found else [])

@@ -33,11 +33,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    Version = bytes | None  # of a file; None: there is none, or it is a link or a folder
+    Version = bytes | None  # the content of a file; None: it is missing, or is a link or a folder
 
 MAX_LISTED = 8
-MAX_FILES = 200  # of a patch
-KEPT = "/tmp/kept"  # where files lie as they were before the patch
+MAX_FILES = 200  # most files of a patch that are examined
+KEPT = "/tmp/kept"  # keeps files as they are before the patch
 TEST_FILES = r"(^|/)(test_[^/]*|[^/]*_test|tests|conftest)\.py$|(^|/)tests/|^(test|testing)/"
 _PUT_BACK = re.compile(
     TEST_FILES + r"|(^|/)(conftest|sitecustomize|usercustomize)\.[^/]*$|\.(pth|pyc|pyo|so|pyd)$|(^|/)__pycache__/"
@@ -45,7 +45,7 @@ _PUT_BACK = re.compile(
     r"|\.pytest\.toml|pytest\.toml|\.coveragerc|\.gitattributes|\.gitmodules|[^/]*\.egg-link)$|^\.git/|^bin/"
 )
 _HEADERS = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\n]+)|^(?:rename|copy) (?:from|to) (.+)$", re.MULTILINE)
-# Kinds of what is not plain code that decide against a patch: it reaches for what is not its own.
+# Kinds of constructs that reject a patch, because they reach beyond its own code.
 _DECIDES = {
     "hidden name", "special attribute", "computed attribute", "attribute of a module or class", "made class",
 }  # fmt: skip
@@ -71,11 +71,12 @@ class Change(NamedTuple):
 
 
 class Needed(Exception):
-    """A run that has no output yet: its patch, its script, and files that are kept as they are before the patch."""
+    """A run whose output is still missing: its patch, its script, and files that keep their content from before the
+    patch."""
 
 
 class Lab:
-    """The runs of a task, in the order in which they are asked for."""
+    """The runs of a task, in the order in which they are requested."""
 
     def __init__(self, row: dict, rules: int, script: str, seed: str, outputs: Iterable[bytes]) -> None:
         self.row, self.rules, self.script, self.seed = row, rules, script, seed
@@ -92,7 +93,7 @@ class Lab:
         return output
 
     def survey(self, patch: str, changed: list[str], back: list[str]) -> tuple[list[Change], dict[str, Version]]:
-        """(the files of a patch, {test file: its text when the tests run}), read before anything of the patch is run."""
+        """(the files of a patch, {test file: its text when the tests run}), read before any code of the patch runs."""
         word, test_patch = hashlib.sha256(f"{self.seed} survey".encode()).hexdigest(), self.test_patch
         tests = [*changed_files(test_patch), *added_files(test_patch), *self.test_files]
         lines = ["#!/bin/bash", _SHOW.replace("WORD", word), _BACK]
@@ -109,7 +110,7 @@ class Lab:
         return changes, {at: shown.get(f"test/{at}") for at in tests if at.endswith(".py")}
 
     def test(self, patch: str, first: list[str], last: list[str], kept: Iterable[str]) -> Log:
-        """Runs the task's script, with lines at its begin and before its tests."""
+        """Runs the task's script with added lines at its beginning and before its tests."""
         lines = self.script.split("\n")
         if not any("Test Exit Code" in line for line in lines):
             lines = tell_exit_code(lines)
@@ -120,7 +121,7 @@ class Lab:
 
 
 class Log:
-    """What the log of a run says."""
+    """The content of a run's log."""
 
     def __init__(self, row: dict, rules: int, output: bytes) -> None:
         text = read_log(output)
@@ -137,7 +138,7 @@ class Log:
         return [test for test in tests if self.found.get(test) in (PASSED, XFAIL)]
 
     def fault(self, canary: Canary) -> str:
-        """What a canary did that it must not, or ""."""
+        """How a canary's outcome differs from the one it must have, or ""."""
         seen = self._by_word.get(canary.name, set())
         if canary.wanted == PASS:
             return "" if seen and seen <= {PASSED, XFAIL} else "did not pass" if seen else "was not run"
@@ -148,8 +149,7 @@ class Log:
 
 def step(argument: bytes) -> bytes:
     """Row (JSON), rules, script, patch, what it changed ("f path" or "l path" a line; l: a link), seed, outputs so far -> patch,
-    script and kept files, a path a line, of the next run; or JSON {"resolved", "why", "evidence", "weak"} alone.
-    """
+    script and kept files, a path a line, of the next run; or JSON {"resolved", "why", "evidence", "weak"} alone."""
     raw, rules, script, patch, listed, seed, *outputs = unpack(argument)
     texts = [at.decode("utf-8", "replace") for at in (script, patch, listed, seed)]
     lab = Lab(json.loads(raw), int(rules), texts[0], texts[3], outputs)
@@ -184,7 +184,7 @@ def _judge(lab: Lab, patch: str, listed: str) -> dict:
 
 
 def _plant(lab: Lab, tests: dict[str, Version]) -> tuple[list[str], list[Canary], list[str]]:
-    """(lines of a script that plant the canaries, the canaries, why there are none in a file)."""
+    """(script lines that plant the canaries, the canaries, why some files have none)."""
     dice, failing = random.Random(lab.seed), {name_of(test) for test in lab.must}
     lines, canaries, unplaced = [], [], []
     for path, text in tests.items():
@@ -204,7 +204,7 @@ def _plant(lab: Lab, tests: dict[str, Version]) -> tuple[list[str], list[Canary]
 def _experiments(
     lab: Lab, patch: str, changes: list[Change], back: list[str], planted: list[str], canaries: list[Canary]
 ) -> dict[str, list[str]]:
-    """What speaks against the patch, by kind."""
+    """The reasons against the patch, by kind."""
     first = [f"back {shlex.quote(at)}" for at in back]
     reference = lab.row.get("patch") or ""
     faults = _faults(lab.test(patch, first, planted, back), lab, canaries)
@@ -231,7 +231,7 @@ def _experiments(
 
 
 def _faults(log: Log, lab: Lab, canaries: list[Canary]) -> dict[object, str]:
-    """What is wrong with a run whose tests are to pass: by test, by canary, or "" for the exit code."""
+    """The faults of a run whose tests should pass, by test, by canary, or "" for the exit code."""
     faults: dict[object, str] = {}
     if not log.is_resolved:
         for test in [*lab.must, *expected(lab.row, PASS_TO_PASS)]:
@@ -248,7 +248,7 @@ def _faults(log: Log, lab: Lab, canaries: list[Canary]) -> dict[object, str]:
 
 
 def _passes_as_decoy(lab: Lab, patch: str, changes: list[Change], back: list[str]) -> bool:
-    """Whether the tests pass that the patch has to mend, when it has its names and the base's behaviour."""
+    """Whether the fail-to-pass tests pass with a decoy, which has the patch's names and the base's behaviour."""
     lines, kept = [], [*back]
     for at in changes:
         if at.path in back or at.before == at.after:
@@ -265,7 +265,7 @@ def _passes_as_decoy(lab: Lab, patch: str, changes: list[Change], back: list[str
 
 
 def _decoy_of(change: Change) -> bytes | None:
-    """A Python file of the decoy; None: it is as before the patch."""
+    """The decoy of a Python file; None: the file stays as it is before the patch."""
     if not change.path.endswith(".py") or change.after is None:
         return None
     try:
@@ -275,7 +275,7 @@ def _decoy_of(change: Change) -> bytes | None:
 
 
 def _laid(path: str, text: bytes) -> str:
-    """A command that writes a file."""
+    """A shell command that writes the text to a file."""
     return f"base64 -d >{shlex.quote(path)} <<'END'\n{base64.encodebytes(text).decode()}END"
 
 
@@ -287,7 +287,7 @@ def _lines(paths: Iterable[str]) -> str:
 
 
 def named_in(patch: str) -> Iterator[str]:
-    """The paths that a patch names, also of what it removes."""
+    """The paths in a patch, including those of removed files."""
     for old, other in _HEADERS.findall(patch):
         path = (old or other).strip('"')
         if path != "/dev/null" and ".." not in path.split("/") and not path.startswith("/"):
@@ -295,19 +295,19 @@ def named_in(patch: str) -> Iterator[str]:
 
 
 def tools_of(script: str) -> set[str]:
-    """The files of the tree that the test command names first."""
+    """The files of the tree that are the first words of test commands."""
     command = script.split(START)[-1].split(END)[0].splitlines()
     words = [word for line in command[1:2] for word in line.split()]
     return {word.removeprefix("./") for word in words if "/" in word and not word.startswith(("/", "-"))}
 
 
 def name_of(test: str) -> str:
-    """The function of a test's id."""
+    """The function name in a test's id."""
     return test.split("[", 1)[0].split(" ", 1)[0].split("::")[-1].split(".")[-1]
 
 
 def _shown(output: bytes, word: bytes) -> dict[str, Version]:
-    """What a survey printed."""
+    """Parses the output of a survey."""
     shown: dict[str, Version] = {}
     mark, at = re.compile(b"\n" + word + rb" (\d+|none) ([^\n]*)\n"), 0
     while found := mark.search(output, at):
@@ -318,7 +318,7 @@ def _shown(output: bytes, word: bytes) -> dict[str, Version]:
 
 
 def doubts(changes: list[Change], back: list[str]) -> tuple[list[str], list[str]]:
-    """(what in a patch decides against it, what a person should look at); files that are put back decide nothing."""
+    """(reasons that reject a patch, reasons for a person to look at it); restored files give no reasons to reject."""
     kept = [at for at in changes if at.path not in back]
     sides = ({at.path: at.before for at in kept}, {at.path: at.after for at in kept})
     found = [(kind, f"the patch is not plain code: {kind}: {text}") for kind, text in plain.find(*sides, set())]
@@ -336,7 +336,7 @@ def _words(change: Change) -> Iterator[str]:
 
 
 def tests(argument: bytes) -> bytes:
-    """Row (JSON), rules, log -> JSON [{test that must pass now: whether it did}, {test that must go on passing: likewise}]."""
+    """Row (JSON), rules, log -> JSON [{fail-to-pass test: whether it passes}, {pass-to-pass test: whether it passes}]."""
     raw_row, rules, log = unpack(argument)
     row = json.loads(raw_row)
     found = outcomes(read_log(log), row, int(rules)) or {}
