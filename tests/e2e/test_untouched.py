@@ -375,7 +375,7 @@ def test_files_that_are_large_or_no_text(host: Host, make_repo: Make) -> None:
 
 def test_a_tree_that_changes_while_it_is_read_is_no_crash(host: Host, make_repo: Make) -> None:
     """Files vanish, turn into folders and links, grow."""
-    repo = make_repo({f"p/m{n}.py": f"v{n} = 1\n" * 200 for n in range(300)})
+    repo = make_repo({f"p/m{n}.py": f"v{n} = 1\n" * 50 for n in range(300)})
     chance = random.Random(8)
     for _ in range(3):
         child = host.start("index", "--repo", repo)
@@ -387,7 +387,8 @@ def test_a_tree_that_changes_while_it_is_read_is_no_crash(host: Host, make_repo:
                 path.unlink(missing_ok=True)
                 chance.choice([lambda p: p.mkdir(), lambda p: p.symlink_to("/etc/passwd")])(path)
             else:
-                path.write_text("w = 1\n" * chance.randrange(5000))
+                path.write_text("w = 1\n" * chance.randrange(500))
+            time.sleep(0.0005)  # leaves a core to the index; its reads take longer
         _, err = child.communicate()
         assert child.returncode in (0, 3) and len(err.splitlines()) <= 1, err
 
