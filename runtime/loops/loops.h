@@ -96,10 +96,10 @@ typedef struct {
     bool (*localize)(void *ctx, const AcrIndex *index, const char *script, const AcrJson **out,
                      GError **error);
     /* Runs the tests with `patch` and compares; NULL: without a patch, so that `compared` counts
-     * the passing tests. *out and errors as for `run` of AcrExecutor; UNAVAILABLE also if no tests
+     * the passing tests. Unless `is_whole`, it may stop soon after a confirmed regression. *out and errors as for `run` of AcrExecutor; UNAVAILABLE also if no tests
      * are known. */
-    bool (*compare)(void *ctx, const AcrOverlay *patch, const AcrTestComparison **out,
-                    GError **error);
+    bool (*compare)(void *ctx, const AcrOverlay *patch, bool is_whole,
+                    const AcrTestComparison **out, GError **error);
 } AcrTestComparer;
 
 /* What a run does beyond its rounds; off in runs of versions without it. */

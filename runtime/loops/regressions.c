@@ -140,8 +140,6 @@ static AcrStep refuse_patch(AcrAttemptWork *work, AcrCandidate *candidate)
 static AcrStep judge_tests(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     AcrTestComparison *found = candidate->tests;
-    if (!ask_all(work, candidate, error))
-        return ACR_STEP_FAILED;
     AcrJson *json = acr_json_new_object();
     acr_test_comparison_to_json(found, true, json);
     if (!acr_loops_write_json(work->run, candidate->attempt, json, error, ACR_FILE_REGRESSION,
@@ -183,17 +181,24 @@ AcrStep acr_step_regress(AcrAttemptWork *work, AcrCandidate *candidate, GError *
     const AcrTestComparer *tests = work->run->tests;
     const AcrTestComparison *found;
     g_autoptr(GError) reason = NULL;
+    bool is_whole = false;
     if (work->run->regressions == ACR_VERIFY_NEVER)
         return ACR_STEP_DONE;
     g_autoptr(AcrOverlay) patch = keep_tests(work, candidate->overlay, error);
     if (!patch || !acr_loops_go_on(work->run, error))
         return ACR_STEP_FAILED;
     acr_loops_stage(work->run, work->attempt, "tests", candidate->number);
-    g_clear_pointer(&candidate->tests, acr_test_comparison_free);
-    if (tests->compare(tests->ctx, patch, &found, &reason)) {
+    while (tests->compare(tests->ctx, patch, is_whole, &found, &reason)) {
+        g_clear_pointer(&candidate->tests, acr_test_comparison_free);
         candidate->tests = acr_test_comparison_copy(found);
-        return judge_tests(work, candidate, error);
+        if (!ask_all(work, candidate, error))
+            return ACR_STEP_FAILED;
+        /* if the issue expects the failures at which the tests were stopped, all tests must run */
+        if (!found->is_stopped || is_whole || acr_test_comparison_regressions(candidate->tests) > 0)
+            return judge_tests(work, candidate, error);
+        is_whole = true;
     }
+    g_clear_pointer(&candidate->tests, acr_test_comparison_free);
     if (!g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return ACR_STEP_FAILED;
@@ -212,7 +217,8 @@ AcrStep acr_step_know_tests(AcrAttemptWork *work, GError **error)
     if (work->run->regressions != ACR_VERIFY_ALWAYS)
         return ACR_STEP_DONE;
     acr_loops_stage(work->run, 0, "tests", 0);
-    if (!acr_loops_go_on(work->run, error) || !tests->compare(tests->ctx, NULL, &found, error))
+    if (!acr_loops_go_on(work->run, error) ||
+        !tests->compare(tests->ctx, NULL, true, &found, error))
         return ACR_STEP_FAILED;
     acr_loops_note(work->run, "the project's tests: %" G_GINT64_FORMAT " pass (%s)",
                    found->compared, found->command);

@@ -38,6 +38,8 @@ typedef struct {
     const char *command;           /* the user's test command; NULL: detect it */
     const AcrInterrupt *interrupt; /* ends the wait for another process's baseline; may be NULL */
     const char *environment; /* what else the outcomes depend on (set-up, image); may be NULL */
+    /* whether the check of a patch ends soon after the first regression that it confirms */
+    bool is_first_enough;
     gint64 time_ms;          /* time for the baseline, and the same for the check of a patch */
     AcrSandboxLimits limits; /* all limits except the time */
     bool network;
@@ -115,6 +117,7 @@ typedef struct {
     gint64 wall_ms;
     int exit_code;
     bool timed_out;
+    bool is_stopped;   /* it was ended on purpose after a failure; then also `timed_out` */
     const char *limit; /* the sandbox limit that was exceeded; NULL: none */
 } AcrTestRun;
 void acr_test_run_clear(AcrTestRun *run);
@@ -183,6 +186,7 @@ typedef struct {
     gint64 compared; /* tests that pass without the patch, and ran with it */
     GPtrArray *broken; /* array of AcrBrokenTest; NULL: no patch was given */
     gint64 not_run;    /* known tests that did not run before the timeout */
+    bool is_stopped;   /* the run ended soon after a regression; not all tests ran */
     bool is_cut;       /* the timeout came before all tests had run, known or not */
 #define ACR_COMPARISON_MEMBER(name, heading) GPtrArray *name; /* array of char *; NULL: not known */
     ACR_COMPARISON_LISTS(ACR_COMPARISON_MEMBER)

@@ -38,7 +38,9 @@ typedef struct {
     const AcrJson *plan;
     const AcrOverlay *overlay; /* NULL: the unchanged snapshot */
     const GPtrArray *select;   /* char *: run only these tests; NULL: all */
-    const AcrJson *order;      /* made by acr_project_order; NULL: the runner's own order */
+    /* char *: the run ends soon after one of these tests fails; NULL: it goes on */
+    const GPtrArray *good;
+    const AcrJson *order; /* made by acr_project_order; NULL: the runner's own order */
     gint64 time_ms;
     bool is_traced;   /* record the lines that each test runs */
     bool has_imports; /* include lines that run during imports */

@@ -128,8 +128,10 @@ void acr_test_comparison_to_json(const AcrTestComparison *comparison, bool has_m
         if (*list_of(comparison, i)) /* NULL if the record is older than the list */
             acr_json_set(json, lists[i].name, acr_json_new_texts(*list_of(comparison, i)));
     acr_json_set_int(json, "not_run", comparison->not_run);
-    if (comparison->is_cut)
+    if (comparison->is_cut || comparison->is_stopped)
         acr_json_set_bool(json, "complete", false);
+    if (comparison->is_stopped)
+        acr_json_set_bool(json, "stopped", true);
     if (has_messages)
         acr_json_set(json, "messages", g_steal_pointer(&messages));
 }
@@ -160,11 +162,14 @@ AcrTestComparison *acr_test_comparison_from_json(const AcrJson *json)
     if (!json)
         return NULL;
     AcrTestComparison *comparison = g_new(AcrTestComparison, 1);
+    bool is_stopped = acr_json_get_bool(json, "stopped", false),
+         is_whole = acr_json_get_bool(json, "complete", true);
     *comparison = (AcrTestComparison){.why = g_strdup(acr_json_get_string(json, "why")),
                                       .command = g_strdup(acr_json_get_string(json, "command")),
                                       .compared = acr_json_get_int(json, "compared", 0),
                                       .not_run = acr_json_get_int(json, "not_run", 0),
-                                      .is_cut = !acr_json_get_bool(json, "complete", true)};
+                                      .is_stopped = is_stopped,
+                                      .is_cut = !is_whole && !is_stopped};
     take_broken(json, comparison);
     for (guint i = 0; i < G_N_ELEMENTS(lists); i++) {
         const AcrJson *list = acr_json_get(json, lists[i].name);
@@ -207,8 +212,10 @@ char *acr_test_comparison_line(const AcrTestComparison *comparison)
     if (comparison->unconfirmed && comparison->unconfirmed->len)
         g_string_append_printf(line, "; %u failed and could not run again",
                                comparison->unconfirmed->len);
-    if (comparison->not_run > 0)
+    if (comparison->not_run > 0 && !comparison->is_stopped)
         g_string_append_printf(line, "; %" G_GINT64_FORMAT " did not run", comparison->not_run);
+    if (comparison->is_stopped)
+        g_string_append(line, "; the other tests were not run");
     if (comparison->is_cut)
         g_string_append(line, "; the time was over before all tests had run");
     return g_string_free(line, FALSE);

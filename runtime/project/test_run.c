@@ -202,5 +202,6 @@ void acr_test_run_take(AcrTestRun *run, const AcrJson *json)
     run->exit_code = (int)acr_json_get_int(json, "exit", -1);
     run->timed_out = acr_json_get_bool(json, "timed_out", false) ||
                      acr_json_type(acr_json_get(json, "exit")) == ACR_JSON_NULL;
+    run->is_stopped = acr_json_get_bool(json, "stopped", false);
     run->wall_ms = acr_json_get_int(json, "wall_ms", 0);
 }

@@ -77,6 +77,7 @@ static bool was_in_time(const AcrRecordedTests *self, GError **error)
 typedef struct {
     AcrRecordedTests *self;
     const AcrOverlay *patch; /* NULL: only make the baseline */
+    bool is_whole;
 } ComparisonCall;
 
 static AcrJson *encode_comparison(void *call, GError **error)
@@ -88,6 +89,8 @@ static AcrJson *encode_comparison(void *call, GError **error)
     g_autofree char *digest = diff ? acr_sha256_bytes(diff) : NULL;
     AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "patch", digest);
+    if (patch && ((ComparisonCall *)call)->is_whole)
+        acr_json_set_bool(json, "whole", true);
     return json;
 }
 
@@ -129,6 +132,7 @@ static AcrJson *compare_tests_live(void *call, AcrJson *time, GError **error)
     g_autoptr(GError) reason = NULL;
     AcrProject project;
     bool ok = open_project(self, asked->patch, &project, &reason);
+    project.is_first_enough = !asked->is_whole;
     if (ok && asked->patch)
         ok = acr_project_compare(&project, &self->baseline, asked->patch, &run, &found, &reason);
     else if (ok)
@@ -163,11 +167,11 @@ static const AcrJournalPort comparison_port = {
     .clear = clear_comparison,
 };
 
-static bool compare_tests(void *ctx, const AcrOverlay *patch, const AcrTestComparison **out,
-                          GError **error)
+static bool compare_tests(void *ctx, const AcrOverlay *patch, bool is_whole,
+                          const AcrTestComparison **out, GError **error)
 {
     AcrRecordedTests *self = ctx;
-    ComparisonCall call = {self, patch};
+    ComparisonCall call = {self, patch, is_whole};
     AcrTestComparison *const *found =
         acr_recorded_once(self->executor->journal, &comparison_port, &call, error);
     *out = found ? *found : NULL;

@@ -89,6 +89,24 @@ def test_what_breaks_a_test_is_refused_and_written_again(tested: Case) -> None:
     check_repeated(tested)
 
 
+@pytest.mark.full
+def test_tests_stop_soon_after_a_regression(host: Host, tmp_path: Path) -> None:
+    """A patch is refused before slow tests have run; if the issue expects what failed, they run after all."""
+    slow = "import unittest\n\n\nclass ZTest(unittest.TestCase):\n    def test_slow(self):\n        import time\n"
+    files = {"tests/__init__.py": "", "tests/test_app.py": HEAD + THREE + SIX}
+    files["tests/test_zz.py"] = slow + "        time.sleep(12)\n"
+    case = Case(host, make_repo(tmp_path / "repo", TINY | files), tmp_path, ["--python", "/usr/bin/python3"])
+    lines = [guard("no"), *search(), patch(OTHER), says("yes", SIX_ID), says("no", THREE_ID), patch(RIGHT, THREE_ID)]
+    result = case.run(lines, "--regressions", timeout=300).check()
+    assert added(result) == [RIGHT]
+    stopped, whole = (read_json(case.attempt / f"regression_{n}.json") for n in (1, 2))
+    assert (stopped["stopped"], stopped["complete"], stopped["regressions"]) == (True, False, [THREE_ID])
+    assert ("stopped" in whole, whole["compared"], whole["regressions"]) == (False, 3, [])
+    asked = [record["request"] for record in case.records("tests")]
+    assert [request.get("whole") for request in asked] == [None, None, None, True]
+    case.host.run("replay", case.out).check()
+
+
 def test_with_a_reproducer_the_tests_come_after_the_review(tested: Case) -> None:
     """A command is enough to ask for it; what the user's validation refuses is not tested."""
     lines = [

@@ -88,6 +88,23 @@ def test_a_runner_of_modules_runs_the_nearest_first(tmp_path: Path) -> None:
     assert answer["running"] == "test_far.ItTest.test_far"
 
 
+@pytest.mark.parametrize("runner", ["unittest", "pytest"])
+def test_a_run_is_stopped_soon_after_the_failure_of_a_good_test(tmp_path: Path, runner: str) -> None:
+    """The failure of another test does not stop it."""
+    code = SUPERVISE.replace("MORE_SECONDS = 5", "MORE_SECONDS = 0.5")
+    ids = {"unittest": "test_it.ItTest.test_", "pytest": "test_it.py::ItTest::test_"}
+    for good, is_stopped in ((["b"], True), (["a"], False)):
+        bodies = ["pass", "assert 0", f"import time; time.sleep({50 if is_stopped else 0})"]
+        tests = [f"    def test_{name}(self):\n        {body}\n" for name, body in zip("abc", bodies)]
+        (tmp_path / "test_it.py").write_text(HEAD + "\n".join(tests))
+        request = {"files": SOURCES, "plan": PLANS[runner], "seconds": 60, "good": [ids[runner] + at for at in good]}
+        argv, text = [sys.executable, "-c", code], json.dumps(request)
+        done = subprocess.run(argv, cwd=tmp_path, input=text, capture_output=True, text=True)
+        answer = json.loads(done.stdout)
+        assert (answer["stopped"], answer["running"], outcomes(answer)["test_b"]) == (is_stopped, None, "failed")
+        assert ("test_c" in outcomes(answer)) is not is_stopped
+
+
 @pytest.mark.parametrize("runner", PLANS)
 def test_modules_of_the_project_are_not_taken_for_those_of_python(tmp_path: Path, runner: str) -> None:
     """Neither for the supervisor nor for what reports; the tests see their folder first."""

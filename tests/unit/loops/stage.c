@@ -40,12 +40,12 @@ static const char *draw_seed(void *ctx, GError **error)
 }
 
 /* What is found of the project's tests; NULL: they cannot be run. */
-static bool compare(void *ctx, const AcrOverlay *patch, const AcrTestComparison **out,
-                    GError **error)
+static bool compare(void *ctx, const AcrOverlay *patch, bool is_whole,
+                    const AcrTestComparison **out, GError **error)
 {
     Stage *stage = ctx;
     stage->compared++;
-    *out = stage->tests;
+    *out = is_whole && stage->whole_tests ? stage->whole_tests : stage->tests;
     return *out || acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                  "no test could be run");
 }

@@ -14,6 +14,7 @@ typedef struct {
     GString *trials;   /* "script REPEAT\n" or "COMMAND with\n", "COMMAND without\n" */
     guint ran, compared;
     const AcrTestComparison *tests; /* what the project's tests come to; NULL: they cannot be run */
+    AcrTestComparison *whole_tests; /* of a whole comparison; NULL: `tests` */
     bool is_available;
     const char *about; /* what the executor says of itself */
     AcrInterrupt interrupt;

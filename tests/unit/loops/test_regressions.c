@@ -85,8 +85,31 @@ static void test_tests_that_cannot_be_run_refuse_nothing(Stage *stage, gconstpoi
     g_hash_table_unref(stage->work.said);
 }
 
-static bool compare_and_interrupt(void *ctx, const AcrOverlay *patch, const AcrTestComparison **out,
-                                  GError **error)
+static void test_excused_failures_at_which_tests_stopped_let_all_run(Stage *stage,
+                                                                     gconstpointer script)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    g_auto(AcrTestComparison) found = {.compared = 2, .is_stopped = true}, whole = {.compared = 9};
+    break_tests(&found, 1);
+    break_tests(&whole, 2);
+    stage->whole_tests = &whole;
+    AcrCandidate *patch = stage_add_patch(stage, candidates, 2);
+    g_assert_cmpint(regress(stage, patch, &found), ==, ACR_STEP_NOT_DONE);
+    g_assert_cmpstr(patch->why, ==, "the patch breaks tests that passed: test_1");
+    g_assert_cmpuint(stage->compared, ==, 2);
+    stage->compared = 0;
+    g_clear_pointer(&stage->work.said, g_hash_table_unref); /* nothing is excused now */
+    g_assert_cmpint(regress(stage, patch, &found), ==, ACR_STEP_NOT_DONE);
+    g_autofree char *line = acr_test_comparison_line(patch->tests);
+    g_assert_cmpstr(line, ==,
+                    "1 that passed without the patch fail with it: test_0; the other tests were "
+                    "not run");
+    g_assert_cmpuint(stage->compared, ==, 1);
+    g_hash_table_unref(stage->work.said);
+}
+
+static bool compare_and_interrupt(void *ctx, const AcrOverlay *patch, bool is_whole,
+                                  const AcrTestComparison **out, GError **error)
 {
     Stage *stage = ctx;
     stage->interrupt.signal = 2;
@@ -133,6 +156,8 @@ void register_regressions_tests(void)
     ADD(reviewer_is_asked_once_for_each_test, EXPECTED("yes") TALK EXPECTED("no"));
     ADD(of_many_broken_tests_the_first_are_asked_about, EXPECTED("yes"));
     ADD(tests_that_cannot_be_run_refuse_nothing, TALK);
+    ADD(excused_failures_at_which_tests_stopped_let_all_run,
+        EXPECTED("yes") EXPECTED("no") EXPECTED("no"));
     ADD(interrupted_run_asks_about_no_test, EXPECTED("yes"));
     ADD(tests_are_run_first_only_where_they_must_be, TALK);
 }

@@ -2,7 +2,7 @@
 
 Standard input: a request, JSON: "files" {name: content of the files beside this one, {"base64"} where they are bytes},
 "plan" (see acr.project.commands), "seconds" that the tests may take, "select" (ids that are run; null: all), "order"
-(files of tests, those that are run first), "trace" (whether the lines that each test runs are wanted), "imports" (also
+(files of tests, those that are run first), "good" (ids; the run ends soon after one of them fails; null: it goes on), "trace" (whether the lines that each test runs are wanted), "imports" (also
 what runs while a module is imported); or "probe".
 Standard output: the answer, JSON.
 """
@@ -30,6 +30,8 @@ MAX_MESSAGES = 2000
 LINES_BYTES = 40 << 20
 MAX_SECONDS = 1e9
 WORST = ["passed", "skipped", "xfailed", "xpassed", "failed", "error"]
+LOOK_SECONDS = 0.3  # how often the report is read for a test that should not fail
+MORE_SECONDS = 5  # least time that the tests get after the first such test; most: as much as until then
 MAX_NEAR = 20  # test files that run by themselves, before all tests
 KNOWN = ("pytest", "nose", "nose2", "zope.testrunner", "twisted", "django", "hypothesis", "xdist", "coverage")
 
@@ -138,16 +140,54 @@ def write_files(request, folder):
             json.dump(request.get(name), file)
 
 
-def run_command(argv, cwd, env, log, seconds):
-    """Runs the command for at most `seconds`; its exit code, or None: the time is over."""
+class Watch:
+    """Reads a report while tests run, until one of those that are `good` has failed."""
+
+    def __init__(self, report, good):
+        self.report, self.good, self.read, self.start, self.end = report, frozenset(good), 0, time.time(), None
+
+    def is_over(self):
+        """Whether it is time to end the run: the others have had as long again as it took until the first failure."""
+        if self.end is None and os.path.isfile(self.report):
+            with open(self.report, "rb") as file:
+                file.seek(self.read)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self.read += len(line)
+                    if self.end is None and self.is_failure(line):
+                        self.end = time.time() + max(time.time() - self.start, MORE_SECONDS)
+        return self.end is not None and time.time() > self.end
+
+    def is_failure(self, line):
+        """Whether the event in this line is the failure of a good test."""
+        try:
+            event = json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return False
+        return is_event(event) and event.get("outcome") in ("failed", "error") and event["test"] in self.good
+
+
+def wait_for_tests(child, seconds, watch):
+    """The exit code of a child, or None: the time is over, or `watch` (may be None) ends it."""
+    end = time.time() + seconds
+    while True:
+        left = end - time.time()
+        try:
+            return child.wait(max(min(left, LOOK_SECONDS) if watch else left, 0))
+        except subprocess.TimeoutExpired:
+            if time.time() >= end or (watch and watch.is_over()):
+                return None
+
+
+def run_command(argv, cwd, env, log, seconds, watch=None):
+    """Runs the command for at most `seconds`; its exit code, or None: it was ended."""
     with open(os.devnull, "rb") as null:
         child = subprocess.Popen(
             argv, cwd=cwd, env=env, stdin=null, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
-        return child.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
+        return wait_for_tests(child, seconds, watch)
     finally:
         try:
             os.killpg(child.pid, signal.SIGKILL)
@@ -248,23 +288,26 @@ def run_tests(request):
     write_files(request, folder)
     cwd = os.path.abspath(plan.get("cwd") or ".")
     start, code = time.time(), 0
+    watch = Watch(report, request["good"]) if request.get("good") else None
     try:
         with open(log, "wb") as out:
             for args in [nearest(plan, request), selected(plan, request.get("select"))]:
                 if args is not None and code is not None:
                     argv = make_argv(dict(plan, args=args), folder)
                     left = max(request["seconds"] - (time.time() - start), 0)
-                    code = run_command(argv, cwd, make_environment(plan, folder, report), out, left)
+                    code = run_command(argv, cwd, make_environment(plan, folder, report), out, left, watch)
     except OSError as error:
         return {"exit": 127, "tests": [], "not_run": [], "log": argv[0] + ": " + str(error.strerror)}
     tests, messages, collected, started, lines, is_cut = read_report(report)
     whole = not tests and plan.get("parser")
+    is_stopped = code is None and watch is not None and watch.end is not None and time.time() > watch.end
     answer = {
         "exit": code,
         "seconds": round(time.time() - start, 3),
         "tests": [[test] + tests[test] + [messages.get(test)] * (test in messages) for test in tests],
         "not_run": [test for test in collected if test not in tests],
-        "running": started if code is None or started not in tests else None,
+        "running": started if (code is None or started not in tests) and not is_stopped else None,
+        "stopped": is_stopped,
         "lines": lines,
         "lines_cut": is_cut,
         "log": read_log(log, LOG_BYTES if whole else SHOWN_BYTES),
