@@ -107,8 +107,7 @@ static AcrStep make_clue(Driver *driver, char **out)
         !acr_extensions_localise(run->extensions, run->search, run->issue, &suspected,
                                  &driver->failure))
         return ACR_STEP_FAILED;
-    if (driver->machine.reproducer &&
-        acr_step_trace(&driver->work, &driver->failure) == ACR_STEP_FAILED)
+    if (acr_step_trace(&driver->work, &driver->failure) == ACR_STEP_FAILED)
         return ACR_STEP_FAILED;
     g_autoptr(GString) clue = g_string_new(NULL);
     add_part(clue, "", shown);

@@ -46,6 +46,7 @@ void acr_attempt_work_clear(AcrAttemptWork *work)
     acr_test_verdict_clear(&work->reproducer.before);
     acr_calls_free(work->probe.calls);
     g_free(work->unproved);
+    g_free(work->failing);
     g_free(work->calls);
     acr_dead_end_clear(&work->dead_end);
     memset(work, 0, sizeof *work);

@@ -101,6 +101,7 @@ typedef struct {
     GPtrArray *candidates; /* borrowed; the candidates of all attempts */
     GHashTable *said;      /* borrowed; made by acr_said_new, for all attempts */
     char *unproved;        /* why nothing can be proved by running code, or NULL */
+    char *failing;         /* owned; the first failing test that localization found, or NULL */
     char *calls; /* the reproducer's calls in the project, as models are shown them, or NULL */
     AcrDeadEnd dead_end; /* whether the model was given up */
 } AcrAttemptWork;
@@ -166,7 +167,8 @@ AcrStep acr_step_suspect(AcrAttemptWork *work, bool has_reproducer, char **out_c
 
 /* ---- Calls of the reproducer (call_trace.c) -------------------------------------------------- */
 
-/* Runs the reproducer under the tracer, if the run wants that, and sets work->calls. A failed
+/* Runs the reproducer, else the first failing test, under the tracer, if the run wants that, and sets
+ * work->calls. A failed
  * sandbox is not an error here. */
 AcrStep acr_step_trace(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 /* Compares the reproducer's calls without and with the latest patch, for the reviewer; *out: owned,

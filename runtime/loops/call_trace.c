@@ -1,6 +1,6 @@
 /*
- * Shows models which functions of the project the reproducer calls before it fails. The script runs
- * once more under a tracer (python/acr/project/inside/call_tracer.py), without and with a patch;
+ * Shows models which functions of the project the reproducer calls before it fails, or a failing test
+ * if there is no reproducer. The script runs once more under a tracer (python/acr/project/inside/call_tracer.py), without and with a patch;
  * the executor records both, so a replay shows the same. A trace proves nothing about a patch.
  */
 #include "loops/attempt_work.h"
@@ -9,28 +9,20 @@
 
 #define TRACE_BYTES (6u * 1024)
 
-/* Runs the latest script traced, with a patch (NULL: without one). *out (owned): the calls, one a
- * line; NULL: tracing is off, the script did not reproduce the issue, or it calls nothing of the
- * project. */
-static AcrStep trace_calls(AcrAttemptWork *work, const AcrOverlay *patch, char **out,
-                           GError **error)
+/* Runs a script traced, with a patch (NULL: without one). *out (owned): the calls, one a line; NULL:
+ * it calls nothing of the project. */
+static AcrStep trace_script(AcrAttemptWork *work, const char *script, const AcrOverlay *patch,
+                            char **out, GError **error)
 {
     static const char *const args[] = {"-", ACR_FILE_SCRIPT, NULL};
-    const AcrReproducer *reproducer = &work->reproducer;
     const AcrExecuted *executed;
-    *out = NULL;
-    if (!work->run->is_traced || !reproducer->script ||
-        reproducer->before.result != ACR_TEST_REPRODUCED)
-        return ACR_STEP_DONE;
     g_autoptr(AcrOverlay) overlay =
         patch ? acr_overlay_copy(patch) : acr_overlay_new(work->run->snapshot);
-    g_autoptr(GBytes) script = g_bytes_new_static(reproducer->script, strlen(reproducer->script));
-    if (!acr_overlay_write(overlay, ACR_FILE_SCRIPT, ACR_MODE_FILE, script, error))
+    g_autoptr(GBytes) bytes = g_bytes_new_static(script, strlen(script));
+    if (!acr_overlay_write(overlay, ACR_FILE_SCRIPT, ACR_MODE_FILE, bytes, error))
         return ACR_STEP_FAILED;
-    AcrTrial trial = {.overlay = overlay,
-                      .test = reproducer->script,
-                      .args = args,
-                      .experiment = ACR_EXPERIMENT_CALLS};
+    AcrTrial trial = {
+        .overlay = overlay, .test = script, .args = args, .experiment = ACR_EXPERIMENT_CALLS};
     AcrStep step = acr_step_run_aside(work, &trial, &executed, error);
     if (step != ACR_STEP_DONE)
         return step == ACR_STEP_FAILED ? step : ACR_STEP_DONE;
@@ -40,14 +32,62 @@ static AcrStep trace_calls(AcrAttemptWork *work, const AcrOverlay *patch, char *
     return ACR_STEP_DONE;
 }
 
+static bool has_reproduced(const AcrAttemptWork *work)
+{
+    return work->reproducer.script && work->reproducer.before.result == ACR_TEST_REPRODUCED;
+}
+
+/* The same for the reproducer; *out NULL also if tracing is off, or it did not show the issue. */
+static AcrStep trace_calls(AcrAttemptWork *work, const AcrOverlay *patch, char **out,
+                           GError **error)
+{
+    *out = NULL;
+    return work->run->is_traced && has_reproduced(work)
+               ? trace_script(work, work->reproducer.script, patch, out, error)
+               : ACR_STEP_DONE;
+}
+
+/* A script that runs one test of the project by its id; owned; NULL: the runner is not known. */
+static char *test_script(const char *id)
+{
+    g_autoptr(AcrJson) json = acr_json_new_string(id);
+    g_autofree char *quoted = acr_json_print(json);
+    if (strstr(id, "::"))
+        return g_strdup_printf(
+            "import sys\n\nimport pytest\n\nsys.exit(pytest.main([\"-q\", \"-p\", "
+            "\"no:cacheprovider\", %s]))\n",
+            quoted);
+    return strpbrk(id, " /(") ? NULL
+                              : g_strdup_printf("import unittest\n\nunittest.main(module=None, "
+                                                "argv=[\"unittest\", %s])\n",
+                                                quoted);
+}
+
+/* Traces the first failing test, if the issue has no reproducer. */
+static AcrStep trace_test(AcrAttemptWork *work, char **out, GError **error)
+{
+    const AcrRun *run = work->run;
+    if (!run->is_traced || !run->may.trace_tests || !work->failing || has_reproduced(work) ||
+        run->verify == ACR_VERIFY_NEVER)
+        return ACR_STEP_DONE;
+    g_autofree char *script = test_script(work->failing);
+    return script ? trace_script(work, script, NULL, out, error) : ACR_STEP_DONE;
+}
+
 AcrStep acr_step_trace(AcrAttemptWork *work, GError **error)
 {
-    g_autofree char *calls = NULL;
+    g_autofree char *calls = NULL, *subject = NULL;
     AcrStep step = trace_calls(work, NULL, &calls, error);
+    subject = calls ? g_strdup("The script") : NULL;
+    if (step == ACR_STEP_DONE && !calls) {
+        step = trace_test(work, &calls, error);
+        subject = g_strdup_printf("The failing test %s", work->failing);
+    }
     g_autofree char *shown = calls ? acr_fence_text("", calls) : NULL;
     g_free(work->calls);
     work->calls = shown
-                      ? g_strconcat("The script was also run under a tracer. These are its calls "
+                      ? g_strconcat(subject,
+                                    " was also run under a tracer. These are its calls "
                                     "of the project's functions, the latest first, with those "
                                     "below them, their arguments and results. Values are cut, and "
                                     "of repeated calls only some are shown:\n\n",

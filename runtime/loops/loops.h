@@ -106,6 +106,7 @@ typedef struct {
 typedef struct {
     bool probe;           /* the search agent may run snippets */
     bool reviewer_probes; /* so may the reviewer */
+    bool trace_tests;     /* a traced run without a reproducer traces a failing test */
     bool draft;           /* a reproducer may be made of the examples */
     bool flip; /* after two failed tries, a reproducer may be a passing script turned round */
 } AcrMay;

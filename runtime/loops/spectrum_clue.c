@@ -73,6 +73,8 @@ AcrStep acr_step_suspect(AcrAttemptWork *work, bool has_reproducer, char **out_c
     g_autofree char *text = acr_json_print_pretty(found);
     if (!run->artifacts->write(run->artifacts->ctx, ACR_FILE_SPECTRUM, text, strlen(text), error))
         return ACR_STEP_FAILED;
+    g_free(work->failing);
+    work->failing = g_strdup(acr_json_string(acr_json_first(acr_json_get(found, "failing"))));
     *out_clue = make_clue(run, found, error);
     return *out_clue ? ACR_STEP_DONE : ACR_STEP_FAILED;
 }

@@ -12,7 +12,13 @@
 #define META_REQUESTS "requests" /* REQUESTS_… of the version that began the run; 0: older */
 
 /* What runs ask models by themselves, in the order in which versions added it. */
-enum { REQUESTS_PROBE = 1, REQUESTS_FLIP, REQUESTS_DRAFT, REQUESTS_NOW = REQUESTS_DRAFT };
+enum {
+    REQUESTS_PROBE = 1,
+    REQUESTS_FLIP,
+    REQUESTS_DRAFT,
+    REQUESTS_TESTS,
+    REQUESTS_NOW = REQUESTS_TESTS
+};
 
 void acr_choices_record(const AcrRunSpec *spec, bool has_tools, AcrJson *meta)
 {
@@ -38,6 +44,7 @@ AcrChoices acr_choices_read(const AcrRunSpec *spec, const AcrJson *meta)
         .no_history = !acr_json_get_bool(meta, META_HISTORY, true),
         .may.probe = spec->probe != ACR_PROBE_NEVER && requests >= REQUESTS_PROBE,
         .may.reviewer_probes = spec->probe == ACR_PROBE_AUTO,
+        .may.trace_tests = requests >= REQUESTS_TESTS,
         .may.draft = requests >= REQUESTS_DRAFT,
         .may.flip = requests >= REQUESTS_FLIP,
     };

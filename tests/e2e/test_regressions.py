@@ -132,6 +132,15 @@ def test_the_search_agent_is_told_where_failing_tests_point(tested: Case, option
     check_repeated(tested, "sbfl")
 
 
+@pytest.mark.parametrize("runner", ["unittest", "pytest"])
+def test_without_a_reproducer_a_failing_test_is_traced(tested: Case, runner: str) -> None:
+    """The search agent and the patch writer are shown what it calls."""
+    told = [*search("The failing test tests", "half(n=4) -> 1"), patch(RIGHT, "half(n=4) -> 1")]
+    command = ["--sbfl", "--trace", "--regressions=never", "--test-cmd", f"python3 -m {runner}"]
+    assert added(tested.run([guard("no"), *told], *command).check()) == [RIGHT]
+    tested.host.run("replay", tested.out, env={"PATH": "/nonexistent"}).check()
+
+
 @pytest.mark.parametrize("tests", ["unittest", "pytest"])
 def test_the_script_that_shows_the_issue_counts_as_a_failing_test(tested: Case, tests: str) -> None:
     """It runs beside the first of the project's tests, by its runner, and says more than tests that fail anyway."""
