@@ -42,7 +42,7 @@ def paraphrases(root: Path) -> dict[re.Pattern[str], str]:
     part = source.read(root / GLOSSARY).partition("| say | not |")[2] if (root / GLOSSARY).is_file() else ""
     found = {}
     for term, phrases in re.findall(r"^\| (?!-)([^|]+) \| ([^|]+) \|$", part, re.M):
-        for phrase in phrases.split("; "):
+        for phrase in phrases.replace('"', "").split("; "):
             found[re.compile(rf"\b{_GAP.join(map(re.escape, phrase.split()))}\b", re.I)] = term
     return found
 
