@@ -180,21 +180,28 @@ AcrLock *acr_project_lock(const char *path, gint64 deadline_us, const AcrInterru
     }
 }
 
+/* Whether an environment is complete; its Python is gone if the one that it was made from is. */
+static bool is_made(const char *ready, const char *python)
+{
+    return g_file_test(ready, G_FILE_TEST_EXISTS) && access(python, X_OK) == 0;
+}
+
 char *acr_project_environment(const AcrGradingPlan *plan, const char *cache, gint64 deadline_us,
                               const AcrInterrupt *interrupt, GError **error)
 {
     g_autofree char *folder = g_build_filename(cache, plan->key, NULL),
                     *ready = g_build_filename(folder, READY, NULL),
-                    *lock_path = g_strconcat(folder, ".lock", NULL);
-    if (!g_file_test(ready, G_FILE_TEST_EXISTS)) {
+                    *lock_path = g_strconcat(folder, ".lock", NULL),
+                    *python = g_build_filename(folder, "bin", "python", NULL);
+    if (!is_made(ready, python)) {
         g_autoptr(AcrLock) lock = NULL;
         if (acr_dir_make(cache, error))
             lock = acr_project_lock(lock_path, deadline_us, interrupt, error);
-        if (!lock || (!g_file_test(ready, G_FILE_TEST_EXISTS) &&
+        if (!lock || (!is_made(ready, python) &&
                       !build_environment(plan, folder, deadline_us, interrupt, error)))
             return NULL;
     }
-    return g_build_filename(folder, "bin", "python", NULL);
+    return g_steal_pointer(&python);
 }
 
 /* ---- Which recipe ---- */

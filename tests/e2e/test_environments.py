@@ -11,7 +11,7 @@ import verifying
 from host import ROOT, Host
 from repos import Repo, make_repo
 from setups import make_venv
-from verifying import guard, test_line
+from verifying import guard, line, test_line
 
 sys.path.append(str(ROOT / "python"))
 from acr.grading import environments  # noqa: E402
@@ -64,6 +64,40 @@ def test_code_runs_in_the_environment_of_a_recipe(host: Host, checkout: Repo, tm
     words = ["tests", "--repo", checkout, "--test-cmd", "python -m unittest", "--environment", name, "--json"]
     (row,) = host.run(*words, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}).check().rows()
     assert (row["command"], row["counts"]["passed"]) == ("python -m unittest discover", 1)
+
+
+@needs_bubblewrap
+def test_a_broken_environment_is_said(host: Host, checkout: Repo, tmp_path: Path) -> None:
+    """A missing package or runner, no tests, a Python that does not run, or one that is gone: never a silent pass."""
+    python = make_environment(tmp_path / "cache", "sympy/sympy", "1.7")
+    edit = "<file>sympy/core/basic.py</file><original>n // 2</original><patched>n / 2</patched>"
+    place = '{"API_calls": [], "bug_locations": [{"file": "sympy/core/basic.py", "method": "half"}]}'
+    lines = [line("search", "half"), line("extract", place), line("patch", edit)]
+    script = tmp_path / "answers.jsonl"
+    script.write_text("".join(json.dumps(at) + "\n" for at in lines))
+    env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYENV_ROOT": str(tmp_path), "PATH": "/usr/bin:/bin"}
+
+    def compare(command: str, code: int, said: str) -> None:
+        out = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"
+        words = ["run", "--repo", checkout, "--issue-text", "half", "--model", f"script:{script}", "--out", out]
+        words += ["--environment", "auto", "--verify=never", "--regressions", "--test-cmd", command]
+        result = host.run(*words, env=env, timeout=120).check(code)
+        assert said in result.err.splitlines()[-1 if code else -2], result.told()
+        if not code:
+            assert said in json.loads((out / "result.json").read_text())["tests"]["why"]
+
+    (module,) = python.parents[1].glob("lib/*/site-packages/only_here.py")
+    module.unlink()
+    compare("python -m unittest", 0, "No module named 'only_here'")
+    compare("python -m pytest", BROKEN, "pytest")
+    compare("true", BROKEN, "it runs no tests")
+    python.unlink()
+    python.write_text("#!/bin/sh\nexit 3\n")
+    python.chmod(0o755)
+    compare("python -m unittest", BROKEN, "is a script")
+    python.unlink()
+    if not any(Path(at, "python3.9").exists() for at in ("/usr/bin", "/bin")):
+        compare("python -m unittest", BROKEN, "--environment: sympy/sympy@1.8: python3.9 is not installed")
 
 
 def test_recipes_that_cannot_be_used(host: Host, checkout: Repo, tmp_path: Path) -> None:
