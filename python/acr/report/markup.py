@@ -42,11 +42,13 @@ def pre(text: str, label: str) -> Html:
 
 
 def table(heads: list[str], rows: Iterable[list[object]], caption: str = "") -> Html:
-    """A table; cells that are numbers are set to the right."""
+    """A table; cells that are numbers are set to the right. A narrow page shows a row as lines, each with its head."""
     top = tag("tr", *(tag("th", head, scope="col") for head in heads)) if any(heads) else ""
+    names = [None, *heads[1:]]
     body = [
-        tag("tr", *(tag("td", cell, class_="n" if isinstance(cell, int) else None) for cell in row)) for row in rows
-    ]
+        tag("tr", *(tag("td", cell, class_="n" if isinstance(cell, int) else None, data_head=names[at] or None)
+                    for at, cell in enumerate(row))) for row in rows
+    ]  # fmt: skip
     inside = join([tag("caption", caption)] if caption else [])
     return tag("div", tag("table", inside, tag("thead", top) if top else "", tag("tbody", *body)), class_="scroll", tabindex="0",
                role="region", aria_label=caption or "table")  # fmt: skip

@@ -69,6 +69,11 @@ def _experiments(run: Run) -> list[Html]:
     return [table([*names, "agrees"], rows, caption)] if rows else []
 
 
+def _validation(run: Run) -> list[Html]:
+    shown = tag("p", "Validation: ", tag("code", line_of(run.validate, 300)), " ", run.validation)
+    return [shown] if run.validation else []
+
+
 def _evidence(run: Run) -> Section:
     attempt, found = run.attempt(), run.evidence()
     content: list[object] = []
@@ -80,8 +85,7 @@ def _evidence(run: Run) -> Section:
     elif attempt and attempt.executions:
         for (patch, test), execution in sorted(attempt.executions.items())[:20]:
             content.append(_execution(f"script {test}, {f'patch {patch}' if patch else 'no patch'}", execution))
-    if run.validation:
-        content.append(tag("p", "Validation: ", tag("code", line_of(run.validate, 300)), " ", run.validation))
+    content += _validation(run)
     content += _experiments(run)
     content += [_review(row) for row in (attempt.reviews if attempt else [])[:20]]
     content += [fold(name, pre(text, name)) for name, text in (attempt.others.items() if attempt else [])]
@@ -262,6 +266,7 @@ def _column(run: Run) -> Html:
                              *([tag("p", run.error, class_="bad")] if run.error else [])]  # fmt: skip
     if found := run.evidence():
         content += [_execution(f"{layout.REPRODUCER % found[0]} with the patch", found[2])]
+    content += _validation(run)
     content += [_file_diff(file, left) for file in run.files[:50]] or [tag("p", "There is no patch.")]
     return tag("div", *content)
 
