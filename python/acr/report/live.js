@@ -4,9 +4,13 @@
   const time = (ms) => `${Math.floor(ms / 60000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, "0")}`;
   const usd = (micro) => `$${(micro / 1e6).toFixed(4)}`;
   const counts = (of) => Object.entries(of).map(([word, n]) => `${n} ${word}`).join(", ");
+  const states = { waiting: "has not started", running: "is running", elsewhere: "is on another machine", over: "is finished",
+    gone: "has ended and is not finished" };
+  const heads = [...document.querySelectorAll("#running th")].map((head) => head.textContent);
   const row = (texts) => {
     const made = document.createElement("tr");
     texts.forEach((text) => made.append(Object.assign(document.createElement("td"), { textContent: text })));
+    [...made.cells].slice(1).forEach((cell, at) => { cell.dataset.head = heads[at + 1]; });
     return made;
   };
   const show = (now) => {
@@ -15,6 +19,7 @@
     const graded = now.graded.total && now.kind === "batch" ? `${now.graded.ended} of ${now.graded.total} graded, ${now.graded.resolved} resolved` : "";
     const parts = [now.state + what[now.kind], counts(now.by_status), graded, counts(now.by_verdict),
       counts(now.by_error_class), usd(charged) + (most ? ` of ${usd(most)}` : "")];
+    if (now.parts.length > 1) parts.push(...now.parts.map((part) => `${part.name} ${states[part.state]}`));
     if (now.left.ms !== null) parts.push(`about ${time(now.left.ms)} and ${usd(now.left.cost_microusd)} to go`);
     state.textContent = parts.filter(Boolean).join("; ");
     body.replaceChildren(...now.running.map((task) => row([task.task, task.doing, time(task.ms), task.calls,
