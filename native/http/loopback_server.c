@@ -19,7 +19,7 @@
 #define GRACE_MS 500   /* time at the end to send answers that are ready */
 #define MHD_CONNECTIONS                                                                            \
     (2 * ACR_HTTP_SERVER_MAX_CONNECTIONS) /* connections that were cut may not have ended yet */
-#define N_FIXED 2                         /* descriptors that are not connections */
+#define N_FIXED 2                         /* open descriptors besides connections */
 
 guint acr_http_server_port(const AcrHttpServer *server)
 {

@@ -24,7 +24,7 @@
 #define MAX_BODY ((gsize)64 * 1024 * 1024)  /* of one call */
 #define MAX_FILE ((gsize)4 << 30)
 #define MAX_FAILURES 20u /* times in a row that a batch cannot be read */
-#define NO_DISK 599      /* of our own: the calls cannot be sent again */
+#define NO_DISK 599      /* no HTTP status: the results could not be saved */
 
 /* A request that waits. */
 typedef struct {

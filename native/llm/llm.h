@@ -71,7 +71,8 @@ void acr_conversation_add(AcrConversation *conversation, AcrRole role,
 /* The calls of the last message, an array; borrowed; NULL: none. */
 const AcrJson *acr_conversation_calls(const AcrConversation *conversation);
 gsize acr_conversation_size(const AcrConversation *conversation);
-gsize acr_conversation_bytes(const AcrConversation *conversation); /* of all messages' texts */
+gsize acr_conversation_bytes(
+    const AcrConversation *conversation); /* bytes of the texts of all messages */
 const AcrMessage *acr_conversation_message(const AcrConversation *conversation,
                                            gsize n); /* borrowed */
 /* Replaces a message's text, for example to shorten a result. Its calls and their results then

@@ -22,11 +22,12 @@ typedef struct {
 } Line;
 
 typedef struct {
-    GArray *lines;                /* array of Line */
-    guint lines_step, lines_pass; /* step and pass of the last line with a step */
-    guint next;                   /* first unused line */
-    guint step;                   /* step of the last request; 0: none yet */
-    guint pass;                   /* how often the steps of requests fell */
+    GArray *lines; /* array of Line */
+    guint lines_step,
+        lines_pass; /* "step" and pass number of the last script line that has a step */
+    guint next;     /* first unused line */
+    guint step;     /* step of the last request; 0: none yet */
+    guint pass;     /* how often the steps of requests fell */
 } Queue;
 
 typedef struct {

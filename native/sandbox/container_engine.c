@@ -20,7 +20,7 @@
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
-#define OWN_PROCESSES 2    /* the first one, and one for the engine */
+#define OWN_PROCESSES 2    /* the container's first process, and one of the engine */
 #define FEWEST_PROCESSES 8 /* with a lower limit an engine may be unable to start a command */
 
 /* ---- Calls ---- */

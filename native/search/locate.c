@@ -29,7 +29,7 @@ typedef struct {
     AcrSearch *search;
     GPtrArray *found; /* AcrLocated; borrowed */
     const AcrBugLocation *location;
-    AcrNameArg klass, method; /* their text is NULL if not given */
+    AcrNameArg klass, method; /* `text` is NULL if the location does not name it */
     AcrFileMatch files;
     bool has_file;
 } Locating;

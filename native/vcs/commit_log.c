@@ -12,9 +12,9 @@
 /* Limits of a search that has found something, about a tenth of a second. */
 #define MAX_COMMITS 1000u
 #define MAX_WORK ((gsize)8 * 1024 * 1024) /* bytes of trees and files, as they are compared */
-#define PATIENCE 4u                       /* a search that has found nothing goes on so far */
-#define COMMIT_WORK 400u                  /* a commit counts as so many bytes, a tree's */
-#define ENTRY_WORK 36u                    /* entry as so many */
+#define PATIENCE 4u      /* a search that found nothing may do this many times the work */
+#define COMMIT_WORK 400u /* bytes that reading a commit counts as */
+#define ENTRY_WORK 36u   /* bytes that reading an entry of a tree counts as */
 #define MAX_BLOB ((gsize)4 * 1024 * 1024) /* larger files are not compared */
 
 typedef struct {

@@ -244,7 +244,9 @@ def issue_source(scheme: str) -> Callable[[Function], Function]:
     """
     _refuse_bare("issue_source", scheme)
     if not re.fullmatch("[a-z][a-z0-9-]{0,30}", scheme) or scheme in ("http", "https", "file"):
-        raise ValueError(f"a source of issues cannot be called {scheme!r}")
+        raise ValueError(
+            f"{scheme!r} cannot be the scheme of an issue source; use letters, digits and hyphens, but not http, https or file"
+        )
     return lambda function: _mark(function, "source", scheme)
 
 

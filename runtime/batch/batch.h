@@ -37,7 +37,7 @@ GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *con
 /* The same for bytes (borrowed), which messages call `path`. */
 GPtrArray *acr_dataset_parse(GBytes *bytes, const char *path, AcrDatasetUse use,
                              const char *const *only, GError **error) ACR_MUST_USE;
-/* The same for the data set that a command names (`dataset`, `split`), in any format: JSON,
+/* Reads the data set that a command names, as acr_dataset_read does (`dataset`, `split`), in any format: JSON,
  * .parquet, .arrow, a folder saved by `datasets`, a task repository. */
 GPtrArray *acr_dataset_load(const AcrHost *host, const AcrRunSpec *spec, AcrDatasetUse use,
                             const char *const *only, GError **error) ACR_MUST_USE;

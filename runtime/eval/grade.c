@@ -168,7 +168,7 @@ static bool run_task_tests(Work *work, GError **error)
 
 /* ---- Grading ---- */
 
-/* Adds our own "resolved": true if it is resolved and believed; null if this was not checked. */
+/* Adds our own "resolved": true if the task is resolved and the result can be trusted; null if this was not checked. */
 static void describe_trust(const Work *work, const AcrGraded *graded, AcrJson *json)
 {
     const AcrJson *evidence = acr_json_get(work->trust, "evidence");

@@ -30,7 +30,7 @@ typedef struct {
     AcrJson *scripts; /* owned; [{"script", "result"}] of all reproducers */
     guint passes;     /* how many of these scripts passed */
     char *examples;   /* owned; what the examples show with it; NULL: they were not run */
-    bool changes_examples; /* they show something else than without a patch */
+    bool changes_examples; /* the examples print something else than without a patch */
     guint agrees;          /* number of candidates, including this one, that behave alike */
     guint count;           /* number of candidates that make the same change */
     AcrJson *votes; /* owned; the model's reason for each vote for this candidate; NULL: none */

@@ -40,7 +40,7 @@ typedef enum {
     ACR_RETRIEVAL_EVENTS,
 } AcrRetrievalEvent;
 
-/* The question on entering SELECT. */
+/* What the driver asks the search agent in state SELECT. */
 typedef enum {
     ACR_ASK_START, /* shows the issue and the calls */
     ACR_ASK_NEXT,  /* asks for more calls, or where the bug is and what should happen instead */

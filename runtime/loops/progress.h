@@ -68,7 +68,7 @@ void acr_progress_warn(const AcrProgress *progress, const char *line); /* NULL: 
 /* Converts an event to JSON as in runtime/schemas/events.json; owned. */
 AcrJson *acr_progress_to_json(const AcrProgressEvent *event) ACR_MUST_USE;
 
-/* The place that shows an event's words. */
+/* Where the terminal shows an event. */
 typedef enum {
     ACR_SHOWN_NOWHERE,  /* shown only as a state */
     ACR_SHOWN_VERBOSE,  /* written as a line with --verbose */

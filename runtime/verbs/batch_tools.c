@@ -38,7 +38,7 @@ struct Tool {
     bool (*prepare)(const Tools *tools, guint i, AcrRunSpec *task, GPtrArray *arguments,
                     AcrTaskPlace *place, GError **error);
     char *(*tell)(const AcrJson *outputs);   /* one line about the outputs; owned */
-    bool (*is_good)(const AcrJson *outputs); /* NULL: the exit code tells */
+    bool (*is_good)(const AcrJson *outputs); /* NULL: only the exit code says */
 };
 
 static const AcrInstance *instance_of(const Tools *tools, guint i)

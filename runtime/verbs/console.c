@@ -37,7 +37,7 @@ struct AcrConsole {
     gint64 logged_ms;  /* when the last line was written */
     char *status;      /* replaces the stage, for a verb that runs many tasks */
     gint64 awaited_ms; /* when the wait for `status` began; 0: it is not a wait */
-    bool is_awaiting;  /* the wait has no line yet */
+    bool is_awaiting;  /* no line has been printed for the wait yet */
     AcrStatusBlock block;
 };
 

@@ -168,8 +168,7 @@ static AcrOut answer_call(Search *self, const char *text, const AcrCall *call, c
 
 /* ---- A person's question ---- */
 
-/* Answers a name alone: the classes and functions of that name; if there are none, what else has
- * it, or names like it. */
+/* Answers a bare name with the classes and functions of that name; if there are none, with other things of that name or with similar names. */
 static AcrOut answer_name(Search *self, const char *name, Manner *manner, GError **error)
 {
     bool is_class = g_ascii_isupper(name[0]) && !strchr(name, '.');

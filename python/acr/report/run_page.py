@@ -65,7 +65,7 @@ def _experiments(run: Run) -> list[Html]:
             for row in rows_of(member(run.experiments, "table"), 60)]  # fmt: skip
     seconds = member(run.experiments, "seconds")
     took = f", {seconds:.1f} s" if isinstance(seconds, (int, float)) else ""
-    caption = f"experiments: {count_of(number_of(member(run.experiments, 'runs')), 'run')} of changed copies of script and patch{took}"
+    caption = f"experiments: {count_of(number_of(member(run.experiments, 'runs')), 'run')} of changed copies of the script and the patch{took}"
     return [table([*names, "agrees"], rows, caption)] if rows else []
 
 

@@ -168,8 +168,8 @@ static void malformed_scripts_are_refused_with_the_line(void)
     assert_refused("{\"agent\":\"patch\",\"content\":\"x\"}\n\n{\"agent\":",
                    "s.jsonl' is malformed at line 3");
     assert_refused("[]\n", "line 1: not an object");
-    assert_refused("{\"agent\":\"patch\"}\n", "no 'content'");
-    assert_refused("{\"content\":\"x\"}\n", "no 'agent'");
+    assert_refused("{\"agent\":\"patch\"}\n", "'content' is missing");
+    assert_refused("{\"content\":\"x\"}\n", "'agent' is missing");
     assert_refused("{\"agent\":\"patcher\",\"content\":\"x\"}\n", "unknown agent 'patcher'");
     assert_refused("{\"agent\":\"patch\",\"content\":\"x\",\"rond\":1}\n", "unknown member 'rond'");
     assert_refused("{\"agent\":\"patch\",\"content\":7}\n", "'content' must be a string");
