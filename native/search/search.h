@@ -73,8 +73,8 @@ char *acr_call_usage(const AcrCallSpec *spec) ACR_MUST_USE;
 
 /*
  * The registry: the first `n_own` built-in calls (a run keeps to the number with which it began),
- * search_history only if `has_history`, followed by added ones. Functions that bind, show or serve calls take a registry; NULL stands for
- * all built-in calls. It does not change while it is used.
+ * search_history only if `has_history`, followed by added ones. Functions that bind, show or serve
+ * calls take a registry; NULL stands for all built-in calls. It does not change while it is used.
  */
 typedef struct AcrCalls AcrCalls;
 #define ACR_CALLS_OF_OLD 8 /* number of built-in calls for runs that did not record it */

@@ -2,8 +2,9 @@
  * The commits that lead to a snapshot and change what a caller looks for, newest first.
  *
  * Like git, the walk follows only one parent of a merge if that parent has the same of what is
- * looked for, which leaves most of a long history unread. Histories come from strangers: commits and bytes are
- * limited. The limits count work instead of time, so that the same question gets the same answer.
+ * looked for, which leaves most of a long history unread. Histories come from strangers: commits and
+ * bytes are limited. The limits count work instead of time, so that the same question gets the same
+ * answer.
  */
 #include <string.h>
 
@@ -97,9 +98,9 @@ static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before
                           const git_oid *after, const char *folder, guint depth, GPtrArray *out);
 
 /* Compares two entries of one name; either may be NULL. */
-static bool compare_entries(LogWalk *walk, GHashTable *only, const git_tree_entry *before,
-                            const git_tree_entry *after, const char *folder, guint depth,
-                            GPtrArray *out)
+static bool compare_tree_entries(LogWalk *walk, GHashTable *only, const git_tree_entry *before,
+                                 const git_tree_entry *after, const char *folder, guint depth,
+                                 GPtrArray *out)
 {
     const git_oid *old = before ? acr_git.tree_entry_id(before) : NULL,
                   *new = after ? acr_git.tree_entry_id(after) : NULL;
@@ -143,13 +144,13 @@ static bool compare_trees(LogWalk *walk, GHashTable *only, const git_oid *before
                              *was = old ? acr_git.tree_entry_byname(old,
                                                                     acr_git.tree_entry_name(entry))
                                         : NULL;
-        if (!compare_entries(walk, only, was, entry, folder, depth, out))
+        if (!compare_tree_entries(walk, only, was, entry, folder, depth, out))
             return false;
     }
     for (gsize i = 0; i < n_old && !is_worn_out(walk); i++) {
         const git_tree_entry *entry = acr_git.tree_entry_byindex(old, i);
         if ((!new || !acr_git.tree_entry_byname(new, acr_git.tree_entry_name(entry))) &&
-            !compare_entries(walk, only, entry, NULL, folder, depth, out))
+            !compare_tree_entries(walk, only, entry, NULL, folder, depth, out))
             return false;
     }
     return true;
