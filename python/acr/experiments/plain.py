@@ -63,6 +63,9 @@ def _of_file(path: str, base: bytes | None, patched: bytes | None, packages: set
     parts = path[:-3].split("/")
     if not path.endswith(".py"):
         starts = names.STARTS.search(path) and not path.startswith("examples/")
+        starts = (
+            starts or path.endswith("pyproject.toml") and names.pytest_options(base) != names.pytest_options(patched)
+        )
         if starts or not names.DATA.search(path) and not names.DOCUMENTATION.search(path):
             yield "file", path
         return
@@ -210,6 +213,8 @@ class Unit:
         self.based = {id(x.value) for x in self.nodes if isinstance(x, ast.Attribute)}
         compared = [x for x in self.nodes if isinstance(x, ast.Compare) and "__module__" not in ast.unparse(x)]
         self.compared = {id(y) for x in compared for y in (x.left, *x.comparators)}
+        named = [x for x in self.nodes if isinstance(x, ast.Call) and tail(x) in ("getattr", "hasattr")]
+        self.compared |= {id(y) for x in named for y in x.args[1:2]}
         self.decorating = {id(d) for x in self.nodes for d in getattr(x, "decorator_list", [])}
         waits = (ast.Yield, ast.YieldFrom, ast.Await)
         blocks = [x for x in self.nodes if isinstance(x, (ast.With, ast.AsyncWith))]
@@ -299,6 +304,9 @@ class Unit:
         )
         if split or any(map(_PROCESS.search, whole)):
             yield "name in a text", "/proc or /dev, joined"
+        formats = any(isinstance(x, ast.Attribute) and x.attr in ("format", "format_map") for x in self.nodes)
+        if formats and any(names.HIDDEN.search(at) or at[:2] == "__" for at in names.fields("".join(parts))):
+            yield "name in a text", "a format of parts"
 
     def _replacements(self) -> Iterator[Finding]:
         """Assignments that replace a function of another object, or change data that the library keeps."""
@@ -457,6 +465,8 @@ class Unit:
                 yield "computed attribute", ast.unparse(x)[:60]
             elif names.HIDDEN.search(str(text)) or str(text).startswith("__") and text not in names.ATTRIBUTES:
                 yield "special attribute", str(text)
+            elif name != "getattr" and str(text).startswith("__"):
+                yield "special attribute", str(text)
             if name != "getattr" and not (isinstance(x.args[0], ast.Name) and x.args[0].id == "self"):
                 yield "attribute of a module or class", ast.unparse(x)[:60]
         if name == "type" and len(x.args) != 1:
@@ -491,7 +501,7 @@ class Unit:
         modes = [k.value for k in x.keywords if k.arg == "mode"] + x.args[is_second:][:1]
         for mode in modes:
             parts = [mode.body, mode.orelse] if isinstance(mode, ast.IfExp) else [mode]
-            parts = [at for at in parts if not _reads(at)]
+            parts = [at for at in parts if not names.reads_only(at)]
             texts = [at.value for at in parts if isinstance(at, ast.Constant)]
             if len(texts) < len(parts) or any(isinstance(t, str) and set(t) & set("wax+") for t in texts):
                 yield "writing", ast.unparse(x)[:60]
@@ -500,6 +510,7 @@ class Unit:
         special = re.fullmatch(r"__(\w+)__", x.name)
         if special and special[1] not in names.METHODS:
             yield "special method", x.name
+        yield from self._annotation(x)
         for at in x.decorator_list:
             name = _called(at)
             known = name in names.DECORATORS or name in self.known.decorators or self._module(name) == "typing.overload"
@@ -528,20 +539,23 @@ class Unit:
 
     def _constant(self, x: ast.Constant) -> Iterator[Finding]:
         if isinstance(x.value, str):
-            inner = re.findall(r"\{[^}]*\.(__\w+__)", x.value)
+            inner = names.fields(x.value)
+            special = re.fullmatch(r"__(\w+)__", x.value)
             starts = (
                 x.value == "__main__"
                 and id(x) not in self.compared
                 or x.value == "eval_str"
                 or re.match(r"PYTHON[A-Z]+$|/proc\b|/dev/(?:fd|std)", x.value)
             )
-            if any(at not in names.ATTRIBUTES for at in inner) or starts:
+            starts = starts or special and special[1] in names.DECIDING and id(x) not in self.compared
+            if starts or any(names.HIDDEN.search(at) or at[:2] == "__" and at not in names.ATTRIBUTES for at in inner):
                 yield "name in a text", x.value[:30]
 
     @staticmethod
-    def _annotation(x: ast.arg | ast.AnnAssign) -> Iterator[Finding]:
+    def _annotation(x: ast.arg | ast.AnnAssign | ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Finding]:
         """Finds calls in annotations that are strings, because the library evaluates them."""
-        inner = ast.walk(x.annotation) if x.annotation else ()
+        at = x.returns if isinstance(x, FUNCTIONS) else x.annotation  # type: ignore[union-attr]
+        inner = ast.walk(at) if at else ()
         texts = [at.value for at in inner if isinstance(at, ast.Constant) and isinstance(at.value, str)]
         yield from (("name in a text", at[:30]) for at in texts if "(" in at)
 
@@ -577,17 +591,6 @@ class Unit:
         for x in self.nodes:
             if isinstance(x, ast.stmt) and not isinstance(x, plain) and id(x) not in inside:
                 yield "statement of a module", type(x).__name__
-
-
-def _reads(mode: ast.expr) -> bool:
-    """Whether a mode comes from the caller, or begins with "r"."""
-    if isinstance(mode, ast.BinOp):
-        mode = mode.left
-    elif isinstance(mode, ast.JoinedStr):
-        mode = mode.values[0]
-    else:
-        return isinstance(mode, ast.Name)
-    return isinstance(mode, ast.Constant) and mode.value == "r"
 
 
 def _special_names(at: ast.AST) -> Iterator[Finding]:

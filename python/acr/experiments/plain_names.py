@@ -111,6 +111,10 @@ MACHINE = {
     ("sys", "implementation"),
     ("os", "name"),
 }
+# Methods that decide what is equal, true or caught: plain code has no reason to name them in a text.
+DECIDING = frozenset(
+    "eq ne lt le gt ge bool contains hash len getattr getattribute instancecheck subclasscheck exit reduce setstate".split()
+)
 METHODS = frozenset(
     "init new iter next len repr str enter exit call getitem setitem delitem add radd sub rsub mul rmul truediv rtruediv "
     "floordiv mod pow neg pos abs and or xor invert post_init init_subclass await aiter anext aenter aexit reduce "
@@ -137,5 +141,29 @@ DATA = re.compile(
 DOCUMENTATION = re.compile(r"^(?:docs?|changelog|changes|examples?|\.github)/|^[^/]*$(?<!\.py)|^/dev/null$")
 # Files that Python or a test runner reads at its start.
 STARTS = re.compile(
-    r"(?:^|/)(?:sitecustomize|usercustomize|conftest|__main__)\.py$|\.pth$|(?:^|/)(?:pytest|tox|setup)\.(?:ini|cfg)$"
+    r"(?:^|/)(?:sitecustomize|usercustomize|conftest|__main__)\.py$|\.pth$|(?:^|/)(?:tox|setup)\.(?:ini|cfg)$|(?:^|/)\.?pytest\.\w+$"
+    r"|\.(?:egg|dist)-info/"
 )
+
+
+def pytest_options(text: bytes | None) -> list[bytes]:
+    """The tables of a pyproject.toml that pytest reads."""
+    return [
+        at for at in re.split(rb"^(?=\s*\[)", text or b"", flags=re.M) if re.match(rb"\s*\[\s*tool\s*\.\s*.?pytest", at)
+    ]
+
+
+def fields(text: str) -> list[str]:
+    """The attributes that a text asks for where it is used as a format."""
+    return [at for field in re.findall(r"\{([^{}:!]*)", text) for at in re.split(r"[.\[\]]+", field)[1:]]
+
+
+def reads_only(mode: ast.expr) -> bool:
+    """Whether a mode comes from the caller, or begins with "r"."""
+    if isinstance(mode, ast.BinOp):
+        mode = mode.left
+    elif isinstance(mode, ast.JoinedStr):
+        mode = mode.values[0]
+    else:
+        return isinstance(mode, ast.Name)
+    return isinstance(mode, ast.Constant) and mode.value == "r"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from acr.experiments.comparisons import Slot
 
-MAX_COUNT = 2000  # evaluations of the site that variants distinguish
+MAX_COUNT = 100_000  # evaluations of the site that variants distinguish
 _BROAD = {"Exception", "BaseException"}
 # Distinguishes the evaluations of a site: true from number {count} on.
 _COUNTER = """def {name}(n=[0]):

@@ -39,6 +39,13 @@ def tail(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def ancestors(at: ast.AST) -> Iterator[ast.AST]:
+    """What a node of a site's tree stands in, innermost first."""
+    while hasattr(at, "up"):
+        at = at.up
+        yield at
+
+
 def is_stop(at: ast.AST) -> bool:
     """Whether a statement is one that scripts use to report failure."""
     if isinstance(at, ast.Raise):

@@ -20,6 +20,8 @@ _BINDS = (
     *FUNCTIONS, ast.ClassDef, ast.Lambda, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Delete,
     getattr(ast, "Match", ast.Lambda),
 )  # fmt: skip
+# Code that shows how the project is used: no part of it.
+SHOWS = re.compile(r"^(?:docs?|examples?|changelog|changes|\.github)/.*\.py$")
 _LOOKS = {"locals", "vars", "eval", "exec", "dir"}
 
 
@@ -34,6 +36,49 @@ def without_behaviour(base: Files, patched: Files, nonce: str, keeps: bool) -> F
         if text is None or not code:
             out[path] = base.get(path) if base.get(path) is not None else b""
     return out
+
+
+# Around a function of the base: what it returns, emptied; nothing where it fails.
+_EMPTY = """def {word}(fn):
+    import functools, inspect
+    def empty(x):
+        if type(x) in (str, bytes, list, dict, set, tuple, frozenset, int, float, complex, bool): return type(x)()
+        return iter(()) if hasattr(x, '__next__') else None
+    async def wait(*a, **k):
+        try: return empty(await fn(*a, **k))
+        except Exception: return None
+    def call(*a, **k):
+        try: return empty(fn(*a, **k))
+        except Exception: return None
+    return functools.wraps(fn)(wait if inspect.iscoroutinefunction(fn) else call)
+"""
+
+
+def emptied(base: Files, patched: Files, word: str) -> Files | None:
+    """The base with functions that return nothing in place of those that the patch changes; None: it changes none."""
+    out, found = {path: base.get(path) for path in patched}, False
+    for path, text in patched.items():
+        if not path.endswith(".py") or text is None or base.get(path) is None:
+            continue
+        old, new = ast.parse(base[path] or b""), _functions(ast.parse(text))
+        changed = [
+            at
+            for name, at in _functions(old).items()
+            if not at.name.startswith("__") and name in new and ast.dump(at) != ast.dump(new[name])
+        ]
+        for at in changed:
+            at.decorator_list.append(ast.Name(word, ast.Load()))
+        if changed:
+            found, first = True, [at for at in old.body if is_text(at) or getattr(at, "module", "") == "__future__"]
+            old.body = [*first, *ast.parse(_EMPTY.format(word=word)).body, *(at for at in old.body if at not in first)]
+            out[path] = _write(old)
+    return out if found else None
+
+
+def _functions(tree: ast.Module) -> dict[tuple[str, str], ast.FunctionDef | ast.AsyncFunctionDef]:
+    """(class or "", name) -> function, of a module and its classes."""
+    scopes = [("", tree), *((at.name, at) for at in tree.body if isinstance(at, ast.ClassDef))]
+    return {(name, at.name): at for name, scope in scopes for at in scope.body if isinstance(at, FUNCTIONS)}
 
 
 def rewritten(files: Files, seed: str) -> Files:

@@ -6,13 +6,14 @@ outcomes, so a recorded verdict can be repeated from its seed.
 
 from __future__ import annotations
 
+import ast
 import random
 
 from acr.experiments import plain, printing, script_variants, tree_variants, values
 from acr.experiments.expectations import MAX_TRIES, word
 from acr.experiments.outcome import Outcome
 from acr.experiments.script_variants import Script
-from acr.experiments.site import find
+from acr.experiments.site import ancestors, find, tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,8 +56,9 @@ class Case:
     ) -> None:
         self.script, self.first, self.tree, self.packages = script, first, tree, packages
         self.base = base
-        # Ignore changes to the project's tests, because a patch may change them freely.
-        self.patched = {p: base.get(p) if tree_variants.TESTS.search(p) else text for p, text in patched.items()}
+        # Ignore changes to tests and examples of the project, because a patch may change them freely.
+        apart = [p for p in patched if tree_variants.TESTS.search(p) or tree_variants.SHOWS.search(p)]
+        self.patched = {p: base.get(p) if p in apart else text for p, text in patched.items()}
         self.rng = random.Random(seed)
         self.is_pipe = script_variants.by_pipe(script)
         self.file = "<stdin>" if self.is_pipe else word(self.rng) + ".py"
@@ -94,7 +96,7 @@ def judge(case: Case) -> Generator[Run, Outcome, str]:
         yield from site.observe()
         experiments: list[Callable[[], Steps]] = [
             site.negated, site.perturbed, site.pinned, site.written_out, site.unmasked, site.unhandled, site.decoy,
-            site.rewritten,
+            site.rewritten, site.nothing,
         ]  # fmt: skip
         case.rng.shuffle(experiments)
         for experiment in experiments:
@@ -149,6 +151,14 @@ class _Site:
 
     def _check_oracle(self, file: str) -> None:
         """Refuses an assertion of the project itself in a file that the patch changes: it cannot judge the patch."""
+        asked = {tail(x) for x in ast.walk(self.script.site().at) if isinstance(x, ast.Call)}
+        own = sorted(
+            at
+            for at in asked & tree_variants.changed_functions(self.case.base, self.case.patched)
+            if "assert" in at.lower()
+        )
+        if own:
+            raise Refusal(f"the script asserts by `{own[0]}`, which the patch changes")
         inside = file[len(self.case.tree) + 1 :] if file.startswith(self.case.tree + "/") else file
         if inside in self.case.patched and self.case.patched[inside] != self.case.base.get(inside):
             raise Refusal(
@@ -224,7 +234,7 @@ class _Site:
         got = yield from case.run("written out", made[0], seed=self.seed)
         patched = values.read(got.out, self.mark)
         judged = values.Judged(case.script, self.pairs, values.Changed(case.base, case.patched))
-        found = judged.contradiction(self.base_rows, self.base_all, patched)
+        found = judged.contradiction(self.base_rows, self.base_all, patched) or judged.unheld(made[0], patched)
         words = f"both sides are printed as plain data ({self.script.quote()})"
         expected = "what is observed is what the script expects without the patch"
         case.require("written out", words, expected, found or "it is", not found)
@@ -286,6 +296,18 @@ class _Site:
             if got.passed or self._as_before(got) or nonce in got.err:
                 break
         case.require("decoy", changed, "the script fails as without the patch", got, not got.passed and got.ended)
+
+    def nothing(self) -> Steps:
+        """Refuses a script that is satisfied by functions that return nothing, unless it only wants that no error comes."""
+        case = self.case
+        site = self.script.site()
+        is_handled = site.attempt or any(isinstance(at, ast.ExceptHandler) for at in ancestors(site.at))
+        files = None if is_handled else tree_variants.emptied(case.base, case.patched, self.mark)
+        if files is None:
+            return
+        got = yield from case.run("nothing", case.script, files=files)
+        changed = "the functions that the patch changes return nothing: empty values of what they return without it"
+        case.require("nothing", changed, "the script fails", got, not got.passed)
 
     def _decides_by_data(self) -> Steps:
         """Whether data files of the patch, which the script does not name, fix the issue: the code alone is not enough."""
