@@ -62,10 +62,8 @@ def reaches(found: Finding) -> bool:
 def _of_file(path: str, base: bytes | None, patched: bytes | None, packages: set[str]) -> Iterator[Finding]:
     parts = path[:-3].split("/")
     if not path.endswith(".py"):
-        starts = names.STARTS.search(path) and not path.startswith("examples/")
-        starts = (
-            starts or path.endswith("pyproject.toml") and names.pytest_options(base) != names.pytest_options(patched)
-        )
+        options = [names.pytest_options(path, text) for text in (base, patched)]
+        starts = names.STARTS.search(path) and not path.startswith("examples/") or options[0] != options[1]
         if starts or not names.DATA.search(path) and not names.DOCUMENTATION.search(path):
             yield "file", path
         return
@@ -213,8 +211,8 @@ class Unit:
         self.based = {id(x.value) for x in self.nodes if isinstance(x, ast.Attribute)}
         compared = [x for x in self.nodes if isinstance(x, ast.Compare) and "__module__" not in ast.unparse(x)]
         self.compared = {id(y) for x in compared for y in (x.left, *x.comparators)}
-        named = [x for x in self.nodes if isinstance(x, ast.Call) and tail(x) in ("getattr", "hasattr")]
-        self.compared |= {id(y) for x in named for y in x.args[1:2]}
+        asks = [x for x in self.nodes if isinstance(x, ast.Call) and tail(x) in ("getattr", "hasattr")]
+        self.compared |= {id(y) for x in asks for y in x.args[1:2]}
         self.decorating = {id(d) for x in self.nodes for d in getattr(x, "decorator_list", [])}
         waits = (ast.Yield, ast.YieldFrom, ast.Await)
         blocks = [x for x in self.nodes if isinstance(x, (ast.With, ast.AsyncWith))]
@@ -304,8 +302,8 @@ class Unit:
         )
         if split or any(map(_PROCESS.search, whole)):
             yield "name in a text", "/proc or /dev, joined"
-        formats = any(isinstance(x, ast.Attribute) and x.attr in ("format", "format_map") for x in self.nodes)
-        if formats and any(names.HIDDEN.search(at) or at[:2] == "__" for at in names.fields("".join(parts))):
+        is_format = any(getattr(x, "attr", "") in ("format", "format_map") for x in self.nodes)
+        if is_format and any(names.HIDDEN.search(at) or at[:2] == "__" for at in names.fields("".join(parts))):
             yield "name in a text", "a format of parts"
 
     def _replacements(self) -> Iterator[Finding]:

@@ -146,11 +146,10 @@ STARTS = re.compile(
 )
 
 
-def pytest_options(text: bytes | None) -> list[bytes]:
-    """The tables of a pyproject.toml that pytest reads."""
-    return [
-        at for at in re.split(rb"^(?=\s*\[)", text or b"", flags=re.M) if re.match(rb"\s*\[\s*tool\s*\.\s*.?pytest", at)
-    ]
+def pytest_options(path: str, text: bytes | None) -> list[bytes]:
+    """The tables of a pyproject.toml that pytest reads; none of another file."""
+    tables = re.split(rb"^(?=\s*\[)", text or b"", flags=re.M) if path.endswith("pyproject.toml") else []
+    return [at for at in tables if re.match(rb"\s*\[\s*tool\s*\.\s*.?pytest", at)]
 
 
 def fields(text: str) -> list[str]:
