@@ -12,7 +12,7 @@
 
 #include "vcs_private.h"
 
-#define MAX_BYTES (64u * 1024) /* size of the largest file that is taken */
+#define MAX_BYTES (64u * 1024) /* larger generated files are left out */
 #define MAX_FILES 200u
 #define HEAD_BYTES 400u /* bytes in which a file may say that it is generated */
 

@@ -171,8 +171,7 @@ static AcrStep show_examples(AcrAttemptWork *work, const AcrOverlay *patch, cons
     return step;
 }
 
-/* Runs the issue's examples with each candidate, equal changes once. A patch with which they show
- * what they show without it does not resolve the issue that they illustrate. */
+/* Runs the issue's examples with each candidate, and equal changes only once. If the examples print the same with and without a patch, the patch does not resolve the issue that they illustrate. */
 static AcrStep compare_examples(AcrAttemptWork *work, GError **error)
 {
     const AcrRun *run = work->run;

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The speed table: acr-host beside its peers, as ratios of one run, on one repository.
+"""Prints the speed table for one repository: acr-host beside its peers, as ratios within one run.
 
 usage: bench.py --binary FILE --repo DIR --rev REV [--near REV] [--only ROW]... [--rounds N] [--json FILE]
        bench.py --binary FILE --only growth [--large] [--work DIR]
+
 Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
 """
 
@@ -66,7 +67,7 @@ def describe(corpus: Corpus) -> str:
 
 
 def measure(options: argparse.Namespace, work: Path) -> list[table.Row]:
-    """Print each row of the table as it comes; returns them all. Errors: BenchError."""
+    """Print each row of the table as soon as it is measured; returns all rows. Errors: BenchError."""
     found: list[table.Row] = []
     if set(options.only) - {GROWTH}:
         bench = prepare(options, work)

@@ -33,7 +33,7 @@ PINS = {"aider": "aider-chat==0.86.2", "code_index": "code-index-mcp==2.17.1"}
 
 
 def installed(pin: str, program: str) -> Path:
-    """A program of an environment with that package. Errors: BenchError."""
+    """The path of a program in an environment that has the package. Errors: BenchError."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acr-tests"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     try:
@@ -50,7 +50,7 @@ def indexing(options: argparse.Namespace, work: Path) -> list[table.Row]:
 
 
 def calls(options: argparse.Namespace, work: Path) -> list[table.Row]:
-    """Calls of servers that run, beside code-index-mcp."""
+    """Calls to running servers, beside code-index-mcp."""
     tree = work / "tree"
     sandbox.make_repository(options.repo.resolve(), options.rev, tree)
     options.repo = tree
@@ -65,7 +65,7 @@ def landing(options: argparse.Namespace, work: Path) -> list[table.Row]:
 
 
 def evaluation(options: argparse.Namespace, work: Path) -> list[table.Row]:
-    """What grading adds to the tests alone."""
+    """The time that grading adds to the tests."""
     options.rounds = min(options.rounds, 3)
     return grading.measure(grading.Subject(options, work))
 
@@ -88,7 +88,7 @@ def measure(options: argparse.Namespace, work: Path) -> list[table.Row]:
 
 
 def arguments(argv: list[str]) -> argparse.Namespace:
-    """The command line; also what the parts read that is not asked here."""
+    """The command line, including options that only the parts read."""
     parser = program.parser(__doc__, rounds=9)
     add = parser.add_argument
     add("--repo", type=Path, required=True, help="a git repository of sympy, which is only read")

@@ -1,7 +1,6 @@
-"""The non-test Python files of one commit: what is indexed, and what the peers get to read.
+"""The non-test Python files of one commit, which acr-host indexes and the peers read.
 
-The repository is only read. A neighbouring commit is made in a repository of its own that borrows
-the objects of the first.
+The repository is only read. A neighbouring commit is made in another repository that borrows the objects of the first.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from pathlib import Path
 
 from timing import BenchError
 
-NEIGHBOUR_CHANGES = 12  # files, as a usual commit has
+NEIGHBOUR_CHANGES = 12  # number of files that a usual commit changes
 _TEST_PARTS = frozenset({"test", "tests"})
-# The files of `is_source`, as git's own patterns: their number does not grow with the repository's.
+# The files of `is_source` as patterns for git, whose number does not grow with the repository.
 PATHSPEC = (
     ":(glob)**/*.py",
     ":(exclude,glob)**/test/**",
@@ -29,7 +28,7 @@ PATHSPEC = (
 
 
 def clean_env(**more: str) -> dict[str, str]:
-    """The environment of all processes: no configuration of git but the repository's own."""
+    """The environment of all processes: git uses no configuration except the repository's own."""
     env = {name: v for name, v in os.environ.items() if not name.startswith("GIT_")}
     return env | {
         "GIT_CONFIG_GLOBAL": os.devnull,
@@ -106,7 +105,7 @@ def load(repository: Path, rev: str) -> Corpus:
 
 
 def write_halves(corpus: Corpus, folder: Path) -> list[Path]:
-    """Two pickles of the files' contents that have the same number of bytes, as nearly as files allow."""
+    """Splits the files' contents into two pickles of nearly the same number of bytes."""
     halves: tuple[list[bytes], list[bytes]] = ([], [])
     sizes = [0, 0]
     for _, content in sorted(corpus.files, key=lambda file: -len(file[1])):
@@ -137,7 +136,7 @@ def make_repository(folder: Path, borrowed: Path | None = None) -> Path:
 
 
 def link_or_copy(source: str, target: str) -> None:
-    """A second name for a file that never changes; on another file system a copy."""
+    """A hard link to a file that never changes; on another file system, a copy."""
     try:
         os.link(source, target)
     except OSError:
@@ -158,7 +157,7 @@ def commit_file(path: str, content: bytes) -> bytes:
 
 
 def make_neighbour(corpus: Corpus, folder: Path) -> Corpus:
-    """A commit on top of the corpus' in which a few files have one function more."""
+    """A commit on top of the corpus's commit that adds a function to each of a few files."""
     make_repository(folder, corpus.repository)
     step = max(1, len(corpus.files) // NEIGHBOUR_CHANGES)
     changed = {path: content + b"\n\ndef added_next_door():\n    return 1\n" for path, content in corpus.files[::step]}

@@ -43,7 +43,7 @@ ANSWER = "# modification 1\n```\n<file>{path}</file>\n<original>{old}</original>
 
 @dataclass(frozen=True)
 class Case:
-    """An edit, and what must come of the file; None: it must not be landed."""
+    """An edit and the expected content of the file; None: the edit must be rejected."""
 
     path: str
     content: str
@@ -71,7 +71,7 @@ def functions(corpus: Corpus) -> Iterator[tuple[str, str, str]]:
 
 
 def changed(text: str, chance: random.Random) -> str | None:
-    """The function with another value or name in one line; None: it has no line that is easily changed."""
+    """The function with another value or name in one line; None: no line is easy to change."""
     lines = text.splitlines(keepends=True)
     good = [at for at, line in enumerate(lines) if at and re.fullmatch(r"\s+(return|\w+ =) [^\n#\"'\\(\[{]+\n", line)]
     if not good:
@@ -86,7 +86,7 @@ def _per_line(change: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def _misquoted(text: str) -> str:
-    """One long word near the middle is another."""
+    """Replaces one long word near the middle."""
     words = [word for word in re.finditer(r"\b[a-z_]{6,}\b", text) if word.start() > len(text) // 3]
     if not words:
         return text
@@ -94,7 +94,7 @@ def _misquoted(text: str) -> str:
     return f"{text[: word.start()]}{word[0]}s{text[word.end() :]}"
 
 
-# How the quote is garbled, and whether the new text is garbled likewise.
+# For each way of garbling: how it garbles the quote, and whether it garbles the new text in the same way.
 WAYS: dict[str, tuple[Callable[[str], str], bool]] = {
     "exact": (lambda text: text, True),
     "without its indentation": (textwrap.dedent, True),
@@ -109,7 +109,7 @@ TWICE, NOWHERE = "stands twice", "stands nowhere"
 
 
 def make_cases(corpus: Corpus, each: int) -> dict[str, list[Case]]:
-    """Way -> its cases. Errors: BenchError, where the repository has too few functions."""
+    """Way of garbling -> its cases. Errors: BenchError if the repository has too few functions."""
     chance = random.Random(1)
     found = [(*place, new) for place in functions(corpus) if (new := changed(place[2], chance))]
     if len(found) < each:
@@ -135,7 +135,7 @@ def _refused(way: str, path: str, content: str, old: str, new: str) -> Case:
 
 @dataclass(frozen=True)
 class Landed:
-    """What a program made of a way's cases."""
+    """A program's results for the cases of one way."""
 
     right: int
     wrong: int
@@ -143,14 +143,14 @@ class Landed:
 
 
 def judge(cases: list[Case], made: list[str | None], seconds: float) -> Landed:
-    """`made`: the files after the edits; None: not landed."""
+    """`made`: the files after the edits; None: the edit was rejected."""
     right = sum(case.wanted == text for case, text in zip(cases, made))
     wrong = sum(text is not None and case.wanted != text for case, text in zip(cases, made))
     return Landed(right, wrong, seconds)
 
 
 def by_peer(peer: Path, cases: list[Case]) -> Landed:
-    """What aider makes of them. Errors: BenchError."""
+    """The files that aider makes. Errors: BenchError."""
     rows = [[Path(case.path).name, case.content, case.old, case.new] for case in cases]
     command = [str(peer), "-c", PEER]
     done = subprocess.run(command, input=json.dumps(rows), capture_output=True, check=False, text=True)
@@ -162,7 +162,7 @@ def by_peer(peer: Path, cases: list[Case]) -> Landed:
 
 
 def by_us(binary: Path, cases: list[Case], work: Path) -> Landed:
-    """What `patch` makes of them, in one process. Errors: BenchError."""
+    """The files that `patch` makes, in one process. Errors: BenchError."""
     tree, answers = work / "tree", []
     for number, case in enumerate(cases):
         path = f"at{number}/{case.path}"

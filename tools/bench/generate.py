@@ -13,7 +13,7 @@ from pathlib import Path
 
 from corpus import commit_file, commit_head, git, make_repository
 
-VERSION = 2  # of what is generated: folders that are kept are named for it
+VERSION = 2  # version of the generator; part of the names of kept folders
 SEED = 20240
 MEAN_BYTES, SIGMA = 4000, 1.1
 MAX_BYTES = 400_000
@@ -45,7 +45,7 @@ def _method(pick: random.Random) -> str:
 
 
 def _function(pick: random.Random) -> str:
-    """The same at the top level."""
+    """A function with a docstring and a few statements."""
     lines = _method(pick).splitlines(keepends=True)
     return "".join(line.removeprefix("    ") for line in lines) + "\n"
 
@@ -77,7 +77,7 @@ def file_of(number: int, seed: int = SEED) -> bytes:
     size = sum(map(len, parts))
     while True:
         part = _class(pick) if pick.random() < 0.6 else _function(pick)
-        if size + len(part) // 2 > wanted:  # as often too short as too long
+        if size + len(part) // 2 > wanted:  # errors in both directions are equally frequent
             return "".join(parts).encode()
         parts.append(part)
         size += len(part)

@@ -37,8 +37,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on a shape. `warm` is a symbol call as a process; `slowest` the one that took longest
-    within a process, with its seconds; `text` a text search within one, beside git grep."""
+    """The measurements of one shape. `warm`: a symbol call as a process; `slowest`: the slowest call within a process,
+    and its seconds; `text`: a text search within a process, beside git grep.
+    """
 
     shape: Shape
     mb: float
@@ -61,7 +62,7 @@ def _growing(count: int) -> Shape:
 
 
 def shapes(large: bool) -> list[Shape]:
-    """All repositories, those that grow in the order of their size."""
+    """All repositories, the growing ones sorted by size."""
     sizes = (*SIZES, LARGE) if large else SIZES
     lines, wide = generate.long_file(LINES), generate.wide_class(METHODS)
     same = generate.one_name(FUNCTIONS)
@@ -141,9 +142,9 @@ def _line(found: Measured) -> list[str]:
 
 
 def steepness(points: Sequence[tuple[float, float]]) -> float:
-    """What the last step costs for its size, by what the first point cost for its.
+    """The ratio of the last point's cost per size to the first point's.
 
-    1 is linear; a fixed cost makes it less. `points` are at least two (size, cost), by size.
+    1 means linear; a fixed cost makes it smaller. `points` are at least two (size, cost), by size.
     """
     size, cost = points[0]
     before_size, before_cost = points[-2]

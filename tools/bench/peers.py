@@ -1,4 +1,4 @@
-"""The commands that are timed: ours, and what else answers such a question."""
+"""The commands that are timed: acr-host's, and those of its peers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from corpus import PATHSPEC, Corpus, clean_env, git
 from machine import PYTHON
 from timing import BenchError, Command
 
-# All that an indexer on ast cannot do without: nothing is done with the trees.
+# The minimum that an indexer with `ast` must do: it parses the files and ignores the trees.
 PARSE_ONLY = """
 import ast, pickle, sys
 for content in pickle.load(open(sys.argv[1], "rb")):
@@ -34,7 +34,7 @@ class Ours:
         return Command([str(self.binary), verb, *where, *more], env, exits=exits)
 
     def index(self, corpus: Corpus) -> Command:
-        """Indexes, or finds that nothing is to be done; prints its counts as JSON."""
+        """Indexes the commit, or finds that nothing has to be done; prints its counts as JSON."""
         return self._command(corpus, (0,), "index", "--json")
 
     def symbol(self, corpus: Corpus, name: str) -> Command:
@@ -68,6 +68,6 @@ def check_same_files(corpus: Corpus) -> None:
 
 
 def parse_only(halves: Sequence[Path]) -> list[Command]:
-    """Plain Python processes that do no more than to parse these pickles of contents."""
+    """Plain Python processes that only parse the contents in these pickles."""
     start = [PYTHON, "-I", "-c", PARSE_ONLY]
     return [Command([*start, str(half)], clean_env(), exits=(0,)) for half in halves]

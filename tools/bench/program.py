@@ -1,4 +1,6 @@
-"""What every command line here has: its common options, the machine's name, a folder to work in, the table, the exit code."""
+"""The shared parts of the command lines in this folder: common options, the machine's name, a working folder, the
+table, and the exit code.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def _positive(text: str) -> int:
 
 
 def main(name: str, options: argparse.Namespace, measure: Callable[[Path], Sequence[table.Row]], *more: str) -> int:
-    """Measures in a folder of its own and prints; `more` names facts of the machine to show beside the usual ones.
+    """Measures in a working folder of its own and prints the table; `more` adds facts about the machine.
 
     Returns 0 if every target was met, 1 if not or nothing was measured, 3 if something could not be measured.
     """

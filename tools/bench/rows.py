@@ -30,7 +30,7 @@ from timing import (
 
 COMMON = "return self"
 ABSENT = "no_such_text_anywhere"
-ANSWERS = 40  # of one text within a process
+ANSWERS = 40  # searches for one text within a process
 MAX_COLD, MAX_WARM, MAX_SHOT, MAX_TEXT_MS = 1.3, 1.5, 2.5, 5.0
 MAX_COLD_MB, MAX_WARM_MB = 128.0, 64.0
 
@@ -52,7 +52,7 @@ class Bench:
         return f'search_class("{self.symbol}")'
 
     def rare_text(self) -> str:
-        """A name that stands in one file, and there not often: always the same of a corpus."""
+        """A name that occurs in one file, and rarely there; the same for each run on a corpus."""
         seen: Counter[bytes] = Counter()
         for _, content in self.here.files:
             seen.update(set(re.findall(rb"\b[a-z]\w{11,}\b", content)))
@@ -82,7 +82,7 @@ def printed(command: Command) -> dict[str, object]:
 
 
 def _cold_index(bench: Bench) -> Spent:
-    """The time of an index with a cache that is not there yet."""
+    """The time of an index run without a cache."""
     with tempfile.TemporaryDirectory(dir=bench.work) as folder:
         return run(peers.Ours(bench.ours.binary, Path(folder)).index(bench.here))
 
@@ -97,7 +97,7 @@ def cold(bench: Bench) -> list[Row]:
 
 
 def _parsed_row(bench: Bench, corpus: Corpus, where: str) -> Row:
-    """How many files the index parses now that it should have all of them."""
+    """The number of files that the index parses although the cache should have all of them."""
     counts = printed(bench.ours.index(corpus))
     cached = f"{counts['cached']} from cache"
     return Row("warm", f"source files parsed, warm, {where}", float(str(counts["parsed"])), "files", 0.0, cached)
@@ -121,7 +121,7 @@ def warm(bench: Bench) -> list[Row]:
 
 
 def _literal_row(bench: Bench, kind: str, text: str) -> Row:
-    """One text searched for many times in one process; a few processes, a mean each."""
+    """Searches for one text many times in one process; several processes, and the mean of each."""
     calls = [code_call(text)] * (ANSWERS + 1)
     session = bench.ours.session(bench.here)
     sessions = max(3, bench.rounds // 3)
@@ -143,8 +143,9 @@ def oneshot(bench: Bench) -> list[Row]:
 
 
 def _shot_row(bench: Bench, kind: str, text: str) -> Row:
-    """The target is against the files that are searched: for a text that is absent from the source,
-    those are the tests and other types as well, where its occurrences are counted."""
+    """The ratio to `git grep` over the files that acr-host searches. If the source lacks the text, these are also tests
+    and other types of files, in which acr-host counts occurrences.
+    """
     ours = bench.ours.search(bench.here, code_call(text))
     grep = peers.git_grep(bench.here, text, everywhere=kind == "absent")
     found = compare(bench.rounds, lambda: run(ours), lambda: run(grep))
@@ -153,7 +154,7 @@ def _shot_row(bench: Bench, kind: str, text: str) -> Row:
 
 
 def _peak_row(what: str, command: Callable[[], Command], target: float) -> Row:
-    """The highest of a few peaks: sampling can only miss."""
+    """The highest of several peaks, because sampling can only miss a peak."""
     peaks = [memory.peak_kib(command()) / 1024 for _ in range(3)]
     shown = ", ".join(f"{peak:.0f}" for peak in peaks)
     return Row("memory", f"peak memory, {what}", max(peaks), "MB", target, f"peaks {shown}", "Pss_Anon")

@@ -31,7 +31,7 @@ BACKENDS = {"bubblewrap": "bwrap", "plain": ""}
 
 @dataclass
 class Subject:
-    """What one backend is measured on: the program, a repository with one commit, a diff of it."""
+    """What to measure a backend with: the program, a repository with one commit, and a diff of that commit."""
 
     binary: Path
     repository: Path
@@ -41,7 +41,7 @@ class Subject:
     made: int = 0
 
     def fresh(self) -> Path:
-        """A path below the work folder at which nothing is yet."""
+        """A path below the work folder that does not exist yet."""
         self.made += 1
         return self.work / f"made-{self.made}"
 
@@ -53,7 +53,7 @@ class Subject:
         return run(Command([*argv, "--", "true"], env, exits=(0,)))
 
     def cold(self) -> Spent:
-        """With a cache that holds nothing; removing that is not counted."""
+        """Runs with an empty cache; the time to empty it does not count."""
         cache = self.fresh()
         spent = self.ours(cache)
         shutil.rmtree(cache, ignore_errors=True)

@@ -1,4 +1,6 @@
-"""Wall times of whole processes and of answers within one, and their comparison in alternating rounds."""
+"""Measures the wall time of whole processes and of answers within a process, and compares two programs in alternating
+rounds.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ PIPE_BYTES = 1 << 20
 
 
 class BenchError(Exception):
-    """What was to be measured did not work; the message is a line for the reader."""
+    """A measurement failed; the message is one line for the reader."""
 
 
 class Spent(NamedTuple):
@@ -39,17 +41,17 @@ class Times:
 
     @property
     def median(self) -> float:
-        """Half of the rounds took longer."""
+        """The median."""
         return statistics.median(self.seconds)
 
     @property
     def least(self) -> float:
-        """The round that was disturbed least."""
+        """The minimum: the round with the least disturbance."""
         return min(self.seconds)
 
     @property
     def mean(self) -> float:
-        """The sum by the number."""
+        """The mean."""
         return sum(self.seconds) / len(self.seconds)
 
 
@@ -72,13 +74,13 @@ class Comparison:
 
     @property
     def cpu_ratio(self) -> float:
-        """Our least processor time by the peer's: what other work on the machine disturbs least."""
+        """Our least processor time divided by the peer's; other work on the machine disturbs this ratio least."""
         return min(self.ours.cpu) / min(self.peer.cpu)
 
 
 @dataclass(frozen=True)
 class Command:
-    """A process to be timed. `exits` are the exit codes of one that did its work."""
+    """A process to be timed. `exits` are the exit codes that mean success."""
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -135,7 +137,7 @@ def together(commands: Sequence[Command]) -> Spent:
 
 
 def alternate(rounds: int, *steps: Step) -> list[Times]:
-    """The times of each step, one after the other in each round, so that all meet the same disturbances."""
+    """The times of each step. Each round runs all steps one after the other, so that all meet the same disturbances."""
     taken: list[list[Spent]] = [[] for _ in steps]
     for _ in range(rounds):
         for times, step in zip(taken, steps):
@@ -150,7 +152,7 @@ def compare(rounds: int, ours: Step, peer: Step) -> Comparison:
 
 
 def _read_stamps(stream: int) -> list[float]:
-    """When the end of each line was read from a file descriptor."""
+    """The time at which the end of each line was read from a file descriptor."""
     stamps: list[float] = []
     while piece := os.read(stream, PIPE_BYTES):
         stamps += [time.perf_counter()] * piece.count(b"\n")

@@ -1,4 +1,4 @@
-"""Checks which room includes which: the arrows between libraries, and foreign headers kept inside theirs.
+"""Checks which room includes which: the arrows between libraries, and that foreign headers stay inside one library.
 
 usage: arrows.py [ROOT]; one line per finding, exit 1 if there is one.
 """
@@ -41,7 +41,7 @@ RUNTIME = [
     "py",
     "layout",
 ]
-# A foreign header's beginning, and the one room whose .c files and private headers may include it.
+# The beginning of a foreign header's name, and the only room whose .c files and private headers may include it.
 FOREIGN = {
     "git2": "native/vcs",
     "curl/": "native/http",
@@ -77,7 +77,7 @@ def room_of(path: Path) -> str:
 
 
 def _target(root: Path, includer: Path, name: str) -> Path | None:
-    """The file of ours that a quoted include means, relative to the root; None if there is none."""
+    """Our file that a quoted include refers to, relative to the root; None if there is none."""
     for folder in (includer.parent, root / "native", root / "runtime"):
         found = folder / name
         if found.is_file():
@@ -127,7 +127,7 @@ def check_includes(root: Path) -> Iterator[str]:
 
 
 def check_links(root: Path) -> Iterator[str]:
-    """Findings over what CMakeLists.txt lets each library use."""
+    """Findings about the libraries that CMakeLists.txt links to each library."""
     listing = root / "CMakeLists.txt"
     rooms: dict[str, str] = {}
     libraries = list(_LIBRARY.finditer(source.read(listing))) if listing.is_file() else []

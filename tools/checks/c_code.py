@@ -1,4 +1,4 @@
-"""What the checks know of C: functions with their place and body, and what stands outside of them."""
+"""Parses C for the checks: finds functions with their place and body, and the text outside of functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class File(NamedTuple):
         return self.code[function.start : function.end]
 
     def outside(self) -> str:
-        """The text between the functions' bodies; their heads are left out from the name on."""
+        """The text between the functions' bodies, without each function's head after its name."""
         parts, at = [], 0
         for function in self.functions:
             parts.append(self.code[at : function.start])

@@ -38,7 +38,7 @@ def prototypes(file: c_code.File) -> Iterator[tuple[str, str, int]]:
 
 
 def definitions(file: c_code.File) -> Iterator[c_code.Function]:
-    """A file's functions that can fail and return a result; not those whose every result says so."""
+    """A file's functions that can fail and return a result, except those that document every result."""
     for function in file.functions:
         head = file.code[max(file.code.rfind(end, 0, function.start) for end in ";}") + 1 : function.start]
         arguments, _, body = file.body(function).partition("{")
@@ -58,7 +58,7 @@ def must_use(files: list[c_code.File]) -> Iterator[str]:
 
 
 def dropped(file: c_code.File) -> Iterator[str]:
-    """Findings on calls of a file's own functions whose result nobody looks at; the compiler sees those of others."""
+    """Findings about calls whose result is ignored, of functions of the same file; the compiler checks the other calls."""
     fallible = {function.name for function in definitions(file)}
     for function in file.functions if fallible else ():
         for match in _CALLED_FOR_NOTHING.finditer(file.body(function)):

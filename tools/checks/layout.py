@@ -1,7 +1,7 @@
-"""Refuses a name of a run's, batch's or evaluation's file that is spelled outside of its owner, runtime/layout/layout.h.
+"""Refuses names of files of a run, batch or evaluation outside of runtime/layout/layout.h, which owns these names.
 
-usage: layout.py [ROOT]; one line per finding, exit 1 if there is one. Names without a dot or a format are words of
-other things too, and are not looked for; a literal with a space is a text for people, which may mention a file.
+usage: layout.py [ROOT]; one line per finding, exit 1 if there is one. It ignores names without a dot or a format, which
+are also ordinary words, and literals with a space, which are texts for people that may mention a file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import source
 
 C = (".c", ".h")
 OWNER, PYTHON_OWNER = Path("runtime/layout/layout.h"), Path("python/acr/layout.py")
-# (file, name): the file spells the name of something else.
+# (file, name): in this file, the name means something else.
 ALLOWED = {
     ("runtime/verbs/demo.c", "issue.md"),  # of the bundled sample
     ("python/acr/dataset/rows.py", "eval.sh"),  # of a task repository

@@ -1,4 +1,4 @@
-"""Refuses what belongs to one machine or to a day's work: paths of home folders, and marks of things left undone.
+"""Refuses text that belongs to one machine or to unfinished work: paths of home folders, and marks such as to-do notes.
 
 usage: marks.py [ROOT]; one line per finding, exit 1 if there is one.
 """
@@ -13,7 +13,7 @@ import source
 
 _CODE = (".c", ".h", ".py", ".pyi", ".cmake", ".supp")
 TEXT = (*_CODE, ".txt", ".md", ".json", ".ini", ".toml")
-# Written so that this file does not hold what it looks for. /home/me and /home/user stand for any.
+# The patterns are written so that they do not match this file. /home/me and /home/user are allowed as examples.
 _HOMES = r"(?:ro{2}t|[h]ome/(?!(?:me|user)\b)\w+|[w]ork|[U]sers|[f]arm)/"
 RULES = {
     re.compile(rf"(?<![\w.~}}/-])/{_HOMES}"): "a path of one machine",

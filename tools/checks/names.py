@@ -1,4 +1,4 @@
-"""Checks that a listing of the files tells what is where: names of files, the top level, and what is too big to keep.
+"""Checks that names tell what files contain: names of files and functions, the top level, and files too large to keep.
 
 usage: names.py [ROOT]; one line per finding, exit 1 if there is one.
 """
@@ -12,11 +12,11 @@ from pathlib import Path
 import c_code
 import source
 
-# A basename that stands in two rooms -> the one idea that both hold. Files of runtime/verbs are named for their verb.
+# A file name that occurs in two rooms -> the idea that both implement. Files of runtime/verbs have their verb's name.
 SHARED: dict[str, str] = {
     "error.c": "a library's error domain",
 }
-# Names that say nothing.
+# Names that say nothing about the content.
 EMPTY = {"common", "misc", "util", "utils", "helpers", "stuff", "shared"}
 TOP = {
     ".ci",
@@ -42,7 +42,7 @@ TOP = {
     "tools",
 }
 MAX_BYTES = 256 * 1024
-# A function name that stands in more than two files cannot be found by its name. So many may.
+# The number of function names that may occur in more than two files; such a name cannot be found by a search.
 MAX_COMMON_NAMES = 40
 
 

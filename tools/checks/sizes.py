@@ -1,4 +1,4 @@
-"""Refuses functions, files and headers in which a reader gets lost, and rooms that grow without end.
+"""Refuses functions, files and headers that are too long for a reader, and rooms that exceed their budget.
 
 usage: sizes.py [ROOT]; one line per finding, exit 1 if there is one.
 """
@@ -46,7 +46,7 @@ BUDGETS = {
     "runtime/task": 6_330,
     "runtime/verbs": 8_480,
 }
-# What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
+# Exceptions: "path" or "path:function" -> the reason. An entry that is not needed is a finding.
 ALLOWED: dict[str, str] = {}
 
 

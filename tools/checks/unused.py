@@ -1,7 +1,8 @@
-"""Refuses functions of native/ and runtime/ that the program never reaches; what only tests use is one of them.
+"""Refuses functions of native/ and runtime/ that the program never reaches, including those that only tests use.
 
-usage: unused.py [ROOT]; one line per function, exit 1 if there is one. Reached is what `main`, a table, a macro or a
-reached function names. The search goes by names in the text, so it may miss a dead function, and needs no build.
+usage: unused.py [ROOT]; one line per function, exit 1 if there is one. A function is reached if `main`, a table, a
+macro or a reached function names it. The search goes by names in the text, so it may miss a dead function; it needs no
+build.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import source
 
 _MACRO = re.compile(r"\bG_DEFINE_\w+\([^()]*\)")
 _CALLED_FROM_OUTSIDE = {
-    "mbedtls_x509_crt_parse_file",  # ours stands before the one that libgit2 would call
-    *("acr_trace_begin", "acr_trace_end", "acr_trace_join"),  # by the project's Python, in the sandbox
+    "mbedtls_x509_crt_parse_file",  # acr-host defines it, so that libgit2 does not call its own
+    *("acr_trace_begin", "acr_trace_end", "acr_trace_join"),  # called by the project's Python in the sandbox
 }
 Key = tuple[str, str]  # file (empty where the name is exported), name
 
