@@ -476,7 +476,8 @@ static bool poll_batch(AcrBatchBroker *broker, Batch *batch, GError **error)
     tell_user(broker, "batch %s has ended: %u of %u calls answered", batch->id, good,
               g_hash_table_size(batch->keys));
     pthread_mutex_lock(&broker->lock);
-    end_batch(broker, batch, 0, "its batches ended without an answer to it");
+    end_batch(broker, batch, 0,
+              "the provider ended every batch with this call without answering it");
     pthread_mutex_unlock(&broker->lock);
     return true;
 }
