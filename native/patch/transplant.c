@@ -128,7 +128,7 @@ static bool is_mapped(const Fit *fit, gssize f)
     return false;
 }
 
-/* The quote line of the hunk, from j on, from which line k of <patched> comes; hunk->b: none. */
+/* The quote line of the hunk, line j or later, that line k of <patched> most resembles; hunk->b: none. */
 static gsize source_of(const Fit *fit, const Hunk *hunk, gsize j, gsize k)
 {
     const AcrLine *quote = fit->match->original.line, *line = &fit->match->patched.line[k];

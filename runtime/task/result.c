@@ -38,7 +38,7 @@ void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCos
     bool is_made = result->found.diff || result->found.script;
     result->verdict = verdict_of(&result->found);
     if (!result->found.diff)
-        result->found.proof = ACR_PROOF_NONE; /* a proof belongs to a patch */
+        result->found.proof = ACR_PROOF_NONE; /* without a patch there is no proof */
     result->is_reproduction = spec->verb == ACR_FOR_REPRODUCE;
     result->cost = *cost;
     result->tag = g_strdup(spec->tag);

@@ -89,7 +89,7 @@ static bool refuse_option(GError **error, const AcrOption *option)
     return refuse_line(error, option->name, why);
 }
 
-/* The row of that name which a file may set: the verb's row (0: any verb's), else NULL. */
+/* The option with that name that a configuration file may set: the verb's own (0: any verb's); NULL: none. */
 static const AcrOption *find_for_file(const char *name, guint verb)
 {
     for (guint i = 0; i < acr_n_options; i++)

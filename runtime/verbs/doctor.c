@@ -117,7 +117,8 @@ static void check_sandbox(Doctor *doctor)
                                                             : "Python is found in the image")
               : g_strdup(error->message);
     add_check(doctor, "sandbox", works ? OK : WARNING,
-              "patches cannot be verified without it; do what this line says, install bubblewrap, "
+              "patches cannot be verified without it; follow the advice in this line, install "
+              "bubblewrap, "
               "or use --image NAME",
               found);
     if (folder)
