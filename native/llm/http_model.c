@@ -50,9 +50,8 @@ typedef struct {
     GRand *random;      /* owned; for jitter only, so that no answer depends on it */
     guint max_retries, max_tokens;
     gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
-    bool has_answered,
-        has_told_refusal;          /* the key has worked once; the user knows of a refused tier */
-    const AcrInterrupt *interrupt; /* borrowed */
+    bool has_answered, has_told_refusal; /* the key has worked; the user knows of a refused tier */
+    const AcrInterrupt *interrupt;       /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
     void (*on_answer)(void *ctx, gint64 begun_ms, gint64 tokens);
@@ -447,8 +446,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     return acr_fail(failure, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
 }
 
-/* If the server refuses the tier, the call goes on at the standard one, and so do later calls if the
- * model does not have the tier. */
+/* If the tier is refused or too slow, the call goes on at the standard one, and so do later calls if
+ * the model does not have the tier. */
 static bool leave_tier(Call *call, const AcrFailure *failure)
 {
     HttpModel *self = call->self;
@@ -456,8 +455,9 @@ static bool leave_tier(Call *call, const AcrFailure *failure)
         return false;
     g_autofree char *why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
     g_autofree char *text =
-        g_strdup_printf("model '%s': the %s tier is refused, so the standard tier is asked: %s",
-                        self->base.name, acr_service_name(call->service), why);
+        g_strdup_printf("model '%s': the %s tier is %s, so the standard tier is asked: %s",
+                        self->base.name, acr_service_name(call->service),
+                        failure->code == ACR_LLM_ERROR_TIMEOUT ? "too slow" : "refused", why);
     if (self->on_wait && !self->has_told_refusal)
         self->on_wait(self->on_wait_ctx, text, -1);
     self->has_told_refusal = true;

@@ -137,8 +137,8 @@ bool acr_drop_effort(AcrDialect *dialect, bool is_so);
 
 /* The service tier that an answer names in its provider's word (may be NULL). */
 AcrService acr_service_of(const char *word);
-/* Whether the server refuses the asked service tier, for now, or for this model; the same request may
- * succeed at the standard tier. */
+/* Whether the server refuses the asked service tier, for now, or for this model, or is too slow at
+ * flex; the same request may succeed at the standard tier. */
 bool acr_failure_is_of_tier(const AcrFailure *failure, AcrService asked);
 
 /* ---- JSON asked for in words (json_instruction.c) ---- */

@@ -50,6 +50,8 @@ bool acr_failure_is_of_tier(const AcrFailure *failure, AcrService asked)
     switch (failure->code) {
     case ACR_LLM_ERROR_OVERLOADED:
         return true;
+    case ACR_LLM_ERROR_TIMEOUT: /* another wait as long may end the same way */
+        return asked == ACR_SERVICE_FLEX;
     case ACR_LLM_ERROR_RATE_LIMIT:
         return acr_failure_says(failure,
                                 "resource unavailable|resource_unavailable|capacity|service tier");

@@ -145,6 +145,22 @@ def test_refused_flex_goes_on_at_standard_and_says_so_once(
     assert run_host("replay", out).check().stdout == result.stdout
 
 
+@pytest.mark.parametrize(("tier", "then"), [("flex", "default"), ("priority", "priority")])
+@pytest.mark.parametrize("kind", ["hang", "stall"])
+def test_flex_answer_that_does_not_come_in_time_is_asked_for_at_standard(
+    run_host: RunHost, loopback_openai: Serve, prices: Path, tmp_path: Path, kind: str, tier: str, then: str
+) -> None:
+    """Another wait at flex may end the same way; the lost try counts with what was reserved for it."""
+    server = loopback_openai([{"agent": "ask", "content": "Monday", "usage": USAGE, "tier": then}])
+    server.fail(Failure(kind))
+    ledger = tmp_path / "ledger"
+    args = ["ask", "--json", "--model", server.model, "--prices", prices, "--service-tier", tier, "--timeout", 2]
+    result = run_host(*args, "--ledger", ledger, "--max-cost", 0.1, QUESTION, env=server.environment).check()
+    assert [request["service_tier"] for request in server.requests] == [tier, then]
+    assert ("the flex tier is too slow" in result.err) == (tier == "flex")
+    assert amounts(ledger, "settle")[0] == amounts(ledger, "reserve")[0]
+
+
 @pytest.mark.parametrize(
     ("model", "tier", "words"),
     [
