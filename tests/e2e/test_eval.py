@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
     ("predictions", "more", "said"),
     [
         ([PREDICTION, PREDICTION], [], "two predictions for 'a__b-1'"),
-        ([PREDICTION, PREDICTION | {"instance_id": "c__d-2"}], [], "for no task of the data set (1): c__d-2"),
+        ([PREDICTION, PREDICTION | {"instance_id": "c__d-2"}], [], "is for a task of the data set (1): c__d-2"),
         ([{"instance_id": "a__b-1"}], [], "model_patch"),
         ([{"instance_id": "a__b-1", "model_patch": 3}], [], "model_patch"),
         ([{"model_patch": ""}], [], "instance_id"),
@@ -161,7 +161,7 @@ def test_what_is_graded_again_needs_no_script(host: Host, folder: Path) -> None:
 
 def test_an_object_holds_patches_by_id(host: Host, folder: Path) -> None:
     (folder / "preds.jsonl").write_text(json.dumps({"a__b-1": "diff\n"}))
-    assert json.loads(grade(host, folder, "--regrade", "--json").check().stdout)["submitted_ids"] == ["a__b-1"]
+    assert json.loads(grade(host, folder, "--regrade", "--json").check(3).stdout)["submitted_ids"] == ["a__b-1"]
 
 
 def test_what_is_left_out_is_counted(host: Host, folder: Path) -> None:
@@ -176,7 +176,7 @@ def test_what_is_left_out_is_counted(host: Host, folder: Path) -> None:
 
 
 def test_what_has_no_saved_output_is_an_error_of_its_own(host: Host, folder: Path) -> None:
-    result = grade(host, folder, "--regrade", "--json").check()
+    result = grade(host, folder, "--regrade", "--json").check(3)
     assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
     assert "no saved output" in result.err
 
@@ -187,7 +187,7 @@ def test_a_link_in_place_of_a_folder_is_not_followed(host: Host, folder: Path) -
     (elsewhere / "test_output.txt").write_text(PASSED)
     (folder / "out" / LOGS / RUN / "m__x").mkdir(parents=True)
     (folder / "out" / LOGS / RUN / "m__x" / "a__b-1").symlink_to(elsewhere)
-    result = grade(host, folder, "--regrade", "--json").check()
+    result = grade(host, folder, "--regrade", "--json").check(3)
     assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
     assert "a part of its path is a symbolic link" in result.err
     assert sorted(path.name for path in elsewhere.iterdir()) == ["test_output.txt"]
