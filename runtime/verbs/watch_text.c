@@ -182,12 +182,30 @@ static void add_spent(GString *text, const AcrBatchState *state)
                                (double)ceiling / 1e6);
 }
 
+/* How a single run has ended: "patch" and its verdict, or its error. */
+static void add_run_end(GString *text, const AcrBatchState *state)
+{
+    const AcrJson *const counts[] = {state->by_status, state->by_verdict, state->by_error_class};
+    static const char *const names[] = {"run: ", "\nverdict: ", "\nerror: "};
+    g_string_append(text, state->n_ended ? "" : "run: not finished");
+    for (guint i = 0; i < G_N_ELEMENTS(counts); i++) {
+        const AcrJson *first = acr_json_first(counts[i]);
+        g_autofree char *word = first ? line_of(acr_json_key(first), MAX_NAME) : NULL;
+        if (word)
+            g_string_append_printf(text, "%s%s", names[i], word);
+    }
+}
+
 char *acr_watched_text(const AcrBatchState *state)
 {
     GString *text = g_string_new(NULL);
-    add_sums(text, state, ", ");
-    add_named(text, "\nverdicts: ", state->by_verdict);
-    add_named(text, "\nerrors: ", state->by_error_class);
+    if (state->is_run) {
+        add_run_end(text, state);
+    } else {
+        add_sums(text, state, ", ");
+        add_named(text, "\nverdicts: ", state->by_verdict);
+        add_named(text, "\nerrors: ", state->by_error_class);
+    }
     add_spent(text, state);
     for (guint i = 0; i < state->parts->len; i++) {
         g_autofree char *process = acr_watched_process(state, state->parts->pdata[i]);

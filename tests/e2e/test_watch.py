@@ -145,7 +145,7 @@ def test_dated_lines_of_a_run_and_its_end(
     resumed = host.run(*arguments(sample_repo.path, out, model=server.model), env=server.environment).check()
     assert resumed.out.startswith("diff --git ")
     done = host.run("watch", out).check()
-    assert done.out.startswith("1 of 1 tasks, 1 patch\nverdicts: 1 unverified\n")
+    assert done.out.startswith("run: patch\nverdict: unverified\n")
     server.violations.clear()
 
 
