@@ -207,7 +207,7 @@ def test_an_expectation_that_is_not_met_shows_what_came(run_host: Run, tiny: Rep
     lines[2]["expect"] = ["return n // 3", "not in the request"]
     path, out = write_script(tmp_path / "s.jsonl", lines), tmp_path / "out"
     result = run_host(*tiny_run(tiny, out, path)).check(NONE)
-    assert "not in the request" in result.err and "return n // 3" in result.err
+    assert 'lacks "not in the request"' in result.err and len(result.err) < 1000
     write_script(path)
     run_host(*tiny_run(tiny, out, path)).check()
     assert len(journal_of(out)) == len(TINY_ANSWERS)

@@ -305,7 +305,8 @@ def test_clearing_while_others_use_it(
         host.run("index", "--clear").check()
     for rev, child in children.items():
         assert child.returncode == 1 and (tmp_path / f"{rev}.out").read_bytes() == answers[rev]
-        assert (tmp_path / f"{rev}.err").read_bytes() == b""
+        said = (tmp_path / f"{rev}.err").read_text().splitlines()
+        assert all(" indexing repo: " in line for line in said)  # where it takes long
     all_answer(host, repo, tmp_path, answers)
     check_cache(host)
 

@@ -249,7 +249,7 @@ def test_code_of_a_data_set_runs_in_the_sandbox_and_nowhere_else(shop: Shop) -> 
     result = shop.grade([row, shop.row("rebench")], "gold", "hostile")
     assert shop.report("hostile", "gold")["resolved_ids"] == ["own__shop-rebench"]
     assert shop.report("hostile", "gold")["error_ids"] == ["own__shop-live"]
-    (line,) = [at for at in result.err.splitlines() if "parser of logs" in at and "live" in at]
+    (line,) = [at for at in result.err.splitlines() if "log parser" in at and "live" in at]
     assert "Read-only file system: '/usr/mine'" in line
 
 
