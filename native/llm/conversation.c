@@ -191,3 +191,11 @@ AcrJson *acr_conversation_to_json(const AcrConversation *conversation, gsize fro
     }
     return array;
 }
+
+char *acr_conversation_begin_digest(const AcrConversation *conversation)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (gsize i = 0; i < MIN(acr_conversation_size(conversation), 2); i++)
+        g_string_append(text, acr_conversation_message(conversation, i)->content);
+    return acr_sha256_hex(text->str, text->len);
+}

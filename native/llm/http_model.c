@@ -44,6 +44,7 @@ typedef struct {
     char *effort;       /* owned, or NULL */
     AcrService service; /* asked for; ANY: none, or it is refused for this model */
     char *ca_file;      /* owned, or NULL */
+    char *cache_key;    /* owned; of the current call, or NULL */
     char *broker;       /* owned; of batch interfaces, a secret; NULL: none */
     char *instance;     /* owned, or NULL: the benchmark task */
     char *authority;    /* owned; host and port or socket, for messages */
@@ -81,6 +82,7 @@ static void http_free(AcrModel *model)
     g_free(self->model_name);
     g_free(self->effort);
     g_free(self->ca_file);
+    g_free(self->cache_key);
     acr_wipe(self->broker);
     g_free(self->instance);
     g_free(self->authority);
@@ -474,6 +476,11 @@ static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
     Call call = {.self = self, .request = request, .service = self->service};
     g_array_set_size(self->report.tries, 0);
     self->report.window = 0;
+    g_free(self->cache_key);
+    self->cache_key = self->endpoint.is_official_dialect
+                          ? acr_conversation_begin_digest(request->conversation)
+                          : NULL;
+    self->dialect.cache_key = self->cache_key;
     self->dialect.asks_schema = request->schema != NULL;
     self->dialect.asks_tools = request->tools != NULL;
     self->dialect.room = 0;

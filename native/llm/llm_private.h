@@ -14,6 +14,9 @@ char *acr_redact_line(const char *text, const GPtrArray *secrets, gsize max) ACR
  * they may be ordinary words; owned; NULL: it contains none. */
 #define ACR_SECRET_IN_ANSWER 12u
 char *acr_redact_answer(const char *text, const GPtrArray *secrets) ACR_MUST_USE;
+/* A digest of the first two messages, which the requests of one conversation, and of others that go
+ * on from it, have in common; owned. */
+char *acr_conversation_begin_digest(const AcrConversation *conversation) ACR_MUST_USE;
 /* Removes our keys from an answer (may be NULL) and the id of its request if the server returns
  * them, so that the journal never contains them. */
 void acr_redact_model_answer(AcrModelAnswer *answer, char **request_id, const GPtrArray *secrets);

@@ -152,7 +152,7 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
     return acr_json_of(
         "model", ACR_TEXT(dialect->model), "messages", messages_of(dialect, request, words),
         "temperature", ACR_TEMPERATURE(dialect), "reasoning_effort", ACR_EFFORT(dialect),
-        "service_tier", ACR_TIER(dialect),
+        "service_tier", ACR_TIER(dialect), "prompt_cache_key", ACR_CACHE_KEY(dialect),
         dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens", ACR_LIMIT(request),
         "tools", ACR_IF(request->tools, chat_tools(dialect, request->tools)), "response_format",
         ACR_IF(has_json, format_of(has_schema ? request->schema : NULL)), "stream",
@@ -172,6 +172,7 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
     }
     return acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
            acr_drop_effort(dialect, acr_failure_is_about(failure, "reasoning_effort")) ||
+           acr_learn(&dialect->no_cache, acr_failure_is_about(failure, "prompt_cache_key")) ||
            acr_learn(&dialect->no_stream_options,
                      acr_failure_is_about(failure, "stream_options")) ||
            acr_learn(&dialect->no_schema, acr_failure_is_about(failure, "json_schema") ||

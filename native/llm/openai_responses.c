@@ -93,10 +93,10 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
                        input_of(dialect, request, system ? 1 : 0, has_json && !has_schema),
                        "temperature", ACR_TEMPERATURE(dialect), "reasoning",
                        ACR_IF(dialect->effort, acr_json_of("effort", ACR_EFFORT(dialect), NULL)),
-                       "service_tier", ACR_TIER(dialect), "max_output_tokens", ACR_LIMIT(request),
-                       "text", ACR_IF(has_json, text_of_part(has_schema ? request->schema : NULL)),
-                       "tools", ACR_IF(request->tools, responses_tools(dialect, request->tools)),
-                       "include",
+                       "service_tier", ACR_TIER(dialect), "prompt_cache_key",
+                       ACR_CACHE_KEY(dialect), "max_output_tokens", ACR_LIMIT(request), "text",
+                       ACR_IF(has_json, text_of_part(has_schema ? request->schema : NULL)), "tools",
+                       ACR_IF(request->tools, responses_tools(dialect, request->tools)), "include",
                        ACR_IF(has_thoughts, acr_json_constant("[\"reasoning.encrypted_content\"]")),
                        "store", acr_json_new_bool(false), "stream", ACR_STREAM(dialect), NULL);
 }
@@ -111,6 +111,7 @@ static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
                      dialect->asks_tools &&
                          (acr_failure_is_about(failure, "include") ||
                           acr_failure_says(failure, "encrypted content|encrypted_content"))) ||
+           acr_learn(&dialect->no_cache, acr_failure_is_about(failure, "prompt_cache_key")) ||
            acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
            acr_drop_effort(dialect, acr_failure_is_about(failure, "reasoning") ||
                                         acr_failure_is_about(failure, "reasoning.effort")) ||

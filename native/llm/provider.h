@@ -24,8 +24,9 @@ typedef struct {
     bool asks_schema;  /* the current request has a schema */
     bool no_schema, no_json; /* rejected response formats, which are then asked for in words */
     bool no_stream_options;
-    bool no_stream;            /* ask for the answer as a whole */
-    bool no_cache;             /* cache marks were rejected */
+    bool no_stream;        /* ask for the answer as a whole */
+    bool no_cache;         /* cache marks or the key of the cache were rejected */
+    const char *cache_key; /* borrowed; the same for requests that begin alike; NULL: not sent */
     bool asks_tools, no_tools; /* the current request has tools; tools were rejected */
     bool no_strict;            /* strict schemas of tools were rejected */
     bool no_encrypted;         /* asking for encrypted thoughts was rejected */
@@ -201,6 +202,7 @@ AcrJson *acr_json_any(AcrJson *value) ACR_MUST_USE;
 #define ACR_TEMPERATURE(d) ACR_IF((d)->temperature >= 0, acr_json_new_double((d)->temperature))
 #define ACR_EFFORT(d) ACR_IF((d)->effort, ACR_TEXT((d)->effort))
 #define ACR_TIER(d) ACR_IF((d)->tier, ACR_TEXT((d)->tier))
+#define ACR_CACHE_KEY(d) ACR_IF((d)->cache_key && !(d)->no_cache, ACR_TEXT((d)->cache_key))
 #define ACR_LIMIT(r) ACR_IF((r)->max_tokens > 0, acr_json_new_int((r)->max_tokens))
 #define ACR_STREAM(d) ACR_IF(!(d)->no_stream, acr_json_new_bool(true))
 

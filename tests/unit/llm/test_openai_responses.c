@@ -38,9 +38,44 @@ static void each_correction_is_made_once(void)
     g_assert_false(correct(&plain, "input"));
 }
 
+/* Whether a request by one of OpenAI's interfaces names the key of the cache. */
+static bool names_cache_key(const AcrProvider *provider, const AcrDialect *dialect,
+                            const AcrConversation *conversation)
+{
+    AcrModelRequest request = {.label = "patch", .conversation = conversation};
+    g_autoptr(AcrJson) json = provider->request(dialect, &request);
+    const char *key = acr_json_get_string(json, "prompt_cache_key");
+    g_assert_true(!key || g_str_equal(key, dialect->cache_key));
+    return key != NULL;
+}
+
+static void requests_that_begin_alike_have_one_cache_key(void)
+{
+    g_autoptr(AcrConversation) one = acr_conversation_new("attempt_0/patch"),
+                               other = acr_conversation_new("attempt_1/patch");
+    acr_conversation_add(one, ACR_ROLE_SYSTEM, "You write patches.");
+    acr_conversation_add(one, ACR_ROLE_USER, "The issue.");
+    acr_conversation_add(other, ACR_ROLE_SYSTEM, "You write patches.");
+    acr_conversation_add(other, ACR_ROLE_USER, "Another issue.");
+    g_autofree char *key = acr_conversation_begin_digest(one),
+                    *differs = acr_conversation_begin_digest(other);
+    acr_conversation_add(one, ACR_ROLE_ASSISTANT, "An answer.");
+    acr_conversation_add(one, ACR_ROLE_USER, "It does not apply.");
+    g_autofree char *later = acr_conversation_begin_digest(one);
+    g_assert_cmpstr(key, ==, later);
+    g_assert_cmpstr(key, !=, differs);
+    AcrDialect dialect = {.model = "m", .temperature = -1, .cache_key = key};
+    g_assert_true(names_cache_key(PROVIDER, &dialect, one));
+    g_assert_true(names_cache_key(&acr_provider_openai, &dialect, one));
+    g_assert_true(correct(&dialect, "prompt_cache_key"));
+    g_assert_false(names_cache_key(PROVIDER, &dialect, one));
+    g_assert_false(correct(&dialect, "prompt_cache_key"));
+}
+
 #define TEST(name) g_test_add_func("/llm/responses/" #name, name)
 
 void add_responses_tests(void)
 {
     TEST(each_correction_is_made_once);
+    TEST(requests_that_begin_alike_have_one_cache_key);
 }
