@@ -2,8 +2,7 @@
  * server: HTTP/1.1 for programs and browsers of this machine, on 127.0.0.1, behind a token that is
  * new for each server. No other library includes libmicrohttpd.
  *
- * One thread reads and writes. It hands over each complete request that has the right token, a Host
- * header of this machine (a stranger's DNS name that leads here is rejected) and no foreign Origin.
+ * One thread reads and writes. It hands over each complete request that has the right token, a Host header that names this machine, and no Origin of another site. A foreign DNS name that leads here is rejected.
  * The callback answers at once, or any thread answers later: with one body, or with a stream.
  */
 #ifndef ACR_HTTP_SERVER_H

@@ -10,7 +10,7 @@
 
 #define MAX_SEARCHED (40u * 1024 * 1024) /* bytes of files that may be searched without success */
 #define MAX_TIMES_FILE                                                                             \
-    16u /* a quote that many times longer than the file is not searched for; line numbers and escapes make quotes longer */
+    16u /* no search for a quote that is so many times longer than the file; line numbers and escapes make quotes longer */
 
 /* The clues to which of several places is meant. All borrowed. */
 typedef struct {

@@ -221,8 +221,7 @@ static bool parted(const Parser *p, gsize from, gsize to)
 }
 
 /*
- * The tag that closes the part opened by tag `open`, or -1. Among several clean ones, <original>
- * ends at the first that <patched> follows, <patched> at the last one before the next block.
+ * The tag that closes the part opened by tag `open`, or -1. Of several clean closing tags, <original> takes the first one before a <patched>, and <patched> the last one before the next block.
  * Without a clean tag any closing tag counts.
  */
 static gssize find_close(const Parser *p, gsize open, gsize *out_stop)

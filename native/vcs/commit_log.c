@@ -35,7 +35,7 @@ typedef struct {
     AcrLog *log;
     GArray *waiting; /* of Waiting: commits that are to be visited */
     GHashTable *seen;
-    GHashTable *parts; /* by the id of a version of a file: what it has */
+    GHashTable *parts; /* id of a version of a file -> what that version contains */
     gsize work;
 } LogWalk;
 

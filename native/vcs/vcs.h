@@ -69,8 +69,7 @@ acr_repo_path(const AcrRepo *repo); /* borrowed; the git folder (absolute), or t
 #define ACR_BLOB_ID_LEN 20
 
 typedef struct {
-    /* borrowed from the snapshot; bytes as git stores them, with slashes, may not be UTF-8; never
-     * "..", ".git" */
+    /* borrowed from the snapshot; bytes as git stores them, with slashes, not always UTF-8; never "..", ".git" */
     const char *path;
     guint32 mode;   /* one of ACR_MODE_… */
     guint8 where;   /* private to vcs, like the next member */

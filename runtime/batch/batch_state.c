@@ -191,7 +191,7 @@ static AcrPartState state_of_note(const AcrJson *note, const AcrLiveProcess *pro
                                                   : ACR_PART_GONE;
 }
 
-/* Takes the grades; an evaluation without a batch has nothing else. */
+/* Reads the grades, which are all that an evaluation without a batch has. */
 static bool take_grading(Reader *reader, bool has_batch)
 {
     AcrBatchState *state = reader->state;

@@ -316,7 +316,7 @@ const AcrSpent *acr_doing_spent(const AcrDoing *doing)
     return &doing->last[ACR_PROGRESS_SPENT].spent;
 }
 
-/* Whether to show a state: a brief one only if it lasts. */
+/* Whether to show a state. One that usually ends at once is shown only if it lasts. */
 static bool is_shown(const AcrProgressEvent *event)
 {
     const Kind *kind = &kinds[event->kind];

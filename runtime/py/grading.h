@@ -64,8 +64,7 @@ typedef struct {
     const GPtrArray *outputs; /* GBytes: the outputs of the runs so far */
 } AcrGradingTask;
 /*
- * The next run, or the verdict {"resolved", "why", "evidence", "weak"} (owned JSON) in
- * *out_verdict, which is NULL if `out` is set. The same task and outputs give the same result.
+ * Sets `out` to the next run, or *out_verdict (owned JSON) to the verdict {"resolved", "why", "evidence", "weak"}; the other one stays empty. The same task and outputs give the same result.
  */
 bool acr_grading_step(AcrPython *python, const char *row, int rules, const AcrGradingTask *task,
                       AcrGradingTrial *out, AcrJson **out_verdict, GError **error) ACR_MUST_USE;

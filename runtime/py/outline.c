@@ -1,5 +1,5 @@
 /*
- * Outlines a file with Python's ast (python/acr/outline.py), and names what the rows depend on.
+ * Outlines a file with Python's ast (python/acr/outline.py), and names the versions on which its rows depend.
  */
 #include "py/py_private.h"
 

@@ -73,7 +73,7 @@ static char *repository_of(const Request *request)
                                            : "the repository has no working tree");
 }
 
-/* Takes both texts; the session is named after its folder. */
+/* Owns both texts from now on; the session is named after its folder. */
 static AcrAcpSession *add_session(const Request *request, char *repo, char *folder)
 {
     AcrAcp *acp = request->acp;

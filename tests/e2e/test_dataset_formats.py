@@ -210,7 +210,7 @@ def known(host: Host, dataset: Path, folder: Path, env: dict[str, str], *more: s
     """The tasks that `eval` sees in a data set."""
     options = ["--dataset", dataset, "--predictions", "empty", "--run-id", "x", "--out", folder / "out", *more]
     result = host.run("eval", *options, "--regrade", "--json", env=env)
-    return json.loads(result.check().stdout)["error_ids"]
+    return json.loads(result.check(3).stdout)["error_ids"]
 
 
 def test_each_verb_reads_them(host: Host, python: Path, tables: Path, repo: Path, tmp_path: Path) -> None:

@@ -96,10 +96,10 @@ def judge(case: Case) -> Generator[Run, Outcome, str]:
         yield from site.observe()
         experiments: list[Callable[[], Steps]] = [
             site.negated, site.perturbed, site.pinned, site.written_out, site.unmasked, site.unhandled, site.decoy,
-            site.rewritten, site.nothing,
+            site.rewritten,
         ]  # fmt: skip
         case.rng.shuffle(experiments)
-        for experiment in experiments:
+        for experiment in [*experiments, site.nothing]:  # the last, so that "stated" gives its reason first
             yield from experiment()
     except Refusal as refusal:
         return str(refusal)
