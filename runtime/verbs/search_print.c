@@ -86,18 +86,27 @@ static void put_line(Printer *self, const AcrShownLine *line, bool is_block)
     put_marked(self, line->text);
 }
 
-/* The line that represents the lines from..to of a result: a definition's own line, not a
- * decorator's. */
+static bool is_definition(const char *line)
+{
+    const char *text = line + strspn(line, " \t");
+    return g_str_has_prefix(text, "def ") || g_str_has_prefix(text, "async def ") ||
+           g_str_has_prefix(text, "class ");
+}
+
+/* The line that represents the lines from..to of a result: the definition of what was searched,
+ * else a line that holds it, else any definition's own line, not a decorator's. */
 static const AcrShownLine *line_of_place(const Printer *self, guint from, guint to)
 {
+    const AcrShownLine *definition = NULL, *holder = NULL;
     for (guint i = from; i < to; i++) {
         const AcrShownLine *line = g_ptr_array_index(self->lines, i);
-        const char *text = line->text + strspn(line->text, " \t");
-        if (g_str_has_prefix(text, "def ") || g_str_has_prefix(text, "async def ") ||
-            g_str_has_prefix(text, "class "))
+        bool has_mark = !self->mark || strstr(line->text, self->mark);
+        if (is_definition(line->text) && has_mark)
             return line;
+        definition = definition || !is_definition(line->text) ? definition : line;
+        holder = holder || !self->mark || !has_mark ? holder : line;
     }
-    return g_ptr_array_index(self->lines, from);
+    return holder ? holder : definition ? definition : g_ptr_array_index(self->lines, from);
 }
 
 /* Prints the results; returns how many of them show only their first line. */

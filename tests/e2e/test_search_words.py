@@ -97,7 +97,8 @@ def test_words_that_do_not_fit_are_told(host: Host, repo: Repo, words: list[str]
 
 
 TEST = {
-    "tests/test_box.py": "from app.box import Box\n\n\nclass TestBox:\n    def test_put(self):\n        Box().put(1)\n"
+    "tests/test_box.py": "from app.box import Box\n\n\nclass TestBox:\n    def test_put(self):\n        Box().put(1)\n",
+    "use.py": "import native\n\n\nclass Use:\n    def go(self):\n        native.begin()\n",
 }
 
 
@@ -117,6 +118,7 @@ TEST = {
         ("code import --in tests", "tests/test_box.py:1:from app.box import Box\n"),
         ("Box( -t", "tests/test_box.py:6:        Box().put(1)\n"),
         ("callers Box tests -t", "tests/test_box.py:6:        Box().put(1)\n"),
+        ("begin --vimgrep", "use.py:6:9:        native.begin()\n"),
         ("put -c", "app/box.py:2\napp/shelf.py:1\n"),
         ("/return -l -g app/s*.py", "app/shelf.py\n"),
         ("line box.py:2-3", "app/box.py:2:    def put(self, x):\napp/box.py:3:        self.x = x\n"),
