@@ -34,6 +34,11 @@ MEANT = (
         "marks of what to cache: the SDK leaves them to its user",
     ),
     Meant(
+        "[oa][pz]*",
+        "+body.prompt_cache_key",
+        "sends requests that begin alike to the server that holds their prefix: the SDK leaves it to its user",
+    ),
+    Meant(
         "bedrock",
         "-headers.x-amz-content-sha256",
         "signed without it too; the Python SDK does not send it",
