@@ -18,12 +18,11 @@ static void add_answer(GHashTable *answers, const char *id, char *text)
     g_ptr_array_add(known, text);
 }
 
-/* Takes a line {"instance_id", "answer"}; false: it is something else. */
-static bool take_line(GHashTable *answers, const char *line)
+/* Takes {"instance_id", "answer"}; false: it is something else. */
+static bool take_saved(GHashTable *answers, const AcrJson *line)
 {
-    g_autoptr(AcrJson) json = acr_json_parse(line, strlen(line), NULL);
-    const AcrJson *answer = acr_json_get(json, "answer");
-    const char *id = acr_json_get_string(json, "instance_id");
+    const AcrJson *answer = acr_json_get(line, "answer");
+    const char *id = acr_json_get_string(line, "instance_id");
     bool is_list = acr_json_type(answer) == ACR_JSON_ARRAY;
     if (!id || (!is_list && !acr_json_string(answer)))
         return false;
@@ -36,20 +35,28 @@ static bool take_line(GHashTable *answers, const char *line)
     return true;
 }
 
+typedef struct {
+    const char *path;
+    GHashTable *answers;
+} Saved;
+
+static bool take_line(void *ctx, const AcrJson *line, guint number, GError **error)
+{
+    const Saved *saved = ctx;
+    return take_saved(saved->answers, line) ||
+           acr_task_refuse(error,
+                           "'%s', line %u: a saved answer is a JSON object with "
+                           "\"instance_id\" and \"answer\", a text or a list of texts",
+                           saved->path, number);
+}
+
 static bool read_lines(const char *path, GHashTable *answers, GError **error)
 {
+    Saved saved = {path, answers};
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_FILE_BYTES, error);
-    if (!bytes)
-        return false;
-    g_autofree char *text = acr_bytes_text(bytes);
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (guint i = 0; lines[i]; i++)
-        if (*g_strstrip(lines[i]) && !take_line(answers, lines[i]))
-            return acr_task_refuse(error,
-                                   "'%s', line %u: a saved answer is a JSON object with "
-                                   "\"instance_id\" and \"answer\", a text or a list of texts",
-                                   path, i + 1);
-    return true;
+    gsize len = 0;
+    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    return bytes && acr_json_lines(text ? text : "", len, path, take_line, &saved, error);
 }
 
 static bool read_folder(const char *path, GHashTable *answers, GError **error)
