@@ -134,6 +134,8 @@ bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, A
 /* What the verb batch-task reads from standard input: the options of a task, the verb that they are
  * for, and its arguments (NULL-terminated, may be NULL); owned. */
 char *acr_batch_task_text(const AcrRunSpec *task, const char *const *arguments) ACR_MUST_USE;
+/* The last line that a process wrote (its standard error); owned, "" if it wrote none. */
+char *acr_batch_last_line(GBytes *written) ACR_MUST_USE;
 /* The saved answers of a model, by task: a file of JSON lines {"instance_id", "answer": a text or
  * several}, or a folder of files ID.md or ID.txt: id -> array of texts, owned. Errors: USAGE of
  * task, those of base. */

@@ -19,12 +19,10 @@ static bool git(const AcrEvalOptions *options, const char *folder, const char *c
     g_auto(AcrSpawnResult) spawned = {0};
     if (!acr_spawn_run(&spawn, &spawned, error))
         return false;
-    g_autofree char *said = g_strchomp(acr_utf8_repair_bytes(spawned.err));
-    const char *last = strrchr(said, '\n');
+    g_autofree char *last = acr_batch_last_line(spawned.err);
     return spawned.exit_code == 0 ||
            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
-                         "the project cannot be prepared for its image: %s",
-                         last ? last + 1 : said);
+                         "the project cannot be prepared for its image: %s", last);
 }
 
 static bool lay_project(const AcrEvalOptions *options, const AcrInstance *task, const char *folder,

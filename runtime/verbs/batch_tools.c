@@ -239,8 +239,8 @@ static AcrJson *read_output(const AcrSpawnResult *ended)
 /* Describes how the process of a task ended; owned. */
 static AcrJson *describe_end(const AcrSpawnResult *ended, const char *digest)
 {
-    g_autofree char *said = g_strchomp(acr_utf8_repair_bytes(ended->err));
-    const char *newline = strrchr(said, '\n'), *line = newline ? newline + 1 : said;
+    g_autofree char *said = acr_batch_last_line(ended->err);
+    const char *line = said;
     if (g_str_has_prefix(line, CHILD))
         line += strlen(CHILD);
     return acr_json_of(ACR_STRING("asked", digest),
